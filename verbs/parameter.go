@@ -1,0 +1,90 @@
+package verbs
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxParameterBytes bounds an encoded parameter.
+const MaxParameterBytes = 1024
+
+const upperHex = "0123456789ABCDEF"
+
+// isPlain reports whether a byte stands for itself in a parameter. Parentheses, percent, blanks and
+// everything beyond ASCII do not, so that a value can never end the parameter it is in.
+func isPlain(c byte) bool {
+	switch {
+	case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		return true
+	}
+	return strings.IndexByte("._~:/@-", c) >= 0
+}
+
+// encodeParameter reports false for what cannot be a parameter.
+func encodeParameter(value string) (string, bool) {
+	if value == "" || len(value) > MaxParameterBytes || !utf8.ValidString(value) {
+		return "", false
+	}
+	n := 0
+	for i := range len(value) {
+		if isPlain(value[i]) {
+			n++
+		} else {
+			n += 3
+		}
+	}
+	if n > MaxParameterBytes {
+		return "", false
+	}
+	if n == len(value) {
+		return value, true
+	}
+	b := make([]byte, 0, n)
+	for i := range len(value) {
+		if c := value[i]; isPlain(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&0xF])
+		}
+	}
+	return string(b), true
+}
+
+func decodeParameter(encoded string) (string, error) {
+	if encoded == "" {
+		return "", fmt.Errorf("the parameter is empty: leave the parentheses out or fill them")
+	}
+	if len(encoded) > MaxParameterBytes {
+		return "", fmt.Errorf("the parameter has %d bytes: use at most %d", len(encoded), MaxParameterBytes)
+	}
+	b := make([]byte, 0, len(encoded))
+	for i := 0; i < len(encoded); i++ {
+		c := encoded[i]
+		switch {
+		case isPlain(c):
+			b = append(b, c)
+		case c == '%' && i+2 < len(encoded) && isHex(encoded[i+1]) && isHex(encoded[i+2]):
+			b = append(b, unhex(encoded[i+1])<<4|unhex(encoded[i+2]))
+			i += 2
+		default:
+			return "", fmt.Errorf("the parameter has a bare %q at byte %d: percent-encode it", c, i)
+		}
+	}
+	if !utf8.Valid(b) {
+		return "", fmt.Errorf("the parameter is not UTF-8 once decoded: encode the UTF-8 of the value")
+	}
+	return string(b), nil
+}
+
+func isHex(c byte) bool { return strings.IndexByte(upperHex, c) >= 0 || c >= 'a' && c <= 'f' }
+
+func unhex(c byte) byte {
+	switch {
+	case c >= 'a':
+		return c - 'a' + 10
+	case c >= 'A':
+		return c - 'A' + 10
+	}
+	return c - '0'
+}
