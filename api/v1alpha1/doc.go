@@ -1,0 +1,7 @@
+// Package v1alpha1 holds fieldperm's own kinds, group fieldperm.dev: PermissionSchema, an
+// administrator's permission verbs for the fields of a kind, and UncoveredPermissionSet, the verbs
+// that generic permissions do not cover (KEP-3617, final revision). Both are file formats as well.
+// The package has types only and imports nothing of fieldperm.
+//
+// +groupName=fieldperm.dev
+package v1alpha1
