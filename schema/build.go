@@ -1,0 +1,271 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// builder makes the nodes of one topology. Nodes are shared wherever type, overlay, default and
+// emitted parameters are the same, which also ends recursion.
+type builder struct {
+	topology *Topology
+	inline   map[string]*overlay
+	memo     map[memoKey]*Node
+	errs     []error
+}
+
+type memoKey struct {
+	named, relationship string
+	scalar              *smd.Scalar
+	list                *smd.List
+	mapping             *smd.Map
+	overlay, emitted    string
+	fallback            string
+}
+
+func newBuilder(topology *Topology) *builder {
+	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}}
+	for _, name := range sortedKeys(topology.TypePermissions) {
+		o := &overlay{}
+		b.errs = append(b.errs, o.add(topology.Source, RankExtension, topology.TypePermissions[name])...)
+		b.inline[name] = o
+	}
+	return b
+}
+
+// place is where a node is being built: its pattern for errors, and the parameters that the path
+// has emitted so far, sorted.
+type place struct {
+	at      Pattern
+	emitted []string
+}
+
+func (p place) below(step element, emits ...string) place {
+	next := place{at: p.at.child(step), emitted: p.emitted}
+	for _, name := range emits {
+		if i, found := slices.BinarySearch(next.emitted, name); name != "" && !found {
+			next.emitted = slices.Insert(slices.Clone(next.emitted), i, name)
+		}
+	}
+	return next
+}
+
+// build returns the node of a type under an overlay. The overlay's guards have been checked against
+// the type when it returns.
+func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
+	o = b.withType(ref, o)
+	atom, ok := b.topology.Types.Resolve(ref)
+	if !ok || atom == (smd.Atom{}) {
+		deduced := smd.Untyped
+		atom = smd.Atom{Scalar: &deduced, List: &smd.List{ElementRelationship: smd.Atomic}, Map: &smd.Map{ElementRelationship: smd.Separable, ElementType: ref}}
+		if o == nil && fallback == nil {
+			return unknown
+		}
+	}
+	key := b.key(ref, o, fallback, p)
+	if n, done := b.memo[key]; done {
+		return n
+	}
+	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
+	b.memo[key] = n
+	if o != nil {
+		n.role = o.role
+		b.checked(n, func() { n.emits = b.source(o, atom, p) })
+	}
+	if atom.List != nil {
+		n.list = b.list(atom.List, o, p)
+	}
+	if atom.Map != nil {
+		n.mapping = b.mapping(atom.Map, o, n.emits, p)
+	}
+	b.checked(n, func() { b.unknownPaths(o, atom, p) })
+	if o != nil {
+		own := p
+		if n.scalar && n.mapping == nil {
+			own = place{at: p.at, emitted: p.below(element{}, n.emits).emitted}
+		}
+		for _, g := range []*guard{o.general, o.guard} {
+			b.checked(n, func() {
+				if permission := b.permission(g, own); permission != nil {
+					n.permissions = append(n.permissions, permission)
+				}
+			})
+		}
+	}
+	return n
+}
+
+// checked remembers a fault with the node, because every kind that shares the node shares the fault.
+func (b *builder) checked(n *Node, check func()) {
+	before := len(b.errs)
+	check()
+	if len(b.errs) > before {
+		n.fault = b.errs[before]
+	}
+}
+
+// withType lays an overlay over what the type says of itself.
+func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
+	if ref.NamedType == nil {
+		return o
+	}
+	return merge(o, b.inline[*ref.NamedType])
+}
+
+func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
+	k := memoKey{
+		scalar: ref.Inlined.Scalar, list: ref.Inlined.List, mapping: ref.Inlined.Map,
+		overlay: o.identity(), emitted: strings.Join(p.emitted, "\x00"), fallback: string(fallback),
+	}
+	if ref.NamedType != nil {
+		k.named = *ref.NamedType
+	}
+	if ref.ElementRelationship != nil {
+		k.relationship = string(*ref.ElementRelationship)
+	}
+	return k
+}
+
+func (b *builder) list(l *smd.List, o *overlay, p place) *List {
+	out := &List{atomic: l.ElementRelationship != smd.Associative}
+	var emits []string
+	if !out.atomic {
+		defaults, item := b.fieldDefaults(l.ElementType), b.withType(l.ElementType, o.items())
+		for _, name := range l.Keys {
+			k := Key{Name: name, Default: defaults[name]}
+			if g := item.field(name); g != nil && g.guard != nil {
+				k.Emits = g.guard.entry.ParameterSource
+			}
+			emits = append(emits, k.Emits)
+			out.keys = append(out.keys, k)
+		}
+	}
+	out.item = b.build(l.ElementType, o.items(), nil, p.below(element{any: true}, emits...))
+	return out
+}
+
+func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
+	out := &Map{atomic: m.ElementRelationship == smd.Atomic}
+	if len(m.Fields) > 0 {
+		out.fields = make(map[string]*Node, len(m.Fields))
+	}
+	for _, f := range m.Fields {
+		out.fields[f.Name] = b.build(f.Type, o.field(f.Name), defaultJSON(f.Default), p.below(element{name: f.Name}))
+	}
+	if !hasValues(m) {
+		return out
+	}
+	out.value = b.build(m.ElementType, o.items(), nil, p.below(element{any: true}, emits))
+	if o == nil {
+		return out
+	}
+	for _, name := range sortedKeys(o.fields) {
+		if _, declared := out.fields[name]; declared {
+			continue
+		}
+		if out.keys == nil {
+			out.keys = map[string]*Node{}
+		}
+		out.keys[name] = b.build(m.ElementType, o.singleOut(name), nil, p.below(element{name: name}, emits))
+	}
+	return out
+}
+
+// hasValues tells a map from a struct: structured-merge-diff gives a struct no element type.
+func hasValues(m *smd.Map) bool {
+	return m.ElementType.NamedType != nil || m.ElementType.Inlined != (smd.Atom{}) || len(m.Fields) == 0
+}
+
+func (b *builder) fieldDefaults(item smd.TypeRef) map[string][]byte {
+	atom, ok := b.topology.Types.Resolve(item)
+	if !ok || atom.Map == nil {
+		return nil
+	}
+	defaults := map[string][]byte{}
+	for _, f := range atom.Map.Fields {
+		defaults[f.Name] = defaultJSON(f.Default)
+	}
+	return defaults
+}
+
+// defaultJSON returns nil where there is no default that JSON could express.
+func defaultJSON(value any) []byte {
+	if value == nil {
+		return nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// source returns the parameter name that the node emits, after a check that it can.
+func (b *builder) source(o *overlay, atom smd.Atom, p place) string {
+	for _, g := range []*guard{o.guard, o.general} {
+		if g == nil || g.entry.ParameterSource == "" {
+			continue
+		}
+		granularMap := atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
+		if atom.Scalar == nil && !granularMap {
+			if !g.entry.Optional {
+				b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", p.at, g.entry.ParameterSource))
+			}
+			return ""
+		}
+		return g.entry.ParameterSource
+	}
+	return ""
+}
+
+// unknownPaths reports the guards below o that lead nowhere in the type.
+func (b *builder) unknownPaths(o *overlay, atom smd.Atom, p place) {
+	if o == nil {
+		return
+	}
+	isMap := atom.Map != nil && hasValues(atom.Map)
+	if o.any != nil && !isMap && atom.List == nil {
+		b.lost(o.any, p.at.child(element{any: true}), "no list or map is there")
+	}
+	if isMap {
+		return
+	}
+	known := map[string]bool{}
+	if atom.Map != nil {
+		for _, f := range atom.Map.Fields {
+			known[f.Name] = true
+		}
+	}
+	for _, name := range sortedKeys(o.fields) {
+		if !known[name] {
+			cure := "nothing is below it"
+			if len(known) > 0 {
+				cure = "its siblings are " + strings.Join(sortedKeys(known), ", ")
+			}
+			b.lost(o.fields[name], p.at.child(element{name: name}), cure)
+		}
+	}
+}
+
+func (b *builder) lost(o *overlay, at Pattern, cure string) {
+	if o.guard != nil && !o.guard.entry.Optional {
+		b.errs = append(b.errs, o.guard.fault("path %q does not exist: %s", at, cure))
+	}
+	if o.any != nil {
+		b.lost(o.any, at.child(element{any: true}), cure)
+	}
+	for _, name := range sortedKeys(o.fields) {
+		b.lost(o.fields[name], at.child(element{name: name}), cure)
+	}
+}
+
+func (p Pattern) orRoot() string {
+	if len(p) == 0 {
+		return "the root"
+	}
+	return fmt.Sprintf("%q", p.String())
+}

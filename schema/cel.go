@@ -1,0 +1,74 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// dialect is a CEL environment of Kubernetes' own libraries with the variables of one use.
+type dialect struct {
+	env func() (*cel.Env, error)
+}
+
+// newDialect defers the cost of the environment (tens of milliseconds) to the first expression.
+func newDialect(variables ...cel.EnvOption) dialect {
+	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
+		set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+			IntroducedVersion: version.MajorMinor(1, 0),
+			EnvOptions:        variables,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return set.Env(environment.NewExpressions)
+	})}
+}
+
+var (
+	parameterDialect = newDialect(cel.Variable("self", cel.StringType))
+	valueDialect     = newDialect(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	requestDialect   = newDialect(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))
+)
+
+// compile type-checks the expression and bounds its cost to what Kubernetes allows one call.
+func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
+	env, err := d.env()
+	if err != nil {
+		return nil, fmt.Errorf("CEL environment: %w", err)
+	}
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("expression %q does not compile: %w", expression, issues.Err())
+	}
+	if out := ast.OutputType(); out != result && out != cel.DynType && !out.IsExactType(result) {
+		return nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
+	}
+	return env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.EvalOptions(cel.OptOptimize))
+}
+
+func evalBool(program cel.Program, input map[string]any) (bool, error) {
+	out, _, err := program.Eval(input)
+	if err != nil {
+		return false, err
+	}
+	value, ok := out.Value().(bool)
+	if !ok {
+		return false, errors.New("the result is no boolean")
+	}
+	return value, nil
+}
+
+func evalString(program cel.Program, self string) (string, bool) {
+	out, _, err := program.Eval(map[string]any{"self": self})
+	if err != nil {
+		return "", false
+	}
+	value, ok := out.Value().(string)
+	return value, ok
+}

@@ -1,0 +1,212 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+const thingTypes = `types:
+- name: a
+  map: {fields: [{name: spec, type: {namedType: spec}}]}
+- name: b
+  map: {fields: [{name: spec, type: {namedType: spec}}]}
+- name: spec
+  map:
+    fields:
+    - {name: replicas, type: {scalar: numeric}}
+    - {name: labels, type: {map: {elementType: {scalar: string}}}}
+    - {name: frozen, type: {map: {elementRelationship: atomic, elementType: {scalar: string}}}}
+    - {name: parts, type: {list: {elementRelationship: associative, keys: [name], elementType: {namedType: part}}}}
+- name: part
+  map: {fields: [{name: name, type: {scalar: string}}, {name: size, type: {scalar: numeric}}]}
+`
+
+func kindOf(name string) runtimeschema.GroupVersionKind {
+	return runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: name}
+}
+
+func things(t *testing.T, documents ...PermissionDocument) Documents {
+	t.Helper()
+	parser, err := typed.NewParser(thingTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Documents{Permissions: documents, Topologies: []Topology{{Source: "types", Types: &parser.Schema,
+		Kinds: map[runtimeschema.GroupVersionKind]string{kindOf("A"): "a", kindOf("B"): "b"}}}}
+}
+
+func document(source, kind string, rank Rank, permissions ...v1alpha1.FieldPermission) PermissionDocument {
+	d := PermissionDocument{Source: source, Rank: rank, Group: "example.com", Kind: kind}
+	for _, p := range permissions {
+		d.Entries = append(d.Entries, Entry{FieldPermission: p, Pointer: "/" + p.Path})
+	}
+	return d
+}
+
+func TestCompile_Refuses(t *testing.T) {
+	type fp = v1alpha1.FieldPermission
+	for _, c := range []struct {
+		name string
+		in   []fp
+		want string
+	}{
+		{"a bad verb", []fp{{Path: ".spec.replicas", Verb: "Scale"}}, `f.yaml:/.spec.replicas: ".spec.replicas": verb "Scale" is not lowerCamelCase: use "scale"`},
+		{"an unknown path", []fp{{Path: ".spec.replica", Verb: "scale"}}, `path ".spec.replica" does not exist: its siblings are frozen, labels, parts, replicas`},
+		{"an item of no list", []fp{{Path: ".spec.replicas[*]", Verb: "scale"}}, `path ".spec.replicas[*]" does not exist`},
+		{"a path that is none", []fp{{Path: "spec", Verb: "x"}}, `unexpected "spec"`},
+		{"a parameter that nothing emits", []fp{{Path: ".spec.replicas", Verb: "scale", ParameterizedBy: "key"}}, `nothing on the path emits parameter "key"`},
+		{"a parameter of another branch", []fp{{Path: ".spec.labels", ParameterSource: "key"}, {Path: ".spec.replicas", Verb: "scale", ParameterizedBy: "key"}}, `nothing on the path emits parameter "key"`},
+		{"a source on a struct", []fp{{Path: ".spec", ParameterSource: "key"}}, `emits no parameter "key"`},
+		{"a source on an atomic map", []fp{{Path: ".spec.frozen", ParameterSource: "key"}}, `emits no parameter "key"`},
+		{"CEL that does not compile", []fp{{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "self ="}}, "does not compile"},
+		{"CEL that is no boolean", []fp{{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "1"}}, "yields int: make it yield bool"},
+		{"a parameter expression that is no string", []fp{{Path: ".spec.labels", ParameterSource: "key"}, {Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key", ParameterExpression: "size(self)"}}, "yields int: make it yield string"},
+		{"the same path twice", []fp{{Path: ".spec.replicas", Verb: "scale"}, {Path: `["spec"].replicas`, Verb: "x"}}, "stands twice in this document"},
+		{"a verb at the root", []fp{{Path: "", Verb: "all"}}, "the root's verb is always granular:*"},
+		{"an entry that says nothing", []fp{{Path: ".spec"}}, "says nothing"},
+		{"a barrier without a verb", []fp{{Path: ".spec", Excluded: true}}, "has no verb"},
+		{"two exclusions", []fp{{Path: ".spec", Verb: "x", Excluded: true, ExcludedWhen: "true"}}, "keep one of excluded and excludedWhen"},
+		{"an unknown treatment", []fp{{Path: ".spec.labels", ParameterSource: "key"}, {Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key", ParameterTreatment: "prefix"}}, `parameter treatment "prefix" is unknown`},
+		{"a treatment without a parameter", []fp{{Path: ".spec", Verb: "x", ParameterTreatment: "slash-delimited-prefix"}}, "add parameterizedBy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, errs := Compile(things(t, document("f.yaml", "A", RankAdministrator, c.in...)))
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) || !strings.HasPrefix(errs[0].Error(), "f.yaml:/") {
+				t.Errorf("errors %v, want one with %q", errs, c.want)
+			}
+			if _, err := s.Kind(kindOf("A")); err == nil {
+				t.Error("the kind is served all the same")
+			}
+			if _, err := s.Kind(kindOf("B")); err != nil {
+				t.Errorf("another kind is not served: %v", err)
+			}
+		})
+	}
+}
+
+// TestCompile_AFaultFailsEveryKindThatSharesIt guards against a shared node hiding it from the second.
+func TestCompile_AFaultFailsEveryKindThatSharesIt(t *testing.T) {
+	bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "self ="}
+	s, _ := Compile(things(t, document("a.yaml", "A", RankAdministrator, bad), document("b.yaml", "B", RankAdministrator, bad)))
+	for _, name := range []string{"A", "B"} {
+		if _, err := s.Kind(kindOf(name)); err == nil {
+			t.Errorf("kind %s is served without its barrier", name)
+		}
+	}
+}
+
+func TestCompile_LaterSourcesWinPerNode(t *testing.T) {
+	low := document("catalogue", "A", RankCatalogue, v1alpha1.FieldPermission{Path: ".spec", Verb: "low"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	high := document("admin", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "high"})
+	s, errs := Compile(things(t, high, low))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.Kind(kindOf("A"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := k.Root.Map().Child("spec")
+	if got := spec.Permissions()[0].Base().Name(); got != "high" {
+		t.Errorf("spec has verb %q", got)
+	}
+	if got := spec.Map().Child("replicas").Permissions()[0].Base().Name(); got != "scale" {
+		t.Errorf("replicas has verb %q", got)
+	}
+}
+
+func TestCompile_ARoleCannotBeTakenAway(t *testing.T) {
+	role := document("catalogue", "A", RankCatalogue, v1alpha1.FieldPermission{Path: ".spec.replicas"})
+	role.Entries[0].Role = RoleServerWritten
+	s, errs := Compile(things(t, role, document("admin", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})))
+	k, err := s.Kind(kindOf("A"))
+	if err != nil {
+		t.Fatal(errs, err)
+	}
+	if got := k.Root.Map().Child("spec").Map().Child("replicas").Role(); got != RoleServerWritten {
+		t.Errorf("role %q", got)
+	}
+}
+
+func TestCompile_UnmatchedKindHarmsNobody(t *testing.T) {
+	s, errs := Compile(things(t, document("f.yaml", "Other", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "x"})))
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `kind "Other" of group "example.com" is not known`) {
+		t.Errorf("errors %v", errs)
+	}
+	if _, err := s.Kind(kindOf("A")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUncovered_Refuses(t *testing.T) {
+	scale := document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"},
+		v1alpha1.FieldPermission{Path: ".spec.labels", ParameterSource: "key"}, v1alpha1.FieldPermission{Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key"})
+	for verb, want := range map[string]string{
+		"granular": "is the marker", "update": "is not granular", "granular:nothing": "guards no field", "granular:label": "always has a parameter", "granular:scale(x)": "never has a parameter",
+	} {
+		docs := things(t, scale)
+		docs.Uncovered = []UncoveredDocument{{Source: "u.yaml", Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{UncoveredPermissions: []string{verb}}}}}
+		if _, errs := Compile(docs); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || !strings.HasPrefix(errs[0].Error(), "u.yaml:/spec/uncoveredPermissions/0: ") {
+			t.Errorf("%s: %v, want %q", verb, errs, want)
+		}
+	}
+}
+
+func TestUncovered_Matching(t *testing.T) {
+	spec := func(conditions ...string) v1alpha1.UncoveredPermissionSetSpec {
+		s := v1alpha1.UncoveredPermissionSetSpec{UncoveredPermissions: []string{"granular:*"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"namespaces", "*/scale"}}}}
+		for _, c := range conditions {
+			s.MatchConditions = append(s.MatchConditions, v1alpha1.MatchCondition{Name: "c", Expression: c})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name string
+		spec v1alpha1.UncoveredPermissionSetSpec
+		ref  ResourceRef
+		want bool
+	}{
+		{"its resource", spec(), ResourceRef{Resource: "namespaces"}, true},
+		{"a subresource writes the same object", spec(), ResourceRef{Resource: "namespaces", Subresource: "finalize"}, true},
+		{"a subresource of any resource", spec(), ResourceRef{Resource: "pods", Subresource: "scale"}, true},
+		{"another resource", spec(), ResourceRef{Resource: "pods"}, false},
+		{"another group", spec(), ResourceRef{Group: "apps", Resource: "namespaces"}, false},
+		{"a condition that is true", spec("request.userInfo.username == 'alice'"), ResourceRef{Resource: "namespaces"}, true},
+		{"a condition that is false", spec("request.userInfo.username == 'bob'"), ResourceRef{Resource: "namespaces"}, false},
+		{"a condition that fails counts as true", spec("request.nothing.there == 1"), ResourceRef{Resource: "namespaces"}, true},
+		{"a failure does not outweigh a false", spec("request.nothing.there == 1", "false"), ResourceRef{Resource: "namespaces"}, false},
+		{"a condition on the object", spec("object.metadata.name == 'x' && oldObject == null"), ResourceRef{Resource: "namespaces"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			docs := things(t)
+			docs.Uncovered = []UncoveredDocument{{Source: "u.yaml", Set: v1alpha1.UncoveredPermissionSet{Spec: c.spec}}}
+			s, errs := Compile(docs)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			set, _ := s.Uncovered(c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
+			if got := len(set) > 0; got != c.want {
+				t.Errorf("uncovered %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPattern_StringIsItsInverse(t *testing.T) {
+	for _, text := range []string{"", ".spec.replicas", ".spec.containers[*].image", `.metadata.annotations["example.com/key"]`, `["a\"b"][*]`, ".a-b"} {
+		p, err := ParsePattern(text)
+		if err != nil || p.String() != text {
+			t.Errorf("ParsePattern(%q) = %q, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{"spec", ".", "..a", ".a.", `["a`, `["a"`, "[0]", ".a*", ".a]", `[a]`} {
+		if p, err := ParsePattern(text); err == nil {
+			t.Errorf("ParsePattern(%q) = %q, want an error", text, p)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"fmt"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// Documents are the decoded sources of one compile. Later ones win, per kind in Topologies and per
+// node among entries of the same rank.
+type Documents struct {
+	Topologies  []Topology
+	Permissions []PermissionDocument
+	Uncovered   []UncoveredDocument
+}
+
+// Append returns d followed by more.
+func (d Documents) Append(more Documents) Documents {
+	return Documents{
+		Topologies:  append(d.Topologies[:len(d.Topologies):len(d.Topologies)], more.Topologies...),
+		Permissions: append(d.Permissions[:len(d.Permissions):len(d.Permissions)], more.Permissions...),
+		Uncovered:   append(d.Uncovered[:len(d.Uncovered):len(d.Uncovered)], more.Uncovered...),
+	}
+}
+
+// Topology is the types of one source, in structured-merge-diff's terms, and the kinds they stand for.
+type Topology struct {
+	// Source names the document in errors.
+	Source string
+	Types  *smd.Schema
+	// Kinds maps each kind to the name of its type.
+	Kinds map[runtimeschema.GroupVersionKind]string
+	// TypePermissions are the permission keys that the source carries on a named type, with paths
+	// relative to it (vendor extensions of an OpenAPI document).
+	TypePermissions map[string][]Entry
+}
+
+// Rank orders permission documents: per node the entry of the highest rank wins.
+type Rank int
+
+// The ranks, in the order in which sources are compiled together.
+const (
+	RankEveryKind Rank = iota
+	RankCatalogue
+	RankCustomResource
+	RankExtension
+	RankAdministrator
+)
+
+// PermissionDocument guards the fields of one kind, or of every kind.
+type PermissionDocument struct {
+	Source string
+	Rank   Rank
+	// Group and Kind are "*" for every kind.
+	Group, Kind string
+	// Versions that the document holds for; empty means every version.
+	Versions []string
+	Entries  []Entry
+}
+
+func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {
+	if d.Kind != "*" && (d.Group != gvk.Group || d.Kind != gvk.Kind) {
+		return false
+	}
+	for _, v := range d.Versions {
+		if v == gvk.Version {
+			return true
+		}
+	}
+	return len(d.Versions) == 0
+}
+
+// Entry is one guarded node with its place in the source.
+type Entry struct {
+	v1alpha1.FieldPermission
+	// Role is for the built-in catalogue only.
+	Role Role
+	// Optional entries are left out where the kind has no such path or the path emits no such
+	// parameter.
+	Optional bool
+	// Pointer is the JSON pointer of the entry in its document.
+	Pointer string
+}
+
+// UncoveredDocument is one UncoveredPermissionSet.
+type UncoveredDocument struct {
+	Source string
+	Set    v1alpha1.UncoveredPermissionSet
+}
+
+// Error is a fault in a document.
+type Error struct {
+	Source  string
+	Pointer string
+	Message string
+	// Unmatched faults are those of a document about a kind that nobody has, which may come later.
+	Unmatched bool
+}
+
+// Error renders "source:pointer: message".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%s: %s", e.Source, e.Pointer, e.Message)
+}

@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// overlay is the tree of a kind's entries by path pattern. An overlay is not changed once the build
+// of nodes has begun.
+type overlay struct {
+	guard *guard
+	// general is the guard of all the map's values, where this overlay singles out one key.
+	general *guard
+	role    Role
+	fields  map[string]*overlay
+	any     *overlay
+	key     string
+}
+
+// guard is the winning entry of one pattern.
+type guard struct {
+	entry  *Entry
+	source string
+	rank   Rank
+}
+
+func (g *guard) fault(format string, args ...any) *Error {
+	return &Error{Source: g.source, Pointer: g.entry.Pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// add puts the entries of one document into the tree. A document that names a path twice contradicts
+// itself.
+func (o *overlay) add(source string, rank Rank, entries []Entry) []error {
+	var errs []error
+	seen := make(map[string]string, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		p, err := ParsePattern(e.Path)
+		if err != nil {
+			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
+			continue
+		}
+		if first, twice := seen[p.String()]; twice {
+			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("path %q stands twice in this document, first at %s: keep one of them", e.Path, first)})
+			continue
+		}
+		seen[p.String()] = e.Pointer
+		if len(p) == 0 && e.Verb != "" {
+			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
+			continue
+		}
+		at := o
+		for _, step := range p {
+			at = at.grow(step)
+		}
+		// A role is the catalogue's to give and nobody's to take away.
+		if e.Role != RoleNone {
+			at.role = e.Role
+		}
+		if at.guard == nil || rank >= at.guard.rank {
+			at.guard = &guard{entry: e, source: source, rank: rank}
+		}
+	}
+	return errs
+}
+
+func (o *overlay) grow(step element) *overlay {
+	if step.any {
+		if o.any == nil {
+			o.any = &overlay{}
+		}
+		return o.any
+	}
+	if o.fields == nil {
+		o.fields = map[string]*overlay{}
+	}
+	next := o.fields[step.name]
+	if next == nil {
+		next = &overlay{}
+		o.fields[step.name] = next
+	}
+	return next
+}
+
+func (o *overlay) field(name string) *overlay {
+	if o == nil {
+		return nil
+	}
+	return o.fields[name]
+}
+
+func (o *overlay) items() *overlay {
+	if o == nil {
+		return nil
+	}
+	return o.any
+}
+
+// merge lays outer over inner: per node the higher rank wins, and among equals outer, because a
+// field's marker wins over its type's.
+func merge(outer, inner *overlay) *overlay {
+	if outer == nil {
+		return inner
+	}
+	if inner == nil {
+		return outer
+	}
+	m := &overlay{guard: outer.guard, role: outer.role, any: merge(outer.any, inner.any)}
+	if m.guard == nil || inner.guard != nil && inner.guard.rank > m.guard.rank {
+		m.guard = inner.guard
+	}
+	if m.role == RoleNone {
+		m.role = inner.role
+	}
+	if len(outer.fields)+len(inner.fields) > 0 {
+		m.fields = maps.Clone(outer.fields)
+		if m.fields == nil {
+			m.fields = map[string]*overlay{}
+		}
+		for name, in := range inner.fields {
+			m.fields[name] = merge(m.fields[name], in)
+		}
+	}
+	return m
+}
+
+// singleOut returns what holds for one named key of a map: its own overlay, and below its own guard
+// that of all values.
+func (o *overlay) singleOut(name string) *overlay {
+	own := o.fields[name]
+	if o.any == nil {
+		return own
+	}
+	m := merge(own, o.any)
+	m.guard, m.general = own.guard, o.any.guard
+	return m
+}
+
+// identity tells overlays apart by content, so that equal ones share compiled nodes.
+func (o *overlay) identity() string {
+	if o == nil {
+		return ""
+	}
+	if o.key == "" {
+		var b strings.Builder
+		fmt.Fprintf(&b, "{%s", o.role)
+		for _, g := range []*guard{o.general, o.guard} {
+			if g == nil {
+				b.WriteString(";")
+				continue
+			}
+			e := g.entry
+			fmt.Fprintf(&b, ";%q%q%q%q%q%v%q%v", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional)
+		}
+		if o.any != nil {
+			fmt.Fprintf(&b, "*%s", o.any.identity())
+		}
+		for _, name := range sortedKeys(o.fields) {
+			fmt.Fprintf(&b, "%q%s", name, o.fields[name].identity())
+		}
+		b.WriteString("}")
+		o.key = b.String()
+	}
+	return o.key
+}

@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Permission is the compiled guard of one node.
+type Permission struct {
+	verb           verbs.Verb
+	parameter      string
+	treatment      string
+	expression     cel.Program
+	excluded       bool
+	excludedWhen   cel.Program
+	source         string
+	excludedWhenIs string
+}
+
+// Source returns the document that the permission came from.
+func (p *Permission) Source() string { return p.source }
+
+// Base returns the verb without a parameter.
+func (p *Permission) Base() verbs.Verb { return p.verb }
+
+// ParameterName returns the name of the parameter that the verb takes, "" for none.
+func (p *Permission) ParameterName() string { return p.parameter }
+
+// Verb returns the node's verb with its parameter filled in from lookup, which knows the values
+// that the path has emitted. It reports false when there is no such verb: the value is missing,
+// empty, too long, or the expression fails on it. Only more general verbs cover the node then.
+func (p *Permission) Verb(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
+	if p.parameter == "" {
+		return p.verb, !p.verb.IsZero()
+	}
+	value, ok := lookup(p.parameter)
+	if !ok {
+		return verbs.Verb{}, false
+	}
+	switch {
+	case p.expression != nil:
+		if value, ok = evalString(p.expression, value); !ok {
+			return verbs.Verb{}, false
+		}
+	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+		value, _, _ = strings.Cut(value, "/")
+	}
+	return p.verb.WithParameter(value)
+}
+
+// MayBar reports whether the permission can be a barrier.
+func (p *Permission) MayBar() bool { return p.excluded || p.excludedWhen != nil }
+
+// Conditional reports whether the barrier depends on values.
+func (p *Permission) Conditional() bool { return !p.excluded && p.excludedWhen != nil }
+
+// Bars reports whether the permission is a barrier for a change from oldSelf to self, decoded JSON
+// values of the node itself; nil stands for absent and for null. An error counts as a barrier.
+func (p *Permission) Bars(oldSelf, self any) bool {
+	if p.excluded {
+		return true
+	}
+	if p.excludedWhen == nil {
+		return false
+	}
+	holds, err := evalBool(p.excludedWhen, map[string]any{"self": self, "oldSelf": oldSelf})
+	return err != nil || holds
+}

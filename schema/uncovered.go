@@ -1,0 +1,192 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	admissionv1 "k8s.io/api/admission/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// ResourceRef is what a request is about, as an authorizer sees it.
+type ResourceRef struct {
+	Group, Resource, Subresource string
+}
+
+type uncoveredSet struct {
+	source     string
+	verbs      VerbSet
+	resources  []v1alpha1.ResourceRule
+	conditions []cel.Program
+}
+
+// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
+// that matches it. A match condition that fails counts as true; the error is for the log.
+func (s *Schema) Uncovered(ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
+	var out VerbSet
+	var input map[string]any
+	var errs []error
+	for i := range s.uncovered {
+		set := &s.uncovered[i]
+		if !set.covers(ref) {
+			continue
+		}
+		if len(set.conditions) > 0 && input == nil {
+			var err error
+			if input, err = conditionInput(request); err != nil {
+				// Without input every condition fails, and so every set holds.
+				errs = append(errs, err)
+				input = map[string]any{}
+			}
+		}
+		matches, err := set.matches(input)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
+		}
+		if !matches {
+			continue
+		}
+		if out == nil {
+			out = VerbSet{}
+		}
+		for v := range set.verbs {
+			out[v] = struct{}{}
+		}
+	}
+	return out, utilerrors.NewAggregate(errs)
+}
+
+// UncoveredAnywhere reports whether any set names the resource, whoever asks.
+func (s *Schema) UncoveredAnywhere(ref ResourceRef) bool {
+	for i := range s.uncovered {
+		if s.uncovered[i].covers(ref) {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *uncoveredSet) covers(ref ResourceRef) bool {
+	for _, rule := range u.resources {
+		if !contains(rule.APIGroups, ref.Group) {
+			continue
+		}
+		for _, r := range rule.Resources {
+			if r == "*" || r == ref.Resource || ref.Subresource != "" && (r == ref.Resource+"/"+ref.Subresource || r == "*/"+ref.Subresource) {
+				return true
+			}
+		}
+	}
+	return len(u.resources) == 0
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == "*" || n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports false only if a condition is false; an error does not outweigh that.
+func (u *uncoveredSet) matches(input map[string]any) (bool, error) {
+	var failure error
+	for _, program := range u.conditions {
+		holds, err := evalBool(program, input)
+		if err != nil {
+			failure = err
+		} else if !holds {
+			return false, nil
+		}
+	}
+	return true, failure
+}
+
+// conditionInput decodes the request as the JSON that a webhook receives, so that expressions use
+// the names of the API. An object that cannot be decoded is an error: nothing can be said of it.
+func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, error) {
+	raw, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	var decoded map[string]any
+	if err := utiljson.Unmarshal(raw, &decoded); err != nil {
+		return nil, err
+	}
+	object, oldObject := decoded["object"], decoded["oldObject"]
+	delete(decoded, "object")
+	delete(decoded, "oldObject")
+	return map[string]any{"request": decoded, "object": object, "oldObject": oldObject}, nil
+}
+
+func (c *compiler) uncovered(s *Schema) []uncoveredSet {
+	if len(c.docs.Uncovered) == 0 {
+		return nil
+	}
+	known := map[string]verbForms{}
+	for _, k := range s.kinds {
+		k.Walk(func(_ Pattern, n *Node) {
+			for _, p := range n.permissions {
+				forms := known[p.verb.Name()]
+				forms.plain = forms.plain || p.parameter == ""
+				forms.parameterized = forms.parameterized || p.parameter != ""
+				known[p.verb.Name()] = forms
+			}
+		})
+	}
+	var out []uncoveredSet
+	for i := range c.docs.Uncovered {
+		d := &c.docs.Uncovered[i]
+		set := uncoveredSet{source: d.Source, verbs: VerbSet{}, resources: d.Set.Spec.Resources}
+		for j, text := range d.Set.Spec.UncoveredPermissions {
+			if err := set.addVerb(text, known); err != nil {
+				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/uncoveredPermissions/%d", j), Message: err.Error()})
+			}
+		}
+		for j, condition := range d.Set.Spec.MatchConditions {
+			program, err := requestDialect.compile(condition.Expression, cel.BoolType)
+			if err != nil {
+				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/matchConditions/%d/expression", j), Message: fmt.Sprintf("match condition %q: %v", condition.Name, err)})
+				continue
+			}
+			set.conditions = append(set.conditions, program)
+		}
+		if len(set.verbs) == 0 && len(d.Set.Spec.UncoveredPermissions) == 0 {
+			c.report(&Error{Source: d.Source, Pointer: "/spec/uncoveredPermissions", Message: "the set is empty: name the verbs that are uncovered"})
+		}
+		out = append(out, set)
+	}
+	return out
+}
+
+// verbForms says whether a verb's name occurs with a parameter and without, in one kind or another.
+type verbForms struct{ plain, parameterized bool }
+
+// addVerb refuses a verb that no node could ever bear: a barrier that holds nowhere looks like one
+// that holds.
+func (u *uncoveredSet) addVerb(text string, known map[string]verbForms) error {
+	v, err := verbs.Parse(text)
+	if err != nil {
+		return err
+	}
+	forms, exists := known[v.Name()]
+	_, parameterized := v.Parameter()
+	switch {
+	case v == verbs.MarkerVerb():
+		return fmt.Errorf("verb %q is the marker and guards no field: use granular:* for all fields", text)
+	case !exists:
+		return fmt.Errorf("verb %q guards no field of any known kind: correct its name, or install the kind first", text)
+	case parameterized && !forms.parameterized:
+		return fmt.Errorf("verb %q never has a parameter: write %q", text, verbs.Prefix+v.Name())
+	case !parameterized && !forms.plain:
+		return fmt.Errorf("verb %q always has a parameter: write %s(value), or use a more general verb", text, text)
+	}
+	u.verbs[v] = struct{}{}
+	return nil
+}
