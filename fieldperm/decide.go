@@ -1,0 +1,219 @@
+package fieldperm
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Decide asks the authorizer until every requirement is covered or one cannot be (P1). An error is
+// the authorizer's (P4) or the context's, and comes with the zero Decision.
+func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
+	d := &decider{authorizer: authorizer, review: review, limits: limits}
+	if d.limits.MaxChecks <= 0 {
+		d.limits.MaxChecks = DefaultMaxChecks
+	}
+	d.limits.Parallel = max(d.limits.Parallel, 1)
+	if err := d.decide(ctx); err != nil {
+		return Decision{}, err
+	}
+	d.out.Allowed = d.out.Denial == nil
+	return d.out, nil
+}
+
+type decider struct {
+	authorizer Authorizer
+	review     Review
+	limits     Limits
+	out        Decision
+}
+
+func (d *decider) decide(ctx context.Context) error {
+	requirements := d.review.Requirements
+	d.out.CoveredBy = make([]string, len(requirements))
+	generic, err := d.enter(ctx)
+	if err != nil || d.out.Denial != nil {
+		return err
+	}
+	var need []int
+	for i := range requirements {
+		switch {
+		case requirements[i].Barred():
+			need = append(need, i)
+		case generic != "":
+			d.out.CoveredBy[i] = generic
+		case !d.review.UncoveredOnly:
+			need = append(need, i)
+		}
+	}
+	if len(need) > 0 && d.out.Mode == ModeGeneric {
+		d.out.Mode = ModeUncovered
+	}
+	return d.cover(ctx, newPlan(requirements, need))
+}
+
+// enter asks for the generic permission, then for the marker, and returns the generic verb that is
+// held, "" if none.
+func (d *decider) enter(ctx context.Context) (string, error) {
+	if d.review.UncoveredOnly {
+		d.out.Mode = ModeUncovered
+		return "", nil
+	}
+	for _, verb := range d.review.Generic {
+		if d.exhausted() {
+			break
+		}
+		answer, err := d.authorizer.Authorize(ctx, verb, true)
+		if err != nil {
+			return "", err
+		}
+		// A4, the second lock: our own authorizer's Allow is conditional on what is decided here.
+		allowed := answer.Allowed && !strings.HasPrefix(answer.Reason, verbs.Prefix)
+		d.out.Checks = append(d.out.Checks, Check{verb, allowed})
+		if allowed {
+			d.out.Mode = ModeGeneric
+			return verb, nil
+		}
+	}
+	d.out.Mode = ModeNone
+	if !d.exhausted() {
+		answer, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
+		if err != nil {
+			return "", err
+		}
+		d.out.Checks = append(d.out.Checks, Check{verbs.Marker, answer.Allowed})
+		if answer.Allowed {
+			d.out.Mode = ModeGranular
+			return "", nil
+		}
+	}
+	d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements)}
+	return "", nil
+}
+
+func (d *decider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChecks }
+
+// cover works through the plan.
+func (d *decider) cover(ctx context.Context, p *plan) error {
+	for {
+		if g := p.blocked(); g != nil {
+			d.deny(p, g)
+			return nil
+		}
+		level := p.next()
+		if len(level) == 0 {
+			break
+		}
+		for len(level) > 0 && p.blocked() == nil {
+			if d.exhausted() {
+				d.denyForCost(p)
+				return nil
+			}
+			n := min(len(level), d.limits.Parallel, d.limits.MaxChecks-len(d.out.Checks))
+			if err := d.ask(ctx, p, level[:n]); err != nil {
+				return err
+			}
+			level = level[n:]
+		}
+	}
+	for _, g := range p.groups {
+		for _, i := range g.members {
+			d.out.CoveredBy[i] = g.covered.String()
+		}
+	}
+	return nil
+}
+
+// ask puts verbs of one level at the same time. Once an answer leaves a group without a verb, what
+// is still in flight is cancelled, and neither its answers nor its errors count.
+func (d *decider) ask(ctx context.Context, p *plan, batch []verbs.Verb) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		answer Answer
+		err    error
+	}
+	var (
+		mu       sync.Mutex
+		stopped  bool
+		failure  error
+		wait     sync.WaitGroup
+		answered = make([]bool, len(batch))
+		allowed  = make([]bool, len(batch))
+	)
+	take := func(i int, o outcome) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case stopped:
+		case o.err != nil:
+			failure, stopped = o.err, true
+			cancel()
+		default:
+			answered[i], allowed[i] = true, o.answer.Allowed
+			p.learn(batch[i], o.answer.Allowed)
+			if p.blocked() != nil {
+				stopped = true
+				cancel()
+			}
+		}
+	}
+	put := func(i int) {
+		answer, err := d.authorizer.Authorize(ctx, batch[i].String(), false)
+		take(i, outcome{answer, err})
+	}
+	for i := 1; i < len(batch); i++ {
+		wait.Go(func() { put(i) })
+	}
+	put(0)
+	wait.Wait()
+	if failure != nil {
+		return failure
+	}
+	for i, v := range batch {
+		if answered[i] {
+			d.out.Checks = append(d.out.Checks, Check{v.String(), allowed[i]})
+		}
+	}
+	return nil
+}
+
+func (d *decider) deny(p *plan, g *group) {
+	r := &d.review.Requirements[g.members[0]]
+	needs := slices.Clone(g.candidates)
+	slices.Reverse(needs)
+	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered() - 1}
+	if !r.Barred() {
+		d.out.Denial.Generic = d.review.Generic
+	}
+	d.credit(p)
+}
+
+// denyForCost ends a review that would need too many checks (P3).
+func (d *decider) denyForCost(p *plan) {
+	for _, g := range p.groups {
+		if g.isCovered() {
+			continue
+		}
+		d.out.Denial = &Denial{Requirement: &d.review.Requirements[g.members[0]], More: p.uncovered() - 1, Checks: d.limits.MaxChecks}
+		if v := p.common(); !v.IsZero() {
+			d.out.Denial.Needs = []verbs.Verb{v}
+		} else if len(g.candidates) > 0 {
+			d.out.Denial.Needs = g.candidates[:1]
+		}
+		break
+	}
+	d.credit(p)
+}
+
+// credit names what is covered in a review that ends in a denial.
+func (d *decider) credit(p *plan) {
+	for _, g := range p.groups {
+		for _, i := range g.members {
+			d.out.CoveredBy[i] = g.covered.String()
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package fieldperm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// gadgetTypes has one field for each way in which values compare.
+const gadgetTypes = `types:
+- name: gadget
+  map:
+    fields:
+    - {name: apiVersion, type: {scalar: string}}
+    - {name: kind, type: {scalar: string}}
+    - {name: metadata, type: {namedType: meta}}
+    - {name: spec, type: {namedType: spec}}
+    - {name: extra, type: {namedType: unknown}}
+- name: meta
+  map:
+    fields:
+    - {name: name, type: {scalar: string}}
+    - {name: generateName, type: {scalar: string}}
+    - {name: uid, type: {scalar: string}}
+    - {name: resourceVersion, type: {scalar: string}}
+    - {name: labels, type: {map: {elementType: {scalar: string}}}}
+    - {name: finalizers, type: {list: {elementRelationship: associative, elementType: {scalar: string}}}}
+    - {name: managedFields, type: {list: {elementRelationship: atomic, elementType: {namedType: unknown}}}}
+- name: spec
+  map:
+    fields:
+    - {name: replicas, type: {scalar: numeric}, default: 1}
+    - {name: note, type: {scalar: string}}
+    - {name: plain, type: {scalar: string}}
+    - {name: node, type: {scalar: string}}
+    - {name: containers, type: {list: {elementRelationship: associative, keys: [name], elementType: {namedType: container}}}}
+    - {name: ports, type: {list: {elementRelationship: associative, keys: [port, protocol], elementType: {namedType: port}}}}
+    - {name: args, type: {list: {elementRelationship: atomic, elementType: {scalar: string}}}}
+    - {name: rules, type: {list: {elementRelationship: atomic, elementType: {namedType: rule}}}}
+    - {name: selector, type: {map: {elementRelationship: atomic, elementType: {scalar: string}}}}
+    - {name: feature, type: {namedType: feature}}
+    - {name: tree, type: {namedType: tree}}
+- name: container
+  map:
+    fields:
+    - {name: name, type: {scalar: string}}
+    - {name: image, type: {scalar: string}}
+    - {name: privileged, type: {scalar: boolean}}
+- name: port
+  map:
+    fields:
+    - {name: port, type: {scalar: numeric}}
+    - {name: protocol, type: {scalar: string}, default: TCP}
+    - {name: target, type: {scalar: untyped}}
+- name: rule
+  map:
+    fields:
+    - {name: host, type: {scalar: string}}
+    - {name: admin, type: {scalar: boolean}}
+- name: feature
+  map:
+    fields:
+    - {name: enabled, type: {scalar: boolean}, default: false}
+    - {name: level, type: {scalar: numeric}}
+- name: tree
+  map:
+    fields:
+    - {name: value, type: {scalar: string}}
+    - {name: child, type: {namedType: tree}}
+- name: unknown
+  scalar: untyped
+  list: {elementRelationship: atomic, elementType: {namedType: unknown}}
+  map: {elementRelationship: separable, elementType: {namedType: unknown}}
+`
+
+var gadget = runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
+
+func entry(path, verb string, more ...func(*schema.Entry)) schema.Entry {
+	e := schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: verb}, Pointer: path}
+	for _, f := range more {
+		f(&e)
+	}
+	return e
+}
+
+func by(parameter string) func(*schema.Entry) {
+	return func(e *schema.Entry) { e.ParameterizedBy = parameter }
+}
+func source(name string) func(*schema.Entry) {
+	return func(e *schema.Entry) { e.ParameterSource = name }
+}
+func role(r schema.Role) func(*schema.Entry) { return func(e *schema.Entry) { e.Role = r } }
+func excluded(e *schema.Entry)               { e.Excluded = true }
+func excludedWhen(x string) func(*schema.Entry) {
+	return func(e *schema.Entry) { e.ExcludedWhen = x }
+}
+func prefix(e *schema.Entry) { e.ParameterTreatment = v1alpha1.TreatmentSlashDelimitedPrefix }
+
+func gadgetEntries() []schema.Entry {
+	return []schema.Entry{
+		entry(".apiVersion", "", role(schema.RoleIdentity)), entry(".kind", "", role(schema.RoleIdentity)),
+		entry(".metadata", "metadata"),
+		entry(".metadata.name", "", role(schema.RoleIdentity)), entry(".metadata.generateName", "", role(schema.RoleIdentity)),
+		entry(".metadata.uid", "", role(schema.RoleServerWritten)), entry(".metadata.resourceVersion", "", role(schema.RoleServerWritten)),
+		entry(".metadata.managedFields", "", role(schema.RoleOwnership)),
+		entry(".metadata.labels", "labels", source("key")), entry(".metadata.labels[*]", "label", by("key"), prefix),
+		entry(".metadata.finalizers", "finalizers"), entry(".metadata.finalizers[*]", "finalizer", source("finalizer"), by("finalizer"), prefix),
+		entry(".spec", "specification"),
+		entry(".spec.replicas", "scale"), entry(".spec.note", "note", source("text"), by("text")),
+		entry(".spec.node", "node", excluded),
+		entry(".spec.containers[*].name", "", source("container")), entry(".spec.containers[*]", "container", by("container")),
+		entry(".spec.containers[*].image", "image", by("container")), entry(".spec.containers[*].privileged", "privilege", excluded),
+		entry(".spec.ports", "ports"),
+		entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin", excluded),
+		entry(".spec.feature", "feature"), entry(".spec.feature.enabled", "switch", excludedWhen("self == true")),
+		entry(".spec.tree.value", "tree"),
+	}
+}
+
+func compileGadget(tb testing.TB, uncovered ...string) (*schema.Kind, schema.VerbSet) {
+	tb.Helper()
+	return compileEntries(tb, gadgetEntries(), uncovered...)
+}
+
+func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) (*schema.Kind, schema.VerbSet) {
+	tb.Helper()
+	parser, err := typed.NewParser(typed.YAMLObject(gadgetTypes))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, errs := schema.Compile(schema.Documents{
+		Topologies:  []schema.Topology{{Source: "gadget", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
+		Permissions: []schema.PermissionDocument{{Source: "gadget.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: entries}},
+	})
+	for _, err := range errs {
+		tb.Error(err)
+	}
+	k, err := s.Kind(gadget)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set := schema.VerbSet{}
+	for _, text := range uncovered {
+		v, err := verbs.Parse(text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		set[v] = struct{}{}
+	}
+	return k, set
+}
+
+// render spells a requirement as "operation path: verbs", verbs without "granular:" from general to
+// specific; what comes before a barrier is in parentheses.
+func render(r Requirement) string {
+	names := make([]string, 0, len(r.Chain)+1)
+	for i, v := range r.Chain {
+		name := strings.TrimPrefix(v.String(), verbs.Prefix)
+		if i < r.Barrier {
+			name = "(" + name + ")"
+		}
+		names = append(names, name)
+	}
+	if r.Barrier == len(r.Chain) {
+		names = append(names, "nobody")
+	}
+	return fmt.Sprintf("%s %s: %s", r.Operation, r.Path, strings.Join(names, " "))
+}
+
+func renderAll(rs []Requirement) []string {
+	out := make([]string, len(rs))
+	for i := range rs {
+		out[i] = render(rs[i])
+	}
+	slices.Sort(out)
+	return out
+}
+
+func expectDiff(t *testing.T, k *schema.Kind, uncovered schema.VerbSet, old, new string, want ...string) {
+	t.Helper()
+	var oldRaw []byte
+	if old != "" {
+		oldRaw = []byte(old)
+	}
+	got, err := Diff(oldRaw, []byte(new), k, uncovered)
+	if err != nil {
+		t.Fatalf("Diff(%s, %s): %v", old, new, err)
+	}
+	slices.Sort(want)
+	if !slices.Equal(renderAll(got), want) {
+		t.Errorf("Diff(%s, %s)\n got  %q\n want %q", old, new, renderAll(got), want)
+	}
+}

@@ -1,0 +1,146 @@
+package fieldperm
+
+import (
+	"bytes"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// maxUpdateManagers is how many entries of operation Update an API server keeps before it merges the
+// oldest into ancientManager (k8s.io/apimachinery/pkg/util/managedfields, capmanagers).
+const (
+	maxUpdateManagers      = 10
+	ancientManager         = "ancient-changes"
+	beforeFirstApplyOwner  = "before-first-apply"
+	operationUpdate        = "Update"
+	managedFieldsTypeKnown = "FieldsV1"
+)
+
+// manager is who owns fields. The version that it wrote in is no part of who it is.
+type manager struct {
+	name, operation, subresource string
+}
+
+// managedFields is the decoded list of one object.
+type managedFields struct {
+	owners  map[manager]*fieldpath.Set
+	order   []manager
+	entries []managedEntry
+	updates int
+}
+
+type managedEntry struct {
+	manager
+	version string
+	time    string
+	fields  *fieldpath.Set
+}
+
+// decodeManagedFields reports false for anything that an API server would not write.
+func decodeManagedFields(v *value) (*managedFields, bool) {
+	m := &managedFields{owners: map[manager]*fieldpath.Set{}}
+	if v == nil || v.kind == kindNull {
+		return m, true
+	}
+	if v.kind != kindList {
+		return nil, false
+	}
+	for _, item := range v.items {
+		entry, ok := decodeManagedEntry(item)
+		if !ok {
+			return nil, false
+		}
+		if entry.operation == operationUpdate {
+			m.updates++
+		}
+		m.entries = append(m.entries, entry)
+		if already := m.owners[entry.manager]; already != nil {
+			m.owners[entry.manager] = already.Union(entry.fields)
+			continue
+		}
+		m.owners[entry.manager] = entry.fields
+		m.order = append(m.order, entry.manager)
+	}
+	return m, true
+}
+
+func decodeManagedEntry(item *value) (managedEntry, bool) {
+	var e managedEntry
+	if item.kind != kindObject || item.duplicate {
+		return e, false
+	}
+	texts := map[string]*string{"manager": &e.name, "operation": &e.operation, "apiVersion": &e.version, "time": &e.time, "subresource": &e.subresource}
+	var fieldsType string
+	texts["fieldsType"] = &fieldsType
+	e.fields = fieldpath.NewSet()
+	for _, member := range item.members {
+		switch text := texts[member.name]; {
+		case member.value.kind == kindNull:
+		case text != nil && member.value.kind == kindString:
+			*text = member.value.text
+		case member.name == "fieldsV1" && member.value.kind == kindObject:
+			if !decodeFields(e.fields, member.value) {
+				return e, false
+			}
+		default:
+			return e, false
+		}
+	}
+	return e, fieldsType == managedFieldsTypeKnown && (e.operation == operationUpdate || e.operation == "Apply")
+}
+
+// decodeFields refuses what the library passes over in silence, such as elements of unknown kinds:
+// what is not read cannot be compared.
+func decodeFields(set *fieldpath.Set, v *value) bool {
+	if set.FromJSON(bytes.NewReader(v.raw)) != nil {
+		return false
+	}
+	raw, err := set.ToJSON()
+	if err != nil {
+		return false
+	}
+	again, err := decodeAny(raw)
+	return err == nil && equal(again, v)
+}
+
+// fields returns the paths that the manager owns, an empty set if none.
+func (m *managedFields) fields(who manager) *fieldpath.Set {
+	if s := m.owners[who]; s != nil {
+		return s
+	}
+	return fieldpath.NewSet()
+}
+
+// holdsBelow reports whether the manager owns a path strictly below p.
+func (m *managedFields) holdsBelow(who manager, p fieldpath.Path) bool {
+	s := m.fields(who)
+	for _, element := range p {
+		s = s.WithPrefix(element)
+	}
+	return !s.Empty()
+}
+
+// ofOtherVersion reports whether the manager owns p only by entries of other versions than the
+// object's.
+func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version *value) bool {
+	for _, e := range m.entries {
+		if e.manager == who && e.fields.Has(p) && version != nil && e.version == version.text {
+			return false
+		}
+	}
+	return true
+}
+
+// retimed counts the entries whose time alone changed. An API server touches only the entry of who
+// makes the request.
+func retimed(old, new *managedFields) int {
+	n := 0
+	for _, is := range new.entries {
+		for _, was := range old.entries {
+			if was.manager == is.manager && was.version == is.version && was.time != is.time && was.fields.Equals(is.fields) {
+				n++
+			}
+		}
+	}
+	return n
+}

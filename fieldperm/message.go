@@ -1,0 +1,85 @@
+package fieldperm
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Subject is who did what to which object, for a message.
+type Subject struct {
+	// Resource is as an API server writes it: "deployments.apps", "deployments.apps/status".
+	Resource string
+	// Name of the object; may be empty on CREATE.
+	Name string
+	User string
+	// Verb is what the request does: "create", "update", "delete".
+	Verb string
+}
+
+// maxNameInMessage keeps a hostile name from filling logs.
+const maxNameInMessage = 256
+
+// Message renders the denial as an API server does its own (P5).
+func (d *Denial) Message(s Subject) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shorten(s.Name), shorten(s.User))
+	if d.Requirement == nil {
+		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
+		if s.Verb != "delete" {
+			b.WriteString(", or granular with the granular verbs of every changed field")
+		}
+		return b.String()
+	}
+	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
+	switch d.Requirement.Operation {
+	case Reordered:
+		b.WriteString(" (the order of its items)")
+	case Ownership:
+		b.WriteString(" (its field managers)")
+	}
+	switch {
+	case d.Checks > 0:
+		fmt.Fprintf(&b, ": the request needs more than %d permission checks", d.Checks)
+		if len(d.Needs) > 0 {
+			fmt.Fprintf(&b, ": a grant of %s would do, or change fewer fields at once", d.Needs[0])
+		}
+	case len(d.Needs) == 0:
+		b.WriteString(": no verb covers it, because its value cannot be a verb's parameter: choose another value")
+	case len(d.Needs) == 1:
+		fmt.Fprintf(&b, ": needs %s", d.Needs[0])
+	default:
+		b.WriteString(": needs any one of ")
+		for i, v := range d.Needs {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(v.String())
+		}
+	}
+	if d.More > 0 {
+		fmt.Fprintf(&b, " (%d more %s not looked at)", d.More, plural(d.More, "change was", "changes were"))
+	}
+	return b.String()
+}
+
+// Field returns the path of the first change that is not covered, "" if the denial is not about one.
+func (d *Denial) Field() string {
+	if d.Requirement == nil {
+		return ""
+	}
+	return d.Requirement.Path.String()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func shorten(s string) string {
+	if len(s) <= maxNameInMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxNameInMessage], "") + "…"
+}

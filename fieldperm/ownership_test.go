@@ -1,0 +1,70 @@
+package fieldperm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// owner is one entry of managedFields.
+func owner(name, operation, fields string) string {
+	return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":"example.com/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":%s}`, name, operation, fields)
+}
+
+func owned(rest string, entries ...string) string {
+	return `{"apiVersion":"example.com/v1","metadata":{"managedFields":[` + strings.Join(entries, ",") + `]` + metadataOf(rest) + `}` + specOf(rest) + `}`
+}
+
+func metadataOf(rest string) string { m, _, _ := strings.Cut(rest, "|"); return m }
+func specOf(rest string) string     { _, s, _ := strings.Cut(rest, "|"); return s }
+
+func TestD8_Ownership(t *testing.T) {
+	k, none := compileGadget(t)
+	const (
+		replicas2 = `|,"spec":{"replicas":2}`
+		replicas3 = `|,"spec":{"replicas":3}`
+		labels    = `,"labels":{"a/x":"1"}|`
+		items     = `|,"spec":{"containers":[{"name":"c","image":"i"}]}`
+		fReplicas = `{"f:spec":{"f:replicas":{}}}`
+		fLabel    = `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}}}`
+		fItem     = `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:image":{}}}}}`
+	)
+	eleven := make([]string, 0, 11)
+	for i := range 10 {
+		eleven = append(eleven, owner(fmt.Sprintf("m%d", i), "Update", fmt.Sprintf(`{"f:metadata":{"f:labels":{"f:k%d":{}}}}`, i)))
+	}
+	ten := append([]string{owner("ancient-changes", "Update", `{"f:metadata":{"f:labels":{"f:k0":{},"f:k1":{}}}}`), owner("new", "Update", fReplicas)}, eleven[2:]...)
+	manyLabels := `,"labels":{"k0":"","k1":"","k2":"","k3":"","k4":"","k5":"","k6":"","k7":"","k8":"","k9":""}`
+	for _, c := range []struct {
+		rule, old, new string
+		want           []string
+	}{
+		{"a manager gains what changed", owned(replicas2), owned(replicas3, owner("me", "Update", fReplicas)), []string{"modified .spec.replicas: * specification scale"}},
+		{"another loses what changed", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas3, owner("me", "Apply", fReplicas)), []string{"modified .spec.replicas: * specification scale"}},
+		{"a manager gains what did not change", owned(replicas2), owned(replicas2, owner("me", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
+		{"a manager loses what did not change", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2), []string{"ownership .spec.replicas: * specification scale"}},
+		{"a reset charges every path that lost its owner, once", owned(labels[:len(labels)-1]+replicas2, owner("a", "Apply", fReplicas), owner("b", "Update", fReplicas)), owned(labels[:len(labels)-1] + replicas2), []string{"ownership .spec.replicas: * specification scale"}},
+		{"the own entry of a container is free", owned(labels, owner("a", "Update", fLabel)), owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), []string{`added .metadata.labels["b/y"]: * metadata labels label(b)`}},
+		{"the own entry goes with what was below it", owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), owned(labels, owner("me", "Apply", `{}`)), []string{`removed .metadata.labels["b/y"]: * metadata labels label(b)`}},
+		{"the own entry taken away from under its fields", owned(labels, owner("a", "Apply", fLabel)), owned(labels, owner("a", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
+		{"the keys of an item are free, its other fields are not", owned(items), owned(items, owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container(c) image(c)`}},
+		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", fLabel)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label(a)`}},
+		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Apply", `{"f:metadata":{"f:finalizers":{".":{},"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer(a)`}},
+		{"an atomic list", owned(`|,"spec":{"args":["a"]}`), owned(`|,"spec":{"args":["a"]}`, owner("me", "Apply", `{"f:spec":{"f:args":{}}}`)), []string{"ownership .spec.args: * specification"}},
+		{"a barrier counts for ownership too", owned(`|,"spec":{"node":"n"}`), owned(`|,"spec":{"node":"n"}`, owner("me", "Apply", `{"f:spec":{"f:node":{}}}`)), []string{"ownership .spec.node: (*) (specification) node"}},
+		{"one's own time is free", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale"}},
+		{"the times of two are not", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1), strings.Replace(owner("b", "Apply", fReplicas), "2026", "2027", 1)), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"the order of entries is free", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, owner("b", "Apply", fReplicas), owner("a", "Apply", fReplicas)), nil},
+		{"before-first-apply where there was nothing", owned(replicas2), owned(replicas3, owner("before-first-apply", "Update", `{"f:spec":{"f:replicas":{},"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale"}},
+		{"before-first-apply where there was something", owned(replicas2, owner("a", "Apply", `{}`)), owned(replicas2, owner("a", "Apply", `{}`), owner("before-first-apply", "Update", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
+		{"the merge into ancient-changes", owned(manyLabels+replicas2, eleven...), owned(manyLabels+replicas3, ten...), []string{"modified .spec.replicas: * specification scale"}},
+		{"no merge with fewer managers", owned(manyLabels+replicas2, eleven[:2]...), owned(manyLabels+replicas2, ten[:1]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label(k0)`, `ownership .metadata.labels["k1"]: * metadata labels label(k1)`}},
+		{"entries that no API server writes", owned(replicas2), owned(replicas2, `{"manager":"a","operation":"Own","fieldsType":"FieldsV1"}`), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"fields that cannot be read", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"x:y":{}}`)), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
+		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
+		{"another version's name for what did not", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .spec["count"]: * specification`}},
+	} {
+		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}

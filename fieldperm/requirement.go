@@ -1,0 +1,40 @@
+package fieldperm
+
+import "github.com/fieldperm/fieldperm/verbs"
+
+// Operation is what happened to a node.
+type Operation string
+
+// The operations. Ownership is a change in who owns a field whose value stays (D8).
+const (
+	Modified  Operation = "modified"
+	Added     Operation = "added"
+	Removed   Operation = "removed"
+	Reordered Operation = "reordered"
+	Ownership Operation = "ownership"
+)
+
+// Requirement is one changed node and what covers the change. The zero Requirement has an empty
+// chain, which nothing but the generic permission covers.
+type Requirement struct {
+	Path      Path
+	Operation Operation
+	// Chain holds the verbs of the annotated ancestors and of the node itself, from general to
+	// specific. A node whose parameter has no value has no verb in it. It must not be changed.
+	Chain []verbs.Verb
+	// Barrier is the index in Chain from which verbs count because of the last barrier on the path,
+	// the generic permission not at all (C2). It is len(Chain) where the barrier has no verb: nobody
+	// may make the change then. -1 means that there is no barrier.
+	Barrier int
+}
+
+// Barred reports whether the generic permission does not count.
+func (r *Requirement) Barred() bool { return r.Barrier >= 0 }
+
+// Candidates returns the verbs of which any one covers the change, from general to specific.
+func (r *Requirement) Candidates() []verbs.Verb {
+	if r.Barrier > 0 {
+		return r.Chain[r.Barrier:]
+	}
+	return r.Chain
+}
