@@ -42,11 +42,9 @@ func (g *grants) Authorize(ctx context.Context, verb string, generic bool) (Answ
 		return Answer{}, errBroken
 	}
 	if g.blocks != nil && verb == "granular:blocks" {
-		select {
-		case <-ctx.Done():
-			close(g.blocks)
-			return Answer{}, ctx.Err()
-		}
+		<-ctx.Done()
+		close(g.blocks)
+		return Answer{}, ctx.Err()
 	}
 	reason, ok := g.allowed[verb]
 	return Answer{Allowed: ok, Reason: reason}, nil

@@ -119,6 +119,7 @@ func (d *differ) passes(s scope, old, new *value) bool {
 			d.passed++
 			return true
 		}
+	case schema.RoleNone:
 	}
 	if raw := s.node.Default(); d.create && raw != nil {
 		fallback, err := decodeAny(raw)

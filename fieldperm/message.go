@@ -36,6 +36,7 @@ func (d *Denial) Message(s Subject) string {
 		b.WriteString(" (the order of its items)")
 	case Ownership:
 		b.WriteString(" (its field managers)")
+	case Modified, Added, Removed:
 	}
 	switch {
 	case d.Checks > 0:

@@ -18,10 +18,14 @@ import (
 func Compile(docs Documents) (*Schema, []error) {
 	c := &compiler{docs: docs, faulty: map[string]error{}, seen: map[string]bool{}}
 	slices.SortStableFunc(c.docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
-	s := &Schema{kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{}}
+	s := &Schema{
+		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
+		scales: map[runtimeschema.GroupResource]*Kind{}, failedScales: map[runtimeschema.GroupResource]error{},
+	}
+	owners := c.owners()
 	touched := map[runtimeschema.GroupVersionKind][]string{}
 	matched := make([]bool, len(c.docs.Permissions))
-	for gvk, topology := range c.owners() {
+	for gvk, topology := range owners {
 		touched[gvk] = []string{topology.Source}
 		k := c.kind(gvk, topology, func(i int) {
 			matched[i] = true
@@ -53,6 +57,7 @@ func Compile(docs Documents) (*Schema, []error) {
 			delete(s.kinds, gvk)
 		}
 	}
+	c.deriveScales(s, owners)
 	s.uncovered = c.uncovered(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs

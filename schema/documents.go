@@ -33,6 +33,10 @@ type Topology struct {
 	Types  *smd.Schema
 	// Kinds maps each kind to the name of its type.
 	Kinds map[runtimeschema.GroupVersionKind]string
+	// Plurals names the resources of kinds whose names do not follow Kubernetes' way to pluralize.
+	Plurals map[runtimeschema.GroupVersionKind]string
+	// Replicas is where a kind's scale subresource writes, for kinds where it is not .spec.replicas.
+	Replicas map[runtimeschema.GroupVersionKind]string
 	// TypePermissions are the permission keys that the source carries on a named type, with paths
 	// relative to it (vendor extensions of an OpenAPI document).
 	TypePermissions map[string][]Entry

@@ -11,14 +11,13 @@ import (
 
 // Permission is the compiled guard of one node.
 type Permission struct {
-	verb           verbs.Verb
-	parameter      string
-	treatment      string
-	expression     cel.Program
-	excluded       bool
-	excludedWhen   cel.Program
-	source         string
-	excludedWhenIs string
+	verb         verbs.Verb
+	parameter    string
+	treatment    string
+	expression   cel.Program
+	excluded     bool
+	excludedWhen cel.Program
+	source       string
 }
 
 // Source returns the document that the permission came from.

@@ -18,6 +18,10 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
+	// scales are the Scales of resources whose replicas are behind a barrier; failedScales says of
+	// which resources that is not known.
+	scales       map[runtimeschema.GroupResource]*Kind
+	failedScales map[runtimeschema.GroupResource]error
 }
 
 // Kind is the compiled tree of one kind.

@@ -1,0 +1,70 @@
+# fieldperm. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export CGO_ENABLED ?= 1
+BIN := $(CURDIR)/bin
+COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
+# Test binaries that speak to the real control plane live under test/.
+INTEGRATION := ./test/... ./cmd/... ./internal/...
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the three commands into bin/.
+	@mkdir -p $(BIN)
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+
+.PHONY: controlplane
+controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them.
+	@test/controlplane/build.sh
+
+.PHONY: demo
+demo: build controlplane ## Play the stories on a local control plane; KEEP=1 leaves it running to try things on.
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/demo ./test/demo
+	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
+
+.PHONY: test
+test: test-unit test-integration ## Every test, those against the real control plane included.
+
+.PHONY: test-unit
+test-unit: ## The tests that need no control plane, with the race detector.
+	go test -race ./...
+
+.PHONY: test-integration
+test-integration: build controlplane ## The tests against the real control plane.
+	go test -tags integration -count=1 -p 1 $(INTEGRATION)
+
+.PHONY: test-mutation
+test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.
+	go run ./test/mutation
+
+.PHONY: bench
+bench: ## Benchmarks; keep the output for benchstat.
+	go test -run '^$$' -bench . -benchmem ./...
+
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME each.
+	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law; do \
+	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME); \
+	done
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run golangci-lint.
+	$(BIN)/golangci-lint run ./...
+
+$(BIN)/golangci-lint: hack/tools/go.mod
+	@mkdir -p $(BIN)
+	go -C hack/tools build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: generate
+generate: ## Write what is generated into the tree.
+	go generate ./...
+
+.PHONY: verify
+verify: ## Check that modules are tidy and that generated files are what the generators write.
+	@hack/verify.sh

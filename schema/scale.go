@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// scaleSubresource writes one field of its parent through an object of another kind: a barrier on
+// the parent's replicas must hold there too.
+const scaleSubresource = "scale"
+
+// scaleKind is the kind of that object.
+var scaleKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// replicasPath is where a kind has its replicas unless its topology says otherwise.
+const replicasPath = ".spec.replicas"
+
+// KindFor returns the tree for an object of a kind that is written through a resource. It is Kind,
+// but for the scale subresource of a resource whose replicas are behind a barrier: there the Scale
+// has the barrier. Errors are Kind's, the parent's included.
+func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*Kind, error) {
+	if ref.Subresource == scaleSubresource {
+		parent := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
+		if err := s.failedScales[parent]; err != nil {
+			return nil, err
+		}
+		if k := s.scales[parent]; k != nil && gvk.Kind == scaleKind.Kind {
+			return k, nil
+		}
+	}
+	return s.Kind(gvk)
+}
+
+// deriveScales makes the Scales of every resource whose replicas may be behind a barrier.
+func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
+	base := s.kinds[scaleKind]
+	for gvk, topology := range owners {
+		resource := topology.resource(gvk)
+		if err := s.failed[gvk]; err != nil {
+			s.failedScales[resource] = err
+			continue
+		}
+		permissions := barred(s.kinds[gvk].Root, topology.replicas(gvk))
+		if permissions == nil || base == nil {
+			continue
+		}
+		s.scales[resource] = scaleWith(base, permissions)
+	}
+}
+
+// resource is the kind's resource, as the source names it or as Kubernetes pluralizes it.
+func (t *Topology) resource(gvk runtimeschema.GroupVersionKind) runtimeschema.GroupResource {
+	if plural, ok := t.Plurals[gvk]; ok {
+		return runtimeschema.GroupResource{Group: gvk.Group, Resource: plural}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural.GroupResource()
+}
+
+func (t *Topology) replicas(gvk runtimeschema.GroupVersionKind) string {
+	if path, ok := t.Replicas[gvk]; ok {
+		return path
+	}
+	return replicasPath
+}
+
+// barred returns the permissions on the way to a path, nil if none of them can be a barrier.
+func barred(root *Node, path string) []*Permission {
+	var out []*Permission
+	mayBar := false
+	n := root
+	names := strings.Split(strings.TrimPrefix(path, "."), ".")
+	for i, name := range names {
+		if n.mapping == nil {
+			return nil
+		}
+		n = n.mapping.Child(name)
+		for _, p := range n.permissions {
+			mayBar = mayBar || p.MayBar()
+			if p.Conditional() && i < len(names)-1 {
+				// The condition is about a value that a Scale does not hold.
+				always := *p
+				always.excluded = true
+				p = &always
+			}
+			out = append(out, p)
+		}
+	}
+	if !mayBar {
+		return nil
+	}
+	return out
+}
+
+// scaleWith returns a Scale whose replicas have the permissions.
+func scaleWith(base *Kind, permissions []*Permission) *Kind {
+	root := *base.Root
+	spec := *root.mapping.Child("spec")
+	replicas := *spec.mapping.Child("replicas")
+	replicas.permissions = permissions
+	spec.permissions = nil
+	spec.mapping = spec.mapping.with("replicas", &replicas)
+	root.mapping = root.mapping.with("spec", &spec)
+	return &Kind{GroupVersionKind: base.GroupVersionKind, Root: &root, mayBar: true}
+}
+
+// with returns a copy of the map with another node for one field.
+func (m *Map) with(name string, n *Node) *Map {
+	out := *m
+	out.fields = make(map[string]*Node, len(m.fields)+1)
+	for field, node := range m.fields {
+		out.fields[field] = node
+	}
+	out.fields[name] = n
+	return &out
+}

@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+const scaleTypes = `types:
+- name: scale
+  map: {fields: [{name: spec, type: {namedType: scaleSpec}}]}
+- name: scaleSpec
+  map: {fields: [{name: replicas, type: {scalar: numeric}}]}
+`
+
+// TestC2_ABarrierOnReplicasHoldsOnScale proves that the scale subresource is no way around it.
+func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", Excluded: true}
+	bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "Size", Excluded: true}
+	compile := func(p v1alpha1.FieldPermission, plurals map[runtimeschema.GroupVersionKind]string) *Schema {
+		docs := things(t, document("f.yaml", "A", RankAdministrator, p))
+		docs.Topologies[0].Plurals = plurals
+		docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+		s, _ := Compile(docs)
+		return s
+	}
+	verbsOf := func(s *Schema, resource string) string {
+		k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: resource, Subresource: "scale"})
+		if err != nil {
+			return err.Error()
+		}
+		var out []string
+		for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+			out = append(out, p.Base().String())
+		}
+		return strings.Join(out, " ")
+	}
+	if got := verbsOf(compile(lock, nil), "as"); got != "granular:size" {
+		t.Errorf("guessed plural: %q", got)
+	}
+	if got := verbsOf(compile(lock, map[runtimeschema.GroupVersionKind]string{kindOf("A"): "aces"}), "aces"); got != "granular:size" {
+		t.Errorf("named plural: %q", got)
+	}
+	if got := verbsOf(compile(lock, nil), "bs"); got != "" {
+		t.Errorf("another resource: %q", got)
+	}
+	if got := verbsOf(compile(bad, nil), "as"); !strings.Contains(got, "not lowerCamelCase") {
+		t.Errorf("a parent that does not compile: %q", got)
+	}
+}
