@@ -1,0 +1,173 @@
+//go:build integration
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/test/cluster"
+)
+
+// What the cluster needs beside the grants: namespaces, people who ask, and a kind of its own whose
+// permission verbs are in the annotation, as an API server takes them.
+const clusterObjects = `
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: asks}
+rules:
+- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reads-schemas}
+rules:
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list]}
+- {apiGroups: [apiregistration.k8s.io], resources: [apiservices], verbs: [list]}
+- {nonResourceURLs: ["/openapi/v3", "/openapi/v3/*"], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: asks}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: asks}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: blind}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reads-schemas}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-schemas}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gadgetry.example.com
+  annotations:
+    fieldperm.dev/permission-verbs: '{"v1": [{"path": ".spec", "verb": "specification"}, {"path": ".spec.size", "verb": "example.com/size"}]}'
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgetry, singular: gadget, listKind: GadgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: gadgets}
+rules: [{apiGroups: [example.com], resources: [gadgetry], verbs: [granular, "granular:example.com/size"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: gadgets}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: gadgets}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: greta}]
+`
+
+// The rules that the aggregation controller would write; there is none beside the API server.
+const aggregated = `{"rules": [
+{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["granular", "granular:scale"]},
+{"apiGroups": ["example.com"], "resources": ["widgetry"], "verbs": ["granular", "granular:example.com/size", "create"]}]}`
+
+func TestReviewAsksTheCluster(t *testing.T) {
+	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Chdir("testdata")
+	admin := user(t, c, "admin", "system:masters")
+	kubectl := func(stdin string, args ...string) {
+		t.Helper()
+		if _, stderr, err := c.Kubectl(admin).Run(t.Context(), stdin, args...); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	kubectl(clusterObjects, "create", "-f", "-")
+	kubectl("", "create", "-f", "grants.yaml")
+	kubectl("", "patch", "clusterrole", "operator", "--type=merge", "-p", aggregated)
+	kubectl("", "wait", "--for=condition=Established", "crd/gadgetry.example.com")
+
+	cache := t.TempDir()
+	review := func(asker, args string) (int, string, string) {
+		t.Helper()
+		words := []string{"review", "--kubeconfig", user(t, c, asker).Kubeconfig, "--cache-dir", cache}
+		return execute(t, "", append(words, strings.Fields(args)...)...)
+	}
+	write := func(content string) string {
+		file := filepath.Join(t.TempDir(), "file.yaml")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	gadget := write("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: shop}, spec: {size: 1}}\n")
+	bigger := write("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: shop}, spec: {size: 2}}\n")
+
+	// Files and cluster decide alike, check by check.
+	for _, test := range goldenCases {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := review("auditor", test.args+" -o json")
+			if code != test.code || stderr != "" {
+				t.Errorf("got exit code %d, want %d; stderr %q", code, test.code, stderr)
+			}
+			if !*update {
+				golden(t, filepath.Join("golden", test.name+".json"), stdout)
+			}
+		})
+	}
+	t.Run("SchemaAndResourceOfTheCluster", func(t *testing.T) {
+		code, stdout, stderr := review("auditor", "--old "+gadget+" --new "+bigger+" --as greta")
+		if code != 0 || stderr != "" || !strings.Contains(stdout, "granular:example.com/size") {
+			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+	})
+	t.Run("WithoutSchemasBuiltInKindsAreKnown", func(t *testing.T) {
+		code, _, stderr := review("blind", "--old deployment.yaml --new scaled.yaml --as alice")
+		if code != 0 || !strings.Contains(stderr, "warning: the cluster's schemas cannot be read") {
+			t.Errorf("exit code %d, stderr %q", code, stderr)
+		}
+		code, stdout, stderr := review("blind", "--old "+gadget+" --new "+bigger+" --as greta")
+		if code != 2 || stdout != "" || !strings.Contains(stderr, `error: kind "Gadget" of "example.com/v1" is not known`) {
+			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+	})
+	t.Run("WhoMayNotAskGetsAnErrorAndNoDenial", func(t *testing.T) {
+		code, stdout, stderr := review("alice", "--old deployment.yaml --new scaled.yaml --as alice")
+		if code != 2 || stdout != "" || !strings.Contains(stderr, `error: `) || !strings.Contains(stderr, "subjectaccessreviews") {
+			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+	})
+	t.Run("FileWithAFaultIsAnError", func(t *testing.T) {
+		file := write("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.nosuch, verb: scale}]}\n")
+		code, stdout, stderr := review("auditor", "--old deployment.yaml --new scaled.yaml --as alice --permissions "+file)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "error: "+file) {
+			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+	})
+	t.Run("UnknownKind", func(t *testing.T) {
+		code, _, stderr := review("auditor", "--old widget.yaml --as bob")
+		if code != 2 || !strings.Contains(stderr, "install the kind, or give --resource") {
+			t.Errorf("exit code %d, stderr %q", code, stderr)
+		}
+	})
+}
+
+func user(t *testing.T, c *cluster.Cluster, name string, groups ...string) *cluster.User {
+	t.Helper()
+	u, err := c.User(name, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fieldperm/fieldperm/internal/review"
+)
+
+// run executes the command line and returns the exit code. Errors go to the streams' ErrOut, one to a
+// line.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(streams)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	code := review.ExitCode(err)
+	if code > 1 {
+		for line := range strings.Lines(err.Error()) {
+			_, _ = fmt.Fprintf(streams.ErrOut, "error: %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return code
+}
+
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kubectl-fieldperm",
+		Short:         "Per-field write permission for Kubernetes",
+		Long:          "Per-field write permission for Kubernetes: who may change which fields, and why.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.AddCommand(review.NewCommand(streams))
+	return root
+}

@@ -1,0 +1,114 @@
+package generators
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	webhookadmissionv1 "k8s.io/apiserver/pkg/admission/plugin/webhook/config/apis/webhookadmission/v1"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+)
+
+// genericOnlyKey is the extra key of fieldperm's own checks for the generic permission (A4).
+const genericOnlyKey = "fieldperm.dev/generic-only"
+
+const admissionComment = `# For kube-apiserver --admission-control-config-file. If that file exists already, add the plugin to it.
+`
+
+func admissionConfiguration(o Options) (string, string, []any, error) {
+	plugin, err := json.Marshal(webhookadmissionv1.WebhookAdmission{
+		TypeMeta:           metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "WebhookAdmissionConfiguration"},
+		KubeConfigFile:     o.at(fileAdmissionKey),
+		StaticManifestsDir: o.at(path.Dir(fileWebhooks)),
+	})
+	return fileAdmission, admissionComment, []any{apiserverv1.AdmissionConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AdmissionConfiguration"},
+		Plugins: []apiserverv1.AdmissionPluginConfiguration{{
+			Name:          "ValidatingAdmissionWebhook",
+			Configuration: &runtime.Unknown{Raw: plugin, ContentType: runtime.ContentTypeJSON},
+		}},
+	}}, err
+}
+
+const authorizationComment = `# For kube-apiserver --authorization-config. If that file exists already, add the authorizer to its end.
+# fieldperm comes last: it is asked only where nothing else had an opinion, so holders of the generic
+# permission never wait for it. It only ever allows, so that its failure is no opinion: denying would
+# refuse nothing that is not refused anyway, and would cut the chain for others. The times are short,
+# because an Allow is right only as long as admission looks at the request, and because a new grant
+# works when a cached "no opinion" is gone. The conditions leave out what fieldperm has no say in, its
+# own requests, and its own questions for the generic permission, which must not be answered by itself.
+`
+
+func authorizationConfiguration(o Options) (string, string, []any, error) {
+	kubeconfig, cached := o.at(fileAuthorizerKey), true
+	return fileAuthorization, authorizationComment, []any{apiserverv1.AuthorizationConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AuthorizationConfiguration"},
+		Authorizers: []apiserverv1.AuthorizerConfiguration{
+			{Type: "Node", Name: "node"},
+			{Type: "RBAC", Name: "rbac"},
+			{Type: string(apiserverv1.TypeWebhook), Name: "fieldperm", Webhook: &apiserverv1.WebhookConfiguration{
+				AuthorizedTTL:                            metav1.Duration{Duration: o.AuthorizedTTL},
+				CacheAuthorizedRequests:                  &cached,
+				UnauthorizedTTL:                          metav1.Duration{Duration: o.UnauthorizedTTL},
+				CacheUnauthorizedRequests:                &cached,
+				Timeout:                                  metav1.Duration{Duration: authorizeTimeout},
+				SubjectAccessReviewVersion:               "v1",
+				MatchConditionSubjectAccessReviewVersion: "v1",
+				FailurePolicy:                            apiserverv1.FailurePolicyNoOpinion,
+				ConnectionInfo: apiserverv1.WebhookConnectionInfo{
+					Type:           apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile,
+					KubeConfigFile: &kubeconfig,
+				},
+				MatchConditions: []apiserverv1.WebhookMatchCondition{
+					{Expression: `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`},
+					{Expression: `request.user != ` + strconv.Quote(o.User)},
+					{Expression: `!has(request.extra) || !('` + genericOnlyKey + `' in request.extra)`},
+				},
+			}},
+		},
+	}}, nil
+}
+
+const admissionKubeconfigComment = `# What kube-apiserver shows to admission webhooks. The user is named after fieldperm's address, and no
+# context is current, so that no other webhook is shown fieldperm's client certificate.
+`
+
+func admissionKubeconfig(o Options) (string, string, []any, error) {
+	u, err := url.Parse(o.ServiceURL)
+	if err != nil {
+		return fileAdmissionKey, "", nil, err
+	}
+	hostPort := u.Host
+	if u.Port() == "" {
+		// kube-apiserver looks the user up with the port, and without it if it is 443.
+		hostPort = net.JoinHostPort(u.Hostname(), "443")
+	}
+	return fileAdmissionKey, admissionKubeconfigComment, []any{clientcmdv1.Config{
+		APIVersion: "v1", Kind: "Config",
+		Clusters:  []clientcmdv1.NamedCluster{},
+		Contexts:  []clientcmdv1.NamedContext{},
+		AuthInfos: []clientcmdv1.NamedAuthInfo{{Name: hostPort, AuthInfo: o.clientCertificate()}},
+	}}, nil
+}
+
+const authorizerKubeconfigComment = `# How kube-apiserver reaches fieldperm's authorizer.
+`
+
+func authorizerKubeconfig(o Options) (string, string, []any, error) {
+	return fileAuthorizerKey, authorizerKubeconfigComment, []any{clientcmdv1.Config{
+		APIVersion: "v1", Kind: "Config",
+		Clusters:       []clientcmdv1.NamedCluster{{Name: "fieldperm", Cluster: clientcmdv1.Cluster{Server: o.ServiceURL + "/authorize", CertificateAuthorityData: o.CABundle}}},
+		AuthInfos:      []clientcmdv1.NamedAuthInfo{{Name: "kube-apiserver", AuthInfo: o.clientCertificate()}},
+		Contexts:       []clientcmdv1.NamedContext{{Name: "fieldperm", Context: clientcmdv1.Context{Cluster: "fieldperm", AuthInfo: "kube-apiserver"}}},
+		CurrentContext: "fieldperm",
+	}}, nil
+}
+
+func (o Options) clientCertificate() clientcmdv1.AuthInfo {
+	return clientcmdv1.AuthInfo{ClientCertificate: o.ClientCertificateFile, ClientKey: o.ClientKeyFile}
+}

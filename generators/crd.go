@@ -1,0 +1,182 @@
+package generators
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// CRD turns an author's CustomResourceDefinition, YAML or JSON, whose schemas have
+// x-kubernetes-permission-* keys, into one that an API server takes: YAML in which the keys stand in
+// the annotation fieldperm.dev/permission-verbs. What the annotation has for other paths stays; for
+// the same path the schema wins. CRD of its own result is that result.
+//
+// The errors are *schema.Error, "source:pointer: message", with pointers into raw. What the result
+// would mean is compiled, so that mistakes are found before anything is installed.
+func CRD(source string, raw []byte) ([]byte, []error) {
+	tree, errs := parseCRD(source, raw)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	docs, errs := load.Decode(source, raw)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	inline, errs := load.InlinePermissions(raw)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	d, err := newDefinition(source, tree.json, inline)
+	if err != nil {
+		return nil, []error{err}
+	}
+	errs = append(d.compile(docs), d.sameVerbs()...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	value, err := d.annotation()
+	if err != nil {
+		return nil, []error{err}
+	}
+	out, err := tree.finish(value)
+	if err != nil {
+		return nil, []error{err}
+	}
+	if left, errs := load.InlinePermissions(out); len(left) > 0 || len(errs) > 0 {
+		return nil, []error{d.fault("", "permission keys would stay in the schemas %v: put them on properties, items or additionalProperties %v", left, errs)}
+	}
+	return out, nil
+}
+
+// definition is what counts of a CustomResourceDefinition here.
+type definition struct {
+	source      string
+	crd         apiextensionsv1.CustomResourceDefinition
+	permissions map[string][]v1alpha1.FieldPermission
+	// inline holds version and path of what the schemas say.
+	inline map[[2]string]bool
+}
+
+// newDefinition merges the two forms. raw is JSON that package load has decoded without an error.
+func newDefinition(source string, raw []byte, inline map[string][]schema.Entry) (*definition, error) {
+	d := &definition{source: source, permissions: map[string][]v1alpha1.FieldPermission{}, inline: map[[2]string]bool{}}
+	if err := json.Unmarshal(raw, &d.crd); err != nil {
+		return nil, d.fault("", "%v", err)
+	}
+	for version, entries := range inline {
+		for _, e := range entries {
+			d.inline[[2]string{version, normal(e.Path)}] = true
+			d.permissions[version] = append(d.permissions[version], e.FieldPermission)
+		}
+	}
+	var annotated map[string][]v1alpha1.FieldPermission
+	if text, ok := d.crd.Annotations[v1alpha1.PermissionVerbsAnnotation]; ok {
+		if err := json.Unmarshal([]byte(text), &annotated); err != nil {
+			return nil, d.fault(annotationPointer, "%v", err)
+		}
+	}
+	for version, permissions := range annotated {
+		for _, p := range permissions {
+			if !d.inline[[2]string{version, normal(p.Path)}] {
+				d.permissions[version] = append(d.permissions[version], p)
+			}
+		}
+	}
+	for _, permissions := range d.permissions {
+		slices.SortStableFunc(permissions, func(a, b v1alpha1.FieldPermission) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	return d, nil
+}
+
+const annotationPointer = "/metadata/annotations/fieldperm.dev~1permission-verbs"
+
+func (d *definition) fault(pointer, format string, args ...any) error {
+	return &schema.Error{Source: d.source, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+// normal returns the one spelling of a path; what is no path the compiler refuses.
+func normal(path string) string {
+	if p, err := schema.ParsePattern(path); err == nil {
+		return p.String()
+	}
+	return path
+}
+
+// compile compiles the definition together with what the catalogue says of every kind. The documents
+// keep the places in the author's file; in them the annotation would win over the schemas.
+func (d *definition) compile(docs schema.Documents) []error {
+	for i := range docs.Permissions {
+		p := &docs.Permissions[i]
+		p.Entries = slices.DeleteFunc(p.Entries, func(e schema.Entry) bool {
+			return strings.HasPrefix(e.Pointer, annotationPointer+"/") && slices.ContainsFunc(p.Versions, func(version string) bool {
+				return d.inline[[2]string{version, normal(e.Path)}]
+			})
+		})
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		return []error{err}
+	}
+	_, errs := schema.Compile(schema.Documents{Permissions: catalogue}.Append(docs))
+	return errs
+}
+
+// sameVerbs checks that all served versions have the same set of verbs: who asks in one version must
+// need what others need in another.
+func (d *definition) sameVerbs() []error {
+	first := map[string]string{} // verb to the first served version that has it
+	var order []string
+	for _, v := range d.crd.Spec.Versions {
+		for _, p := range d.permissions[v.Name] {
+			if _, known := first[p.Verb]; v.Served && p.Verb != "" && !known {
+				first[p.Verb] = v.Name
+				order = append(order, p.Verb)
+			}
+		}
+	}
+	var errs []error
+	for i, v := range d.crd.Spec.Versions {
+		for _, verb := range order {
+			has := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool { return p.Verb == verb })
+			if v.Served && !has {
+				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "served version %q lacks verb %q, which version %q has: guard the same concept with the same verb in every served version", v.Name, verb, first[verb]))
+			}
+		}
+	}
+	return errs
+}
+
+// annotation returns the annotation's value, "" for none: compact JSON with versions and paths in
+// order.
+func (d *definition) annotation() (string, error) {
+	if len(d.permissions) == 0 {
+		return "", nil
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(d.permissions); err != nil {
+		return "", d.fault(annotationPointer, "%v", err)
+	}
+	value := strings.TrimSuffix(b.String(), "\n")
+	all := map[string]string{v1alpha1.PermissionVerbsAnnotation: value}
+	for key, other := range d.crd.Annotations {
+		if key != v1alpha1.PermissionVerbsAnnotation {
+			all[key] = other
+		}
+	}
+	if err := validation.ValidateAnnotationsSize(all); err != nil {
+		return "", d.fault("/metadata/annotations", "%v with %d bytes of permission verbs: guard a common parent in place of single fields, or move permissions into a PermissionSchema", err, len(value))
+	}
+	return value, nil
+}

@@ -1,0 +1,6 @@
+// Package gencmd is the command line of fieldperm-gen: it reads flags and files, calls package
+// generators, and writes what that returns. Start reading at NewCommand; each subcommand has a file.
+//
+// It decides nothing about the content of files, and must not import admission, fieldperm or a
+// client.
+package gencmd

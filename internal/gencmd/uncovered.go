@@ -1,0 +1,104 @@
+package gencmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// uncovered compiles the built-in catalogue and the files, and returns the rules of the resources
+// that have barriers. It warns of sets that make every write in the cluster wait for fieldperm.
+func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, error) {
+	compiled, errs := load.Offline(paths)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	documents, errs := load.Files(paths)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, d := range documents.Uncovered {
+		if len(d.Set.Spec.Resources) == 0 {
+			fmt.Fprintf(warnings, "warning: %s: UncoveredPermissionSet %q is for every resource: while fieldperm is down, only system:masters can write anything: list spec.resources to narrow it\n", d.Source, d.Set.Name)
+		}
+	}
+	plurals, err := plurals(paths)
+	if err != nil {
+		return nil, err
+	}
+	return generators.Uncovered(compiled, documents.Uncovered, plurals), nil
+}
+
+// plurals returns the resources of the kinds that the files define. The files have been loaded, so
+// that what is wrong with them has been said.
+func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
+	out := map[runtimeschema.GroupKind]string{}
+	for _, path := range paths {
+		names, err := filesAt(path)
+		if err != nil {
+			return nil, fmt.Errorf("--permission-schemas: %w", err)
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("--permission-schemas: %w", err)
+			}
+			decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+			for {
+				var object map[string]any
+				if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					return nil, fmt.Errorf("--permission-schemas: %s: %w", name, err)
+				}
+				addPlurals(out, object)
+			}
+		}
+	}
+	return out, nil
+}
+
+// filesAt returns what package load reads at a path: the file, or in a directory *.yaml, *.yml and *.json.
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var out []string
+	for _, entry := range entries {
+		name := filepath.Join(path, entry.Name())
+		if info, err := os.Stat(name); err == nil && !info.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+			out = append(out, name)
+		}
+	}
+	return out, err
+}
+
+func addPlurals(out map[runtimeschema.GroupKind]string, object map[string]any) {
+	switch object["kind"] {
+	case "List":
+		items, _, _ := unstructured.NestedSlice(object, "items")
+		for _, item := range items {
+			if object, ok := item.(map[string]any); ok {
+				addPlurals(out, object)
+			}
+		}
+	case "CustomResourceDefinition":
+		group, _, _ := unstructured.NestedString(object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(object, "spec", "names", "kind")
+		out[runtimeschema.GroupKind{Group: group, Kind: kind}], _, _ = unstructured.NestedString(object, "spec", "names", "plural")
+	}
+}

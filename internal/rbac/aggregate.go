@@ -1,0 +1,62 @@
+package rbac
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// aggregate returns the rules of each ClusterRole by name. A role with an aggregationRule gets the
+// rules of the roles that its selectors match, whatever rules it came with, as the aggregation
+// controller of a cluster would overwrite them. Aggregated roles may select one another: the result
+// is the least one that is stable, so that rules which come from nowhere but each other are none.
+func aggregate(roles []rbacv1.ClusterRole) (map[string][]rbacv1.PolicyRule, error) {
+	byName := make([]*rbacv1.ClusterRole, 0, len(roles))
+	rules := make(map[string][]rbacv1.PolicyRule, len(roles))
+	selectors := map[string][]labels.Selector{}
+	for i := range roles {
+		r := &roles[i]
+		byName = append(byName, r)
+		if r.AggregationRule == nil {
+			rules[r.Name] = r.Rules
+			continue
+		}
+		for j := range r.AggregationRule.ClusterRoleSelectors {
+			selector, err := metav1.LabelSelectorAsSelector(&r.AggregationRule.ClusterRoleSelectors[j])
+			if err != nil {
+				return nil, err
+			}
+			selectors[r.Name] = append(selectors[r.Name], selector)
+		}
+	}
+	slices.SortFunc(byName, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
+
+	// Every pass only adds rules, of which there are finitely many, and so the loop ends.
+	for changed := true; changed; {
+		changed = false
+		for _, r := range byName {
+			for _, selector := range selectors[r.Name] {
+				for _, source := range byName {
+					if source == r || !selector.Matches(labels.Set(source.Labels)) {
+						continue
+					}
+					for _, rule := range rules[source.Name] {
+						if !hasRule(rules[r.Name], rule) {
+							rules[r.Name] = append(rules[r.Name], rule)
+							changed = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return rules, nil
+}
+
+func hasRule(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) })
+}

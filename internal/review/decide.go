@@ -1,0 +1,66 @@
+package review
+
+import (
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/rbac"
+)
+
+// cacheTTL is for the answers of the cluster; one call asks no verb twice.
+const cacheTTL = 10 * time.Second
+
+// authorizer decides by the grants, or asks the cluster if there are none.
+func (o *options) authorizer(request *admissionv1.AdmissionRequest) (authorizer.Authorizer, error) {
+	if o.offline() {
+		grants, err := rbac.Read(o.grants)
+		if err != nil {
+			return nil, err
+		}
+		a, err := rbac.New(grants)
+		if err != nil {
+			return nil, err
+		}
+		if len(grants.RoleBindings) > 0 {
+			o.hintAtNamespace(request)
+		}
+		for _, w := range a.Warnings() {
+			o.warn("%s", w)
+		}
+		return a, nil
+	}
+	o.hintAtNamespace(request)
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := authorizationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+	}
+	return authz.New(client, cacheTTL, cacheTTL)
+}
+
+// hintAtNamespace is for objects out of files that kubectl would have put into a namespace.
+func (o *options) hintAtNamespace(request *admissionv1.AdmissionRequest) {
+	if o.file == "" && request.Namespace == "" {
+		o.denialHint = "the object names no namespace, and so RoleBindings did not count: give --namespace if its kind has namespaces"
+	}
+}
+
+// config is how to reach the cluster. client-go's limit of requests is off: --max-checks bounds what one
+// call asks.
+func (o *options) config() (*rest.Config, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+	}
+	config.QPS = -1
+	return config, nil
+}

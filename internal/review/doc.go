@@ -1,0 +1,7 @@
+// Package review is the command "kubectl fieldperm review": one decision on one write request, asked on a
+// laptop with the grants in files, or of a cluster.
+//
+// Read NewCommand first (the contract with users), then options.run (the way from flags to a report),
+// then Report (the output). The decision is admission.Reviewer's, the same that the webhook makes; here
+// is only what brings a request, a schema and an authorizer to it.
+package review

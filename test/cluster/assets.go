@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// assetsVariable names the directory of ready binaries, as it does for every project that uses envtest.
+	assetsVariable = "KUBEBUILDER_ASSETS"
+
+	moduleLine = "module github.com/fieldperm/fieldperm"
+)
+
+// Assets returns the directory that holds kube-apiserver, etcd and kubectl: $KUBEBUILDER_ASSETS if set, else
+// bin/controlplane of the checkout around the working directory. It is an error if one of the three is not there.
+func Assets() (string, error) {
+	dir := os.Getenv(assetsVariable)
+	cure := fmt.Sprintf("put them there, or unset $%s and run %q", assetsVariable, "make controlplane")
+	if dir == "" {
+		root, err := checkout()
+		if err != nil {
+			return "", err
+		}
+		dir, cure = filepath.Join(root, "bin", "controlplane"), fmt.Sprintf("run %q", "make controlplane")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("control plane: directory %q: %w", dir, err)
+	}
+
+	var missing []string
+	for _, name := range []string{"kube-apiserver", "etcd", "kubectl"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("control plane: %w", err)
+		}
+		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+			missing = append(missing, fmt.Sprintf("%q", name))
+		}
+	}
+	if len(missing) > 0 {
+		return "", fmt.Errorf("control plane: %q lacks %s: %s", dir, strings.Join(missing, ", "), cure)
+	}
+	return dir, nil
+}
+
+// checkout walks up from the working directory to the root of fieldperm's module. The place of this source file
+// would not do: binaries are built with -trimpath.
+func checkout() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("control plane: working directory: %w", err)
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if first, _, _ := strings.Cut(string(mod), "\n"); err == nil && strings.TrimSpace(first) == moduleLine {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("control plane: %q is not inside a checkout of fieldperm: run inside one, or set $%s", wd, assetsVariable)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// Config says what control plane to start. The zero value is a plain one with the Node and RBAC authorizers.
+type Config struct {
+	// AuthorizationConfig is the path of kube-apiserver's AuthorizationConfiguration. Empty: Node, then RBAC.
+	AuthorizationConfig string
+
+	// AdmissionConfig is the path of kube-apiserver's AdmissionConfiguration. Empty: none.
+	AdmissionConfig string
+
+	// AuditLog is the path of a file for the audit events (JSON lines, level Metadata, one event at the end of each
+	// request, with all annotations). A file outside of the cluster's directory outlives the cluster. Empty: no log.
+	AuditLog string
+
+	// Log takes a line when the cluster is ready and one when it has stopped. Nil: none.
+	Log io.Writer
+
+	// Dir is the directory in which the cluster makes its own one. Empty: the system's for temporary files.
+	Dir string
+
+	// ExtraArgs are flags of kube-apiserver, without dashes. They replace what this package and envtest set.
+	ExtraArgs map[string][]string
+}
+
+// Cluster is a running control plane. Its methods may be called concurrently.
+type Cluster struct {
+	assets   string
+	dir      string
+	log      io.Writer
+	plane    *envtest.ControlPlane
+	watchdog *watchdog
+	admin    *User
+
+	mu    sync.Mutex // guards users
+	users []*User
+
+	stop    sync.Once
+	stopErr error
+}
+
+// Start starts etcd and kube-apiserver on free ports of 127.0.0.1 and returns when the API server is ready. The
+// context bounds the start only. If it fails, nothing is left, and the error has the end of the log of what failed.
+func Start(ctx context.Context, config Config) (*Cluster, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	assets, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("control plane: directory: %w", err)
+	}
+	dog, err := guard(dir)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+
+	c := &Cluster{assets: assets, dir: dir, log: config.Log, watchdog: dog}
+	if c.log == nil {
+		c.log = io.Discard
+	}
+	begin := time.Now()
+	if err := c.start(ctx, config); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	fmt.Fprintf(c.log, "control plane: ready after %s at %s\n", time.Since(begin).Round(10*time.Millisecond), c.admin.Config.Host)
+	return c, nil
+}
+
+// Stop ends the processes and removes the cluster's directory. It may be called more than once and from a signal's
+// goroutine; each call returns when all is gone. The error says what did not go by itself.
+func (c *Cluster) Stop() error {
+	c.stop.Do(func() {
+		var plane error
+		if c.plane != nil {
+			plane = c.plane.Stop()
+		}
+		// The watchdog has the last word in every case: what did not end is killed, and the directory removed.
+		c.stopErr = errors.Join(plane, c.watchdog.release())
+		if c.admin != nil {
+			fmt.Fprintln(c.log, "control plane: stopped")
+		}
+	})
+	return c.stopErr
+}
+
+// Admin returns the configuration of a member of system:masters. The caller may change it.
+func (c *Cluster) Admin() *rest.Config {
+	return rest.CopyConfig(c.admin.Config)
+}
+
+// Dir returns the directory of the cluster, removed by Stop. It has etcd.log, kube-apiserver.log and kubeconfigs/,
+// and is a good place for files of the caller that should go away with the cluster.
+func (c *Cluster) Dir() string {
+	return c.dir
+}
+
+// makeDir makes the cluster's directory in parent and returns its absolute path.
+func makeDir(parent string) (string, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, "fieldperm-cluster-")
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// The two processes are shells here, so that this needs no binaries. One has the cluster's directory in its command
+// line, as etcd and kube-apiserver have, the other stands for a stranger that got the number of a process that ended.
+func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's a cluster")
+	for _, sub := range []string{dir, filepath.Join(dir, "bin"), filepath.Join(dir, "pids")} {
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dog, err := guard(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	own := startWrapped(t, dir)
+	stranger := exec.Command("/bin/sh", "-c", "read -r _; exit 7")
+	stranger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	strangerInput, err := stranger.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "pids", "kube-apiserver"), strconv.Itoa(stranger.Process.Pid)+"\n")
+
+	if err := dog.release(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+		t.Errorf("directory: %v; want it removed", err)
+	}
+	_ = own.Wait() // Its state is looked at.
+	if status := own.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Errorf("own process: %v; want it killed", own.ProcessState)
+	}
+	if err := strangerInput.Close(); err != nil {
+		t.Error(err)
+	}
+	var exit *exec.ExitError
+	if err := stranger.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("stranger: %v; want it left alone", err)
+	}
+}
+
+// startWrapped runs a shell as if it were etcd and returns when it has become what the wrapper starts.
+func startWrapped(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	path, err := wrap(dir, "etcd", "/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-c", "echo started; while :; do sleep 60; done", dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil || line != "started\n" {
+		t.Fatalf("wrapped process: %q, %v", line, err)
+	}
+	return cmd
+}
