@@ -90,6 +90,9 @@ type Denial struct {
 	Generic []string
 	// More is how many further changes were not covered and not looked at.
 	More int
+	// Unattributed says that no manager owns the change, so that it is not the request's own (D12).
+	// Decide does not set it; see the function of that name.
+	Unattributed bool
 	// Checks is the limit of checks if that ended the review (P3), else 0; Needs then holds the one
 	// verb that would have made do.
 	Checks int

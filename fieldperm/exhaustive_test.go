@@ -34,8 +34,11 @@ func covered(held map[string]string, rs []Requirement) bool {
 func TestC1C2_DecideAgreesWithTheRule(t *testing.T) {
 	random := rand.New(rand.NewPCG(3617, 1))
 	names := []string{"a", "b", "c", "d", "e", "f(x)", "f(y)"}
-	allowed := 0
-	for n := range 20000 {
+	allowed, draws := 0, 20000
+	if testing.Short() {
+		draws = 2000
+	}
+	for n := range draws {
 		var rs []Requirement
 		for i := range random.IntN(5) {
 			chain := []string{"*"}
@@ -73,7 +76,7 @@ func TestC1C2_DecideAgreesWithTheRule(t *testing.T) {
 			t.Fatalf("a verb was asked twice: %v", g.asked)
 		}
 	}
-	if allowed < 1000 || allowed > 19000 {
-		t.Errorf("%d of 20000 allowed: the draw proves little", allowed)
+	if allowed < draws/20 || allowed > draws-draws/20 {
+		t.Errorf("%d of %d allowed: the draw proves little", allowed, draws)
 	}
 }

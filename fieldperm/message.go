@@ -57,6 +57,9 @@ func (d *Denial) Message(s Subject) string {
 			b.WriteString(v.String())
 		}
 	}
+	if d.Unattributed {
+		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")
+	}
 	if d.More > 0 {
 		fmt.Fprintf(&b, " (%d more %s not looked at)", d.More, plural(d.More, "change was", "changes were"))
 	}

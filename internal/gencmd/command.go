@@ -12,7 +12,8 @@ func NewCommand() *cobra.Command {
 		Use:   "fieldperm-gen",
 		Short: "Generate what fieldperm's users install",
 		Long: `fieldperm-gen generates what fieldperm's users install: CustomResourceDefinitions that carry
-permission verbs and that an API server takes, and the files that put fieldperm into a kube-apiserver.
+permission verbs and that an API server takes, the files that put fieldperm into a kube-apiserver, and
+the reference of verbs and kinds.
 It talks to no cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -23,7 +24,7 @@ It talks to no cluster.`,
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %q", err, command.CommandPath()+" --help")
 	})
-	root.AddCommand(newCRD(), newManifests())
+	root.AddCommand(newCRD(), newManifests(), newRefdocs())
 	return root
 }
 
@@ -62,7 +63,7 @@ func noArguments(command *cobra.Command, args []string) error {
 
 func noOtherCommand(command *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("command %q: does not exist: use crd or manifests: see %q", args[0], command.CommandPath()+" --help")
+		return fmt.Errorf("command %q: does not exist: use crd, manifests or refdocs: see %q", args[0], command.CommandPath()+" --help")
 	}
 	return nil
 }

@@ -1,0 +1,76 @@
+package fieldperm
+
+import (
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Unattributed reports whether a change is nobody's: no manager in the new object's managedFields
+// owns the changed path, although others are owned. Then a mutating webhook or policy made it after
+// the request was merged, and whoever sent the request may wonder what it is about (D12). It is for
+// messages only: a user can write managedFields. What was removed cannot be told.
+func Unattributed(new []byte, r *Requirement) bool {
+	if r == nil || r.Operation != Modified && r.Operation != Added {
+		return false
+	}
+	object, err := decode(new)
+	if err != nil {
+		return false
+	}
+	managed, ok := decodeManagedFields(object.get("metadata").get("managedFields"))
+	if !ok || len(managed.entries) == 0 {
+		return false
+	}
+	path, ok := r.Path.fields()
+	if !ok {
+		return false
+	}
+	for _, entry := range managed.entries {
+		if ownsAround(entry.fields, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownsAround reports whether a set has the path, something below it, or a whole that it is part of.
+func ownsAround(set *fieldpath.Set, path fieldpath.Path) bool {
+	for i, element := range path {
+		below := set.WithPrefix(element)
+		if set.Members.Has(element) && (i == len(path)-1 || below.Empty()) {
+			return true
+		}
+		set = below
+	}
+	return !set.Empty()
+}
+
+// fields returns the path as managedFields spell it.
+func (p Path) fields() (fieldpath.Path, bool) {
+	var out fieldpath.Path
+	for _, s := range p.steps() {
+		var element fieldpath.PathElement
+		switch s.stepKind {
+		case stepField, stepKey:
+			element.FieldName = &s.name
+		case stepIndex:
+			element.Index = &s.index
+		case stepMember:
+			v := smdvalue.NewValueInterface(native(s.keys[0].value))
+			element.Value = &v
+		case stepItem:
+			keys := smdvalue.FieldList{}
+			for _, k := range s.keys {
+				if k.value != nil {
+					keys = append(keys, smdvalue.Field{Name: k.name, Value: smdvalue.NewValueInterface(native(k.value))})
+				}
+			}
+			keys.Sort()
+			element.Key = &keys
+		default:
+			return nil, false
+		}
+		out = append(out, element)
+	}
+	return out, true
+}
