@@ -1,0 +1,192 @@
+package load
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+//go:embed apiservice.yaml
+var apiServiceTypes string
+
+const (
+	metaTypePrefix     = "io.k8s.apimachinery."
+	objectMetaType     = metaTypePrefix + "pkg.apis.meta.v1.ObjectMeta"
+	apiServiceType     = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService"
+	builtInSource      = "built-in kinds"
+	schemaComponentRef = "#/components/schemas/"
+)
+
+// extraKinds are persisted, or the object of a subresource that writes one (Scale), and not in
+// client-go's typed schema.
+func extraKinds() map[runtimeschema.GroupVersionKind]string {
+	return map[runtimeschema.GroupVersionKind]string{
+		autoscalingv1.SchemeGroupVersion.WithKind("Scale"):                      autoscalingv1.Scale{}.OpenAPIModelName(),
+		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"): apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName(),
+		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:    apiServiceType,
+	}
+}
+
+// BuiltIn returns the kinds that a kube-apiserver stores, in every version that client-go knows, old ones
+// included: client-go's typed schema, and what that lacks (extraKinds). Types are those that the server
+// publishes, with defaults, list types and map types.
+func BuiltIn() (schema.Topology, error) {
+	known, err := clientScheme()
+	if err != nil {
+		return schema.Topology{}, err
+	}
+	converter := applyconfigurations.NewTypeConverter(known)
+	types, err := clientTypes(converter)
+	if err != nil {
+		return schema.Topology{}, err
+	}
+	topology := schema.Topology{Source: builtInSource, Kinds: extraKinds()}
+	for gvk := range known.AllKnownTypes() {
+		object, ok := persisted(known, gvk)
+		if !ok {
+			continue
+		}
+		value, err := converter.ObjectToTyped(object)
+		if err != nil {
+			return schema.Topology{}, fmt.Errorf("built-in kinds: %s: %w", gvk, err)
+		}
+		name := value.TypeRef().NamedType
+		if name == nil {
+			return schema.Topology{}, fmt.Errorf("built-in kinds: %s: its type has no name", gvk)
+		}
+		topology.Kinds[gvk] = *name
+	}
+	extensions, err := extensionTypes()
+	if err != nil {
+		return schema.Topology{}, err
+	}
+	aggregation, err := typed.NewParser(typed.YAMLObject(apiServiceTypes))
+	if err != nil {
+		return schema.Topology{}, fmt.Errorf("built-in kinds: APIService: %w", err)
+	}
+	topology.Types = &smd.Schema{Types: slices.Concat(types, extensions, aggregation.Schema.Types)}
+	return topology, nil
+}
+
+// clientScheme returns client-go's kinds and nothing else: its own scheme is a global that any package of the
+// program may have added to.
+func clientScheme() (*runtime.Scheme, error) {
+	known := runtime.NewScheme()
+	if err := scheme.AddToScheme(known); err != nil {
+		return nil, fmt.Errorf("built-in kinds: client-go's scheme: %w", err)
+	}
+	return known, nil
+}
+
+// isBuiltIn reports whether BuiltIn has the kind.
+func isBuiltIn(gvk runtimeschema.GroupVersionKind) bool {
+	if _, extra := extraKinds()[gvk]; extra {
+		return true
+	}
+	// Most custom resources need no scheme of their own to be asked.
+	if !scheme.Scheme.IsGroupRegistered(gvk.Group) {
+		return false
+	}
+	known, err := clientScheme()
+	if err != nil {
+		return true
+	}
+	_, ok := persisted(known, gvk)
+	return ok
+}
+
+// persisted returns an object of the kind if a server stores such objects.
+func persisted(known *runtime.Scheme, gvk runtimeschema.GroupVersionKind) (runtime.Object, bool) {
+	if gvk.Version == runtime.APIVersionInternal || virtual(gvk.GroupKind()) {
+		return nil, false
+	}
+	object, err := known.New(gvk)
+	if err != nil {
+		return nil, false
+	}
+	if _, ok := object.(metav1.ObjectMetaAccessor); !ok {
+		return nil, false
+	}
+	object.GetObjectKind().SetGroupVersionKind(gvk)
+	return object, true
+}
+
+// virtual reports whether objects of the kind are questions or actions that no server stores.
+func virtual(kind runtimeschema.GroupKind) bool {
+	switch kind.Group {
+	case "authentication.k8s.io", "authorization.k8s.io":
+		return true
+	case "policy":
+		return kind.Kind == "Eviction"
+	case "":
+		return kind.Kind == "Binding" || kind.Kind == "RangeAllocation" || kind.Kind == "ComponentStatus"
+	}
+	// Scale is stored nowhere; the one version that is served comes from extraKinds.
+	return kind.Kind == "Scale"
+}
+
+// extensionTypes converts the definitions that apiextensions-apiserver publishes, as a server does.
+func extensionTypes() ([]smd.TypeDef, error) {
+	models := map[string]*spec.Schema{}
+	definitions := apiextensionsopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref {
+		return spec.MustCreateRef(schemaComponentRef + name)
+	})
+	for name, definition := range definitions {
+		models[name] = &definition.Schema
+	}
+	types, err := schemaconv.ToSchemaFromOpenAPI(models, false)
+	if err != nil {
+		return nil, fmt.Errorf("built-in kinds: definitions of apiextensions.k8s.io: %w", err)
+	}
+	var out []smd.TypeDef
+	for _, t := range types.Types {
+		if strings.HasPrefix(t.Name, "io.k8s.apiextensions-apiserver.") || strings.HasPrefix(t.Name, autoscalingv1.Scale{}.OpenAPIModelName()) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// clientTypes returns all types of client-go's typed schema.
+func clientTypes(converter managedfields.TypeConverter) ([]smd.TypeDef, error) {
+	carrier := &corev1.ConfigMap{}
+	carrier.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	value, err := converter.ObjectToTyped(carrier)
+	if err != nil {
+		return nil, fmt.Errorf("built-in kinds: client-go's typed schema: %w", err)
+	}
+	return value.Schema().Types, nil
+}
+
+// metaTypes returns client-go's types of metadata.
+func metaTypes() ([]smd.TypeDef, error) {
+	types, err := clientTypes(applyconfigurations.NewTypeConverter(scheme.Scheme))
+	if err != nil {
+		return nil, err
+	}
+	var out []smd.TypeDef
+	for _, t := range types {
+		if strings.HasPrefix(t.Name, metaTypePrefix) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,168 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/catalog"
+)
+
+// Catalogue returns the built-in permissions. Strict keeps what the catalogue says of entries that a
+// kind must have, for kinds of the linked version; otherwise every entry is optional, because a
+// server of another version may lack a field. The error joins every fault.
+func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
+	return catalogue(catalog.Files(), strict)
+}
+
+// catalogueFile is the format of one file; schema/catalog/README.md describes it.
+type catalogueFile struct {
+	Fragments map[string][]catalogueEntry `json:"fragments"`
+	Kinds     []catalogueKind             `json:"kinds"`
+}
+
+type catalogueKind struct {
+	Group       string           `json:"group"`
+	Kind        string           `json:"kind"`
+	Versions    []string         `json:"versions"`
+	Permissions []catalogueEntry `json:"permissions"`
+}
+
+type catalogueEntry struct {
+	v1alpha1.FieldPermission `json:",inline"`
+	Role                     schema.Role `json:"role"`
+	Optional                 bool        `json:"optional"`
+	Include                  string      `json:"include"`
+}
+
+// alone reports whether the entry says nothing but where to include a fragment.
+func (e *catalogueEntry) alone() bool {
+	return e.Role == schema.RoleNone && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
+}
+
+// catalogueReader holds the fragments of all files while kinds are expanded.
+type catalogueReader struct {
+	strict    bool
+	fragments map[string][]catalogueEntry
+	errs      []error
+}
+
+func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: %w", err)
+	}
+	r := &catalogueReader{strict: strict, fragments: map[string][]catalogueEntry{}}
+	decoded := make([]catalogueFile, len(names))
+	defined := map[string]string{}
+	for i, name := range names {
+		r.decode(files, name, &decoded[i])
+		for fragment, list := range decoded[i].Fragments {
+			if first, twice := defined[fragment]; twice {
+				r.errs = append(r.errs, fault(source(name), pointerTo("/fragments", fragment), "fragment %q stands in %s too: rename one of them", fragment, first))
+			}
+			defined[fragment] = name
+			r.fragments[fragment] = list
+		}
+	}
+	var docs []schema.PermissionDocument
+	kinds := map[string][]string{}
+	for i, name := range names {
+		for j := range decoded[i].Kinds {
+			k := &decoded[i].Kinds[j]
+			at := fmt.Sprintf("/kinds/%d", j)
+			id := k.Kind + "." + k.Group
+			for _, v := range orEvery(k.Versions) {
+				if twice := kinds[id]; slices.Contains(twice, v) || len(twice) > 0 && (v == "" || twice[0] == "") {
+					r.errs = append(r.errs, fault(source(name), at, "kind %q of group %q stands twice: merge the two", k.Kind, k.Group))
+				}
+				kinds[id] = append(kinds[id], v)
+			}
+			docs = append(docs, r.document(name, at, k))
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return docs, nil
+}
+
+func source(file string) string { return "catalogue/" + file }
+
+// orEvery stands in "" for no versions, which means every version.
+func orEvery(versions []string) []string {
+	if len(versions) == 0 {
+		return []string{""}
+	}
+	return versions
+}
+
+func (r *catalogueReader) decode(files fs.FS, name string, into *catalogueFile) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		r.errs = append(r.errs, fault(source(name), "", "cannot be read: %v", err))
+		return
+	}
+	raw, errs := toJSON(source(name), text)
+	if len(errs) == 0 {
+		errs = decodeStrict(source(name), "", raw, into)
+	}
+	r.errs = append(r.errs, errs...)
+}
+
+func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.PermissionDocument {
+	doc := schema.PermissionDocument{
+		// A source for each kind, so that a fault in one takes no other with it.
+		Source: source(file) + "#" + k.Kind, Rank: schema.RankCatalogue,
+		Group: k.Group, Kind: k.Kind, Versions: k.Versions,
+	}
+	if k.Kind == "*" {
+		doc.Rank = schema.RankEveryKind
+	}
+	if k.Kind == "" || (k.Kind == "*") != (k.Group == "*") {
+		r.errs = append(r.errs, fault(doc.Source, at, "kind %q of group %q: name one kind, or \"*\" for both", k.Kind, k.Group))
+	}
+	doc.Entries = r.expand(doc.Source, at+"/permissions", "", !r.strict, k.Permissions, nil)
+	return doc
+}
+
+// expand returns the entries below a path with every fragment in its place. Within are the names of the
+// fragments that are being expanded.
+func (r *catalogueReader) expand(source, at, path string, optional bool, list []catalogueEntry, within []string) []schema.Entry {
+	var out []schema.Entry
+	for i, e := range list {
+		place := fmt.Sprintf("%s/%d", at, i)
+		e.Path = path + e.Path
+		if e.Include == "" {
+			if !knownRole(e.Role) {
+				r.errs = append(r.errs, fault(source, place+"/role", "role %q is unknown: use identity, serverWritten or ownership", e.Role))
+			}
+			out = append(out, schema.Entry{FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place})
+			continue
+		}
+		fragment, known := r.fragments[e.Include]
+		switch {
+		case !e.alone():
+			r.errs = append(r.errs, fault(source, place, "includes %q and says something itself: make two entries of it", e.Include))
+		case !known:
+			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q does not exist: correct the name", e.Include))
+		case slices.Contains(within, e.Include):
+			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q includes itself, through %s: break the cycle", e.Include, strings.Join(within, ", ")))
+		default:
+			out = append(out, r.expand(source, pointerTo(place, "include", e.Include), e.Path, optional || e.Optional, fragment, append(slices.Clone(within), e.Include))...)
+		}
+	}
+	return out
+}
+
+func knownRole(role schema.Role) bool {
+	switch role {
+	case schema.RoleNone, schema.RoleIdentity, schema.RoleServerWritten, schema.RoleOwnership:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,243 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// verbScale guards what a CustomResourceDefinition declares to be its replicas.
+const verbScale = "scale"
+
+// CRD decodes one CustomResourceDefinition, YAML or JSON: the types of every served version, and the
+// permissions of both forms, the keys in its schema and the annotation. Keys that only a newer API
+// server knows are let pass, because a server has admitted them; Decode refuses them in files.
+func CRD(source string, raw []byte) (schema.Documents, []error) {
+	return customResource(source, raw, false)
+}
+
+// InlinePermissions returns the permission keys that an author wrote into the schemas of a
+// CustomResourceDefinition, per version, served or not. Errors name the definition as their source.
+func InlinePermissions(raw []byte) (map[string][]schema.Entry, []error) {
+	d, errs := decodeDefinition("CustomResourceDefinition", raw, false)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	d.source = "CustomResourceDefinition " + d.crd.Name
+	entries, errs := d.inline(false)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return entries, nil
+}
+
+// definition is a decoded CustomResourceDefinition, and the same as a tree, because the typed form has
+// no place for the permission keys.
+type definition struct {
+	source string
+	crd    apiextensionsv1.CustomResourceDefinition
+	tree   map[string]any
+}
+
+func customResource(source string, raw []byte, strict bool) (schema.Documents, []error) {
+	d, errs := decodeDefinition(source, raw, strict)
+	if len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	if errs := d.check(); len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	inline, errs := d.inline(strict)
+	annotated, more := d.annotated()
+	errs = append(errs, more...)
+	topology, err := d.topology()
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	docs := schema.Documents{Topologies: []schema.Topology{topology}}
+	// Of two entries for one path the later counts: the author's over the derived one, and the annotation,
+	// which is all that a server keeps, over the schema's keys.
+	for _, entries := range []map[string][]schema.Entry{d.scale(), inline, annotated} {
+		for _, version := range slices.Sorted(maps.Keys(entries)) {
+			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
+				Source: source, Rank: schema.RankCustomResource,
+				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},
+				Entries: entries[version],
+			})
+		}
+	}
+	return docs, nil
+}
+
+func decodeDefinition(source string, raw []byte, strict bool) (*definition, []error) {
+	raw, errs := toJSON(source, raw)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	d := &definition{source: source}
+	if errs := decodeStrict(source, "", raw, &d.tree); len(errs) > 0 {
+		return nil, errs
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &d.crd); err != nil {
+		return nil, []error{fault(source, "", "%s: correct the value", strings.TrimPrefix(err.Error(), "json: "))}
+	}
+	if !strict {
+		return d, nil
+	}
+	// The finder looks at the schemas, with knowledge of the permission keys.
+	outline, err := json.Marshal(withoutSchemas(d.tree))
+	if err != nil {
+		return nil, []error{fault(source, "", "%v: correct the value", err)}
+	}
+	return d, decodeStrict(source, "", outline, &apiextensionsv1.CustomResourceDefinition{})
+}
+
+// withoutSchemas returns a tree without every value of the key openAPIV3Schema.
+func withoutSchemas(tree any) any {
+	switch tree := tree.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(tree))
+		for key, value := range tree {
+			if key != "openAPIV3Schema" {
+				out[key] = withoutSchemas(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(tree))
+		for i, value := range tree {
+			out[i] = withoutSchemas(value)
+		}
+		return out
+	}
+	return tree
+}
+
+func (d *definition) check() []error {
+	var errs []error
+	spec := &d.crd.Spec
+	for _, required := range []struct{ pointer, value string }{
+		{"/spec/group", spec.Group}, {"/spec/names/kind", spec.Names.Kind}, {"/spec/names/plural", spec.Names.Plural},
+	} {
+		if required.value == "" {
+			errs = append(errs, fault(d.source, required.pointer, "is empty: a CustomResourceDefinition needs it"))
+		}
+	}
+	seen := map[string]bool{}
+	for i, v := range spec.Versions {
+		at := fmt.Sprintf("/spec/versions/%d", i)
+		gvk := runtimeschema.GroupVersionKind{Group: spec.Group, Version: v.Name, Kind: spec.Names.Kind}
+		switch {
+		case v.Name == "":
+			errs = append(errs, fault(d.source, at+"/name", "is empty: name the version"))
+		case seen[v.Name]:
+			errs = append(errs, fault(d.source, at+"/name", "version %q stands twice: keep one of them", v.Name))
+		case isBuiltIn(gvk):
+			// Such a definition is never served, and its permissions must not bear on the real kind.
+			errs = append(errs, fault(d.source, at, "kind %q of %q is built in: choose another group", gvk.Kind, gvk.GroupVersion()))
+		}
+		seen[v.Name] = true
+	}
+	if len(spec.Versions) == 0 {
+		errs = append(errs, fault(d.source, "/spec/versions", "is empty: give at least one version"))
+	}
+	return errs
+}
+
+// inline finds the permission keys in the schemas.
+func (d *definition) inline(strict bool) (map[string][]schema.Entry, []error) {
+	f := &finder{source: d.source}
+	if strict {
+		f.known = schemaKeywords()
+	}
+	out := map[string][]schema.Entry{}
+	spec, _ := d.tree["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for i, item := range versions {
+		version, _ := item.(map[string]any)
+		holder, _ := version["schema"].(map[string]any)
+		root, ok := holder["openAPIV3Schema"].(map[string]any)
+		if !ok {
+			continue
+		}
+		f.walk(root, "", fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i))
+		if len(f.entries) > 0 {
+			out[d.crd.Spec.Versions[i].Name] = f.entries
+			f.entries = nil
+		}
+	}
+	return out, f.errs
+}
+
+// schemaKeywords are the keys that apiextensions.k8s.io/v1 knows in a schema.
+func schemaKeywords() map[string]bool {
+	out := map[string]bool{}
+	for field := range reflect.TypeFor[apiextensionsv1.JSONSchemaProps]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		out[name] = true
+	}
+	return out
+}
+
+// annotated reads the annotation fieldperm.dev/permission-verbs.
+func (d *definition) annotated() (map[string][]schema.Entry, []error) {
+	text, ok := d.crd.Annotations[v1alpha1.PermissionVerbsAnnotation]
+	if !ok {
+		return nil, nil
+	}
+	at := pointerTo("/metadata/annotations", v1alpha1.PermissionVerbsAnnotation)
+	var versions map[string][]v1alpha1.FieldPermission
+	if errs := decodeStrict(d.source, at, json.RawMessage(text), &versions); len(errs) > 0 {
+		return nil, errs
+	}
+	var errs []error
+	out := map[string][]schema.Entry{}
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		place := pointerTo(at, version)
+		if !slices.ContainsFunc(d.crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version }) {
+			errs = append(errs, fault(d.source, place, "version %q does not exist: name one of spec.versions", version))
+			continue
+		}
+		out[version] = entries(versions[version], place)
+	}
+	return out, errs
+}
+
+// scale guards the replicas that the scale subresource writes, so that whoever holds the verb may
+// change them by either way.
+func (d *definition) scale() map[string][]schema.Entry {
+	out := map[string][]schema.Entry{}
+	for i, v := range d.crd.Spec.Versions {
+		if v.Subresources == nil || v.Subresources.Scale == nil {
+			continue
+		}
+		out[v.Name] = []schema.Entry{{
+			FieldPermission: v1alpha1.FieldPermission{Path: v.Subresources.Scale.SpecReplicasPath, Verb: verbScale},
+			Optional:        true,
+			Pointer:         fmt.Sprintf("/spec/versions/%d/subresources/scale/specReplicasPath", i),
+		}}
+	}
+	return out
+}
+
+// entries gives each permission of a list its place.
+func entries(permissions []v1alpha1.FieldPermission, pointer string) []schema.Entry {
+	out := make([]schema.Entry, 0, len(permissions))
+	for i, p := range permissions {
+		out = append(out, schema.Entry{FieldPermission: p, Pointer: pointerTo(pointer, fmt.Sprint(i))})
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package load
+
+import (
+	"fmt"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// topology converts the served versions as an API server does: their structural schemas, with
+// apiVersion, kind and metadata of Kubernetes at the root and in embedded resources.
+func (d *definition) topology() (schema.Topology, error) {
+	models := map[string]*spec.Schema{}
+	topology := schema.Topology{
+		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
+		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
+	}
+	for i := range d.crd.Spec.Versions {
+		v := &d.crd.Spec.Versions[i]
+		if !v.Served {
+			continue
+		}
+		at := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i)
+		model, err := versionSchema(v)
+		if err != nil {
+			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
+		}
+		name := d.crd.Spec.Names.Kind + "." + v.Name + "." + d.crd.Spec.Group
+		models[name] = model
+		// Alone first, so that a fault names its version.
+		if _, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, d.crd.Spec.PreserveUnknownFields); err != nil {
+			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
+		}
+		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
+		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
+		if v.Subresources != nil && v.Subresources.Scale != nil {
+			topology.Replicas[gvk] = v.Subresources.Scale.SpecReplicasPath
+		}
+	}
+	types, err := schemaconv.ToSchemaFromOpenAPI(models, d.crd.Spec.PreserveUnknownFields)
+	if err != nil {
+		return schema.Topology{}, fault(d.source, "/spec/versions", "%v: correct the schemas", err)
+	}
+	meta, err := metaTypes()
+	if err != nil {
+		return schema.Topology{}, fault(d.source, "/spec/versions", "%v", err)
+	}
+	types.Types = append(types.Types, meta...)
+	topology.Types = types
+	return topology, nil
+}
+
+// versionSchema returns the schema of one version. Without one, every field but metadata is unknown.
+func versionSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*spec.Schema, error) {
+	model := &spec.Schema{}
+	model.AddExtension("x-kubernetes-preserve-unknown-fields", true)
+	if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+		var internal apiextensions.JSONSchemaProps
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+			return nil, err
+		}
+		structural, err := structuralschema.NewStructural(&internal)
+		if err != nil {
+			return nil, err
+		}
+		model = structural.ToKubeOpenAPI()
+	}
+	model.Type = spec.StringOrArray{"object"}
+	completeSchema(model)
+	embedObject(model)
+	return model, nil
+}
+
+// completeSchema visits the schema and what is below it.
+func completeSchema(s *spec.Schema) {
+	if s == nil {
+		return
+	}
+	// The converter takes a single-element allOf with a reference for the type; a structural schema has none.
+	s.AllOf, s.AnyOf, s.OneOf, s.Not = nil, nil, nil, nil
+	for name, property := range s.Properties {
+		completeSchema(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil {
+		completeSchema(s.Items.Schema)
+	} else if s.Type.Contains("array") {
+		// Allowed with x-kubernetes-preserve-unknown-fields: items of any form.
+		s.Items = &spec.SchemaOrArray{Schema: &spec.Schema{}}
+	}
+	if s.AdditionalProperties != nil {
+		completeSchema(s.AdditionalProperties.Schema)
+	}
+	if embedded, ok := s.Extensions.GetBool("x-kubernetes-embedded-resource"); ok && embedded {
+		embedObject(s)
+	}
+}
+
+// embedObject gives an object what every object of Kubernetes has.
+func embedObject(s *spec.Schema) {
+	s.SetProperty("apiVersion", *spec.StringProperty())
+	s.SetProperty("kind", *spec.StringProperty())
+	s.SetProperty("metadata", *spec.RefSchema(schemaComponentRef + objectMetaType))
+}

@@ -1,0 +1,215 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+const acceptedKinds = "PermissionSchema and UncoveredPermissionSet (fieldperm.dev/v1alpha1), CustomResourceDefinition (apiextensions.k8s.io/v1), and a v1 List of them"
+
+// Decode decodes a file of permission documents: YAML or JSON, one document or several, of the
+// accepted kinds. Keys that nobody reads are errors. Each document is a source of its own, named
+// SOURCE#N, or SOURCE alone if there is only one; of a list, SOURCE/items/N.
+func Decode(source string, raw []byte) (schema.Documents, []error) {
+	parts, err := split(raw)
+	if err != nil {
+		return schema.Documents{}, syntaxFaults(source, err)
+	}
+	var docs schema.Documents
+	var errs []error
+	for i, part := range parts {
+		name := source
+		if len(parts) > 1 {
+			name = fmt.Sprintf("%s#%d", source, i+1)
+		}
+		more, faults := decodeDocument(name, part)
+		docs, errs = docs.Append(more), append(errs, faults...)
+	}
+	return docs, errs
+}
+
+func decodeDocument(source string, raw []byte) (schema.Documents, []error) {
+	raw, errs := toJSON(source, raw)
+	if len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	var head metav1.TypeMeta
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return schema.Documents{}, []error{fault(source, "", "is no object with apiVersion and kind: give %s", acceptedKinds)}
+	}
+	switch head {
+	case metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "PermissionSchema"}:
+		var object v1alpha1.PermissionSchema
+		if errs := decodeStrict(source, "", raw, &object); len(errs) > 0 {
+			return schema.Documents{}, errs
+		}
+		return PermissionSchema(source, &object)
+	case metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UncoveredPermissionSet"}:
+		var set v1alpha1.UncoveredPermissionSet
+		if errs := decodeStrict(source, "", raw, &set); len(errs) > 0 {
+			return schema.Documents{}, errs
+		}
+		return schema.Documents{Uncovered: []schema.UncoveredDocument{{Source: source, Set: set}}}, nil
+	case metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}:
+		return customResource(source, raw, true)
+	case metav1.TypeMeta{APIVersion: "v1", Kind: "List"}:
+		return decodeList(source, raw)
+	}
+	return schema.Documents{}, []error{fault(source, "/kind", "kind %q of %q is not accepted: give %s", head.Kind, head.APIVersion, acceptedKinds)}
+}
+
+func decodeList(source string, raw []byte) (schema.Documents, []error) {
+	var list struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata,omitempty"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if errs := decodeStrict(source, "", raw, &list); len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	var docs schema.Documents
+	var errs []error
+	for i, item := range list.Items {
+		more, faults := decodeDocument(fmt.Sprintf("%s/items/%d", source, i), item)
+		docs, errs = docs.Append(more), append(errs, faults...)
+	}
+	return docs, errs
+}
+
+// PermissionSchema turns an administrator's object into a document.
+func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.Documents, []error) {
+	var errs []error
+	if kind := object.Spec.Kind; kind == "" || kind == "*" {
+		errs = append(errs, fault(source, "/spec/kind", "is %q: name one kind", kind))
+	}
+	if object.Spec.Group == "*" {
+		errs = append(errs, fault(source, "/spec/group", "is %q: name one group, or leave it out for the core group", object.Spec.Group))
+	}
+	for i, v := range object.Spec.Versions {
+		if v == "" || v == "*" {
+			errs = append(errs, fault(source, fmt.Sprintf("/spec/versions/%d", i), "is %q: name a version, or leave versions out for all", v))
+		}
+	}
+	if len(object.Spec.Permissions) == 0 {
+		errs = append(errs, fault(source, "/spec/permissions", "is empty: guard at least one path"))
+	}
+	if len(errs) > 0 {
+		return schema.Documents{}, errs
+	}
+	return schema.Documents{Permissions: []schema.PermissionDocument{{
+		Source: source, Rank: schema.RankAdministrator,
+		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions,
+		Entries: entries(object.Spec.Permissions, "/spec/permissions"),
+	}}}, nil
+}
+
+// split separates documents. Each keeps its place in the file (blank lines stand for what came
+// before), so that the YAML library's line numbers are those of the file. Empty documents are left out.
+func split(raw []byte) ([][]byte, error) {
+	if isJSON(raw) {
+		return splitJSON(raw)
+	}
+	var parts [][]byte
+	var part []byte
+	line := 0
+	flush := func() {
+		if !blank(part) {
+			parts = append(parts, part)
+		}
+		part = bytes.Repeat([]byte("\n"), line)
+	}
+	for text := range bytes.Lines(raw) {
+		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+			flush()
+			text = append([]byte("   "), rest...)
+		}
+		part = append(part, text...)
+		line++
+	}
+	flush()
+	return parts, nil
+}
+
+func isJSON(raw []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
+}
+
+func blank(part []byte) bool {
+	for text := range bytes.Lines(part) {
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+func splitJSON(raw []byte) ([][]byte, error) {
+	var parts [][]byte
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		var part json.RawMessage
+		begin := decoder.InputOffset()
+		err := decoder.Decode(&part)
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				begin += syntax.Offset
+			}
+			line := 1 + bytes.Count(raw[:min(begin, int64(len(raw)))], []byte("\n"))
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		parts = append(parts, part)
+	}
+}
+
+// toJSON returns JSON as it is, and converts YAML without keys that stand twice.
+func toJSON(source string, raw []byte) (json.RawMessage, []error) {
+	if isJSON(raw) {
+		return raw, nil
+	}
+	out, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, syntaxFaults(source, err)
+	}
+	return out, nil
+}
+
+// unknownField is what an error of sigs.k8s.io/json says of a key that the type does not have.
+var unknownField = regexp.MustCompile(`^unknown field "`)
+
+// decodeStrict decodes JSON that stands at a place of a document; keys that are unknown or stand twice
+// are errors.
+func decodeStrict(source, pointer string, raw json.RawMessage, into any) []error {
+	faults, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return []error{fault(source, pointer, "%s: correct the value", strings.TrimPrefix(err.Error(), "json: "))}
+	}
+	var errs []error
+	for _, f := range faults {
+		at, cure := pointer, "keep one of them"
+		var field kjson.FieldError
+		if errors.As(f, &field) {
+			at += fieldPointer(field.FieldPath())
+		}
+		if unknownField.MatchString(f.Error()) {
+			cure = "correct it or leave it out"
+		}
+		errs = append(errs, fault(source, at, "%s: %s", f, cure))
+	}
+	return errs
+}

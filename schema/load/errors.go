@@ -1,0 +1,74 @@
+package load
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// fault makes the error for a place in a document.
+func fault(source, pointer, format string, args ...any) *schema.Error {
+	return &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+// pointerTo appends steps to a JSON pointer (RFC 6901).
+func pointerTo(pointer string, steps ...string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	for _, step := range steps {
+		pointer += "/" + escape.Replace(step)
+	}
+	return pointer
+}
+
+// separate undoes errors.Join.
+func separate(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+var indexStep = regexp.MustCompile(`\[(\d+)\]`)
+
+// fieldPointer turns a path of sigs.k8s.io/json, such as spec.permissions[0].path, into a JSON
+// pointer. Keys that have dots in them come out as several steps.
+func fieldPointer(path string) string {
+	return pointerTo("", strings.Split(indexStep.ReplaceAllString(path, ".$1"), ".")...)
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+// syntaxFaults takes the errors of the YAML library apart: one for each line that it names, with the
+// line's number as the place, because there is no document to point into.
+func syntaxFaults(source string, err error) []error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	var errs []error
+	for _, line := range strings.Split(strings.TrimPrefix(text, "unmarshal errors:\n"), "\n") {
+		place := ""
+		if m := yamlLine.FindStringSubmatch(line); m != nil {
+			place, line = m[1], strings.Replace(line, m[0], "", 1)
+		}
+		line = strings.TrimSpace(line)
+		if strings.HasSuffix(line, "already set in map") {
+			line += ": keep one of them"
+		} else {
+			line = "no YAML or JSON: " + line + ": correct the syntax"
+		}
+		errs = append(errs, fault(source, place, "%s", line))
+	}
+	return errs
+}
+
+// patternStep appends one named field or key to a path pattern, as schema.ParsePattern reads it.
+func patternStep(path, name string) string {
+	if name == "" || strings.ContainsAny(name, ".[]\"*\\") {
+		return path + "[" + strconv.Quote(name) + "]"
+	}
+	return path + "." + name
+}

@@ -1,0 +1,81 @@
+package load
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// Files decodes files, and in directories the files *.yaml, *.yml and *.json, in the order of their
+// names and without those of subdirectories. Whatever can be decoded is returned beside the errors.
+func Files(paths []string) (schema.Documents, []error) {
+	var docs schema.Documents
+	var errs []error
+	for _, path := range paths {
+		names, err := filesAt(path)
+		if err != nil {
+			errs = append(errs, fault(path, "", "cannot be read: %v: give a file or a directory", err))
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				errs = append(errs, fault(name, "", "cannot be read: %v: give a file or a directory", err))
+				continue
+			}
+			more, faults := Decode(name, raw)
+			docs, errs = docs.Append(more), append(errs, faults...)
+		}
+	}
+	return docs, errs
+}
+
+// Offline compiles the built-in kinds, the catalogue and files, without any server.
+func Offline(paths []string) (*schema.Schema, []error) {
+	docs, errs := builtInDocuments()
+	if len(errs) > 0 {
+		return &schema.Schema{}, errs
+	}
+	files, errs := Files(paths)
+	compiled, faults := schema.Compile(docs.Append(files))
+	return compiled, append(errs, faults...)
+}
+
+func builtInDocuments() (schema.Documents, []error) {
+	topology, err := BuiltIn()
+	if err != nil {
+		return schema.Documents{}, []error{err}
+	}
+	permissions, err := Catalogue(false)
+	if err != nil {
+		return schema.Documents{}, separate(err)
+	}
+	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, nil
+}
+
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+			continue
+		}
+		// Mounted ConfigMaps are symbolic links, so the entry's own type does not tell.
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,177 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+const (
+	keyPrefix     = "x-kubernetes-permission-"
+	keyVerb       = keyPrefix + "verb"
+	keySource     = keyPrefix + "parameter-source"
+	keyBy         = keyPrefix + "parameterized-by"
+	keyTreatment  = keyPrefix + "parameter-treatment"
+	keyExpression = keyPrefix + "parameter-expression"
+	keyExcluded   = keyPrefix + "excluded"
+	keyWhen       = keyPrefix + "excluded-when"
+)
+
+// isPermissionKey also catches the prefix without its dash, which no other key has.
+func isPermissionKey(key string) bool {
+	return strings.HasPrefix(key, strings.TrimSuffix(keyPrefix, "-"))
+}
+
+// finder collects the permission keys of one schema, as entries with paths relative to it.
+type finder struct {
+	source string
+	// components are the named schemas that a $ref may point to.
+	components map[string]any
+	// known are the keywords that a schema may have; nil for any.
+	known   map[string]bool
+	entries []schema.Entry
+	errs    []error
+}
+
+func (f *finder) fault(pointer, format string, args ...any) {
+	f.errs = append(f.errs, fault(f.source, pointer, format, args...))
+}
+
+// walk visits a schema and what is below it. It does not follow references: what the referred type
+// says of its own fields is found when that type is walked.
+func (f *finder) walk(node map[string]any, path, pointer string) {
+	own, found := f.keys(node, pointer)
+	if target, ok := f.target(node); ok {
+		below := &finder{source: f.source}
+		if keys, has := below.keys(target, ""); has {
+			own, found = override(keys, own), true
+		}
+	}
+	if found {
+		own.Path = path
+		f.entries = append(f.entries, schema.Entry{FieldPermission: own, Pointer: pointer})
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(node)) {
+		at := pointerTo(pointer, keyword)
+		switch value := node[keyword].(type) {
+		case map[string]any:
+			f.below(keyword, value, path, at)
+		case []any:
+			f.alternatives(keyword, value, at)
+		}
+		if f.known != nil && !f.known[keyword] && !isPermissionKey(keyword) {
+			f.fault(at, "key %q is unknown in a schema: correct it or leave it out", keyword)
+		}
+	}
+}
+
+func (f *finder) below(keyword string, value map[string]any, path, at string) {
+	switch keyword {
+	case "properties":
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if property, ok := value[name].(map[string]any); ok {
+				f.walk(property, patternStep(path, name), pointerTo(at, name))
+			}
+		}
+	case "items", "additionalProperties":
+		f.walk(value, path+"[*]", at)
+	case "not":
+		f.refuse(value, at)
+	}
+}
+
+func (f *finder) alternatives(keyword string, value []any, at string) {
+	switch keyword {
+	case "allOf", "anyOf", "oneOf":
+		for i, alternative := range value {
+			f.refuse(alternative, pointerTo(at, fmt.Sprint(i)))
+		}
+	}
+}
+
+// refuse reports permission keys where they say nothing of a field. Values that are no schemas
+// (defaults, examples) are not looked at.
+func (f *finder) refuse(value any, pointer string) {
+	node, ok := value.(map[string]any)
+	if !ok {
+		return
+	}
+	inner := &finder{source: f.source, known: f.known}
+	inner.walk(node, "", pointer)
+	for _, e := range inner.entries {
+		f.fault(e.Pointer, "permission keys do not count below allOf, anyOf, oneOf and not: put them on the property itself")
+	}
+	f.errs = append(f.errs, inner.errs...)
+}
+
+// keys reads the permission keys of one schema.
+func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermission, bool) {
+	var p v1alpha1.FieldPermission
+	found := false
+	for _, key := range slices.Sorted(maps.Keys(node)) {
+		if !isPermissionKey(key) {
+			continue
+		}
+		found = true
+		into := map[string]*string{
+			keyVerb: &p.Verb, keySource: &p.ParameterSource, keyBy: &p.ParameterizedBy,
+			keyTreatment: &p.ParameterTreatment, keyExpression: &p.ParameterExpression, keyWhen: &p.ExcludedWhen,
+		}[key]
+		at := pointerTo(pointer, key)
+		text, isText := node[key].(string)
+		switch {
+		case key == keyExcluded:
+			if p.Excluded = node[key] == true || text == "true"; !p.Excluded {
+				f.fault(at, "key %q is %v: write true, or leave it out", key, node[key])
+			}
+		case into == nil:
+			f.fault(at, "key %q is unknown: use one of %s", key, strings.Join([]string{keyVerb, keySource, keyBy, keyTreatment, keyExpression, keyExcluded, keyWhen}, ", "))
+		case !isText:
+			f.fault(at, "key %q is %v: write a string", key, node[key])
+		case text == "":
+			f.fault(at, "key %q is empty: give it a value, or leave it out", key)
+		default:
+			*into = text
+		}
+	}
+	return p, found
+}
+
+// target returns the schema that a node refers to, by $ref or by an allOf of one $ref.
+func (f *finder) target(node map[string]any) (map[string]any, bool) {
+	ref, _ := node["$ref"].(string)
+	if list, _ := node["allOf"].([]any); ref == "" && len(list) == 1 {
+		if only, ok := list[0].(map[string]any); ok {
+			ref, _ = only["$ref"].(string)
+		}
+	}
+	name, ok := strings.CutPrefix(ref, schemaComponentRef)
+	if !ok {
+		return nil, false
+	}
+	target, ok := f.components[name].(map[string]any)
+	return target, ok
+}
+
+// override lays a field's keys over its type's, key by key. Of keys that exclude each other the
+// field's wins.
+func override(inner, outer v1alpha1.FieldPermission) v1alpha1.FieldPermission {
+	for _, keys := range [][2]*string{
+		{&inner.Verb, &outer.Verb}, {&inner.ParameterSource, &outer.ParameterSource}, {&inner.ParameterizedBy, &outer.ParameterizedBy},
+	} {
+		if *keys[1] != "" {
+			*keys[0] = *keys[1]
+		}
+	}
+	if outer.ParameterTreatment != "" || outer.ParameterExpression != "" {
+		inner.ParameterTreatment, inner.ParameterExpression = outer.ParameterTreatment, outer.ParameterExpression
+	}
+	if outer.Excluded || outer.ExcludedWhen != "" {
+		inner.Excluded, inner.ExcludedWhen = outer.Excluded, outer.ExcludedWhen
+	}
+	return inner
+}

@@ -1,0 +1,256 @@
+//go:build integration
+
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/cluster"
+)
+
+const extraObjects = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gizmos.example.com
+  annotations: {fieldperm.dev/permission-verbs: '{"v2":[]}'}
+spec:
+  group: example.com
+  names: {kind: Gizmo, plural: gizmos}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.broken.example.com}
+spec:
+  group: broken.example.com
+  version: v1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {namespace: default, name: nowhere}
+`
+
+// contender claims a kind that the Widgets' definition already has, with other permissions. The API server does not
+// serve it.
+const contender = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: thieves.example.com
+  annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft"}]}'}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: thieves}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: thieves.networking.k8s.io
+  annotations: {api-approved.kubernetes.io: "unapproved, for a test", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft"}]}'}
+spec:
+  group: networking.k8s.io
+  names: {kind: Thief, plural: thieves}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+func TestLive(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c, err := cluster.Start(ctx, cluster.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	admin, err := c.User("admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := func(stdin string, args ...string) {
+		t.Helper()
+		if _, stderr, err := c.Kubectl(admin).Run(ctx, stdin, args...); err != nil {
+			t.Fatalf("kubectl %v: %v: %s", args, err, stderr)
+		}
+	}
+	// The server refuses permission keys in a schema; the annotation carries them.
+	var plain []string
+	for line := range strings.Lines(string(annotate(widgets(t), `{"v1":[{"path":".spec.colour","verb":"example.com/colour","excluded":true}]}`))) {
+		if !strings.Contains(line, "x-kubernetes-permission") {
+			plain = append(plain, line)
+		}
+	}
+	widgetsOnly := strings.Replace(strings.Join(plain, ""), "storage: false\n  - name: v0", "storage: false\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n  - name: v0", 1)
+	kubectl(widgetsOnly, "create", "-f", "-")
+	kubectl("", "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")
+	kubectl(contender+"---"+extraObjects, "create", "-f", "-")
+	kubectl("", "wait", "--for=condition=Established", "crd/gizmos.example.com", "crd/thieves.networking.k8s.io", "--timeout=60s")
+	kubectl("", "wait", "--for=condition=NamesAccepted=false", "crd/thieves.example.com", "--timeout=60s")
+
+	begin := time.Now()
+	docs, errs := Live(ctx, c.Admin())
+	t.Logf("Live took %s: %d topologies, %d permission documents", time.Since(begin).Round(time.Millisecond), len(docs.Topologies), len(docs.Permissions))
+	for _, err := range errs {
+		t.Logf("fault: %v", err)
+	}
+	// The faulty definition is the only fault that is certain; the broken API may or may not be in the index.
+	wantFaults(t, errs, "CustomResourceDefinition gizmos.example.com:/metadata/annotations/fieldperm.dev~1permission-verbs/v2: ", "does not exist")
+	compiled, faults := schema.Compile(docs)
+	noErrors(t, faults)
+
+	widget := gvk("example.com", "v1", "Widget")
+	for path, want := range map[string]string{"colour": "granular:example.com/colour", "replicas": "granular:scale"} {
+		if got := verbsOf(node(t, compiled, widget, "spec", path)); got != want {
+			t.Errorf("%s: verbs %q, want %q", path, got, want)
+		}
+	}
+	if got := verbsOf(node(t, compiled, gvk("apps", "v1", "Deployment"), "spec", "replicas")); got != "granular:scale" {
+		t.Errorf("replicas of Deployment: verbs %q", got)
+	}
+	if !node(t, compiled, widget, "spec", "colour").Permissions()[0].MayBar() {
+		t.Error("the barrier of the annotation is lost")
+	}
+	for _, unknown := range []runtimeschema.GroupVersionKind{
+		gvk("example.com", "v1", "Gizmo"), gvk("networking.k8s.io", "v1", "Thief"), gvk("broken.example.com", "v1", "Anything"),
+	} {
+		if _, err := compiled.Kind(unknown); err == nil {
+			t.Errorf("%s: is known, so its barriers count as none", unknown)
+		}
+	}
+	if _, err := compiled.Kind(gvk("autoscaling", "v1", "Scale")); err != nil {
+		t.Error(err)
+	}
+
+	t.Run("built-in kinds agree with what the server publishes", func(t *testing.T) {
+		builtins := docs.Topologies[0]
+		compared := 0
+		for _, published := range docs.Topologies[1:] {
+			for kind, name := range published.Kinds {
+				own, ok := builtins.Kinds[kind]
+				if !ok {
+					continue
+				}
+				compared++
+				d := &difference{ours: builtins.Types, theirs: published.Types, seen: map[[2]string]bool{}, found: map[string]bool{}}
+				d.compare(smd.TypeRef{NamedType: &own}, smd.TypeRef{NamedType: &name}, "")
+				for _, text := range slices.Sorted(maps.Keys(d.found)) {
+					t.Errorf("%s%s", kind, text)
+				}
+			}
+		}
+		if compared < 60 {
+			t.Errorf("%d kinds compared", compared)
+		}
+		for _, kind := range []runtimeschema.GroupVersionKind{gvk("apiregistration.k8s.io", "v1", "APIService"), gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition")} {
+			if !slices.ContainsFunc(docs.Topologies[1:], func(t schema.Topology) bool { _, ok := t.Kinds[kind]; return ok }) {
+				t.Errorf("%s: is not published", kind)
+			}
+		}
+	})
+}
+
+func TestLive_WithoutServer(t *testing.T) {
+	c, err := cluster.Start(t.Context(), cluster.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := c.Admin()
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	docs, errs := Live(t.Context(), config)
+	if len(errs) == 0 || len(docs.Topologies)+len(docs.Permissions) > 0 {
+		t.Errorf("documents %d, errors %v: want errors alone", len(docs.Topologies), errs)
+	}
+}
+
+// difference compares two types structurally: fields, defaults, and how lists and maps compare.
+type difference struct {
+	ours, theirs *smd.Schema
+	seen         map[[2]string]bool
+	found        map[string]bool
+}
+
+func (d *difference) compare(ours, theirs smd.TypeRef, path string) {
+	if ours.NamedType != nil && theirs.NamedType != nil {
+		key := [2]string{*ours.NamedType + relationship(ours), *theirs.NamedType + relationship(theirs)}
+		if d.seen[key] {
+			return
+		}
+		d.seen[key] = true
+	}
+	a, okA := d.ours.Resolve(ours)
+	b, okB := d.theirs.Resolve(theirs)
+	if !okA || !okB {
+		if okA != okB {
+			d.found[fmt.Sprintf("%s: resolves %v and %v", path, okA, okB)] = true
+		}
+		return
+	}
+	// A type that allows any form counts as the form that the other side names.
+	anyForm := func(atom smd.Atom) bool { return atom.Scalar != nil && atom.List != nil && atom.Map != nil }
+	if (a.Scalar == nil) != (b.Scalar == nil) || (a.List == nil) != (b.List == nil) || (a.Map == nil) != (b.Map == nil) {
+		if !anyForm(a) && !anyForm(b) {
+			d.found[path+": other forms"] = true
+		}
+		return
+	}
+	if a.List != nil {
+		if a.List.ElementRelationship != b.List.ElementRelationship || !slices.Equal(a.List.Keys, b.List.Keys) {
+			d.found[fmt.Sprintf("%s: list %s %v and %s %v", path, a.List.ElementRelationship, a.List.Keys, b.List.ElementRelationship, b.List.Keys)] = true
+		}
+		d.compare(a.List.ElementType, b.List.ElementType, path+"[*]")
+	}
+	if a.Map != nil {
+		if (a.Map.ElementRelationship == smd.Atomic) != (b.Map.ElementRelationship == smd.Atomic) {
+			d.found[fmt.Sprintf("%s: map %q and %q", path, a.Map.ElementRelationship, b.Map.ElementRelationship)] = true
+		}
+		d.compareFields(a.Map, b.Map, path)
+		if a.Map.ElementType != (smd.TypeRef{}) && b.Map.ElementType != (smd.TypeRef{}) {
+			d.compare(a.Map.ElementType, b.Map.ElementType, path+"{*}")
+		}
+	}
+}
+
+func (d *difference) compareFields(a, b *smd.Map, path string) {
+	for _, f := range a.Fields {
+		other, ok := b.FindField(f.Name)
+		if !ok {
+			d.found[path+"."+f.Name+": is not published"] = true
+			continue
+		}
+		if fmt.Sprint(f.Default) != fmt.Sprint(other.Default) {
+			d.found[fmt.Sprintf("%s.%s: default %v and %v", path, f.Name, f.Default, other.Default)] = true
+		}
+		d.compare(f.Type, other.Type, path+"."+f.Name)
+	}
+	for _, f := range b.Fields {
+		if _, ok := a.FindField(f.Name); !ok {
+			d.found[path+"."+f.Name+": is published, but not built in"] = true
+		}
+	}
+}
+
+func relationship(ref smd.TypeRef) string {
+	if ref.ElementRelationship == nil {
+		return ""
+	}
+	return "/" + string(*ref.ElementRelationship)
+}

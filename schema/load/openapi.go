@@ -1,0 +1,120 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+const keyGroupVersionKind = "x-kubernetes-group-version-kind"
+
+// OpenAPIV3 decodes one document as a server publishes it under /openapi/v3/apis/GROUP/VERSION: the
+// kinds that it describes, also those of subresources (Scale), and the permission keys in its
+// components. Lists, options and other messages are no kinds. The error joins every fault of the document.
+func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
+	var api spec3.OpenAPI
+	if err := json.Unmarshal(doc, &api); err != nil {
+		return schema.Topology{}, fault(source, "", "no OpenAPI v3 document: %v: give the JSON of /openapi/v3/apis/GROUP/VERSION", err)
+	}
+	topology := schema.Topology{Source: source, Kinds: map[runtimeschema.GroupVersionKind]string{}}
+	if api.Components == nil {
+		return topology, nil
+	}
+	for name, model := range api.Components.Schemas {
+		if model == nil {
+			return schema.Topology{}, fault(source, pointerTo("/components/schemas", name), "is null: correct it where it is served")
+		}
+		if isObject(model) {
+			for _, gvk := range groupVersionKinds(model) {
+				topology.Kinds[gvk] = name
+			}
+		}
+	}
+	types, err := schemaconv.ToSchemaFromOpenAPI(api.Components.Schemas, false)
+	if err != nil {
+		return schema.Topology{}, fault(source, "/components/schemas", "is no structural schema: %v: correct it where it is served", err)
+	}
+	topology.Types = types
+	if topology.TypePermissions, err = typePermissions(source, doc, topology.Kinds); err != nil {
+		return schema.Topology{}, err
+	}
+	return topology, nil
+}
+
+// isObject tells the kinds of objects from lists, options and statuses: they have ObjectMeta, or
+// their schema says nothing at all.
+func isObject(model *spec.Schema) bool {
+	metadata, ok := model.Properties["metadata"]
+	if !ok {
+		return len(model.Properties) == 0 && len(groupVersionKinds(model)) == 1
+	}
+	ref := metadata.Ref.String()
+	if ref == "" && len(metadata.AllOf) == 1 {
+		ref = metadata.AllOf[0].Ref.String()
+	}
+	return !strings.HasSuffix(path.Base(ref), ".ListMeta")
+}
+
+func groupVersionKinds(model *spec.Schema) []runtimeschema.GroupVersionKind {
+	list, _ := model.Extensions[keyGroupVersionKind].([]any)
+	var out []runtimeschema.GroupVersionKind
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		group, _ := fields["group"].(string)
+		version, _ := fields["version"].(string)
+		kind, _ := fields["kind"].(string)
+		if version != "" && kind != "" {
+			out = append(out, runtimeschema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+		}
+	}
+	return out
+}
+
+// typePermissions finds the permission keys of every component. What a type says of itself is
+// recorded where it is referred to, because a field may say otherwise.
+func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVersionKind]string) (map[string][]schema.Entry, error) {
+	if !bytes.Contains(doc, []byte(strings.TrimSuffix(keyPrefix, "-"))) {
+		return nil, nil
+	}
+	var raw struct {
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(doc, &raw); err != nil {
+		return nil, fault(source, "/components/schemas", "%v: correct it where it is served", err)
+	}
+	roots := map[string]bool{}
+	for _, name := range kinds {
+		roots[name] = true
+	}
+	out := map[string][]schema.Entry{}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(raw.Components.Schemas)) {
+		node, ok := raw.Components.Schemas[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		f := &finder{source: source, components: raw.Components.Schemas}
+		f.walk(node, "", pointerTo("/components/schemas", name))
+		if !roots[name] {
+			f.entries = slices.DeleteFunc(f.entries, func(e schema.Entry) bool { return e.Path == "" })
+		}
+		if len(f.entries) > 0 {
+			out[name] = f.entries
+		}
+		errs = append(errs, f.errs...)
+	}
+	return out, errors.Join(errs...)
+}
