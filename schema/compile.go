@@ -79,7 +79,7 @@ func (c *compiler) report(errs ...error) {
 		c.seen[err.Error()] = true
 		c.errs = append(c.errs, err)
 		var e *Error
-		if errors.As(err, &e) && c.faulty[e.Source] == nil {
+		if errors.As(err, &e) && !e.Unmatched && c.faulty[e.Source] == nil {
 			c.faulty[e.Source] = err
 		}
 	}

@@ -26,6 +26,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	}
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
+		// The overlay has refused such entries.
 		b.errs = append(b.errs, g.fault("%s: %v", p.at.orRoot(), err))
 		return nil
 	}

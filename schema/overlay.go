@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // overlay is the tree of a kind's entries by path pattern. An overlay is not changed once the build
@@ -55,6 +57,12 @@ func (o *overlay) add(source string, rank Rank, entries []Entry) []error {
 		if len(p) == 0 && e.Verb != "" {
 			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("verb %q at the root: the root's verb is always granular:*, leave it out", e.Verb)})
 			continue
+		}
+		if e.Verb != "" {
+			if err := verbs.ValidateName(e.Verb); err != nil {
+				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", p.orRoot(), err)})
+				continue
+			}
 		}
 		at := o
 		for _, step := range p {

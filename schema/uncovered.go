@@ -145,8 +145,8 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 		d := &c.docs.Uncovered[i]
 		set := uncoveredSet{source: d.Source, verbs: VerbSet{}, resources: d.Set.Spec.Resources}
 		for j, text := range d.Set.Spec.UncoveredPermissions {
-			if err := set.addVerb(text, known); err != nil {
-				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/uncoveredPermissions/%d", j), Message: err.Error()})
+			if unmatched, err := set.addVerb(text, known); err != nil {
+				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/uncoveredPermissions/%d", j), Message: err.Error(), Unmatched: unmatched})
 			}
 		}
 		for j, condition := range d.Set.Spec.MatchConditions {
@@ -169,24 +169,26 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 type verbForms struct{ plain, parameterized bool }
 
 // addVerb refuses a verb that no node could ever bear: a barrier that holds nowhere looks like one
-// that holds.
-func (u *uncoveredSet) addVerb(text string, known map[string]verbForms) error {
+// that holds. A verb that no known kind has may be one of a kind to come; it is reported as unmatched,
+// and holds from then on.
+func (u *uncoveredSet) addVerb(text string, known map[string]verbForms) (unmatched bool, _ error) {
 	v, err := verbs.Parse(text)
 	if err != nil {
-		return err
+		return false, err
 	}
 	forms, exists := known[v.Name()]
 	_, parameterized := v.Parameter()
 	switch {
 	case v == verbs.MarkerVerb():
-		return fmt.Errorf("verb %q is the marker and guards no field: use granular:* for all fields", text)
+		return false, fmt.Errorf("verb %q is the marker and guards no field: use granular:* for all fields", text)
 	case !exists:
-		return fmt.Errorf("verb %q guards no field of any known kind: correct its name, or install the kind first", text)
+		u.verbs[v] = struct{}{}
+		return true, fmt.Errorf("verb %q guards no field of any known kind: correct its name, or install the kind first", text)
 	case parameterized && !forms.parameterized:
-		return fmt.Errorf("verb %q never has a parameter: write %q", text, verbs.Prefix+v.Name())
+		return false, fmt.Errorf("verb %q never has a parameter: write %q", text, verbs.Prefix+v.Name())
 	case !parameterized && !forms.plain:
-		return fmt.Errorf("verb %q always has a parameter: write %s(value), or use a more general verb", text, text)
+		return false, fmt.Errorf("verb %q always has a parameter: write %s(value), or use a more general verb", text, text)
 	}
 	u.verbs[v] = struct{}{}
-	return nil
+	return false, nil
 }

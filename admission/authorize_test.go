@@ -1,0 +1,107 @@
+package admission
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+func authorizeReviewer(h *holder) *AuthorizeReviewer {
+	return &AuthorizeReviewer{
+		Allowed: func(group, resource, subresource string) bool {
+			return group == "apps" && resource == "deployments" && (subresource == "" || subresource == "scale")
+		},
+		Authorizer: func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer { return h },
+	}
+}
+
+func asking(verb, group, resource, subresource string) *authorizationv1.SubjectAccessReviewSpec {
+	return &authorizationv1.SubjectAccessReviewSpec{User: "alice", ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: verb, Group: group, Resource: resource, Subresource: subresource, Namespace: "shop", Name: "web",
+	}}
+}
+
+func TestA1_A2_A3_AllowedOnlyForWritesOfListedResourcesByHoldersOfTheMarker(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec  *authorizationv1.SubjectAccessReviewSpec
+		holds []string
+		want  bool
+		asked int
+	}{
+		"create":               {asking("create", "apps", "deployments", ""), []string{"granular"}, true, 1},
+		"update":               {asking("update", "apps", "deployments", ""), []string{"granular"}, true, 1},
+		"patch":                {asking("patch", "apps", "deployments", ""), []string{"granular"}, true, 1},
+		"subresource":          {asking("update", "apps", "deployments", "scale"), []string{"granular"}, true, 1},
+		"no marker":            {asking("update", "apps", "deployments", ""), []string{"granular:*", "granular:scale", "update"}, false, 1},
+		"get":                  {asking("get", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"delete":               {asking("delete", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"deletecollection":     {asking("deletecollection", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"bind":                 {asking("bind", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"any verb":             {asking("*", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"the marker itself":    {asking("granular", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"a granular verb":      {asking("granular:scale", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"upper case":           {asking("UPDATE", "apps", "deployments", ""), []string{"granular"}, false, 0},
+		"other resource":       {asking("update", "apps", "daemonsets", ""), []string{"granular"}, false, 0},
+		"other subresource":    {asking("update", "apps", "deployments", "exec"), []string{"granular"}, false, 0},
+		"any resource":         {asking("update", "apps", "*", ""), []string{"granular"}, false, 0},
+		"non-resource request": {&authorizationv1.SubjectAccessReviewSpec{User: "alice", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/x", Verb: "update"}}, []string{"granular"}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := holding(c.holds...)
+			status, err := authorizeReviewer(h).Review(t.Context(), c.spec)
+			if err != nil || status.Allowed != c.want || status.Denied || len(h.asked) != c.asked {
+				t.Errorf("got %+v, %v, asked %q", status, err, h.asked)
+			}
+			if status.Allowed && !strings.HasPrefix(status.Reason, "granular:") {
+				t.Errorf("A3: reason %q", status.Reason)
+			}
+			if c.asked > 0 && h.asked[0] != "granular false" {
+				t.Errorf("asked %q", h.asked)
+			}
+		})
+	}
+}
+
+func TestA4_NoOpinionOnFieldpermsOwnGenericChecks(t *testing.T) {
+	for _, key := range []string{"fieldperm.dev/generic-only", "Fieldperm.dev/Generic-Only", "FIELDPERM.DEV/GENERIC-ONLY"} {
+		spec := asking("update", "apps", "deployments", "")
+		spec.Extra = map[string]authorizationv1.ExtraValue{"other": {"x"}, key: {}}
+		h := holding("granular")
+		if status, err := authorizeReviewer(h).Review(t.Context(), spec); err != nil || status.Allowed || status.Denied || len(h.asked) > 0 {
+			t.Errorf("%s: %+v, %v", key, status, err)
+		}
+	}
+	spec := asking("update", "apps", "deployments", "")
+	spec.Extra = map[string]authorizationv1.ExtraValue{"fieldperm.dev/generic-only-not": {"true"}}
+	if status, _ := authorizeReviewer(holding("granular")).Review(t.Context(), spec); !status.Allowed {
+		t.Error("another key counts as the key")
+	}
+}
+
+func TestP4_AuthorizeNeverAllowsOnError(t *testing.T) {
+	status, err := authorizeReviewer(&holder{holds: []string{"granular"}, fails: map[string]error{"granular": errors.New("boom")}}).Review(t.Context(), asking("update", "apps", "deployments", ""))
+	if err == nil || Code(err) != 500 || status.Allowed || status.Denied {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	for name, r := range map[string]*AuthorizeReviewer{"zero": {}, "no chain": {Allowed: authorizeReviewer(nil).Allowed}} {
+		if status, _ := r.Review(t.Context(), asking("update", "apps", "deployments", "")); status.Allowed {
+			t.Errorf("%s allows", name)
+		}
+	}
+}
+
+func TestBadInput_ReviewThatMakesNoSense(t *testing.T) {
+	both := asking("update", "apps", "deployments", "")
+	both.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/"}
+	nobody := asking("update", "apps", "deployments", "")
+	nobody.User = ""
+	for name, spec := range map[string]*authorizationv1.SubjectAccessReviewSpec{"neither": {User: "alice"}, "both": both, "nobody": nobody} {
+		if status, err := authorizeReviewer(holding("granular")).Review(t.Context(), spec); Code(err) != 400 || status.Allowed {
+			t.Errorf("%s: %+v, %v", name, status, err)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// fault is an error with the HTTP code that the wire gives it. Whatever is no fault is a 500: an
+// error is never a denial by policy, and never an Allow (P4).
+type fault struct {
+	code int32
+	err  error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+// badRequest is about a request that can never be decided as it is.
+func badRequest(format string, args ...any) error {
+	return &fault{code: http.StatusBadRequest, err: fmt.Errorf(format, args...)}
+}
+
+// unavailable is about a request that can be decided later: the client should try again.
+func unavailable(format string, args ...any) error {
+	return &fault{code: http.StatusServiceUnavailable, err: fmt.Errorf(format, args...)}
+}
+
+// Code returns the HTTP code of an error of this package's reviewers: 400 for a request that can
+// never be decided, 503 for one that can be decided later, a review that ran out of time included,
+// else 500. An object that does not fit its schema is a 500: the API server has accepted it, so it is
+// the schema at hand that is wrong.
+func Code(err error) int32 {
+	var f *fault
+	var invalid *fieldperm.InvalidObjectError
+	switch {
+	case errors.As(err, &f):
+		return f.code
+	case errors.As(err, &invalid):
+		return http.StatusInternalServerError
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// retryAfterSeconds is when a client should try again what is unavailable now. Compiling the schema
+// of a new kind takes about that long.
+const retryAfterSeconds = 1
+
+// failure is the status of an error.
+func failure(err error) *metav1.Status {
+	s := &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: Code(err)}
+	switch s.Code {
+	case http.StatusBadRequest:
+		s.Reason = metav1.StatusReasonBadRequest
+	case http.StatusServiceUnavailable:
+		s.Reason = metav1.StatusReasonServiceUnavailable
+		s.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	default:
+		s.Reason = metav1.StatusReasonInternalError
+	}
+	return s
+}

@@ -1,0 +1,165 @@
+package admission
+
+import (
+	"context"
+	"errors"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// Endpoint says which of the two webhooks asks.
+type Endpoint string
+
+const (
+	// Granular reviews the requests of users without the generic verb (W1).
+	Granular Endpoint = "granular"
+	// Uncovered reviews everybody's requests, for barriers only (W2).
+	Uncovered Endpoint = "uncovered"
+)
+
+// Reviewer decides on admission requests. It knows no HTTP; the handlers, the command line and the
+// tests call it alike. The zero Reviewer has no schema and refuses all.
+type Reviewer struct {
+	// Schema returns the permission schema in force, nil while there is none.
+	Schema func() *schema.Schema
+	// Authorizer returns the authorizer that knows who asks and about what.
+	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
+	Limits     fieldperm.Limits
+}
+
+// Result is a decision and what it is about.
+type Result struct {
+	fieldperm.Decision
+	// Requirements are the changes, in the order of Decision.CoveredBy; none for DELETE.
+	Requirements []fieldperm.Requirement
+	// Message says why the request is denied (P5), "" if it is allowed.
+	Message string
+}
+
+// Review decides on one request. A dry run is decided as the real request (P6).
+//
+// An error is no denial: Code tells one that can never be decided (400), one that should be tried
+// again (503) and all others (500).
+func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest) (*Result, error) {
+	if err := r.check(endpoint, req); err != nil {
+		return nil, err
+	}
+	if req.Operation == admissionv1.Delete {
+		return r.reviewDelete(ctx, req)
+	}
+	compiled := r.schema()
+	if compiled == nil {
+		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
+	}
+	gvk := runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}
+	kind, err := compiled.KindFor(gvk, addressed(req))
+	if err != nil {
+		// Barriers of such a kind are unknown, so nobody can be let through, whatever they hold.
+		if errors.Is(err, schema.ErrUnknownKind) {
+			return nil, unavailable("%w; if it was installed just now, try again", err)
+		}
+		return nil, unavailable("%w; correct the document, then try again", err)
+	}
+	old := req.OldObject.Raw
+	generic := []string{"update", "patch"}
+	if req.Operation == admissionv1.Create {
+		old, generic = nil, []string{"create"}
+	}
+	requirements, err := fieldperm.Diff(old, req.Object.Raw, kind, r.uncovered(ctx, compiled, req))
+	if err != nil {
+		return nil, err
+	}
+	review := fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered}
+	decision, err := fieldperm.Decide(ctx, r.Authorizer(req), review, r.Limits)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Decision: decision, Requirements: requirements}
+	if !decision.Allowed {
+		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
+		result.Message = denialMessage(decision.Denial, req)
+	}
+	return result, nil
+}
+
+// check refuses what can never be decided.
+func (r *Reviewer) check(endpoint Endpoint, req *admissionv1.AdmissionRequest) error {
+	switch {
+	case endpoint != Granular && endpoint != Uncovered:
+		return badRequest("endpoint %q is not known: use %q or %q", endpoint, Granular, Uncovered)
+	case req == nil:
+		return badRequest("admission review: has no request: send one with .request")
+	case req.UserInfo.Username == "":
+		return badRequest("admission request: names no user: send .request.userInfo.username")
+	case req.Resource.Resource == "":
+		return badRequest("admission request: names no resource: send .request.resource")
+	case r.Authorizer == nil:
+		return errors.New("reviewer: has no authorizer: configure one")
+	}
+	switch req.Operation {
+	case admissionv1.Delete:
+		return nil
+	case admissionv1.Create:
+		return present("object", req.Object.Raw)
+	case admissionv1.Update:
+		if err := present("oldObject", req.OldObject.Raw); err != nil {
+			return err
+		}
+		return present("object", req.Object.Raw)
+	case admissionv1.Connect:
+		return badRequest("admission request: operation %q changes no object: take it out of the webhook's rules, which need CREATE and UPDATE", req.Operation)
+	}
+	return badRequest("admission request: operation %q is not known: send CREATE, UPDATE or DELETE", req.Operation)
+}
+
+func present(field string, raw []byte) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return badRequest("admission request: .request.%s is missing: send the whole object", field)
+	}
+	return nil
+}
+
+func (r *Reviewer) schema() *schema.Schema {
+	if r.Schema == nil {
+		return nil
+	}
+	return r.Schema()
+}
+
+// uncovered returns the barriers for the resource that the user addressed and for the one that the
+// webhook was asked about, which differ where a resource is served under several groups: whoever
+// goes by the other name must meet the same barriers.
+func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
+	refs := []schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}}
+	if sent := addressed(req); sent != refs[0] {
+		refs = append(refs, sent)
+	}
+	var out schema.VerbSet
+	for _, ref := range refs {
+		set, err := compiled.Uncovered(ref, req)
+		if err != nil {
+			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
+		}
+		if out == nil {
+			out = set
+			continue
+		}
+		for v := range set {
+			out[v] = struct{}{}
+		}
+	}
+	return out
+}
+
+// addressed is the resource as the user sent it, which is what the API server authorized.
+func addressed(req *admissionv1.AdmissionRequest) schema.ResourceRef {
+	if sent := req.RequestResource; sent != nil {
+		return schema.ResourceRef{Group: sent.Group, Resource: sent.Resource, Subresource: req.RequestSubResource}
+	}
+	return schema.ResourceRef{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}
+}

@@ -1,0 +1,192 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// definition is a CustomResourceDefinition with the property size and an annotation.
+func definition(verbs, more string) string {
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+  annotations: {fieldperm.dev/permission-verbs: %q}
+  %s
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+`, verbs, more)
+}
+
+const goodVerbs = `{"v1":[{"path":".spec.size","verb":"example.com/size"}]}`
+
+func permissions(group, kind, entry string) string {
+	return fmt.Sprintf("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec:\n  group: %q\n  kind: %s\n  permissions:\n  - %s\n", group, kind, entry)
+}
+
+func uncoveredSet(spec string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: " + spec + "\n"
+}
+
+// submit makes the request that creates the document, or updates it from an older one.
+func submit(t *testing.T, document, old string) *admissionv1.AdmissionRequest {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &head); err != nil {
+		t.Fatal(err)
+	}
+	gvk := head.GroupVersionKind()
+	req := &admissionv1.AdmissionRequest{
+		UID: "u-1", Operation: admissionv1.Create, Name: head.Name,
+		Kind:     metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Resource: metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"},
+		UserInfo: authenticationv1.UserInfo{Username: "admin"}, Object: runtime.RawExtension{Raw: raw},
+	}
+	if old != "" {
+		req.Operation = admissionv1.Update
+		if req.OldObject.Raw, err = yaml.YAMLToJSON([]byte(old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return req
+}
+
+func TestSchemas_FaultyDocumentsAreRefused(t *testing.T) {
+	current := documents(t, permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/admins}"), permissions("", "Pod", "{path: .spec.hostname, verb: example.com/pods}"))
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	for name, c := range map[string]struct{ document, want string }{
+		"good definition":                       {definition(goodVerbs, ""), ""},
+		"no annotation":                         {definition("{}", ""), ""},
+		"annotation no JSON":                    {definition("{", ""), "/metadata/annotations/fieldperm.dev~1permission-verbs"},
+		"bad verb":                              {definition(`{"v1":[{"path":".spec.size","verb":"Size"}]}`, ""), `use "size"`},
+		"unknown path":                          {definition(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, ""), ".spec.nope"},
+		"unknown version":                       {definition(`{"v2":[{"path":".spec.size","verb":"example.com/size"}]}`, ""), `"v2"`},
+		"administrator's schema no longer fits": {strings.Replace(definition("{}", ""), "size", "length", 1), "test-0:"},
+
+		"good schema":                  {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/pause}"), ""},
+		"parameter that nothing emits": {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/pause, parameterizedBy: nothing}"), `"nothing"`},
+		"CEL that does not compile":    {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/pause, excludedWhen: 'self =='}"), "/spec/permissions/0"},
+		"twice the same path":          {permissions("apps", "Deployment", "{path: .spec.paused, verb: example.com/a}\n  - {path: .spec.paused, verb: example.com/b}"), ".spec.paused"},
+		"unknown key":                  {permissions("apps", "Deployment", "{path: .spec.paused, verbs: example.com/a}"), "verbs"},
+
+		"good set":                         {uncoveredSet(`{uncoveredPermissions: ["granular:scale"]}`), ""},
+		"set with an administrator's verb": {uncoveredSet(`{uncoveredPermissions: ["granular:example.com/pods"]}`), ""},
+		"empty set":                        {uncoveredSet(`{uncoveredPermissions: []}`), "empty"},
+		"bad condition":                    {uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "1"}]}`), "/spec/matchConditions/0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := submit(t, c.document, "")
+			faults, err := r.Review(req)
+			response := SchemaResponse(faults, err, req)
+			if response.UID != "u-1" || response.Allowed != (c.want == "") {
+				t.Fatalf("got %+v, %v", response.Result, err)
+			}
+			if response.Allowed {
+				return
+			}
+			status := response.Result
+			if status.Code != http.StatusUnprocessableEntity || status.Reason != metav1.StatusReasonInvalid || len(status.Details.Causes) == 0 {
+				t.Errorf("got %+v", status)
+			}
+			mustContain(t, status.Message, "is invalid: ", c.want)
+		})
+	}
+}
+
+func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
+	current := documents(t)
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	for document, want := range map[string]string{
+		permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/size}"): "Widget",
+		uncoveredSet(`{uncoveredPermissions: ["granular:nope"]}`):                          "granular:nope",
+	} {
+		req := submit(t, document, "")
+		faults, err := r.Review(req)
+		if response := SchemaResponse(faults, err, req); !response.Allowed || len(response.Warnings) != 1 || !strings.Contains(response.Warnings[0], want) {
+			t.Errorf("got %+v, %v", response, err)
+		}
+	}
+}
+
+func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
+	req := submit(t, definition(goodVerbs, ""), definition("{}", ""))
+	current := documents(t)
+	old := submit(t, definition(`{"v1":[{"path":".spec.size","verb":"example.com/old"}]}`, ""), "")
+	if faults := trial(current, DocumentSource("CustomResourceDefinition", "widgets.example.com"), "CustomResourceDefinition", old.Object.Raw); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	current = current.Append(schema.Documents{Permissions: []schema.PermissionDocument{{
+		Source: DocumentSource("CustomResourceDefinition", "widgets.example.com"), Rank: schema.RankCustomResource, Group: "example.com", Kind: "Widget", Versions: []string{"v1"},
+		Entries: []schema.Entry{{Pointer: "/old"}},
+	}}})
+	current.Permissions[len(current.Permissions)-1].Entries[0].Path = ".spec.gone"
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	if faults, err := r.Review(req); err != nil || len(faults) > 0 {
+		t.Errorf("faults %v, %v", faults, err)
+	}
+}
+
+func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
+	r := &SchemaReviewer{Documents: func() *schema.Documents { d := documents(t); return &d }}
+	req := submit(t, definition("{", ""), definition("{", "finalizers: [a/b]"))
+	if faults, err := r.Review(req); err != nil || len(faults) > 0 {
+		t.Errorf("faults %v, %v", faults, err)
+	}
+	if faults, err := r.Review(submit(t, definition("{", ""), definition("{}", ""))); err != nil || len(faults) == 0 {
+		t.Errorf("an update that makes it faulty: %v, %v", faults, err)
+	}
+}
+
+func TestSchemas_EverythingElseIsABadRequest(t *testing.T) {
+	current := documents(t)
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	change := func(f func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionRequest {
+		req := submit(t, definition(goodVerbs, ""), "")
+		f(req)
+		return req
+	}
+	for name, req := range map[string]*admissionv1.AdmissionRequest{
+		"nil":           nil,
+		"another kind":  scaling(),
+		"other version": change(func(r *admissionv1.AdmissionRequest) { r.Kind.Version = "v1beta1" }),
+		"DELETE":        change(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Delete }),
+		"status":        change(func(r *admissionv1.AdmissionRequest) { r.SubResource = "status" }),
+		"no object":     change(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }),
+		"no old object": change(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update }),
+		"no JSON":       change(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update; r.OldObject.Raw = []byte("x") }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults, err := r.Review(req)
+			if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusBadRequest {
+				t.Errorf("got %+v", response)
+			}
+		})
+	}
+	for name, r := range map[string]*SchemaReviewer{"zero": {}, "not loaded": {Documents: func() *schema.Documents { return nil }}} {
+		req := submit(t, definition(goodVerbs, ""), "")
+		faults, err := r.Review(req)
+		if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: got %+v", name, response)
+		}
+	}
+}

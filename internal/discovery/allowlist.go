@@ -1,0 +1,97 @@
+package discovery
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Allowlist holds the resources whose authorization the marker may pass. The zero Allowlist, and a
+// nil one, has none. It is immutable.
+type Allowlist struct {
+	resources map[resource]struct{}
+}
+
+type resource struct{ group, name, subresource string }
+
+// Has reports whether a resource, in any version, or one of its subresources is in the list.
+// Wildcards never are.
+func (l *Allowlist) Has(group, name, subresource string) bool {
+	if l == nil {
+		return false
+	}
+	_, ok := l.resources[resource{group, name, subresource}]
+	return ok
+}
+
+// Len returns how many resources and subresources the list has.
+func (l *Allowlist) Len() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.resources)
+}
+
+// neverGroups are decided on by whoever may ask for them at all: reviews persist nothing, and the
+// objects of admission registration are exempt from admission webhooks (A2).
+func neverGroups() []string {
+	return []string{"authorization.k8s.io", "authentication.k8s.io", "admissionregistration.k8s.io"}
+}
+
+// writingSubresources update the object itself, so that admission sees old and new. All others
+// (binding, eviction, token, exec, …) do something else (A2).
+func writingSubresources() []string {
+	return []string{"status", "scale", "approval", "finalize", "ephemeralcontainers", "resize"}
+}
+
+// Build returns the allowlist from the server's resource lists. aggregated are the groups that
+// another server serves, whose writes this API server's admission never sees; named are those of
+// them to list all the same.
+func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
+	out := &Allowlist{resources: map[resource]struct{}{}}
+	eachLocal(lists, aggregated, named, func(group string, r *metav1.APIResource) {
+		if !strings.Contains(r.Name, "/") && has(r, "get") && has(r, "create", "update", "patch") {
+			out.resources[resource{group, r.Name, ""}] = struct{}{}
+		}
+	})
+	eachLocal(lists, aggregated, named, func(group string, r *metav1.APIResource) {
+		name, subresource, ok := strings.Cut(r.Name, "/")
+		if ok && out.Has(group, name, "") && slices.Contains(writingSubresources(), subresource) && has(r, "update", "patch") {
+			out.resources[resource{group, name, subresource}] = struct{}{}
+		}
+	})
+	return out
+}
+
+func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visit func(group string, r *metav1.APIResource)) {
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		// A resource's own group and version are those of its object's kind (autoscaling/v1 of a
+		// Scale, say); it is served under the list's.
+		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || slices.Contains(neverGroups(), gv.Group) {
+			continue
+		}
+		if slices.Contains(aggregated, gv.Group) && !slices.Contains(named, gv.Group) {
+			continue
+		}
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; !strings.Contains(r.Name, "*") {
+				visit(gv.Group, r)
+			}
+		}
+	}
+}
+
+func has(r *metav1.APIResource, anyOf ...string) bool {
+	for _, verb := range r.Verbs {
+		if slices.Contains(anyOf, verb) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"github.com/spf13/cobra"
+	genericserver "k8s.io/apiserver/pkg/server"
+)
+
+// NewCommand returns fieldperm-webhook.
+func NewCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fieldperm-webhook",
+		Short: "Per-field write permission for Kubernetes",
+		Long: `fieldperm-webhook decides, for a kube-apiserver, which fields of an object a user may write.
+Users are granted the verbs "granular" and "granular:<verb>" in RBAC or any other authorizer.`,
+	}
+	root.AddCommand(newServeCommand())
+	return root
+}
+
+func newServeCommand() *cobra.Command {
+	options := NewOptions()
+	serve := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the admission and authorization webhooks",
+		Long: `Serves, by HTTPS:
+
+  /admit/granular    ValidatingAdmissionWebhook for users without the generic verb
+  /admit/uncovered   ValidatingAdmissionWebhook for everyone, on resources that have uncovered verbs
+  /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
+  /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" through
+  /livez /healthz    the process is alive
+  /readyz            schemas and discovery of the kube-apiserver have been read
+  /metrics           Prometheus metrics
+
+All but the health checks need a client certificate that --client-ca-file has signed. The
+configuration for the kube-apiserver is written by: fieldperm-gen manifests.`,
+		Example: `  fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig \
+    --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file client-ca.crt \
+    --permission-schemas /etc/fieldperm/schemas`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			ctx := genericserver.SetupSignalContext()
+			s, err := options.Complete(ctx)
+			if err != nil {
+				return err
+			}
+			return s.Run(ctx)
+		},
+	}
+	options.AddFlags(serve.Flags())
+	return serve
+}

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/sources"
+)
+
+// parallelChecks is how many verbs of one level are asked at the same time (P1).
+const parallelChecks = 4
+
+// Complete checks the options, compiles the schema files and binds the port. Nothing runs yet. The
+// error names the flag, or the file and the place in it.
+func (o *Options) Complete(ctx context.Context) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w: give a kubeconfig, or run in a cluster", err)
+	}
+	s := &Server{
+		options: *o,
+		metrics: metrics.New(),
+	}
+	if err := s.follow(ctx, config); err != nil {
+		return nil, err
+	}
+	if err := s.decide(config); err != nil {
+		return nil, err
+	}
+	return s, s.listen()
+}
+
+// client returns the configuration of a client with a name of its own that waits for no rate limit:
+// the API server's own priority and fairness is what holds it.
+func client(config *rest.Config, part string) *rest.Config {
+	out := rest.AddUserAgent(rest.CopyConfig(config), "fieldperm-webhook/"+part)
+	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
+	return out
+}
+
+// follow sets up what is kept current: the permission schema and the allowlist.
+func (s *Server) follow(ctx context.Context, config *rest.Config) error {
+	objects, err := dynamic.NewForConfig(client(config, "sources"))
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	disco, err := clientdiscovery.NewDiscoveryClientForConfig(client(config, "discovery"))
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	s.informers = dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)
+	definitions := s.informers.ForResource(sources.CustomResourceDefinitions())
+	services := s.informers.ForResource(discovery.APIServices())
+	if err := definitions.Informer().SetTransform(slim); err != nil {
+		return fmt.Errorf("informer: %w", err)
+	}
+	aggregated := func(ctx context.Context) ([]string, error) { return discovery.AggregatedGroups(ctx, objects) }
+	s.schemas, err = sources.New(ctx, sources.Config{
+		Files:       s.options.PermissionSchemas,
+		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),
+		Aggregated:  aggregated,
+		Definitions: func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) },
+		Synced:      definitions.Informer().HasSynced,
+		Compiled:    s.metrics.Compiled,
+		LoadFailed:  s.metrics.LoadFailed,
+	})
+	if err != nil {
+		return err
+	}
+	s.resources = discovery.NewWatcher(disco, aggregated, s.options.AggregatedGroups)
+	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
+		if _, err := informer.AddEventHandler(notify{s.schemas.Changed, s.resources.Changed}); err != nil {
+			return fmt.Errorf("informer: %w", err)
+		}
+	}
+	return nil
+}
+
+// decide sets up the reviewers.
+func (s *Server) decide(config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(client(config, "authorization"))
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	chain, err := authz.New(clients.AuthorizationV1(), s.options.DecisionCacheTTL, s.options.DecisionCacheTTL)
+	if err != nil {
+		return err
+	}
+	s.reviewer = &admission.Reviewer{
+		Schema:     s.schemas.Schema,
+		Authorizer: func(req *admissionv1.AdmissionRequest) fieldperm.Authorizer { return authz.For(chain, req) },
+		Limits:     fieldperm.Limits{MaxChecks: s.options.MaxChecks, Parallel: parallelChecks},
+	}
+	s.authorizer = &admission.AuthorizeReviewer{
+		Allowed: func(group, resource, subresource string) bool {
+			return s.resources.Allowlist().Has(group, resource, subresource)
+		},
+		Authorizer: func(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
+			return authz.ForReview(chain, spec)
+		},
+	}
+	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents}
+	return nil
+}
+
+// listen loads the certificates and binds the port.
+func (s *Server) listen() error {
+	callers, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", s.options.ClientCAFile)
+	if err != nil {
+		return fmt.Errorf("--client-ca-file: %w", err)
+	}
+	if err := s.options.SecureServing.ApplyTo(&s.serving); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	s.serving.ClientCA = callers
+	s.callers = callers
+	return nil
+}
+
+// slim drops what nobody reads of a definition.
+func slim(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+func unstructuredList(lister cache.GenericLister) ([]*unstructured.Unstructured, error) {
+	objects, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return nil, fmt.Errorf("informer holds a %T", object)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// notify is an event handler that says only that something happened.
+type notify []func()
+
+func (n notify) OnAdd(any, bool)   { n.all() }
+func (n notify) OnUpdate(any, any) { n.all() }
+func (n notify) OnDelete(any)      { n.all() }
+
+func (n notify) all() {
+	for _, f := range n {
+		f()
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// Options are the flags of serve. The zero Options do not validate; NewOptions has the defaults.
+type Options struct {
+	// Kubeconfig of the API server to follow and to ask; "" for the one of the cluster that this
+	// runs in.
+	Kubeconfig string
+	// SecureServing has address, port, certificate and key; a Listener set there is used as it is.
+	SecureServing *genericoptions.SecureServingOptions
+	// ClientCAFile has the CAs of callers' certificates.
+	ClientCAFile string
+	// PermissionSchemas are files or directories.
+	PermissionSchemas []string
+	// MaxChecks bounds the verbs asked for one request (P3).
+	MaxChecks int
+	// DecisionCacheTTL is how long the answer to a check is kept, allowed or denied (P8).
+	DecisionCacheTTL time.Duration
+	// MaxRequestBytes bounds the body of a request.
+	MaxRequestBytes int64
+	// AggregatedGroups are API groups of other servers that /authorize answers for all the same (A2).
+	AggregatedGroups []string
+	// ShutdownDelay is how long requests are still taken after /readyz has begun to fail.
+	ShutdownDelay time.Duration
+	// ShutdownTimeout is how long what is being answered may take to end.
+	ShutdownTimeout time.Duration
+}
+
+const (
+	defaultPort            = 9443
+	defaultCacheTTL        = 10 * time.Second
+	defaultMaxRequestBytes = 8 << 20
+	// defaultStreams is per connection: an API server keeps one connection for all its calls.
+	defaultStreams = 1000
+)
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	serving := genericoptions.NewSecureServingOptions()
+	serving.BindAddress = net.IPv4zero
+	serving.BindPort = defaultPort
+	serving.Required = true
+	serving.HTTP2MaxStreamsPerConnection = defaultStreams
+	// No certificate is ever made up: whoever trusts it must have been given it.
+	serving.ServerCert.CertDirectory, serving.ServerCert.PairName = "", ""
+	return &Options{
+		SecureServing:    serving,
+		MaxChecks:        fieldperm.DefaultMaxChecks,
+		DecisionCacheTTL: defaultCacheTTL,
+		MaxRequestBytes:  defaultMaxRequestBytes,
+		ShutdownDelay:    time.Second,
+		ShutdownTimeout:  30 * time.Second,
+	}
+}
+
+// AddFlags binds the flags of serve.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the kube-apiserver whose schemas are followed and whose SubjectAccessReview API is asked; in-cluster configuration if empty.")
+	fs.IPVar(&o.SecureServing.BindAddress, "bind-address", o.SecureServing.BindAddress, "IP address to listen on; 0.0.0.0 or :: for all.")
+	fs.IntVar(&o.SecureServing.BindPort, "secure-port", o.SecureServing.BindPort, "Port to serve HTTPS on.")
+	fs.StringVar(&o.SecureServing.ServerCert.CertKey.CertFile, "tls-cert-file", "", "File with the serving certificate, PEM, intermediates after it. Read again when it changes. Required.")
+	fs.StringVar(&o.SecureServing.ServerCert.CertKey.KeyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file. Read again when it changes. Required.")
+	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "File with the CAs that sign callers' certificates: the client certificate of the kube-apiserver above all. Whoever has such a certificate may ask what users may do. Read again when it changes. Required.")
+	fs.StringSliceVar(&o.PermissionSchemas, "permission-schemas", o.PermissionSchemas, "Files or directories with PermissionSchema, UncoveredPermissionSet and CustomResourceDefinition objects, YAML or JSON. A faulty one is a reason not to start.")
+	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "How many permission checks one request may cost; past that it is denied with the name of a more general verb.")
+	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer.")
+	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
+	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
+	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving after SIGTERM, with /readyz failing, so that callers learn to go elsewhere.")
+	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout, "How long requests that are being answered may take to end after that.")
+}
+
+func (o *Options) validate() error {
+	errs := o.SecureServing.Validate()
+	if o.SecureServing.Listener != nil {
+		errs = nil
+	}
+	certificate := o.SecureServing.ServerCert.CertKey
+	if certificate.CertFile == "" || certificate.KeyFile == "" {
+		errs = append(errs, errors.New("--tls-cert-file, --tls-private-key-file: must both be given: the kube-apiserver calls by HTTPS only"))
+	}
+	if o.ClientCAFile == "" {
+		errs = append(errs, errors.New("--client-ca-file: is missing: without it anyone could ask what users may do; give the CA of the kube-apiserver's client certificate"))
+	}
+	if o.MaxChecks < 1 {
+		errs = append(errs, fmt.Errorf("--max-checks: %d is too few: use at least 1", o.MaxChecks))
+	}
+	if o.MaxRequestBytes < 1 {
+		errs = append(errs, fmt.Errorf("--max-request-bytes: %d is too few: use at least 1", o.MaxRequestBytes))
+	}
+	for name, d := range map[string]time.Duration{"--decision-cache-ttl": o.DecisionCacheTTL, "--shutdown-delay-duration": o.ShutdownDelay, "--shutdown-timeout": o.ShutdownTimeout} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s: %s is negative: use 0 or more", name, d))
+		}
+	}
+	for _, group := range o.AggregatedGroups {
+		if group == "" || strings.Contains(group, "*") {
+			errs = append(errs, fmt.Errorf("--aggregated-groups: %q is no API group: name each group in full", group))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}

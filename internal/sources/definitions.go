@@ -1,0 +1,164 @@
+package sources
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// CustomResourceDefinitions is the resource of definitions.
+func CustomResourceDefinitions() runtimeschema.GroupVersionResource {
+	return runtimeschema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// definitions are the CustomResourceDefinitions of an API server, by name.
+type definitions struct {
+	list  func() ([]*unstructured.Unstructured, error)
+	known map[string]*definition
+}
+
+// definition is one of them as it is, and as it last compiled.
+type definition struct {
+	// identity changes with everything that a compile sees.
+	identity identity
+	kind     runtimeschema.GroupKind
+	current  schema.Documents
+	// faults of decoding; current is empty if there are any, because a part of a document might be
+	// the part without its barriers.
+	faults []error
+	good   *schema.Documents
+}
+
+type identity struct {
+	uid, verbs string
+	generation int64
+	served     bool
+}
+
+// read brings the definitions up to date and reports whether any changed.
+func (d *definitions) read() (bool, error) {
+	list, err := d.list()
+	if err != nil {
+		return false, fmt.Errorf("custom resource definitions: %w", err)
+	}
+	changed := false
+	seen := map[string]bool{}
+	for _, object := range list {
+		name := object.GetName()
+		seen[name] = true
+		id := identity{string(object.GetUID()), object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation], object.GetGeneration(), served(object)}
+		before := d.known[name]
+		if before != nil && before.identity == id {
+			continue
+		}
+		next := &definition{}
+		if id.served {
+			next = decode(object)
+		}
+		next.identity = id
+		if before != nil && before.identity.uid == id.uid && id.served {
+			next.good = before.good
+		}
+		d.known[name] = next
+		changed = true
+	}
+	for name := range d.known {
+		if !seen[name] {
+			delete(d.known, name)
+			changed = true
+		}
+	}
+	return changed, nil
+}
+
+// served reports whether the API server serves the definition under the kind that it names. One that
+// contends for a kind which another has must not bear on the other's.
+func served(object *unstructured.Unstructured) bool {
+	named, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+	accepted, _, _ := unstructured.NestedString(object.Object, "status", "acceptedNames", "kind")
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	established := slices.ContainsFunc(conditions, func(item any) bool {
+		condition, ok := item.(map[string]any)
+		return ok && condition["type"] == "Established" && condition["status"] == "True"
+	})
+	return established && accepted == named
+}
+
+func decode(object *unstructured.Unstructured) *definition {
+	out := &definition{}
+	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+	out.kind = runtimeschema.GroupKind{Group: group, Kind: kind}
+	source := admission.DocumentSource("CustomResourceDefinition", object.GetName())
+	raw, err := object.MarshalJSON()
+	if err != nil {
+		out.faults = []error{&schema.Error{Source: source, Message: err.Error()}}
+		return out
+	}
+	if out.current, out.faults = load.CRD(source, raw); len(out.faults) > 0 {
+		out.current = schema.Documents{}
+	}
+	return out
+}
+
+// documents returns those of every definition in force. retreat names definitions whose last good
+// documents stand in for the current ones; so do those of a definition that did not decode.
+func (d *definitions) documents(retreat map[string]bool) schema.Documents {
+	var out schema.Documents
+	for _, name := range slices.Sorted(maps.Keys(d.known)) {
+		one := d.known[name]
+		switch {
+		case !retreat[name] && len(one.faults) == 0:
+			out = out.Append(one.current)
+		case one.good != nil:
+			out = out.Append(*one.good)
+		}
+	}
+	return out
+}
+
+// faults of decoding, in the order of names.
+func (d *definitions) faults() []error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(d.known)) {
+		out = append(out, d.known[name].faults...)
+	}
+	return out
+}
+
+// failing returns the definitions that have a kind among the failed ones and were good before.
+func (d *definitions) failing(failed map[runtimeschema.GroupVersionKind]error) map[string]bool {
+	kinds := map[runtimeschema.GroupKind]bool{}
+	for gvk := range failed {
+		kinds[gvk.GroupKind()] = true
+	}
+	out := map[string]bool{}
+	for name, one := range d.known {
+		if kinds[one.kind] && one.good != nil {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// settle remembers what compiled as good.
+func (d *definitions) settle(failed map[runtimeschema.GroupVersionKind]error) {
+	kinds := map[runtimeschema.GroupKind]bool{}
+	for gvk := range failed {
+		kinds[gvk.GroupKind()] = true
+	}
+	for _, one := range d.known {
+		if one.identity.served && len(one.faults) == 0 && !kinds[one.kind] {
+			good := one.current
+			one.good = &good
+		}
+	}
+}

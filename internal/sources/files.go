@@ -1,0 +1,48 @@
+package sources
+
+import (
+	"errors"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// Files decodes and compiles what needs no API server: the built-in kinds, the catalogue, and the
+// files or directories of the administrator. Any fault is an error that names file and place, so that
+// no server starts with less protection than its files ask for; only what is about a kind that may
+// come later is returned apart, as unmatched.
+func Files(paths []string) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
+	builtIn, err := load.BuiltIn()
+	if err != nil {
+		return schema.Documents{}, nil, nil, err
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		return schema.Documents{}, nil, nil, err
+	}
+	files, errs := load.Files(paths)
+	if len(errs) > 0 {
+		return schema.Documents{}, nil, nil, utilerrors.NewAggregate(errs)
+	}
+	documents = schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}.Append(files)
+	compiled, errs = schema.Compile(documents)
+	var fatal []error
+	for _, err := range errs {
+		if isUnmatched(err) {
+			unmatched = append(unmatched, err)
+		} else {
+			fatal = append(fatal, err)
+		}
+	}
+	if len(fatal) > 0 {
+		return schema.Documents{}, nil, nil, utilerrors.NewAggregate(fatal)
+	}
+	return documents, compiled, unmatched, nil
+}
+
+func isUnmatched(err error) bool {
+	var e *schema.Error
+	return errors.As(err, &e) && e.Unmatched
+}
