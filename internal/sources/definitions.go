@@ -125,6 +125,32 @@ func (d *definitions) documents(retreat map[string]bool) schema.Documents {
 	return out
 }
 
+// unknown returns the kinds of definitions that were never good. No other source may speak for them,
+// not even the built-in kinds for one of an API that the server no longer has: their barriers are not
+// known.
+func (d *definitions) unknown() map[runtimeschema.GroupKind]bool {
+	out := map[runtimeschema.GroupKind]bool{}
+	for _, one := range d.known {
+		if len(one.faults) > 0 && one.good == nil {
+			out[one.kind] = true
+		}
+	}
+	return out
+}
+
+// without returns the topologies without some kinds; none of them is changed.
+func without(topologies []schema.Topology, kinds map[runtimeschema.GroupKind]bool) []schema.Topology {
+	if len(kinds) == 0 {
+		return topologies
+	}
+	out := slices.Clone(topologies)
+	for i := range out {
+		out[i].Kinds = maps.Clone(out[i].Kinds)
+		maps.DeleteFunc(out[i].Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool { return kinds[gvk.GroupKind()] })
+	}
+	return out
+}
+
 // faults of decoding, in the order of names.
 func (d *definitions) faults() []error {
 	var out []error

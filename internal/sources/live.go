@@ -183,6 +183,7 @@ func (l *Live) Refresh(ctx context.Context) error {
 func (l *Live) compile(ctx context.Context) {
 	started := time.Now()
 	server := l.base.Append(schema.Documents{Topologies: l.published.topologies()})
+	server.Topologies = without(server.Topologies, l.definitions.unknown())
 	next := &state{live: true, faults: l.definitions.faults()}
 	next.documents = server.Append(l.definitions.documents(nil))
 	var errs []error
