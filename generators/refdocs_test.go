@@ -1,0 +1,138 @@
+package generators
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// refdocs compiles documents and writes their reference.
+func refdocs(t *testing.T, documents schema.Documents) []File {
+	t.Helper()
+	compiled, errs := schema.Compile(documents)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return Refdocs(compiled, documents)
+}
+
+func catalogue(t *testing.T) []schema.PermissionDocument {
+	t.Helper()
+	documents, err := load.Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents
+}
+
+func builtIn(t *testing.T) schema.Documents {
+	t.Helper()
+	topology, err := load.BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue(t)}
+}
+
+func TestRefdocs_Golden(t *testing.T) {
+	documents, errs := load.Files([]string{filepath.Join("testdata", "refdocs", "in")})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	every := slices.DeleteFunc(catalogue(t), func(d schema.PermissionDocument) bool { return d.Kind != "*" })
+	documents.Permissions = append(every, documents.Permissions...)
+	golden(t, filepath.Join("testdata", "refdocs", "out"), refdocs(t, documents))
+}
+
+func TestRefdocs_OfNothing(t *testing.T) {
+	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}) {
+		if !bytes.HasPrefix(file.Data, []byte(refdocsMark)) || bytes.Contains(file.Data, []byte("## ")) {
+			t.Errorf("%s:\n%s", file.Name, file.Data)
+		}
+	}
+}
+
+func TestRefdocs_IsDeterministic(t *testing.T) {
+	documents := builtIn(t)
+	first := refdocs(t, documents)
+	for range 3 {
+		for i, again := range refdocs(t, documents) {
+			if !bytes.Equal(again.Data, first[i].Data) {
+				t.Fatalf("%s differs between two runs over the same schema", again.Name)
+			}
+		}
+	}
+}
+
+// Every verb of the compiled schema is on both pages, and no other.
+func TestRefdocs_IsComplete(t *testing.T) {
+	documents := builtIn(t)
+	compiled, errs := schema.Compile(documents)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	want := map[string]bool{}
+	for _, k := range compiled.Kinds() {
+		k.Walk(func(_ schema.Pattern, n *schema.Node) {
+			for _, p := range n.Permissions() {
+				if n != k.Root {
+					want[p.Base().String()] = true
+				}
+			}
+		})
+	}
+	if len(want) < 200 {
+		t.Fatalf("the schema has %d verbs: the walk is broken", len(want))
+	}
+	for _, file := range Refdocs(compiled, documents) {
+		_, body, _ := strings.Cut(string(file.Data), "## ")
+		have := map[string]bool{}
+		for _, verb := range regexp.MustCompile(`granular:[a-zA-Z0-9./-]+`).FindAllString(body, -1) {
+			have[verb] = true
+		}
+		for verb := range want {
+			if !have[verb] {
+				t.Errorf("%s lacks %s", file.Name, verb)
+			}
+		}
+		for verb := range have {
+			if !want[verb] {
+				t.Errorf("%s has %s, which guards nothing", file.Name, verb)
+			}
+		}
+	}
+}
+
+// A reference leads to a part that is written out, below a heading that exists once.
+func TestRefdocs_ReferencesLead(t *testing.T) {
+	documents := builtIn(t)
+	compiled, _ := schema.Compile(documents)
+	for _, k := range newReference(compiled, documents.Permissions).kinds {
+		for i := range k.rows {
+			like := k.rows[i].like
+			if like == nil || k.rows[i].hidden {
+				continue
+			}
+			at := slices.IndexFunc(like.kind.rows, func(row refRow) bool { return row.path == like.path })
+			if at < 0 || like.kind.rows[at].hidden || like.kind.rows[at].like != nil || like.kind.rows[at+1].hidden {
+				t.Errorf("%s %s refers to %s %s, which is not written out", k.title(), k.rows[i].path, like.kind.title(), like.path)
+			}
+		}
+	}
+	page := refdocs(t, documents)[1].Data
+	count := map[string]int{}
+	for _, heading := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllSubmatch(page, -1) {
+		count["#"+anchor(string(heading[1]))]++
+	}
+	for _, link := range regexp.MustCompile(`\]\((#[^)]*)\)`).FindAllSubmatch(page, -1) {
+		if count[string(link[1])] != 1 {
+			t.Errorf("link %s leads to %d headings", link[1], count[string(link[1])])
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package generators
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// reference is what both pages of Refdocs are written from: the guarded fields of every kind.
+type reference struct {
+	// kinds begin with the one that stands for every kind, if the documents have it.
+	kinds []*refKind
+}
+
+// refKind is a kind in all its versions.
+type refKind struct {
+	group, kind string
+	every       bool
+	versions    []string
+	// rows are in the order of a walk over the object.
+	rows []refRow
+}
+
+// refRow is one guarded field.
+type refRow struct {
+	path    string
+	verb    string
+	barrier string
+	// versions that have the row.
+	versions []string
+	// hidden rows are written elsewhere; like says where, on the row above them.
+	hidden bool
+	like   *refPlace
+	// repeated rows are in a part that others refer to.
+	repeated bool
+}
+
+type refPlace struct {
+	kind *refKind
+	path string
+}
+
+func newReference(s *schema.Schema, documents []schema.PermissionDocument) *reference {
+	r := &reference{}
+	kinds := map[runtimeschema.GroupKind]*refKind{}
+	compiled := s.Kinds()
+	slices.SortFunc(compiled, func(a, b *schema.Kind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	for _, k := range compiled {
+		known := kinds[k.GroupKind()]
+		if known == nil {
+			known = &refKind{group: k.Group, kind: k.Kind}
+			kinds[k.GroupKind()] = known
+			r.kinds = append(r.kinds, known)
+		}
+		known.add(k, documents)
+	}
+	if every := everyKind(documents); every != nil {
+		r.kinds = slices.Insert(r.kinds, 0, every)
+	}
+	for _, k := range r.kinds {
+		k.addBare()
+	}
+	r.refer()
+	return r
+}
+
+// title is Pod or Deployment.apps.
+func (k *refKind) title() string {
+	switch {
+	case k.every:
+		return "Every kind"
+	case k.group == "":
+		return k.kind
+	}
+	return k.kind + "." + k.group
+}
+
+// add adds one version.
+func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocument) {
+	k.versions = append(k.versions, compiled.Version)
+	for _, e := range effective(compiled.GroupVersionKind, documents) {
+		if !guards(compiled.Root, e) {
+			continue
+		}
+		k.insert(newRow(e), compiled.Version)
+	}
+}
+
+func (k *refKind) insert(row refRow, version string) {
+	for i := range k.rows {
+		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier {
+			have.versions = append(have.versions, version)
+			return
+		}
+	}
+	row.versions = []string{version}
+	k.place(row)
+}
+
+func (k *refKind) place(row refRow) {
+	at, _ := slices.BinarySearchFunc(k.rows, row, func(a, b refRow) int { return slices.Compare(split(a.path), split(b.path)) })
+	k.rows = slices.Insert(k.rows, at, row)
+}
+
+// effective returns the entry that counts for each path of a kind: as in a compile, the last of the
+// highest rank.
+func effective(gvk runtimeschema.GroupVersionKind, documents []schema.PermissionDocument) []schema.Entry {
+	type ranked struct {
+		schema.Entry
+		rank schema.Rank
+	}
+	byPath := map[string]ranked{}
+	for i := range documents {
+		d := &documents[i]
+		if d.Kind != "*" && (d.Kind != gvk.Kind || d.Group != gvk.Group) || len(d.Versions) > 0 && !slices.Contains(d.Versions, gvk.Version) {
+			continue
+		}
+		for _, e := range d.Entries {
+			p, err := schema.ParsePattern(e.Path)
+			if err != nil {
+				continue
+			}
+			e.Path = p.String()
+			if have, ok := byPath[e.Path]; !ok || d.Rank >= have.rank {
+				byPath[e.Path] = ranked{e, d.Rank}
+			}
+		}
+	}
+	var out []schema.Entry
+	for _, e := range byPath {
+		out = append(out, e.Entry)
+	}
+	slices.SortFunc(out, func(a, b schema.Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// guards reports whether the compiled kind has the entry's verb at the entry's path: entries that are
+// optional are left out where the kind has no such field.
+func guards(root *schema.Node, e schema.Entry) bool {
+	verb, err := verbs.New(e.Verb)
+	if err != nil {
+		return false
+	}
+	n := root
+	for _, step := range split(e.Path) {
+		switch {
+		case step != "[*]" && n.Map() != nil:
+			n = n.Map().Child(unquote(step))
+		case step == "[*]" && n.List() != nil:
+			n = n.List().Item()
+		case step == "[*]" && n.Map() != nil:
+			n = n.Map().Child("")
+		default:
+			return false
+		}
+	}
+	return slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool {
+		return p.Base() == verb && p.ParameterName() == e.ParameterizedBy
+	})
+}
+
+// everyKind returns what documents say of every kind, nil if nothing.
+func everyKind(documents []schema.PermissionDocument) *refKind {
+	k := &refKind{every: true}
+	for i := range documents {
+		if documents[i].Kind != "*" {
+			continue
+		}
+		for _, e := range documents[i].Entries {
+			if e.Verb != "" {
+				k.insert(newRow(e), "")
+			}
+		}
+	}
+	if len(k.rows) == 0 {
+		return nil
+	}
+	return k
+}
+
+func newRow(e schema.Entry) refRow {
+	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb}
+	switch {
+	case e.ParameterizedBy == "":
+	case e.ParameterExpression != "":
+		row.verb += "(expression over " + e.ParameterizedBy + ")"
+	case e.ParameterTreatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+		row.verb += "(prefix of " + e.ParameterizedBy + ")"
+	default:
+		row.verb += "(" + e.ParameterizedBy + ")"
+	}
+	switch {
+	case e.Excluded:
+		row.barrier = "barrier"
+	case e.ExcludedWhen != "":
+		row.barrier = "barrier when " + e.ExcludedWhen
+	}
+	return row
+}
+
+// addBare adds rows for fields without a verb that have so many guarded ones below them that they are a
+// part: the specification in a template.
+func (k *refKind) addBare() {
+	below := map[string]int{}
+	for i := range k.rows {
+		path := ""
+		for _, step := range split(k.rows[i].path) {
+			below[path]++
+			path += step
+		}
+	}
+	for path, count := range below {
+		known := slices.ContainsFunc(k.rows, func(row refRow) bool { return row.path == path })
+		if path != "" && count >= minPart && !known {
+			k.place(refRow{path: path, versions: k.versions})
+		}
+	}
+}
+
+// remark is what stands beside the path.
+func (row *refRow) remark(k *refKind) string {
+	text := cmp.Or(row.verb, "-")
+	if row.barrier != "" {
+		text += "  " + row.barrier
+	}
+	if !k.every && len(row.versions) < len(k.versions) {
+		text += "  (" + strings.Join(row.versions, ", ") + ")"
+	}
+	if row.like != nil {
+		text += "  below it as in " + row.like.kind.title() + " " + row.like.path
+	}
+	return text
+}
+
+// split returns the steps of a pattern in its normal spelling: .name, ["name"] or [*].
+func split(path string) []string {
+	var out []string
+	for path != "" {
+		end := len(path)
+		switch {
+		case strings.HasPrefix(path, `["`):
+			if quoted, err := strconv.QuotedPrefix(path[1:]); err == nil {
+				end = len(quoted) + 2
+			}
+		default:
+			if i := strings.IndexAny(path[1:], ".["); i >= 0 {
+				end = i + 1
+			}
+		}
+		out = append(out, path[:end])
+		path = path[end:]
+	}
+	return out
+}
+
+func unquote(step string) string {
+	if name, ok := strings.CutPrefix(step, "."); ok {
+		return name
+	}
+	name, err := strconv.Unquote(strings.TrimSuffix(strings.TrimPrefix(step, "["), "]"))
+	if err != nil {
+		return step
+	}
+	return name
+}
+
+// isBelow reports whether a path is strictly below another.
+func isBelow(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}

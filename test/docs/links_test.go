@@ -1,0 +1,116 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root is the checkout.
+const root = "../.."
+
+// pages returns every Markdown file that a reader may come by, relative to root.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "test/*.md", "testdata/*.md", "schema/catalog/*.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			relative, err := filepath.Rel(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, filepath.ToSlash(relative))
+		}
+	}
+	if len(out) < 10 {
+		t.Fatalf("there are %d pages only: %v", len(out), out)
+	}
+	return out
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+)
+
+// anchors returns those that GitHub gives the headings of a page.
+func anchors(text string) []string {
+	var out []string
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		out = append(out, strings.Map(func(c rune) rune {
+			switch {
+			case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+				return c
+			case c == ' ':
+				return '-'
+			}
+			return -1
+		}, strings.ToLower(match[1])))
+	}
+	return out
+}
+
+func TestLinks_LeadSomewhere(t *testing.T) {
+	for _, name := range pages(t) {
+		text := page(t, name)
+		for _, match := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			target := match[1]
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(target, "#")
+			to := name
+			if path != "" {
+				to = filepath.ToSlash(filepath.Join(filepath.Dir(name), path))
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil || strings.HasPrefix(to, "..") {
+				t.Errorf("%s: link %q leads to no file of the repository", name, target)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(page(t, to)), anchor) {
+				t.Errorf("%s: link %q: %s has no such heading", name, target, to)
+			}
+		}
+	}
+}
+
+func TestPages_AreLinkedFromTheReadme(t *testing.T) {
+	reached := map[string]bool{}
+	next := []string{"README.md"}
+	for len(next) > 0 {
+		name := next[0]
+		next = next[1:]
+		if reached[name] || !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		reached[name] = true
+		for _, match := range link.FindAllStringSubmatch(page(t, name), -1) {
+			path, _, _ := strings.Cut(match[1], "#")
+			if path != "" && !strings.Contains(path, "://") {
+				next = append(next, filepath.ToSlash(filepath.Join(filepath.Dir(name), path)))
+			}
+		}
+	}
+	for _, name := range pages(t) {
+		if strings.HasPrefix(name, "docs/") && !reached[name] {
+			t.Errorf("%s: no way leads there from README.md: link it", name)
+		}
+	}
+}

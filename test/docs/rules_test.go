@@ -1,0 +1,57 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every rule has a section of its own in docs/semantics.md, in order, that says where it is seen or proved.
+func TestSemantics_HasEveryRule(t *testing.T) {
+	text := page(t, "docs/semantics.md")
+	sections := regexp.MustCompile(`(?m)^### ([A-Z][0-9]+)\. `).FindAllStringSubmatchIndex(text, -1)
+	var have, want []string
+	for _, at := range sections {
+		have = append(have, text[at[2]:at[3]])
+	}
+	for _, group := range []struct {
+		letter string
+		count  int
+	}{{"C", 6}, {"D", 12}, {"P", 8}, {"A", 6}, {"W", 3}} {
+		for i := 1; i <= group.count; i++ {
+			want = append(want, fmt.Sprintf("%s%d", group.letter, i))
+		}
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("docs/semantics.md has the rules %v, want %v", have, want)
+	}
+}
+
+// A scenario of a rule is linked from the rule's section, one of a use case from its recipe.
+func TestScenarios_AreLinked(t *testing.T) {
+	entries, err := os.ReadDir(filepath.Join(root, "testdata", "scenarios"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	semantics, recipes := page(t, "docs/semantics.md"), page(t, "docs/grant.md")
+	for _, e := range entries {
+		target := "(../testdata/scenarios/" + e.Name() + ")"
+		switch kind, rest, _ := strings.Cut(e.Name(), "-"); kind {
+		case "rule":
+			rule, _, _ := strings.Cut(rest, "-")
+			_, section, _ := strings.Cut(semantics, "\n### "+strings.ToUpper(rule)+". ")
+			section, _, _ = strings.Cut(section, "\n##")
+			if !strings.Contains(section, target) {
+				t.Errorf("docs/semantics.md: the section of %s does not link %s", strings.ToUpper(rule), e.Name())
+			}
+		case "use":
+			if !strings.Contains(recipes, target) {
+				t.Errorf("docs/grant.md does not link %s", e.Name())
+			}
+		}
+	}
+}

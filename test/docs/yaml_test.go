@@ -1,0 +1,181 @@
+package docs
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// block is one YAML example.
+type block struct {
+	// source is file:line.
+	source, text string
+}
+
+var yamlFence = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
+
+func blocks(name, text string) []block {
+	var out []block
+	for _, at := range yamlFence.FindAllStringSubmatchIndex(text, -1) {
+		indent := text[at[2]:at[3]]
+		body := strings.ReplaceAll("\n"+text[at[4]:at[5]], "\n"+indent, "\n")[1:]
+		out = append(out, block{fmt.Sprintf("%s:%d", name, 1+strings.Count(text[:at[0]], "\n")), body})
+	}
+	return out
+}
+
+// guides are the pages whose examples are for readers to copy.
+func guides(t *testing.T) []block {
+	t.Helper()
+	var out []block
+	for _, name := range pages(t) {
+		if name == "README.md" || strings.HasPrefix(name, "docs/") {
+			out = append(out, blocks(name, page(t, name))...)
+		}
+	}
+	return out
+}
+
+// isDocument reports whether the example is a permission schema or a definition.
+func isDocument(text string) bool {
+	return strings.Contains(text, "\nkind: CustomResourceDefinition\n") || strings.HasPrefix(text, "apiVersion: fieldperm.dev/")
+}
+
+// Examples of schemas compile, together and with the corpus' definitions, and grants name verbs that exist.
+func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
+	examples := guides(t)
+	builtIn, err := load.BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}
+	definitions, errs := load.Files([]string{filepath.Join(root, "testdata", "shared", "crds")})
+	documents = documents.Append(definitions)
+	for _, example := range examples {
+		if !isDocument(example.text) {
+			continue
+		}
+		decoded, faults := load.Decode(example.source, []byte(example.text))
+		documents, errs = documents.Append(decoded), append(errs, faults...)
+	}
+	compiled, faults := schema.Compile(documents)
+	for _, err := range append(errs, faults...) {
+		t.Error(err)
+	}
+	type form struct {
+		verb          string
+		parameterized bool
+	}
+	known := map[form]bool{{verb: verbs.Marker}: true}
+	for _, k := range compiled.Kinds() {
+		k.Walk(func(_ schema.Pattern, n *schema.Node) {
+			for _, p := range n.Permissions() {
+				known[form{p.Base().String(), p.ParameterName() != ""}] = true
+			}
+		})
+	}
+	grants := 0
+	for _, example := range examples {
+		if isDocument(example.text) {
+			continue
+		}
+		for _, verb := range granted(t, example) {
+			grants++
+			if v, err := verbs.Parse(verb); err != nil {
+				t.Errorf("%s: %v", example.source, err)
+			} else if base, _, parameterized := strings.Cut(v.String(), "("); !known[form{base, parameterized}] {
+				t.Errorf("%s: verb %q guards nothing", example.source, verb)
+			}
+		}
+	}
+	if grants < 50 {
+		t.Errorf("the examples grant %d verbs only: the test does not see them", grants)
+	}
+}
+
+// granted returns the granular verbs of an example of RBAC: a role, or rules alone.
+func granted(t *testing.T, example block) []string {
+	t.Helper()
+	var role struct {
+		Rules []rbacv1.PolicyRule `json:"rules"`
+	}
+	var into any = &role
+	if strings.HasPrefix(example.text, "- ") {
+		into = &role.Rules
+	}
+	if err := yaml.Unmarshal([]byte(example.text), into); err != nil {
+		t.Errorf("%s: %v", example.source, err)
+	}
+	if len(role.Rules) == 0 {
+		t.Errorf("%s: has no rules", example.source)
+	}
+	var out []string
+	for _, rule := range role.Rules {
+		if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 {
+			t.Errorf("%s: a rule has no apiGroups or no resources", example.source)
+		}
+		for _, verb := range rule.Verbs {
+			if strings.HasPrefix(verb, verbs.Marker) {
+				out = append(out, verb)
+			}
+		}
+	}
+	return out
+}
+
+// A recipe is what its scenario tries: it names no verb that the scenario does not.
+func TestRecipes_AreThoseOfTheScenarios(t *testing.T) {
+	text := page(t, "docs/grant.md")
+	starts := regexp.MustCompile(`(?m)^\*\*(\d+)\. `).FindAllStringSubmatchIndex(text, -1)
+	seen := map[string]bool{}
+	for i, at := range starts {
+		recipe, number := text[at[0]:], text[at[2]:at[3]]
+		if i+1 < len(starts) {
+			recipe = text[at[0]:starts[i+1][0]]
+		}
+		seen[number] = true
+		dir := regexp.MustCompile(fmt.Sprintf(`testdata/scenarios/use-case-0?%s-[a-z0-9-]+`, number)).FindString(recipe)
+		if dir == "" {
+			t.Errorf("recipe %s does not link the scenario of its number", number)
+			continue
+		}
+		tried := ""
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried += string(raw)
+		}
+		for _, example := range blocks("recipe "+number, recipe) {
+			for _, verb := range regexp.MustCompile(`granular:[^",\]]+`).FindAllString(example.text, -1) {
+				if !strings.Contains(tried, verb) {
+					t.Errorf("recipe %s: verb %q is not in %s", number, verb, dir)
+				}
+			}
+		}
+	}
+	if len(seen) != 25 {
+		t.Errorf("there are recipes for %v: want 25", slices.Sorted(maps.Keys(seen)))
+	}
+}
