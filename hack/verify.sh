@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Regenerates in a copy and compares, so that a dirty tree is neither needed nor made.
 set -euo pipefail
+export LC_ALL=C
 root=$(git rev-parse --show-toplevel)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
@@ -19,7 +20,7 @@ while IFS= read -r -d '' f; do
     status=1
   fi
 done < <(git ls-files -z --cached --others --exclude-standard)
-new=$(cd "$copy" && find . -type f | sed 's|^\./||' | sort | comm -23 - <(git ls-files --cached --others --exclude-standard | sort))
+new=$(comm -13 <(git ls-files --cached --others --exclude-standard | LC_ALL=C sort) <(find "$copy" -type f -printf '%P\n' | LC_ALL=C sort))
 if [[ -n $new ]]; then
   echo "verify: generators write files that are not in the tree: $new: run make generate" >&2
   status=1

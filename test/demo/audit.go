@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// coveringAnnotation has the verbs by which fieldperm allowed a request.
+const coveringAnnotation = "granular.fieldperm.dev/verbs"
+
+// audit reads the API server's own record of what it answered: some commands of kubectl do not tell the code.
+type audit struct {
+	file string
+	read int64
+}
+
+// event is what the demo looks at of audit.k8s.io/v1's.
+type event struct {
+	Verb           string `json:"verb"`
+	User           struct{ Username string }
+	ResponseStatus metav1.Status     `json:"responseStatus"`
+	Annotations    map[string]string `json:"annotations"`
+}
+
+func (e *event) covering() string { return e.Annotations[coveringAnnotation] }
+
+// last returns the last write of a user since the last call. It is logged when the answer has been sent, so that it may
+// have to be waited for.
+func (a *audit) last(ctx context.Context, user string) (*event, error) {
+	var found *event
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		events, err := a.next()
+		for _, e := range events {
+			if e.User.Username == user && slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) {
+				found = e
+			}
+		}
+		return found != nil, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("audit log: no write by user %q: %w", user, err)
+	}
+	return found, nil
+}
+
+// next returns the events that are whole and have not been read yet.
+func (a *audit) next() ([]*event, error) {
+	file, err := os.Open(a.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // Only read.
+	if _, err := file.Seek(a.read, io.SeekStart); err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	content = content[:bytes.LastIndexByte(content, '\n')+1]
+	a.read += int64(len(content))
+	var events []*event
+	for line := range bytes.Lines(content) {
+		e := &event{}
+		if err := json.Unmarshal(line, e); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.file, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed stories
+var storyFiles embed.FS
+
+// The values of Step.Fieldperm.
+const (
+	actionStop  = "stop"
+	actionStart = "start"
+)
+
+// Who refuses, in Step.By.
+const (
+	byFieldperm = "fieldperm"
+	byAPIServer = "kube-apiserver"
+)
+
+// Story is one file: documents that an administrator applies, and this as the last one.
+type Story struct {
+	// Title is a line. Name is the file's name without number and ending, and the namespace of the story.
+	Title string `json:"title"`
+	Name  string `json:"-"`
+	// Labels are the namespace's.
+	Labels map[string]string `json:"labels"`
+	Users  []Player          `json:"users"`
+	// Files are there in the working directory of the steps.
+	Files map[string]string `json:"files"`
+	// Object is what the steps are about where they do not say: resource/name.
+	Object string `json:"object"`
+	Steps  []Step `json:"steps"`
+
+	// Manifests are the documents to apply.
+	Manifests []*unstructured.Unstructured `json:"-"`
+}
+
+// Player is a user with a client certificate.
+type Player struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups"`
+	// As is the short name for the steps, where the name is long.
+	As string `json:"as"`
+}
+
+func (p Player) short() string {
+	if p.As != "" {
+		return p.As
+	}
+	return p.Name
+}
+
+// Step is a command of a user and what must come of it, or an action on fieldperm itself.
+type Step struct {
+	// Fieldperm is "stop" or "start"; the rest is empty then.
+	Fieldperm string `json:"fieldperm"`
+
+	// Note is a line for the reader, shown before the step.
+	Note string `json:"note"`
+	User string `json:"user"`
+	// Run is what the user types into a shell.
+	Run string `json:"run"`
+	// Object is the story's if empty.
+	Object string `json:"object"`
+
+	// Allowed has JSON paths into the object, and what must be there when the command has succeeded; "" for nothing.
+	// At least one of them is not so before.
+	Allowed map[string]string `json:"allowed"`
+
+	// Refused are parts of the server's message. The object must not have changed at all.
+	Refused []string `json:"refused"`
+	// By is who refuses: fieldperm if empty, or kube-apiserver.
+	By string `json:"by"`
+	// Code is the server's, 403 if zero.
+	Code int32 `json:"code"`
+}
+
+// stories returns all stories in the order of their files' names.
+func stories() ([]*Story, error) {
+	names, err := fs.Glob(storyFiles, "stories/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []*Story
+	var errs []error
+	users := map[string]string{}
+	for _, name := range names {
+		raw, err := storyFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		story, err := decodeStory(name, raw)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		// A kubeconfig has one namespace, and a grant in one story must mean nothing in another.
+		for _, user := range story.Users {
+			if other := users[user.Name]; other != "" {
+				errs = append(errs, fmt.Errorf("%s: user %q appears in %s too: rename one", name, user.Name, other))
+			}
+			users[user.Name] = name
+		}
+		all = append(all, story)
+	}
+	return all, errors.Join(errs...)
+}
+
+func decodeStory(name string, raw []byte) (*Story, error) {
+	var documents [][]byte
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, document)
+	}
+	if len(documents) == 0 {
+		return nil, errors.New("is empty: end it with a story")
+	}
+	last := len(documents) - 1
+	story := &Story{}
+	if err := yaml.UnmarshalStrict(documents[last], story); err != nil {
+		return nil, fmt.Errorf("the last document is no story: %w", err)
+	}
+	_, story.Name, _ = strings.Cut(strings.TrimSuffix(path.Base(name), ".yaml"), "-")
+	for _, document := range documents[:last] {
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(bytes.TrimSpace(document), &object.Object); err != nil {
+			return nil, err
+		}
+		story.Manifests = append(story.Manifests, object)
+	}
+	return story, story.complete()
+}
+
+// complete fills in defaults and refuses a story that could not fail.
+func (s *Story) complete() error {
+	users := map[string]bool{}
+	for _, user := range s.Users {
+		users[user.short()] = true
+	}
+	var errs []error
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		if step.Fieldperm != "" {
+			if step.Fieldperm != actionStop && step.Fieldperm != actionStart || step.Run != "" {
+				errs = append(errs, fmt.Errorf("step %d: fieldperm: %q: use %q or %q, alone", i+1, step.Fieldperm, actionStop, actionStart))
+			}
+			continue
+		}
+		step.Run = strings.TrimSpace(step.Run)
+		if step.Object == "" {
+			step.Object = s.Object
+		}
+		if (len(step.Allowed) > 0) == (len(step.Refused) > 0) {
+			errs = append(errs, fmt.Errorf("step %d: say either what is there when it is allowed, or what the server's message says", i+1))
+		}
+		if !users[step.User] {
+			errs = append(errs, fmt.Errorf("step %d: user %q is none of the story's: add it to users", i+1, step.User))
+		}
+		if !strings.HasPrefix(step.Run, "kubectl ") || strings.Count(step.Object, "/") != 1 {
+			errs = append(errs, fmt.Errorf("step %d: run %q about object %q: run kubectl, about resource/name", i+1, step.Run, step.Object))
+		}
+		if len(step.Refused) == 0 {
+			continue
+		}
+		if step.Code == 0 {
+			step.Code = http.StatusForbidden
+		}
+		switch step.By {
+		case "":
+			step.By = byFieldperm
+		case byFieldperm, byAPIServer:
+		default:
+			errs = append(errs, fmt.Errorf("step %d: by %q: use %q or %q", i+1, step.By, byFieldperm, byAPIServer))
+		}
+	}
+	return errors.Join(errs...)
+}

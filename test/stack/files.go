@@ -1,0 +1,57 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/test/cluster"
+)
+
+// writeFiles makes the certificates and what kube-apiserver is started with.
+func (s *Stack) writeFiles(ctx context.Context) error {
+	for _, dir := range []string{"config", "pids"} {
+		if err := os.Mkdir(filepath.Join(s.dir, dir), 0o700); err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		return fmt.Errorf("stack: fieldperm: %w", err)
+	}
+	s.url = fmt.Sprintf("https://127.0.0.1:%d", port)
+	if err := writeCertificates(s.configuration("")); err != nil {
+		return fmt.Errorf("stack: %w", err)
+	}
+	args := []string{
+		"manifests",
+		"--out", s.configuration(""), "--config-dir", s.configuration(""),
+		"--url", s.url, "--ca-file", s.configuration(caFile), "--user", User,
+	}
+	for _, source := range append(s.config.Schemas[:len(s.config.Schemas):len(s.config.Schemas)], s.config.Definitions...) {
+		args = append(args, "--permission-schemas", source)
+	}
+	if _, err := s.Generate(ctx, args...); err != nil {
+		return err
+	}
+	for name, content := range s.config.Webhooks {
+		if err := os.WriteFile(s.configuration(filepath.Join("admission", name)), content, 0o600); err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+	}
+	return nil
+}
+
+// Generate runs fieldperm-gen and returns what it wrote to its standard output.
+func (s *Stack) Generate(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.config.Bin, "fieldperm-gen"), args...) //nolint:gosec // Our own binary.
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("fieldperm-gen %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
