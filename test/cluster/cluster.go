@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/fieldperm/fieldperm/test/watchdog"
 )
 
 // Config says what control plane to start. The zero value is a plain one with the Node and RBAC authorizers.
@@ -42,7 +44,7 @@ type Cluster struct {
 	dir      string
 	log      io.Writer
 	plane    *envtest.ControlPlane
-	watchdog *watchdog
+	watchdog *watchdog.Watchdog
 	admin    *User
 
 	mu    sync.Mutex // guards users
@@ -66,7 +68,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: directory: %w", err)
 	}
-	dog, err := guard(dir)
+	dog, err := watchdog.Guard(dir)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
@@ -93,7 +95,7 @@ func (c *Cluster) Stop() error {
 			plane = c.plane.Stop()
 		}
 		// The watchdog has the last word in every case: what did not end is killed, and the directory removed.
-		c.stopErr = errors.Join(plane, c.watchdog.release())
+		c.stopErr = errors.Join(plane, c.watchdog.Release())
 		if c.admin != nil {
 			fmt.Fprintln(c.log, "control plane: stopped")
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/watchdog"
 )
 
 // User is the name under which fieldperm calls the API server here.
@@ -44,7 +45,7 @@ type Stack struct {
 	dir      string
 	url      string
 	webhook  *process
-	watchdog *watchdog
+	watchdog *watchdog.Watchdog
 
 	// probes numbers questions that must not be answered from a cache.
 	probes int
@@ -64,7 +65,7 @@ func Start(ctx context.Context, config Config) (*Stack, error) {
 		config.Log = io.Discard
 	}
 	s := &Stack{config: config, dir: dir}
-	if s.watchdog, err = guard(dir); err != nil {
+	if s.watchdog, err = watchdog.Guard(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if err := s.start(ctx); err != nil {
@@ -125,7 +126,7 @@ func (s *Stack) Stop() error {
 		if s.Cluster != nil {
 			errs = append(errs, s.Cluster.Stop())
 		}
-		s.stopErr = errors.Join(append(errs, s.watchdog.release())...)
+		s.stopErr = errors.Join(append(errs, s.watchdog.Release())...)
 	})
 	return s.stopErr
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/test/watchdog"
 )
 
 // The two processes are shells here, so that this needs no binaries. One has the cluster's directory in its command
@@ -20,7 +22,7 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dog, err := guard(dir)
+	dog, err := watchdog.Guard(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "pids", "kube-apiserver"), strconv.Itoa(stranger.Process.Pid)+"\n")
 
-	if err := dog.release(); err != nil {
+	if err := dog.Release(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
