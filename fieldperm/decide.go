@@ -127,55 +127,42 @@ func (d *decider) cover(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// ask puts verbs of one level at the same time. Once an answer leaves a group without a verb, what
-// is still in flight is cancelled, and neither its answers nor its errors count.
+// ask puts verbs of one level at the same time and takes the answers in order, so that the outcome
+// does not depend on which comes first. Once one leaves a group without a verb, what is still in
+// flight is cancelled, and neither its answers nor its errors count.
 func (d *decider) ask(ctx context.Context, p *plan, batch []verbs.Verb) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	defer wait.Wait()
 	defer cancel()
 	type outcome struct {
 		answer Answer
 		err    error
 	}
-	var (
-		mu       sync.Mutex
-		stopped  bool
-		failure  error
-		wait     sync.WaitGroup
-		answered = make([]bool, len(batch))
-		allowed  = make([]bool, len(batch))
-	)
-	take := func(i int, o outcome) {
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case stopped:
-		case o.err != nil:
-			failure, stopped = o.err, true
-			cancel()
-		default:
-			answered[i], allowed[i] = true, o.answer.Allowed
-			p.learn(batch[i], o.answer.Allowed)
-			if p.blocked() != nil {
-				stopped = true
-				cancel()
-			}
+	outcomes := make([]outcome, len(batch))
+	ready := make([]chan struct{}, len(batch))
+	for i := range batch {
+		ready[i] = make(chan struct{})
+		put := func() {
+			defer close(ready[i])
+			outcomes[i].answer, outcomes[i].err = d.authorizer.Authorize(ctx, batch[i].String(), false)
+		}
+		if len(batch) == 1 {
+			put()
+		} else {
+			wait.Go(put)
 		}
 	}
-	put := func(i int) {
-		answer, err := d.authorizer.Authorize(ctx, batch[i].String(), false)
-		take(i, outcome{answer, err})
-	}
-	for i := 1; i < len(batch); i++ {
-		wait.Go(func() { put(i) })
-	}
-	put(0)
-	wait.Wait()
-	if failure != nil {
-		return failure
-	}
 	for i, v := range batch {
-		if answered[i] {
-			d.out.Checks = append(d.out.Checks, Check{v.String(), allowed[i]})
+		<-ready[i]
+		if err := outcomes[i].err; err != nil {
+			return err
+		}
+		allowed := outcomes[i].answer.Allowed
+		d.out.Checks = append(d.out.Checks, Check{v.String(), allowed})
+		p.learn(v, allowed)
+		if p.blocked() != nil {
+			return nil
 		}
 	}
 	return nil

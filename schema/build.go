@@ -1,12 +1,12 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // builder makes the nodes of one topology. Nodes are shared wherever type, overlay, default and
@@ -192,12 +192,13 @@ func (b *builder) fieldDefaults(item smd.TypeRef) map[string][]byte {
 	return defaults
 }
 
-// defaultJSON returns nil where there is no default that JSON could express.
+// defaultJSON returns nil where there is no default that JSON could express. The value may come from
+// YAML, whose maps encoding/json does not take.
 func defaultJSON(value any) []byte {
 	if value == nil {
 		return nil
 	}
-	raw, err := json.Marshal(value)
+	raw, err := smdvalue.ToJSON(smdvalue.NewValueInterface(value))
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,77 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// TestD10_RecordedPairs holds Diff to its law on what real API servers send: Diff(x, x) is empty, swapping
+// old and new reaches the same paths, and where nothing is charged the objects are equal but for what
+// the server writes and for owners.
+func TestD10_RecordedPairs(t *testing.T) {
+	permissions, err := compiled()
+	must(t, err)
+	for _, s := range scenarios(t) {
+		for _, step := range s.Reviewed() {
+			req, err := s.Request(step)
+			must(t, err)
+			if req.Operation != admissionv1.Update || step.ErrorCode != 0 {
+				continue
+			}
+			kind, err := permissions.Kind(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind})
+			must(t, err)
+			diff := func(old, object []byte) []fieldperm.Requirement {
+				out, err := fieldperm.Diff(old, object, kind, nil)
+				must(t, err)
+				return out
+			}
+			name := s.Name + "/" + step.Name
+			for _, same := range [][]byte{req.OldObject.Raw, req.Object.Raw} {
+				if out := diff(same, same); len(out) > 0 {
+					t.Errorf("%s: an object differs from itself at %s", name, out[0].Path)
+				}
+			}
+			there, back := diff(req.OldObject.Raw, req.Object.Raw), diff(req.Object.Raw, req.OldObject.Raw)
+			if a, b := valuePaths(there), valuePaths(back); !slices.Equal(a, b) {
+				t.Errorf("%s: paths %q, swapped %q", name, a, b)
+			}
+			if len(there) == 0 && !reflect.DeepEqual(bare(t, req.OldObject.Raw), bare(t, req.Object.Raw)) {
+				t.Errorf("%s: nothing is charged and the objects differ", name)
+			}
+		}
+	}
+}
+
+// valuePaths are the paths of changed values, sorted; owners are gained and lost by other rules (D8).
+func valuePaths(requirements []fieldperm.Requirement) []string {
+	var out []string
+	for i := range requirements {
+		if requirements[i].Operation != fieldperm.Ownership {
+			out = append(out, requirements[i].Path.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// bare is an object without what D7 and D8 leave free. Numbers are read as floats: of those in the corpus
+// that are not charged, none needs more.
+func bare(t *testing.T, raw []byte) any {
+	t.Helper()
+	var object map[string]any
+	must(t, json.NewDecoder(bytes.NewReader(raw)).Decode(&object))
+	if meta, ok := object["metadata"].(map[string]any); ok {
+		for _, field := range []string{"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+			delete(meta, field)
+		}
+	}
+	return object
+}

@@ -1,0 +1,5 @@
+//go:build !integration
+
+package corpus
+
+const everyCLIStep = false
