@@ -83,27 +83,6 @@ func (s *Scenario) review(t *testing.T, step *Step, req *admissionv1.AdmissionRe
 	return result, nil
 }
 
-// uncoveredFields are the fields that a denial may name where verbs of one level are asked at the same
-// time: whichever is found lacking first. The core, which asks one by one, names the step's.
-func (s *Scenario) uncoveredFields(t *testing.T, step *Step) []string {
-	t.Helper()
-	req, err := s.Request(step)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := s.review(t, step, req, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for i := range result.Requirements {
-		if i >= len(result.CoveredBy) || result.CoveredBy[i] == "" {
-			out = append(out, result.Requirements[i].Path.String())
-		}
-	}
-	return out
-}
-
 // check compares with what the scenario's author expects.
 func check(t *testing.T, req *admissionv1.AdmissionRequest, step *Step, result *admission.Result, err error) {
 	t.Helper()
