@@ -59,3 +59,34 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	b.ReportMetric(float64(checks), "checks/op")
 }
+
+// BenchmarkDiffHostile doubles what an attacker may choose; the time should double, not square.
+func BenchmarkDiffHostile(b *testing.B) {
+	k, none := compileGadget(b)
+	deep := func(n, bottom int) []byte {
+		wide := "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]"
+		return []byte(`{"extra":` + strings.Repeat(`{"a":`, n/4) + fmt.Sprintf(`{"l":%s,"x":%d}`, wide, bottom) + strings.Repeat("}", n/4) + `}`)
+	}
+	owners := func(n, _ int) []byte {
+		var items, paths strings.Builder
+		for i := range n {
+			fmt.Fprintf(&items, `{"name":"c%d","image":"i"},`, i)
+			fmt.Fprintf(&paths, `"k:{\"name\":\"c%d\"}":{".":{},"f:image":{},"f:name":{}},`, i)
+		}
+		return []byte(owned(`|,"spec":{"containers":[`+strings.TrimSuffix(items.String(), ",")+`]}`, owner("me", "Apply", `{"f:spec":{"f:containers":{`+strings.TrimSuffix(paths.String(), ",")+`}}}`)))
+	}
+	for _, n := range []int{2000, 4000, 8000} {
+		for name, c := range map[string]struct{ old, new []byte }{
+			"deep":   {deep(n, 1), deep(n, 2)},
+			"owners": {[]byte(strings.Replace(string(owners(n, 0)), `"managedFields":[`, `"managedFields":[],"ignored":[`, 1)), owners(n, 0)},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					if got, err := Diff(c.old, c.new, k, none); err != nil || len(got) == 0 {
+						b.Fatal(len(got), err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -47,6 +47,8 @@ type differ struct {
 	out       []Requirement
 	// owned is the place of managedFields once the walk has met a change there.
 	owned *ownership
+	// indices are the items of lists by key, for the paths of owners.
+	indices map[*value]map[string]*value
 	// passed counts nodes that were passed over because of their role.
 	passed int
 	err    error

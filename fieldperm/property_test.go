@@ -154,6 +154,8 @@ func equalButForServer(t testing.TB, old, new []byte) bool {
 					delete(meta.index, name)
 				}
 			}
+			meta.sum = meta.checksum()
+			v.sum = v.checksum()
 		}
 		return v
 	}

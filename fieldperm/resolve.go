@@ -6,6 +6,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // resolved is where a path of managedFields leads.
@@ -27,40 +29,43 @@ type resolved struct {
 // knows no such place (another version's field) it ends at the last known one.
 func (d *differ) resolve(p fieldpath.Path) resolved {
 	s, old, new := d.root, d.old, d.new
-	keyField, changedAbove := false, false
+	keyField := false
+	// What is nearest above the path is compared only if the path leads nowhere: it may be large.
+	var oldAbove, newAbove *value
 	for i := range p {
 		element := &p[i]
 		keyField = false
 		if old != nil || new != nil {
-			changedAbove = !equal(old, new)
+			oldAbove, newAbove = old, new
 		}
 		switch {
 		case element.FieldName != nil && s.node.Map() != nil:
 			keyField = i > 0 && p[i-1].Key != nil && old != nil && new != nil && hasKey(p[i-1].Key, *element.FieldName)
 			d.keyOf(&s, *element.FieldName, &old, &new)
 		case element.Key != nil && s.node.List() != nil:
-			old, new = findItem(s, old, element.Key), findItem(s, new, element.Key)
-			d.itemOf(&s, old, new, keyItem(element.Key))
+			want, l := keyItem(element.Key), s.node.List()
+			old, new = d.find(l, old, want), d.find(l, new, want)
+			d.itemOf(&s, old, new, want)
 		case element.Value != nil && s.node.List() != nil:
-			want := fromSMD(*element.Value)
-			old, new = findMember(old, want), findMember(new, want)
+			want, l := fromSMD(*element.Value), s.node.List()
+			old, new = d.find(l, old, want), d.find(l, new, want)
 			d.itemOf(&s, old, new, want)
 		case element.Index != nil && s.node.List() != nil:
 			old, new = at(old, *element.Index), at(new, *element.Index)
 			s = d.enter(s, s.node.List().Item(), s.path.then(step{stepKind: stepIndex, index: *element.Index}), s.emitted, old, new, pick(new, old))
 		default:
-			return resolved{scope: s, missing: true, changedAbove: changedAbove}
+			return resolved{scope: s, missing: true, changedAbove: !equal(oldAbove, newAbove)}
 		}
 	}
-	r := resolved{scope: s, changed: !equal(old, new), keyField: keyField, missing: old == nil && new == nil, changedAbove: changedAbove}
-	if old == nil || new == nil || old.kind != new.kind {
-		return r
+	if old == nil && new == nil {
+		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: !equal(oldAbove, newAbove)}
 	}
 	m, l := s.node.Map(), s.node.List()
-	r.container = isObject(old) && m != nil && !m.Atomic() || isList(old) && l != nil && !l.Atomic()
-	// A container that stays is not changed as such: what changed in it has paths of its own.
-	r.changed = r.changed && !r.container
-	return r
+	if isObject(old) && isObject(new) && m != nil && !m.Atomic() || isList(old) && isList(new) && l != nil && !l.Atomic() {
+		// A container that stays is not changed as such: what changed in it has paths of its own.
+		return resolved{scope: s, container: true}
+	}
+	return resolved{scope: s, changed: !equal(old, new), keyField: keyField}
 }
 
 func (d *differ) keyOf(s *scope, name string, old, new **value) {
@@ -106,27 +111,30 @@ func keyItem(keys *smdvalue.FieldList) *value {
 	return v
 }
 
-func findItem(s scope, list *value, keys *smdvalue.FieldList) *value {
-	want := keyItem(keys)
-	for _, item := range listItems(list) {
-		same := item.kind == kindObject
-		for _, k := range s.node.List().Keys() {
-			same = same && equal(keyValue(k, item), keyValue(k, want))
-		}
-		if same && len(want.members) > 0 {
-			return item
-		}
+// find returns the item of a keyed list that has the keys of another, the first of several; nil if
+// there is none. Lists are indexed once, because owners name many items.
+func (d *differ) find(l *schema.List, list, like *value) *value {
+	if !isList(list) {
+		return nil
 	}
-	return nil
-}
-
-func findMember(list, want *value) *value {
-	for _, item := range listItems(list) {
-		if equal(item, want) {
-			return item
+	index := d.indices[list]
+	if index == nil {
+		index = make(map[string]*value, len(list.items))
+		for _, item := range list.items {
+			if key, ok := identify(l.Keys(), item); ok && index[key] == nil {
+				index[key] = item
+			}
 		}
+		if d.indices == nil {
+			d.indices = map[*value]map[string]*value{}
+		}
+		d.indices[list] = index
 	}
-	return nil
+	key, ok := identify(l.Keys(), like)
+	if !ok {
+		return nil
+	}
+	return index[key]
 }
 
 func at(list *value, i int) *value {
@@ -140,19 +148,19 @@ func at(list *value, i int) *value {
 func fromSMD(v smdvalue.Value) *value {
 	switch {
 	case v.IsString():
-		return &value{kind: kindString, text: v.AsString()}
+		return newScalar(kindString, v.AsString())
 	case v.IsInt():
-		return &value{kind: kindNumber, text: normalNumber(strconv.FormatInt(v.AsInt(), 10))}
+		return newScalar(kindNumber, normalNumber(strconv.FormatInt(v.AsInt(), 10)))
 	case v.IsBool():
-		return &value{kind: kindBool, text: strconv.FormatBool(v.AsBool())}
+		return newScalar(kindBool, strconv.FormatBool(v.AsBool()))
 	}
 	raw, err := json.Marshal(v.Unstructured())
 	if err != nil {
-		return &value{kind: kindNull}
+		return newScalar(kindNull, "")
 	}
 	out, err := decodeAny(raw)
 	if err != nil {
-		return &value{kind: kindNull}
+		return newScalar(kindNull, "")
 	}
 	return out
 }
