@@ -1,10 +1,15 @@
 package schema
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // The tests of this file are here because test/mutation broke the code and nothing else noticed.
@@ -73,5 +78,47 @@ func TestCompile_ADocumentHoldsForItsVersionsOnly(t *testing.T) {
 	s, _ := Compile(things(t, other))
 	if got := compiledKind(t, s, "A").Root.Map().Child("spec").Map().Child("replicas").Permissions(); len(got) > 0 {
 		t.Errorf("v1 has the verb %q of v2", got[0].Base())
+	}
+}
+
+func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := things(t, document("f.yaml", "A", RankAdministrator,
+		v1alpha1.FieldPermission{Path: ".spec", Verb: "all", ExcludedWhen: "self.labels.size() == 100"},
+		v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", ExcludedWhen: "self == 100"}))
+	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	s, errs := Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+		// A Scale holds the replicas, not the labels.
+		if conditional := p.Base().Name() == "size"; p.Conditional() != conditional || p.Bars(nil, int64(1)) == conditional {
+			t.Errorf("%s: conditional %v, bars %v", p.Base(), p.Conditional(), p.Bars(nil, int64(1)))
+		}
+	}
+}
+
+func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
+	docs := things(t)
+	docs.Uncovered = []UncoveredDocument{{Source: "u.yaml", Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{UncoveredPermissions: []string{"granular:toCome"}}}}}
+	s, errs := Compile(docs)
+	var e *Error
+	if len(errs) != 1 || !errors.As(errs[0], &e) || !e.Unmatched {
+		t.Errorf("errors %v, want one that is unmatched", errs)
+	}
+	v, err := verbs.Parse("granular:toCome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := s.Uncovered(ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
+		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }

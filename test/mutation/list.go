@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// listFile is the list of mutations, relative to the module's root.
+const listFile = "test/mutation/mutations.yaml"
+
+// Mutation is one way to break the code.
+type Mutation struct {
+	// Name says what the broken code does, as in "the order of items does not count".
+	Name string `json:"name"`
+	// Rule is the one of docs/semantics.md that is broken, or a word for what has no rule.
+	Rule string `json:"rule"`
+	// File is relative to the module's root.
+	File string `json:"file"`
+	// Find occurs in the file exactly once, and Replace stands in its place.
+	Find    string `json:"find"`
+	Replace string `json:"replace"`
+	// Packages are those whose tests are to notice, in the order in which they are run, which ends
+	// with the first that fails.
+	Packages []string `json:"packages"`
+	// Why says what somebody could do who met such code.
+	Why string `json:"why"`
+	// Corpus says that a scenario must notice it too.
+	Corpus bool `json:"corpus,omitempty"`
+	// Timeout is shorter than usual for a mutation that makes a test wait for ever, as in "10s".
+	Timeout string `json:"timeout,omitempty"`
+
+	// mutated is the changed file.
+	mutated []byte
+	timeout time.Duration
+}
+
+// load reads the list and applies every mutation to the file as it is now. The error names every
+// mutation that cannot be applied.
+func load(root string) ([]Mutation, error) {
+	raw, err := os.ReadFile(filepath.Join(root, listFile))
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Mutations []Mutation `json:"mutations"`
+	}
+	if err := yaml.UnmarshalStrict(raw, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", listFile, err)
+	}
+	var errs []error
+	names := map[string]bool{}
+	for i := range list.Mutations {
+		m := &list.Mutations[i]
+		if err := m.prepare(root); err != nil {
+			errs = append(errs, fmt.Errorf("%s: mutation %q: %w", listFile, m.Name, err))
+		}
+		if names[m.Name] {
+			errs = append(errs, fmt.Errorf("%s: mutation %q: is there twice: give each a name of its own", listFile, m.Name))
+		}
+		names[m.Name] = true
+	}
+	return list.Mutations, errors.Join(errs...)
+}
+
+func (m *Mutation) prepare(root string) error {
+	if m.Name == "" || m.Rule == "" || m.File == "" || m.Find == "" || m.Why == "" || len(m.Packages) == 0 {
+		return errors.New("lacks one of name, rule, file, find, packages and why: fill it in")
+	}
+	m.timeout = usualTimeout
+	if m.Timeout != "" {
+		var err error
+		if m.timeout, err = time.ParseDuration(m.Timeout); err != nil {
+			return fmt.Errorf("timeout %q is no duration: write 10s", m.Timeout)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, m.File))
+	if err != nil {
+		return err
+	}
+	if n := bytes.Count(text, []byte(m.Find)); n != 1 {
+		return fmt.Errorf("its text occurs %d times in %s: make find match exactly once", n, m.File)
+	}
+	if m.Find == m.Replace {
+		return errors.New("replaces a text by itself: change something")
+	}
+	m.mutated = bytes.Replace(text, []byte(m.Find), []byte(m.Replace), 1)
+	return nil
+}
+
+func choose(mutations []Mutation, selected *regexp.Regexp) []Mutation {
+	return slices.DeleteFunc(mutations, func(m Mutation) bool { return !selected.MatchString(m.Rule) && !selected.MatchString(m.Name) })
+}
+
+// packagesOf returns the packages of all mutations, each once, in the order in which they are named.
+func packagesOf(mutations []Mutation) []string {
+	var out []string
+	for i := range mutations {
+		for _, p := range mutations[i].Packages {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}

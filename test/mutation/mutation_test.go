@@ -1,0 +1,165 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestList_AppliesToTheTree tells of a rename here, before anybody waits for all mutations.
+func TestList_AppliesToTheTree(t *testing.T) {
+	mutations, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range mutations {
+		m := &mutations[i]
+		for _, p := range m.Packages {
+			if !strings.HasPrefix(p, "./") {
+				t.Errorf("%q: package %q: begin it with ./", m.Name, p)
+			}
+		}
+	}
+}
+
+// TestPage_HasTheListsTable does not run the mutations: it compares names only.
+func TestPage_HasTheListsTable(t *testing.T) {
+	mutations, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), tableBegin)
+	section, _, ok := strings.Cut(rest, tableEnd)
+	if !ok {
+		t.Fatal("docs/testing.md has no table of mutations")
+	}
+	var got, want []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, " | "); len(cells) == 5 {
+			got = append(got, cells[1])
+		}
+	}
+	for i := range mutations {
+		want = append(want, cell(mutations[i].Name))
+	}
+	if !slices.Equal(got[min(1, len(got)):], want) {
+		t.Error("docs/testing.md shows another list: run go run ./test/mutation -write docs/testing.md")
+	}
+}
+
+func TestPrepare_Refuses(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one two, two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := Mutation{Name: "n", Rule: "D1", File: "a.go", Find: "one", Replace: "1", Packages: []string{"./a"}, Why: "w"}
+	if err := good.prepare(dir); err != nil || string(good.mutated) != "1 two, two" || good.timeout != usualTimeout {
+		t.Errorf("%v: %q, %v", err, good.mutated, good.timeout)
+	}
+	for want, change := range map[string]func(*Mutation){
+		"occurs 0 times": func(m *Mutation) { m.Find = "three" },
+		"occurs 2 times": func(m *Mutation) { m.Find = "two" },
+		"by itself":      func(m *Mutation) { m.Replace = m.Find },
+		"no duration":    func(m *Mutation) { m.Timeout = "soon" },
+		"lacks one of":   func(m *Mutation) { m.Packages = nil },
+		"no such file":   func(m *Mutation) { m.File = "b.go" },
+	} {
+		m := good
+		change(&m)
+		if err := m.prepare(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestReadEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     string
+		failed bool
+		tests  []string
+		wrong  string
+	}{
+		"passes":       {`{"Action":"run","Test":"TestA"}{"Action":"pass","Test":"TestA"}{"Action":"pass"}`, false, nil, ""},
+		"a subtest":    {`{"Action":"fail","Test":"TestB/x"}{"Action":"fail","Test":"TestB"}{"Action":"fail","Test":"TestA"}{"Action":"fail"}`, true, []string{"TestA", "TestB/x"}, ""},
+		"hangs":        {`{"Action":"run","Test":"TestA"}{"Action":"output","Output":"panic: test timed out after 1m0s"}{"Action":"fail"}`, true, []string{"TestA"}, "TestA wait for ever"},
+		"exits":        {`{"Action":"run","Test":"TestA"}{"Action":"pass","Test":"TestA"}{"Action":"run","Test":"TestB"}{"Action":"fail"}`, true, []string{"TestB"}, ""},
+		"no compile":   {`{"Action":"build-fail"}{"Action":"fail"}`, true, nil, "does not compile"},
+		"no test runs": {`{"Action":"fail"}`, true, nil, "before any test"},
+	} {
+		o, err := readEvents(strings.NewReader(c.in))
+		if err != nil || o.failed != c.failed || !slices.Equal(o.tests, c.tests) {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+		if got := o.problem(false); !strings.Contains(got, c.wrong) || (got == "") != (c.wrong == "") {
+			t.Errorf("%s: problem %q, want %q", name, got, c.wrong)
+		}
+	}
+}
+
+func TestTeller_PrefersTheRuleInTheName(t *testing.T) {
+	tests := []string{"TestA", "TestD10_Law", "TestDiff/D1_a", "TestX"}
+	for rule, want := range map[string]string{"D1": "TestDiff/D1_a", "D10": "TestD10_Law", "C2": "TestA"} {
+		if got := teller(tests, rule); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
+func TestSummary_FailsUnlessEveryMutationIsCaught(t *testing.T) {
+	plain, corpus := &Mutation{Name: "a|b", Rule: "D1", Why: "w"}, &Mutation{Name: "c", Rule: "D2", Why: "w", Corpus: true}
+	caught := Result{Mutation: plain, Package: "./p", Test: "TestX"}
+	for name, c := range map[string]struct {
+		result Result
+		ok     bool
+		cell   string
+	}{
+		"caught":                    {caught, true, "| p `TestX` |"},
+		"survived":                  {Result{Mutation: plain}, false, "**SURVIVED**"},
+		"not tried":                 {Result{Mutation: plain, Problem: "does not compile"}, false, "**not tried**"},
+		"never reached":             {Result{}, false, ""},
+		"survived the corpus":       {Result{Mutation: corpus, Package: "./p", Test: "TestX"}, false, "| p `TestX` | **SURVIVED** |"},
+		"caught by the corpus too":  {Result{Mutation: corpus, Package: "./p", Test: "TestX", Scenario: "s"}, true, "| p `TestX` | s |"},
+		"caught by the corpus only": {Result{Mutation: corpus, Scenario: "s"}, false, "**SURVIVED**"},
+	} {
+		var out strings.Builder
+		if err := summarize(&out, []Result{caught, c.result}); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		want := map[bool]string{true: "mutation: 2 mutations, 2 caught\n", false: "mutation: 2 mutations, 1 caught\n"}[c.ok]
+		if out.String() != want {
+			t.Errorf("%s: %q", name, out.String())
+		}
+		if c.result.done() && !strings.Contains(table([]Result{c.result}), c.cell) {
+			t.Errorf("%s: table %q lacks %q", name, table([]Result{c.result}), c.cell)
+		}
+	}
+}
+
+func TestWriteTable_KeepsTheRestOfThePage(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "testing.md")
+	results := []Result{{Mutation: &Mutation{Name: "n", Rule: "D1", Why: "w"}, Package: "./p", Test: "T"}}
+	if err := os.WriteFile(page, []byte("a\n"+tableBegin+"old\n"+tableEnd+"b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTable(page, results); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil || string(got) != "a\n"+tableBegin+table(results)+tableEnd+"b\n" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if err := os.WriteFile(page, []byte("no markers\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeTable(page, results); err == nil {
+		t.Error("a page without markers is taken")
+	}
+}
