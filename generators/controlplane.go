@@ -40,8 +40,10 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # permission never wait for it. It only ever allows, so that its failure is no opinion: denying would
 # refuse nothing that is not refused anyway, and would cut the chain for others. The times are short,
 # because an Allow is right only as long as admission looks at the request, and because a new grant
-# works when a cached "no opinion" is gone. The conditions leave out what fieldperm has no say in, its
-# own requests, and its own questions for the generic permission, which must not be answered by itself.
+# works when a cached "no opinion" is gone. The conditions leave out what fieldperm has no say in, the
+# checks in the webhooks' own match conditions (version "*", which no request has: with fieldperm
+# hanging, holders of patch alone would wait for them), its own requests, and its own questions for the
+# generic permission, which must not be answered by itself.
 `
 
 func authorizationConfiguration(o Options) (string, string, []any, error) {
@@ -66,6 +68,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 				},
 				MatchConditions: []apiserverv1.WebhookMatchCondition{
 					{Expression: `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`},
+					{Expression: `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`},
 					{Expression: `request.user != ` + strconv.Quote(o.User)},
 					{Expression: `!has(request.extra) || !('` + genericOnlyKey + `' in request.extra)`},
 				},

@@ -114,7 +114,8 @@ func ask(t *testing.T, s *stack.Stack, user string, q question, extra map[string
 	resource, subresource, _ := strings.Cut(q.resource, "/")
 	review, err := clients(t, s).AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user, Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: q.verb, Group: q.group, Resource: resource, Subresource: subresource, Namespace: "default", Name: "x"},
+		// As a request of the API server: one without a version is asked as "*", and nobody's request.
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: q.verb, Group: q.group, Version: "v1", Resource: resource, Subresource: subresource, Namespace: "default", Name: "x"},
 	}}, metav1.CreateOptions{})
 	must(t, err)
 	return review.Status

@@ -79,7 +79,7 @@ func (s *Stack) AwaitKind(ctx context.Context, resource schema.GroupVersionResou
 		// A name of its own for each: the API server remembers that fieldperm had no opinion.
 		s.probes++
 		status, err := ask(ctx, clients, authorizationv1.ResourceAttributes{
-			Verb: "update", Group: resource.Group, Resource: resource.Resource, Namespace: "default", Name: fmt.Sprintf("probe-%d", s.probes),
+			Verb: "update", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: "default", Name: fmt.Sprintf("probe-%d", s.probes),
 		})
 		if err == nil && !strings.HasPrefix(status.Reason, "granular:") {
 			err = fmt.Errorf("the marker does not pass authorization: allowed %t, reason %q", status.Allowed, status.Reason)
