@@ -21,6 +21,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		scales: map[runtimeschema.GroupResource]*Kind{}, failedScales: map[runtimeschema.GroupResource]error{},
+		lossy: map[runtimeschema.GroupVersionResource]bool{},
 	}
 	owners := c.owners()
 	touched := map[runtimeschema.GroupVersionKind][]string{}
@@ -32,6 +33,10 @@ func Compile(docs Documents) (*Schema, []error) {
 			touched[gvk] = append(touched[gvk], c.docs.Permissions[i].Source)
 		})
 		s.kinds[gvk] = k
+		if topology.Lossy[gvk] || gvk == shadowedKind {
+			k.lossy = true
+			s.lossy[topology.resource(gvk).WithVersion(gvk.Version)] = true
+		}
 		k.Walk(func(_ Pattern, n *Node) {
 			if n.fault != nil && s.failed[gvk] == nil {
 				s.failed[gvk] = n.fault

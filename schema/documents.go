@@ -37,6 +37,8 @@ type Topology struct {
 	Plurals map[runtimeschema.GroupVersionKind]string
 	// Replicas is where a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
+	// Lossy are the kinds whose version does not show every field that a write through it changes.
+	Lossy map[runtimeschema.GroupVersionKind]bool
 	// TypePermissions are the permission keys that the source carries on a named type, with paths
 	// relative to it (vendor extensions of an OpenAPI document).
 	TypePermissions map[string][]Entry

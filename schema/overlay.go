@@ -120,7 +120,7 @@ func merge(outer, inner *overlay) *overlay {
 	if inner == nil {
 		return outer
 	}
-	m := &overlay{guard: outer.guard, role: outer.role, any: merge(outer.any, inner.any)}
+	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, any: merge(outer.any, inner.any)}
 	if m.guard == nil || inner.guard != nil && inner.guard.rank > m.guard.rank {
 		m.guard = inner.guard
 	}

@@ -67,6 +67,15 @@ func (p Pattern) String() string {
 	return b.String()
 }
 
+// Steps returns the names of the pattern, "" for any item or value.
+func (p Pattern) Steps() []string {
+	out := make([]string, len(p))
+	for i, e := range p {
+		out[i] = e.name
+	}
+	return out
+}
+
 // child returns p with one more element, in memory of its own.
 func (p Pattern) child(e element) Pattern {
 	return append(p[:len(p):len(p)], e)

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,35 +20,54 @@ var scaleKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v
 const replicasPath = ".spec.replicas"
 
 // KindFor returns the tree for an object of a kind that is written through a resource. It is Kind,
-// but for the scale subresource of a resource whose replicas are behind a barrier: there the Scale
-// has the barrier. Errors are Kind's, the parent's included.
+// but for the scale subresource of a resource whose replicas have verbs other than every Scale's:
+// there the Scale's replicas have both, and the parent's barriers hold, those of an
+// UncoveredPermissionSet too. Errors are Kind's, the parent's included.
 func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*Kind, error) {
 	if ref.Subresource == scaleSubresource {
 		parent := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
 		if err := s.failedScales[parent]; err != nil {
 			return nil, err
 		}
-		if k := s.scales[parent]; k != nil && gvk.Kind == scaleKind.Kind {
+		k := s.scales[parent]
+		if k == nil {
+			k = s.kinds[scaleKind]
+		}
+		if k != nil && gvk == scaleKind {
+			if s.lossy[parent.WithVersion(ref.Version)] {
+				whole := *k
+				whole.lossy = true
+				return &whole, nil
+			}
 			return k, nil
 		}
 	}
 	return s.Kind(gvk)
 }
 
-// deriveScales makes the Scales of every resource whose replicas may be behind a barrier.
+// shadowedKind keeps metrics, behavior and conditions of its other versions in annotations: whoever may
+// change annotations would change them.
+var shadowedKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}
+
+// deriveScales makes the Scales of every resource whose replicas have verbs of their own.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	base := s.kinds[scaleKind]
-	for gvk, topology := range owners {
+	// In order, so that of several versions the same one counts every time.
+	kinds := slices.SortedFunc(maps.Keys(owners), func(a, b runtimeschema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	for _, gvk := range kinds {
+		topology := owners[gvk]
 		resource := topology.resource(gvk)
 		if err := s.failed[gvk]; err != nil {
 			s.failedScales[resource] = err
 			continue
 		}
 		permissions := barred(s.kinds[gvk].Root, topology.replicas(gvk))
-		if permissions == nil || base == nil {
+		if len(permissions) == 0 || base == nil || !slices.ContainsFunc(permissions, (*Permission).MayBar) && slices.EqualFunc(permissions, barred(base.Root, replicasPath), sameVerb) {
 			continue
 		}
-		s.scales[resource] = scaleWith(base, permissions)
+		if before := s.scales[resource]; before == nil || !before.mayBar {
+			s.scales[resource] = scaleWith(base, permissions)
+		}
 	}
 }
 
@@ -66,10 +87,9 @@ func (t *Topology) replicas(gvk runtimeschema.GroupVersionKind) string {
 	return replicasPath
 }
 
-// barred returns the permissions on the way to a path, nil if none of them can be a barrier.
+// barred returns the permissions on the way to a path.
 func barred(root *Node, path string) []*Permission {
 	var out []*Permission
-	mayBar := false
 	n := root
 	names := strings.Split(strings.TrimPrefix(path, "."), ".")
 	for i, name := range names {
@@ -78,7 +98,6 @@ func barred(root *Node, path string) []*Permission {
 		}
 		n = n.mapping.Child(name)
 		for _, p := range n.permissions {
-			mayBar = mayBar || p.MayBar()
 			if p.Conditional() && i < len(names)-1 {
 				// The condition is about a value that a Scale does not hold.
 				always := *p
@@ -88,9 +107,6 @@ func barred(root *Node, path string) []*Permission {
 			out = append(out, p)
 		}
 	}
-	if !mayBar {
-		return nil
-	}
 	return out
 }
 
@@ -99,11 +115,12 @@ func scaleWith(base *Kind, permissions []*Permission) *Kind {
 	root := *base.Root
 	spec := *root.mapping.Child("spec")
 	replicas := *spec.mapping.Child("replicas")
-	replicas.permissions = permissions
+	replicas.permissions = append(slices.Clone(replicas.permissions), permissions...)
 	spec.permissions = nil
 	spec.mapping = spec.mapping.with("replicas", &replicas)
 	root.mapping = root.mapping.with("spec", &spec)
-	return &Kind{GroupVersionKind: base.GroupVersionKind, Root: &root, mayBar: true}
+	mayBar := base.mayBar || slices.ContainsFunc(permissions, (*Permission).MayBar)
+	return &Kind{GroupVersionKind: base.GroupVersionKind, Root: &root, mayBar: mayBar}
 }
 
 // with returns a copy of the map with another node for one field.
@@ -116,3 +133,5 @@ func (m *Map) with(name string, n *Node) *Map {
 	out.fields[name] = n
 	return &out
 }
+
+func sameVerb(a, b *Permission) bool { return a.verb == b.verb && a.parameter == b.parameter }

@@ -49,6 +49,10 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	if got := verbsOf(compile(lock, map[runtimeschema.GroupVersionKind]string{kindOf("A"): "aces"}), "aces"); got != "granular:size" {
 		t.Errorf("named plural: %q", got)
 	}
+	plain := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"}
+	if got := verbsOf(compile(plain, nil), "as"); got != "granular:size" {
+		t.Errorf("a verb that an UncoveredPermissionSet may name: %q", got)
+	}
 	if got := verbsOf(compile(lock, nil), "bs"); got != "" {
 		t.Errorf("another resource: %q", got)
 	}

@@ -18,10 +18,12 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
-	// scales are the Scales of resources whose replicas are behind a barrier; failedScales says of
+	// scales are the Scales of resources whose replicas have verbs of their own; failedScales says of
 	// which resources that is not known.
 	scales       map[runtimeschema.GroupResource]*Kind
 	failedScales map[runtimeschema.GroupResource]error
+	// lossy are the resources that have a lossy kind.
+	lossy map[runtimeschema.GroupVersionResource]bool
 }
 
 // Kind is the compiled tree of one kind.
@@ -30,7 +32,12 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
+	lossy  bool
 }
+
+// Lossy reports whether a write through this version changes fields that the version does not show:
+// they are pruned, or kept in annotations. No verb but granular:* covers such a write.
+func (k *Kind) Lossy() bool { return k.lossy }
 
 // MayBar reports whether the kind's schema has a barrier, conditional ones included.
 // UncoveredPermissionSets are not counted.

@@ -15,7 +15,7 @@ import (
 
 // ResourceRef is what a request is about, as an authorizer sees it.
 type ResourceRef struct {
-	Group, Resource, Subresource string
+	Group, Version, Resource, Subresource string
 }
 
 type uncoveredSet struct {

@@ -60,6 +60,8 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 	inline, errs := d.inline(strict)
 	annotated, more := d.annotated()
 	errs = append(errs, more...)
+	errs = append(errs, d.waysAround(inline)...)
+	errs = append(errs, d.waysAround(annotated)...)
 	topology, err := d.topology()
 	if err != nil {
 		errs = append(errs, err)
@@ -213,8 +215,25 @@ func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 		}
 		out[version] = entries(versions[version], place)
 	}
+	for _, v := range d.crd.Spec.Versions {
+		if _, named := versions[v.Name]; !named && v.Served && barred(out) {
+			errs = append(errs, fault(d.source, at, "says nothing of the served version %q, whose fields would have no barriers: add it, with [] for none", v.Name))
+		}
+	}
 	return out, errs
 }
+
+// barred reports whether any version has a barrier.
+func barred(versions map[string][]schema.Entry) bool {
+	for _, list := range versions {
+		if slices.ContainsFunc(list, isBarrier) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBarrier(e schema.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }
 
 // scale guards the replicas that the scale subresource writes, so that whoever holds the verb may
 // change them by either way.

@@ -20,6 +20,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
+		Lossy: map[runtimeschema.GroupVersionKind]bool{},
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
@@ -39,6 +40,7 @@ func (d *definition) topology() (schema.Topology, error) {
 		}
 		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
+		topology.Lossy[gvk] = d.lossy(v) != ""
 		if v.Subresources != nil && v.Subresources.Scale != nil {
 			topology.Replicas[gvk] = v.Subresources.Scale.SpecReplicasPath
 		}
