@@ -159,7 +159,7 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 // addressed is the resource as the user sent it, which is what the API server authorized.
 func addressed(req *admissionv1.AdmissionRequest) schema.ResourceRef {
 	if sent := req.RequestResource; sent != nil {
-		return schema.ResourceRef{Group: sent.Group, Resource: sent.Resource, Subresource: req.RequestSubResource}
+		return schema.ResourceRef{Group: sent.Group, Version: sent.Version, Resource: sent.Resource, Subresource: req.RequestSubResource}
 	}
-	return schema.ResourceRef{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}
+	return schema.ResourceRef{Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource}
 }

@@ -108,6 +108,9 @@ func (d *decider) cover(ctx context.Context, p *plan) error {
 			break
 		}
 		for len(level) > 0 && p.blocked() == nil {
+			if level = p.needed(level); len(level) == 0 {
+				break
+			}
 			if d.exhausted() {
 				d.denyForCost(p)
 				return nil

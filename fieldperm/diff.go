@@ -34,6 +34,14 @@ func Diff(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requi
 	if d.err != nil {
 		return nil, d.err
 	}
+	if d.create && len(d.out) == 0 {
+		// An object of nothing but its name did appear, and may mean much: the marker alone grants nothing.
+		d.charge(root, Added)
+	}
+	if kind.Lossy() {
+		// What this version does not show may be lost or changed all the same, even by a write of nothing.
+		d.charge(root, Modified)
+	}
 	return d.out, nil
 }
 
@@ -154,7 +162,7 @@ func (d *differ) members(s scope, old, new *value) {
 	}
 	// Below an object that appears with nothing but defaults nothing was charged, but the object did
 	// appear: like an empty one it is a leaf. Only around what has a role (metadata) it is free.
-	if len(d.out) == charged && d.passed == passed && old == nil && d.err == nil {
+	if len(d.out) == charged && d.passed == passed && old == nil && d.err == nil && !(d.create && string(s.node.Default()) == "{}") {
 		d.charge(s, Added)
 	}
 }

@@ -66,9 +66,10 @@ func TestC5_Create(t *testing.T) {
 		rule, new string
 		want      []string
 	}{
-		{"identity and what the server writes are free", `{` + identity + `}`, nil},
+		{"identity and what the server writes are free, that there is an object is not", `{` + identity + `}`, []string{"added .: *"}},
 		{"a default is free", `{` + identity + `,"spec":{"replicas":1,"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
 		{"another value is not", `{` + identity + `,"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale"}},
+		{"a struct whose default is made of defaults is free", `{` + identity + `,"spec":{"limits":{"low":0},"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
 		{"an object of nothing but defaults did appear", `{` + identity + `,"spec":{"feature":{"enabled":false}}}`, []string{"added .spec.feature: * specification feature"}},
 		{"a label", `{"metadata":{"name":"x","labels":{"a":"b"}}}`, []string{`added .metadata.labels["a"]: * metadata labels label(a)`}},
 		{"a barrier", `{"metadata":{"name":"x"},"spec":{"node":"n"}}`, []string{"added .spec.node: (*) (specification) node"}},

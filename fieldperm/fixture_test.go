@@ -48,6 +48,7 @@ const gadgetTypes = `types:
     - {name: selector, type: {map: {elementRelationship: atomic, elementType: {scalar: string}}}}
     - {name: feature, type: {namedType: feature}}
     - {name: tree, type: {namedType: tree}}
+    - {name: limits, type: {map: {fields: [{name: low, type: {scalar: numeric}, default: 0}]}}, default: {}}
 - name: container
   map:
     fields:

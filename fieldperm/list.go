@@ -76,6 +76,9 @@ func itemStep(s scope, v *value) (Path, *binding) {
 		next.keys = append(next.keys, itemKey{k.Name, property})
 		if property.isScalar() {
 			emitted = emitted.with(k.Emits, property.spell())
+		} else {
+			// The same name further out is another item's: no verb takes "" as a parameter.
+			emitted = emitted.with(k.Emits, "")
 		}
 	}
 	if len(next.keys) == 0 {

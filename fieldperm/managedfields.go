@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"bytes"
+	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -131,16 +132,40 @@ func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version *v
 	return true
 }
 
-// retimed counts the entries whose time alone changed. An API server touches only the entry of who
-// makes the request.
-func retimed(old, new *managedFields) int {
+// touched counts the entries whose fields stayed and whose time or version changed. An API server
+// touches only the entry of who makes the request, and gives it the version of the request: an entry
+// with another new version counts twice, because its paths are to mean something else.
+func touched(old, new *managedFields, version *value) int {
 	n := 0
 	for _, is := range new.entries {
-		for _, was := range old.entries {
-			if was.manager == is.manager && was.version == is.version && was.time != is.time && was.fields.Equals(is.fields) {
+		was := old.entry(is.manager, is.version)
+		switch {
+		case was != nil:
+			if was.time != is.time && was.fields.Equals(is.fields) {
+				n++
+			}
+		case old.movesTo(new, is):
+			n++
+			if version == nil || is.version != version.text {
 				n++
 			}
 		}
 	}
 	return n
+}
+
+func (m *managedFields) entry(who manager, version string) *managedEntry {
+	for i := range m.entries {
+		if e := &m.entries[i]; e.manager == who && e.version == version {
+			return e
+		}
+	}
+	return nil
+}
+
+// movesTo reports whether an entry of m has come to be the one given, of another version.
+func (m *managedFields) movesTo(new *managedFields, is managedEntry) bool {
+	return slices.ContainsFunc(m.entries, func(was managedEntry) bool {
+		return was.manager == is.manager && was.fields.Equals(is.fields) && new.entry(was.manager, was.version) == nil
+	})
 }

@@ -31,6 +31,9 @@ func (d *Denial) Message(s Subject) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
+	if d.Requirement.Path.last == nil {
+		b.WriteString(" (the object as a whole)")
+	}
 	switch d.Requirement.Operation {
 	case Reordered:
 		b.WriteString(" (the order of its items)")

@@ -31,7 +31,7 @@ func (d *differ) finishOwnership() {
 		}
 		return
 	}
-	if retimed(was, is) > 1 {
+	if touched(was, is, d.new.get("apiVersion")) > 1 {
 		d.charge(d.owned.scope, Ownership)
 	}
 	o := owners{d: d, was: was, is: is}
@@ -44,7 +44,13 @@ func (d *differ) finishOwnership() {
 		}
 		o.seen[who] = true
 		before, after := was.fields(who), is.fields(who)
-		o.each(before.Difference(after), func(p fieldpath.Path) bool { return o.lossIsFree(who, p) })
+		lost, gone := before.Difference(after), fieldpath.NewSet()
+		lost.Iterate(func(p fieldpath.Path) {
+			if d.resolve(p).changed {
+				gone.Insert(slices.Clone(p))
+			}
+		})
+		o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, gone) })
 		o.each(after.Difference(before), func(p fieldpath.Path) bool { return o.gainIsFree(who, p) })
 	}
 }
@@ -74,10 +80,30 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	})
 }
 
-func (o *owners) lossIsFree(who manager, p fieldpath.Path) bool {
-	_, stays := o.is.owners[who]
-	return o.changedOrContainer(who, p, o.was, o.is) ||
-		!stays && who.operation == operationUpdate && o.capped() && o.ancient(o.is).Has(p)
+// lossIsFree: gone are the paths that the manager lost and whose values changed.
+func (o *owners) lossIsFree(who manager, p fieldpath.Path, gone *fieldpath.Set) bool {
+	if _, stays := o.is.owners[who]; !stays && who.operation == operationUpdate && o.capped() && o.ancient(o.is).Has(p) {
+		return true
+	}
+	return o.changedOrContainer(who, p, o.was, o.is) && (!o.memberOf(p) || hasBelow(gone, itemOf(p)))
+}
+
+// memberOf reports whether p is the own entry or a key field of an item that stays. To own those is
+// to keep the item in the list, so they go free only with something in the item that changed.
+func (o *owners) memberOf(p fieldpath.Path) bool {
+	if item := itemOf(p); item[len(item)-1].Key == nil {
+		return false
+	}
+	r := o.d.resolve(p)
+	return r.container || r.keyField
+}
+
+// itemOf returns p if it ends at an item, else what is above it.
+func itemOf(p fieldpath.Path) fieldpath.Path {
+	if len(p) > 1 && p[len(p)-1].Key == nil {
+		return p[:len(p)-1]
+	}
+	return p
 }
 
 func (o *owners) gainIsFree(who manager, p fieldpath.Path) bool {
@@ -116,7 +142,17 @@ func (o *owners) changedOrContainer(who manager, p fieldpath.Path, holding, lack
 
 // capped reports whether the API server had more Update managers than it keeps.
 func (o *owners) capped() bool {
-	return o.was.updates >= maxUpdateManagers && o.is.updates >= maxUpdateManagers
+	if o.was.updates < maxUpdateManagers || o.is.updates < maxUpdateManagers {
+		return false
+	}
+	// It merges no more than it must: to make room for the one who makes the request, and for the bucket.
+	vanished := 0
+	for _, who := range o.was.order {
+		if _, stays := o.is.owners[who]; !stays && who.operation == operationUpdate {
+			vanished++
+		}
+	}
+	return vanished <= o.was.updates-maxUpdateManagers+2
 }
 
 func (o *owners) ancient(m *managedFields) *fieldpath.Set {
@@ -131,4 +167,11 @@ func (o *owners) heldByVanished(p fieldpath.Path) bool {
 		}
 	}
 	return false
+}
+
+func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
+	for _, element := range p {
+		set = set.WithPrefix(element)
+	}
+	return !set.Empty()
 }

@@ -63,6 +63,12 @@ func TestD8_Ownership(t *testing.T) {
 		{"fields that cannot be read", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"x:y":{}}`)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
 		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
+		{"another version's name at the root, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership ["message"]: *`}},
+		{"another version's name in metadata, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:metadata":{"f:gone":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .metadata["gone"]: * metadata`}},
+		{"the version of another's entry", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v2", 1)), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"one's own entry comes to have the version of the request", owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v0", 1)), owned(replicas3, owner("a", "Apply", fReplicas)), []string{"modified .spec.replicas: * specification scale"}},
+		{"an item that is all key, lost", owned(`|,"spec":{"containers":[{"name":"c"}]}`, owner("a", "Apply", `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{}}}}}`)), owned(`|,"spec":{"containers":[{"name":"c"}]}`), []string{`ownership .spec.containers[name="c"]: * specification container(c)`, `ownership .spec.containers[name="c"].name: * specification container(c)`}},
+		{"an empty object is a leaf", owned(`|,"spec":{"feature":{}}`, owner("a", "Apply", `{"f:spec":{"f:feature":{}}}`)), owned(`|,"spec":{"feature":{}}`), []string{"ownership .spec.feature: * specification feature"}},
 		{"another version's name for what did not", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .spec["count"]: * specification`}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })

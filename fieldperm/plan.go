@@ -168,3 +168,11 @@ func (p *plan) common() verbs.Verb {
 	}
 	return shared[len(shared)-1]
 }
+
+// needed returns those of the verbs that a group still waits for: an answer at the same level may have
+// covered a group by a verb that it has further down.
+func (p *plan) needed(level []verbs.Verb) []verbs.Verb {
+	return slices.DeleteFunc(level, func(v verbs.Verb) bool {
+		return !slices.ContainsFunc(p.groups, func(g *group) bool { return !g.isCovered() && slices.Contains(g.candidates, v) })
+	})
+}

@@ -32,11 +32,12 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 	keyField := false
 	// What is nearest above the path is compared only if the path leads nowhere: it may be large.
 	var oldAbove, newAbove *value
+	above := d.root.node
 	for i := range p {
 		element := &p[i]
 		keyField = false
 		if old != nil || new != nil {
-			oldAbove, newAbove = old, new
+			oldAbove, newAbove, above = old, new, s.node
 		}
 		switch {
 		case element.FieldName != nil && s.node.Map() != nil:
@@ -54,14 +55,14 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 			old, new = at(old, *element.Index), at(new, *element.Index)
 			s = d.enter(s, s.node.List().Item(), s.path.then(step{stepKind: stepIndex, index: *element.Index}), s.emitted, old, new, pick(new, old))
 		default:
-			return resolved{scope: s, missing: true, changedAbove: !equal(oldAbove, newAbove)}
+			return resolved{scope: s, missing: true, changedAbove: changedValue(above, oldAbove, newAbove)}
 		}
 	}
 	if old == nil && new == nil {
-		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: !equal(oldAbove, newAbove)}
+		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: changedValue(above, oldAbove, newAbove)}
 	}
 	m, l := s.node.Map(), s.node.List()
-	if isObject(old) && isObject(new) && m != nil && !m.Atomic() || isList(old) && isList(new) && l != nil && !l.Atomic() {
+	if isObject(old) && isObject(new) && m != nil && !m.Atomic() && len(old.members)+len(new.members) > 0 || isList(old) && isList(new) && l != nil && !l.Atomic() && len(old.items)+len(new.items) > 0 {
 		// A container that stays is not changed as such: what changed in it has paths of its own.
 		return resolved{scope: s, container: true}
 	}
@@ -163,4 +164,23 @@ func fromSMD(v smdvalue.Value) *value {
 		return newScalar(kindNull, "")
 	}
 	return out
+}
+
+// changedValue reports whether something differs that is not passed over because of its role: around
+// managedFields something always does.
+func changedValue(n *schema.Node, old, new *value) bool {
+	if equal(old, new) || n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership {
+		return false
+	}
+	if n.Map() == nil || !isObject(old) || !isObject(new) || old.duplicate || new.duplicate {
+		return true
+	}
+	for _, side := range []*value{old, new} {
+		for _, m := range side.members {
+			if changedValue(n.Map().Child(m.name), old.get(m.name), new.get(m.name)) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -148,8 +148,8 @@ func TestReviewTakesLongNames(t *testing.T) {
 	t.Run("name", func(t *testing.T) {
 		t.Chdir("testdata")
 		body := strings.ReplaceAll(reviewOf(requestMeta+`,"operation":"CREATE","object":`+configMap), `"name":"c"`, `"name":"`+long+`"`)
-		if code, stdout, stderr := execute(t, strings.Replace(body, `"bob"`, `"mark"`, 1), "review", "-f", "-", "--grants", "grants.yaml"); code != 0 {
-			// Nothing but identity is in it, which C5 does not charge.
+		if code, stdout, stderr := execute(t, strings.Replace(body, `"bob"`, `"mark"`, 1), "review", "-f", "-", "--grants", "grants.yaml"); code != 1 || len(stdout) > 2000 {
+			// Nothing but identity is in it: C5 charges that there is an object.
 			t.Errorf("exit code %d; stdout %.300q, stderr %.300q", code, stdout, stderr)
 		}
 	})
