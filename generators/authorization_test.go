@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver/load"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // checkAuthorization loads and validates the file as kube-apiserver does.
@@ -59,7 +61,7 @@ func TestA4_AuthorizationMatchConditions(t *testing.T) {
 	}
 	own, generic, extra := write("update"), write("update"), write("update")
 	own.User = DefaultUser
-	generic.Extra = map[string]authorizationv1.ExtraValue{genericOnlyKey: {"true"}}
+	generic.Extra = map[string]authorizationv1.ExtraValue{admission.GenericOnlyKey: {"true"}}
 	extra.Extra = map[string]authorizationv1.ExtraValue{"authentication.kubernetes.io/credential-id": {"X"}}
 	empty := write("patch")
 	empty.Extra = map[string]authorizationv1.ExtraValue{}

@@ -12,10 +12,9 @@ import (
 	webhookadmissionv1 "k8s.io/apiserver/pkg/admission/plugin/webhook/config/apis/webhookadmission/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
-)
 
-// genericOnlyKey is the extra key of fieldperm's own checks for the generic permission (A4).
-const genericOnlyKey = "fieldperm.dev/generic-only"
+	"github.com/fieldperm/fieldperm/admission"
+)
 
 const admissionComment = `# For kube-apiserver --admission-control-config-file. If that file exists already, add the plugin to it.
 `
@@ -70,7 +69,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 					{Expression: `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`},
 					{Expression: `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`},
 					{Expression: `request.user != ` + strconv.Quote(o.User)},
-					{Expression: `!has(request.extra) || !('` + genericOnlyKey + `' in request.extra)`},
+					{Expression: `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`},
 				},
 			}},
 		},

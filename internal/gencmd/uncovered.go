@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +44,7 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
 	out := map[runtimeschema.GroupKind]string{}
 	for _, path := range paths {
-		names, err := filesAt(path)
+		names, err := load.Paths(path)
 		if err != nil {
 			return nil, fmt.Errorf("--permission-schemas: %w", err)
 		}
@@ -68,23 +66,6 @@ func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// filesAt returns what package load reads at a path: the file, or in a directory *.yaml, *.yml and *.json.
-func filesAt(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
-	}
-	entries, err := os.ReadDir(path)
-	var out []string
-	for _, entry := range entries {
-		name := filepath.Join(path, entry.Name())
-		if info, err := os.Stat(name); err == nil && !info.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
-			out = append(out, name)
-		}
-	}
-	return out, err
 }
 
 func addPlurals(out map[runtimeschema.GroupKind]string, object map[string]any) {

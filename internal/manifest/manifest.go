@@ -7,43 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
-
-// Files returns the path itself, or the files *.yaml, *.yml and *.json of a directory without those of
-// its subdirectories, in the order of their names. The error is the file system's.
-func Files(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, entry := range entries {
-		file := filepath.Join(path, entry.Name())
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
-			continue
-		}
-		// The files of a mounted ConfigMap are symbolic links.
-		if info, err := os.Stat(file); err != nil || !info.IsDir() {
-			files = append(files, file)
-		}
-	}
-	return files, nil
-}
 
 // Documents returns the documents of a file as JSON, without those that are empty or hold comments only. On
 // an error it returns those before it; the error says which document is at fault, counting from 1,

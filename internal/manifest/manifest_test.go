@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 func TestDocuments(t *testing.T) {
@@ -76,14 +78,14 @@ func TestFiles(t *testing.T) {
 			want = append(want, path)
 		}
 	}
-	if got, err := Files(dir); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := load.Paths(dir); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("directory: got %q %v, want %q", got, err, want)
 	}
 	readme := filepath.Join(dir, "README.md")
-	if got, err := Files(readme); err != nil || !reflect.DeepEqual(got, []string{readme}) {
+	if got, err := load.Paths(readme); err != nil || !reflect.DeepEqual(got, []string{readme}) {
 		t.Errorf("file that is named: got %q %v", got, err)
 	}
-	if got, err := Files(filepath.Join(dir, "none")); err == nil {
+	if got, err := load.Paths(filepath.Join(dir, "none")); err == nil {
 		t.Errorf("missing: got %q, want an error", got)
 	}
 }

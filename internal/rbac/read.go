@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
+
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // Files reads Roles, ClusterRoles and bindings from YAML and JSON files, or from all files of these
@@ -32,7 +34,7 @@ func Files(paths []string) (*Authorizer, error) {
 func Read(paths []string) (Grants, error) {
 	var all Grants
 	for _, path := range paths {
-		files, err := manifest.Files(path)
+		files, err := load.Paths(path)
 		if err != nil {
 			return Grants{}, fmt.Errorf("grants: %w: name a file or a directory that can be read", err)
 		}

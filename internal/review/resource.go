@@ -14,6 +14,8 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
+
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // resourceOf returns the resource that objects of the kind are written to: the one of --resource,
@@ -64,7 +66,7 @@ func parseResource(text string) (runtimeschema.GroupVersionResource, error) {
 // if none has it. Whether the files are right in all else is load's to say.
 func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
 	for _, path := range o.sources() {
-		files, err := manifest.Files(path)
+		files, err := load.Paths(path)
 		if err != nil {
 			return "", fmt.Errorf("--crd: %w: name files or directories that can be read", err)
 		}

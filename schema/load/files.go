@@ -14,7 +14,7 @@ func Files(paths []string) (schema.Documents, []error) {
 	var docs schema.Documents
 	var errs []error
 	for _, path := range paths {
-		names, err := filesAt(path)
+		names, err := Paths(path)
 		if err != nil {
 			errs = append(errs, fault(path, "", "cannot be read: %v: give a file or a directory", err))
 		}
@@ -54,7 +54,9 @@ func builtInDocuments() (schema.Documents, []error) {
 	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, nil
 }
 
-func filesAt(path string) ([]string, error) {
+// Paths returns the path itself, or the files *.yaml, *.yml and *.json of a directory without those of
+// its subdirectories, in the order of their names. The error is the file system's.
+func Paths(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

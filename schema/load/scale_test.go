@@ -35,18 +35,7 @@ spec:
                   size: {type: integer, x-kubernetes-permission-verb: herdSize, x-kubernetes-permission-excluded: true}
           status: {type: object, properties: {size: {type: integer}}}
 `
-	docs, errs := Decode("ox.yaml", []byte(definition))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	builtIn, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn}}.Append(docs))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	s := compileBox(t, definition)
 	k, err := s.KindFor(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, schema.ResourceRef{Group: "example.com", Resource: "oxen", Subresource: "scale"})
 	if err != nil {
 		t.Fatal(err)
