@@ -12,6 +12,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
 // For returns an authorizer for the author of an admission request and the object that it is about,
@@ -79,6 +80,8 @@ func newAsker(chain authorizer.UnconditionalAuthorizer, attributes authorizer.At
 // Authorize asks for one verb. The reason is passed on as it is: Decide never counts an answer as
 // generic whose reason is fieldperm's own (A4's second lock).
 func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.Answer, error) {
+	ctx, span := tracing.Start(ctx, "check", tracing.Verb(verb), tracing.Generic.Bool(generic))
+	defer span.End()
 	attributes := k.attributes
 	attributes.Verb = verb
 	attributes.User = k.granular
@@ -86,6 +89,7 @@ func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (field
 		attributes.User = k.generic
 	}
 	decision, reason, err := k.chain.Authorize(ctx, attributes)
+	span.SetAttributes(tracing.Result.String(resultOf(decision, err)))
 	if err != nil {
 		return fieldperm.Answer{}, fmt.Errorf("authorizer: verb %q on %q: %w", verb, k.attributes.Resource, err)
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
 // Shared returns an authorizer that puts the same question to chain once when several callers ask it
@@ -16,19 +19,35 @@ import (
 // that one user who hangs up does not fail another's request; each caller's context still ends that
 // caller's own wait.
 func Shared(chain authorizer.UnconditionalAuthorizer, timeout time.Duration) authorizer.Authorizer {
-	s := &shared{chain: chain, timeout: timeout}
-	return authorizer.AuthorizerFunc(s.authorize)
+	return newShared(chain, timeout, nil)
+}
+
+func newShared(chain authorizer.UnconditionalAuthorizer, timeout time.Duration, observer Observer) authorizer.Authorizer {
+	if observer == nil {
+		observer = nobody{}
+	}
+	s := &shared{chain: chain, timeout: timeout, observer: observer}
+	return authorizer.AuthorizerFunc(s.observed)
 }
 
 type shared struct {
-	chain   authorizer.UnconditionalAuthorizer
-	timeout time.Duration
-	flights singleflight.Group
+	chain    authorizer.UnconditionalAuthorizer
+	timeout  time.Duration
+	observer Observer
+	flights  singleflight.Group
 }
 
 type verdict struct {
 	decision authorizer.Decision
 	reason   string
+	// source is where the answer is from, for whoever asked first.
+	source string
+}
+
+func (s *shared) observed(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := s.authorize(ctx, a)
+	s.observer.Check(resultOf(decision, err))
+	return decision, reason, err
 }
 
 func (s *shared) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -39,7 +58,10 @@ func (s *shared) authorize(ctx context.Context, a authorizer.Attributes) (author
 	if err != nil {
 		return authorizer.DecisionNoOpinion, "", err
 	}
+	// Only the function of whoever asks first runs. What it sets is read after its result came.
+	first := false
 	flight := s.flights.DoChan(key, func() (any, error) {
+		first = true
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 		defer cancel()
 		return s.ask(own, a)
@@ -48,10 +70,15 @@ func (s *shared) authorize(ctx context.Context, a authorizer.Attributes) (author
 	case <-ctx.Done():
 		return authorizer.DecisionNoOpinion, "", ctx.Err()
 	case result := <-flight:
+		v, ok := result.Val.(verdict)
+		if !first {
+			v.source = sourceShared
+			s.observer.CheckFrom(v.source)
+		}
+		trace.SpanFromContext(ctx).SetAttributes(tracing.Source.String(v.source))
 		if result.Err != nil {
 			return authorizer.DecisionNoOpinion, "", result.Err
 		}
-		v, ok := result.Val.(verdict)
 		if !ok {
 			return authorizer.DecisionNoOpinion, "", fmt.Errorf("authorizer: answered with a %T", result.Val)
 		}
@@ -62,10 +89,22 @@ func (s *shared) authorize(ctx context.Context, a authorizer.Attributes) (author
 // ask turns a panic of the chain into an error: singleflight would rethrow it where nothing can
 // recover, and end the process.
 func (s *shared) ask(ctx context.Context, a authorizer.Attributes) (v verdict, err error) {
+	ctx, asked := watched(ctx)
+	started := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			v, err = verdict{decision: authorizer.DecisionNoOpinion}, fmt.Errorf("authorizer: panicked: %v", r)
 		}
+		switch {
+		case asked.Load():
+			v.source = sourceMiss
+			s.observer.CheckTook(resultOf(v.decision, err), time.Since(started))
+		case err == nil:
+			v.source = sourceHit
+		default:
+			return
+		}
+		s.observer.CheckFrom(v.source)
 	}()
 	v.decision, v.reason, err = s.chain.Authorize(ctx, a)
 	if err != nil {

@@ -1,0 +1,214 @@
+package metrics
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+)
+
+// Why the interlock is open: the values of the label reason. Whatever else is said counts as
+// ReasonOther, so that the label stays bounded.
+const (
+	// ReasonStarting: nothing has been proven since the start.
+	ReasonStarting = "starting"
+	// ReasonSettling: the configuration changed, API servers may not have it yet.
+	ReasonSettling = "settling"
+	// ReasonConfigurationUnread: the webhook configuration could not be read.
+	ReasonConfigurationUnread = "configuration_unread"
+	// ReasonConfigurationMissing: there is no webhook configuration.
+	ReasonConfigurationMissing = "configuration_missing"
+	// ReasonConfigurationLoose: the webhook configuration does not enforce what it must.
+	ReasonConfigurationLoose = "configuration_loose"
+	// ReasonConfigurationDeleted: the webhook configuration waits to be let go.
+	ReasonConfigurationDeleted = "configuration_deleted"
+	// ReasonServersUnknown: the kube-apiservers could not be listed, or there is none.
+	ReasonServersUnknown = "servers_unknown"
+	// ReasonCanaryNotEnforced: a kube-apiserver let a canary through.
+	ReasonCanaryNotEnforced = "canary_not_enforced"
+	// ReasonCanaryError: a canary did not reach an end.
+	ReasonCanaryError = "canary_error"
+	// ReasonExpired: the last proof is too old. Nobody tells of it; it shows at the scrape, by Proven.
+	ReasonExpired = "expired"
+	// ReasonStopping: fieldperm is shutting down.
+	ReasonStopping = "stopping"
+	// ReasonOther is all else.
+	ReasonOther = "other"
+)
+
+// Reasons are all values of the label reason.
+func Reasons() []string {
+	return []string{
+		ReasonStarting, ReasonSettling, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted,
+		ReasonServersUnknown, ReasonCanaryNotEnforced, ReasonCanaryError, ReasonExpired, ReasonStopping, ReasonOther,
+	}
+}
+
+// How a canary ended: the values of the label result.
+const (
+	// CanaryEnforced: our /admit refused it.
+	CanaryEnforced = "enforced"
+	// CanaryNotEnforced: the API server let it through.
+	CanaryNotEnforced = "not_enforced"
+	// CanaryError: it proved nothing either way.
+	CanaryError = "error"
+)
+
+// proofMetrics are about the proof that admission is enforced (A5).
+type proofMetrics struct {
+	closed      *metrics.Gauge
+	reasons     *metrics.GaugeVec
+	transitions *metrics.CounterVec
+	canaries    *metrics.CounterVec
+	canaryTime  *metrics.HistogramVec
+	resources   *metrics.Gauge
+	uncovered   *metrics.GaugeVec
+	state       *proofState
+}
+
+// proofState is what the gauges show, so that a transition is counted once.
+type proofState struct {
+	mu      sync.Mutex
+	closed  bool
+	reason  string
+	proven  func() bool
+	servers map[string]struct{}
+}
+
+func newProofMetrics() proofMetrics {
+	return proofMetrics{
+		closed: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "interlock_closed", StabilityLevel: metrics.ALPHA,
+			Help: "1 while admission is proven on every kube-apiserver, so that holders of granular are let through; else 0.",
+		}),
+		reasons: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "interlock_open_reason", StabilityLevel: metrics.ALPHA,
+			Help: "1 for the reason for which the interlock is open, 0 for all others, by reason.",
+		}, []string{"reason"}),
+		transitions: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Name: "interlock_transitions_total", StabilityLevel: metrics.ALPHA,
+			Help: "Times that the interlock changed, by what it changed to (open, closed).",
+		}, []string{"to"}),
+		canaries: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Name: "canaries_total", StabilityLevel: metrics.ALPHA,
+			Help: "Canary requests, by kube-apiserver and result: enforced (admission refused it), not_enforced (admission did not see it), error (it proved nothing).",
+		}, []string{"server", "result"}),
+		canaryTime: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: namespace, Name: "canary_duration_seconds", StabilityLevel: metrics.ALPHA,
+			Help: "Time of one canary request, in seconds, by kube-apiserver.", Buckets: seconds(),
+		}, []string{"server"}),
+		resources: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "resource_proofs", StabilityLevel: metrics.ALPHA,
+			Help: "Resources, by namespace and operation, that a canary of their own has proven; only where the webhook configuration cannot be read.",
+		}),
+		uncovered: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "uncovered_configuration_applied", StabilityLevel: metrics.ALPHA,
+			Help: "1 if the rules of the uncovered webhook are those of the schemas in force, 0 if the last attempt to write them failed; absent where fieldperm does not keep them.",
+		}, nil),
+		state: &proofState{reason: ReasonStarting, servers: map[string]struct{}{}},
+	}
+}
+
+func (p proofMetrics) register(registry metrics.KubeRegistry) {
+	registry.MustRegister(p.closed, p.reasons, p.transitions, p.canaries, p.canaryTime, p.resources, p.uncovered)
+}
+
+// start shows what the zero state is. Counters begin at 0 so that their first increase is seen.
+func (p proofMetrics) start() {
+	p.transitions.WithLabelValues("open").Add(0)
+	p.transitions.WithLabelValues("closed").Add(0)
+	p.show()
+}
+
+// show sets the gauges, and is called before each scrape too: a proof runs out by itself.
+func (p proofMetrics) show() {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	closed, reason := p.state.closed, p.state.reason
+	if closed && p.state.proven != nil && !p.state.proven() {
+		closed, reason = false, ReasonExpired
+	}
+	if !slices.Contains(Reasons(), reason) {
+		reason = ReasonOther
+	}
+	for _, known := range Reasons() {
+		p.reasons.WithLabelValues(known).Set(truth(!closed && known == reason))
+	}
+	p.closed.Set(truth(closed))
+}
+
+// Interlock records the state of the interlock; reason is one of Reasons, and means nothing while it
+// is closed. The same state twice is no transition.
+func (m *Metrics) Interlock(closed bool, reason string) {
+	m.proofs.set(closed, reason)
+	m.proofs.show()
+}
+
+func (p proofMetrics) set(closed bool, reason string) {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	if closed != p.state.closed {
+		to := "open"
+		if closed {
+			to = "closed"
+		}
+		p.transitions.WithLabelValues(to).Inc()
+	}
+	p.state.closed, p.state.reason = closed, reason
+}
+
+// Proven gives the metrics a function that says whether the proof still holds. It is asked at every
+// scrape, so that an interlock which was closed shows as open once its proof has run out, though
+// nothing happened. It must not call back.
+func (m *Metrics) Proven(proven func() bool) {
+	m.proofs.state.mu.Lock()
+	defer m.proofs.state.mu.Unlock()
+	m.proofs.state.proven = proven
+}
+
+// Canary counts one canary. server is the address of a kube-apiserver, result how it ended.
+func (m *Metrics) Canary(server, result string, took time.Duration) {
+	state := m.proofs.state
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	if _, known := state.servers[server]; !known {
+		state.servers[server] = struct{}{}
+		for _, end := range []string{CanaryEnforced, CanaryNotEnforced, CanaryError} {
+			m.proofs.canaries.WithLabelValues(server, end).Add(0)
+		}
+	}
+	m.proofs.canaries.WithLabelValues(server, result).Inc()
+	m.proofs.canaryTime.WithLabelValues(server).Observe(took.Seconds())
+}
+
+// Servers drops the series of all kube-apiservers but those at addresses, which are the ones that
+// there are now. Without it every address that ever was would stay.
+func (m *Metrics) Servers(addresses []string) {
+	state := m.proofs.state
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	for server := range state.servers {
+		if slices.Contains(addresses, server) {
+			continue
+		}
+		delete(state.servers, server)
+		for _, end := range []string{CanaryEnforced, CanaryNotEnforced, CanaryError} {
+			m.proofs.canaries.Delete(map[string]string{"server": server, "result": end})
+		}
+		m.proofs.canaryTime.Delete(map[string]string{"server": server})
+	}
+}
+
+// ResourceProofs records how many resources have a proof of their own.
+func (m *Metrics) ResourceProofs(n int) { m.proofs.resources.Set(float64(n)) }
+
+// UncoveredApplied records whether the rules of the uncovered webhook could be written.
+func (m *Metrics) UncoveredApplied(ok bool) { m.proofs.uncovered.WithLabelValues().Set(truth(ok)) }
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/component-base/metrics"
+)
+
+// reviewMetrics are about the requests that API servers send.
+type reviewMetrics struct {
+	total     *metrics.CounterVec
+	decisions *metrics.CounterVec
+	durations *metrics.HistogramVec
+	checks    *metrics.HistogramVec
+	inFlight  *metrics.GaugeVec
+}
+
+func newReviewMetrics() reviewMetrics {
+	return reviewMetrics{
+		total: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Name: "reviews_total", StabilityLevel: metrics.ALPHA,
+			Help: "Requests answered, by endpoint (granular, uncovered, schemas, authorize) and result (allowed, denied, no_opinion, canary, refused, error).",
+		}, []string{"endpoint", "result"}),
+		decisions: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: namespace, Name: "decisions_total", StabilityLevel: metrics.ALPHA,
+			Help: "Decisions of admission, by endpoint (granular, uncovered), mode, which is what let the request in (generic, granular, uncovered, none), and result (allowed, denied).",
+		}, []string{"endpoint", "mode", "result"}),
+		durations: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: namespace, Name: "review_duration_seconds", StabilityLevel: metrics.ALPHA,
+			Help:    "Time from the first byte of a request to its answer, in seconds, by endpoint.",
+			Buckets: seconds(),
+		}, []string{"endpoint"}),
+		checks: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: namespace, Name: "review_checks", StabilityLevel: metrics.ALPHA,
+			Help:    "Permission checks that one decision took, cached ones included, by endpoint.",
+			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32},
+		}, []string{"endpoint"}),
+		inFlight: metrics.NewGaugeVec(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "reviews_in_flight", StabilityLevel: metrics.ALPHA,
+			Help: "Requests that are being answered, by endpoint.",
+		}, []string{"endpoint"}),
+	}
+}
+
+func (r reviewMetrics) register(registry metrics.KubeRegistry) {
+	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight)
+}
+
+// Review counts one answer. checks is how many verbs a decision took; answers that are no decisions
+// are not in its histogram.
+func (m *Metrics) Review(endpoint, result string, decided bool, checks int, took time.Duration) {
+	m.reviews.total.WithLabelValues(endpoint, result).Inc()
+	m.reviews.durations.WithLabelValues(endpoint).Observe(took.Seconds())
+	if decided {
+		m.reviews.checks.WithLabelValues(endpoint).Observe(float64(checks))
+	}
+}
+
+// Decision counts one decision of admission. mode is what let the request in, "" for nothing.
+func (m *Metrics) Decision(endpoint, mode, result string) {
+	if mode == "" {
+		mode = "none"
+	}
+	m.reviews.decisions.WithLabelValues(endpoint, mode, result).Inc()
+}
+
+// InFlight counts the requests that next is answering. A panic of next ends one too.
+func (m *Metrics) InFlight(endpoint string, next http.Handler) http.Handler {
+	gauge := m.reviews.inFlight.WithLabelValues(endpoint)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		gauge.Inc()
+		defer gauge.Dec()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,148 @@
+package observability
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/prometheus/model/labels"
+	admissionmetrics "k8s.io/apiserver/pkg/admission/metrics"
+	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/fieldperm/fieldperm/internal/metrics"
+)
+
+// family is one metric as it is scraped, with all values of its labels.
+type family struct {
+	kind   dto.MetricType
+	help   string
+	labels map[string][]string
+}
+
+// free are the labels whose values nobody can list: Prometheus's own, and addresses and versions.
+var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code"}
+
+// sample uses metrics in every way that a server does.
+func sample() *metrics.Metrics {
+	m := metrics.New()
+	for _, endpoint := range []string{"granular", "uncovered", "schemas", "authorize"} {
+		for _, result := range []string{"allowed", "denied", "no_opinion", "canary", "refused", "error"} {
+			m.Review(endpoint, result, true, 1, time.Millisecond)
+		}
+		m.InFlight(endpoint, nil)
+	}
+	for _, endpoint := range []string{"granular", "uncovered"} {
+		for _, mode := range []string{"generic", "granular", "uncovered", "none"} {
+			m.Decision(endpoint, mode, "allowed")
+			m.Decision(endpoint, mode, "denied")
+		}
+	}
+	for _, result := range []string{"allowed", "denied", "error"} {
+		m.Check(result)
+		m.CheckTook(result, time.Millisecond)
+	}
+	m.Check("canceled")
+	for _, source := range []string{"hit", "miss", "shared"} {
+		m.CheckFrom(source)
+	}
+	m.Compiled(1, 0, 0, time.Unix(1, 0), time.Millisecond)
+	m.LoadFailed()
+	m.Interlock(true, "")
+	m.Canary("192.0.2.1:6443", metrics.CanaryEnforced, time.Millisecond)
+	m.ResourceProofs(1)
+	m.UncoveredApplied(true)
+	m.ServingCertificate(func() ([]byte, []byte) { return nil, nil })
+	return m
+}
+
+// ours returns what fieldperm-webhook exposes, without what its libraries do.
+func ours(t *testing.T) map[string]family {
+	t.Helper()
+	scraped, err := sample().Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families(scraped, func(name string) bool { return strings.HasPrefix(name, "fieldperm_") })
+}
+
+// theirs returns what is exposed by others: kube-apiserver, from its own source, and Prometheus.
+func theirs(t *testing.T) map[string]family {
+	t.Helper()
+	ctx := context.Background()
+	for _, end := range []admissionmetrics.WebhookRejectionErrorType{
+		admissionmetrics.WebhookRejectionCallingWebhookError, admissionmetrics.WebhookRejectionAPIServerInternalError, admissionmetrics.WebhookRejectionNoError,
+	} {
+		admissionmetrics.Metrics.ObserveWebhookRejection(ctx, "granular.fieldperm.dev", "validating", "UPDATE", end, 503)
+		admissionmetrics.Metrics.ObserveWebhookRejection(ctx, "uncovered.fieldperm.dev", "validating", "UPDATE", end, 503)
+	}
+	admissionmetrics.Metrics.ObserveWebhookFailOpen(ctx, "granular.fieldperm.dev", "validating")
+	admissionmetrics.Metrics.ObserveWebhookFailOpen(ctx, "uncovered.fieldperm.dev", "validating")
+	for _, result := range []string{"canceled", "timeout", "error", "success"} {
+		webhookmetrics.NewWebhookMetrics().RecordWebhookEvaluation(ctx, "fieldperm", result)
+	}
+	scraped, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{"apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open_count", "apiserver_authorization_webhook_evaluations_total"}
+	out := families(scraped, func(name string) bool { return slices.Contains(known, name) })
+	if len(out) != len(known) {
+		t.Fatalf("kube-apiserver exposes %v, want %v", out, known)
+	}
+	out["up"] = family{kind: dto.MetricType_GAUGE, labels: map[string][]string{"job": {"fieldperm"}}}
+	return out
+}
+
+func families(scraped []*dto.MetricFamily, keep func(name string) bool) map[string]family {
+	out := map[string]family{}
+	for _, from := range scraped {
+		if !keep(from.GetName()) {
+			continue
+		}
+		f := family{kind: from.GetType(), help: from.GetHelp(), labels: map[string][]string{}}
+		for _, metric := range from.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				f.labels[label.GetName()] = append(f.labels[label.GetName()], label.GetValue())
+			}
+		}
+		out[from.GetName()] = f
+	}
+	return out
+}
+
+// exposed finds the metric that an expression names; histograms are named by their parts.
+func exposed(all map[string]family, name string) (family, bool) {
+	if f, ok := all[name]; ok {
+		return f, f.kind != dto.MetricType_HISTOGRAM
+	}
+	for _, part := range []string{"_bucket", "_sum", "_count"} {
+		base, is := strings.CutSuffix(name, part)
+		if f, ok := all[base]; is && ok && f.kind == dto.MetricType_HISTOGRAM {
+			if part == "_bucket" {
+				return family{f.kind, f.help, withLabel(f.labels, "le")}, true
+			}
+			return f, true
+		}
+	}
+	return family{}, false
+}
+
+func withLabel(in map[string][]string, name string) map[string][]string {
+	out := map[string][]string{name: nil}
+	for key, values := range in {
+		out[key] = values
+	}
+	return out
+}
+
+// mayMatch says whether some series could satisfy a matcher of a label.
+func (f family) mayMatch(m *labels.Matcher) bool {
+	if slices.Contains(free, m.Name) {
+		return true
+	}
+	return slices.ContainsFunc(f.labels[m.Name], m.Matches)
+}
