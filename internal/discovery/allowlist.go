@@ -11,7 +11,15 @@ import (
 // Allowlist holds the resources whose authorization the marker may pass. The zero Allowlist, and a
 // nil one, has none. It is immutable.
 type Allowlist struct {
-	resources map[resource]struct{}
+	resources map[resource]Served
+}
+
+// Served is how the server prefers to serve a resource.
+type Served struct {
+	Version, Kind string
+	Namespaced    bool
+	// Aggregated is that another server serves it, whose admission is its own.
+	Aggregated bool
 }
 
 type resource struct{ group, name, subresource string }
@@ -24,6 +32,15 @@ func (l *Allowlist) Has(group, name, subresource string) bool {
 	}
 	_, ok := l.resources[resource{group, name, subresource}]
 	return ok
+}
+
+// Served returns how a resource in the list is served.
+func (l *Allowlist) Served(group, name string) (Served, bool) {
+	if l == nil {
+		return Served{}, false
+	}
+	served, ok := l.resources[resource{group, name, ""}]
+	return served, ok
 }
 
 // Len returns how many resources and subresources the list has.
@@ -50,22 +67,26 @@ func writingSubresources() []string {
 // another server serves, whose writes this API server's admission never sees; named are those of
 // them to list all the same.
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
-	out := &Allowlist{resources: map[resource]struct{}{}}
-	eachLocal(lists, aggregated, named, func(group string, r *metav1.APIResource) {
-		if !strings.Contains(r.Name, "/") && has(r, "get") && has(r, "create", "update", "patch") {
-			out.resources[resource{group, r.Name, ""}] = struct{}{}
+	out := &Allowlist{resources: map[resource]Served{}}
+	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
+		// The versions of a group come in the server's order of preference.
+		if !strings.Contains(r.Name, "/") && !out.Has(gv.Group, r.Name, "") && has(r, "get") && has(r, "create", "update", "patch") {
+			out.resources[resource{gv.Group, r.Name, ""}] = Served{
+				Version: gv.Version, Kind: r.Kind, Namespaced: r.Namespaced, Aggregated: slices.Contains(aggregated, gv.Group),
+			}
 		}
 	})
-	eachLocal(lists, aggregated, named, func(group string, r *metav1.APIResource) {
+	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
+		group := gv.Group
 		name, subresource, ok := strings.Cut(r.Name, "/")
 		if ok && out.Has(group, name, "") && slices.Contains(writingSubresources(), subresource) && has(r, "update", "patch") {
-			out.resources[resource{group, name, subresource}] = struct{}{}
+			out.resources[resource{group, name, subresource}] = Served{}
 		}
 	})
 	return out
 }
 
-func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visit func(group string, r *metav1.APIResource)) {
+func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visit func(gv runtimeschema.GroupVersion, r *metav1.APIResource)) {
 	for _, list := range lists {
 		if list == nil {
 			continue
@@ -81,7 +102,7 @@ func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visi
 		}
 		for i := range list.APIResources {
 			if r := &list.APIResources[i]; !strings.Contains(r.Name, "*") {
-				visit(gv.Group, r)
+				visit(gv, r)
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/refresh"
 )
 
 // Server is what an API server says of its resources.
@@ -17,28 +19,26 @@ type Server interface {
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-const (
-	refreshInterval = 30 * time.Second
-	retryInterval   = time.Second
-	// attemptTimeout bounds one refresh.
-	attemptTimeout = 15 * time.Second
-	// settle is how long changes may gather before one refresh answers them all.
-	settle = 100 * time.Millisecond
-)
+// attemptTimeout bounds one refresh.
+const attemptTimeout = 15 * time.Second
+
+func timing() refresh.Timing {
+	return refresh.Timing{Interval: 30 * time.Second, Settle: 100 * time.Millisecond, FirstRetry: time.Second, LastRetry: time.Second}
+}
 
 // Watcher keeps an allowlist current.
 type Watcher struct {
 	server     Server
 	aggregated func(context.Context) ([]string, error)
 	named      []string
-	changed    chan struct{}
+	loop       *refresh.Loop
 	current    atomic.Pointer[Allowlist]
 }
 
 // NewWatcher returns a Watcher with an empty allowlist. aggregated returns the groups that other
 // servers serve; named are those of them to allow all the same.
 func NewWatcher(server Server, aggregated func(context.Context) ([]string, error), named []string) *Watcher {
-	return &Watcher{server: server, aggregated: aggregated, named: named, changed: make(chan struct{}, 1)}
+	return &Watcher{server: server, aggregated: aggregated, named: named, loop: refresh.New(timing())}
 }
 
 // Allowlist returns the current list, nil before the first.
@@ -53,42 +53,15 @@ func (w *Watcher) Ready() error {
 }
 
 // Changed asks for a refresh soon. It never blocks.
-func (w *Watcher) Changed() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
+func (w *Watcher) Changed() { w.loop.Changed() }
 
 // Run refreshes the list at once, on Changed and every 30 s, until the context ends. A refresh that
 // fails leaves the list as it was.
 func (w *Watcher) Run(ctx context.Context) {
-	log := klog.FromContext(ctx).WithName("discovery")
-	for {
-		wait := refreshInterval
-		if err := w.Refresh(ctx); err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			log.Error(err, "The allowlist stays as it was", "resources", w.Allowlist().Len())
-			wait = retryInterval
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			continue
-		case <-w.changed:
-			timer.Stop()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(settle):
-		}
-	}
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("discovery"))
+	w.loop.Run(ctx, w.Refresh, func(err error) {
+		klog.FromContext(ctx).Error(err, "The allowlist stays as it was", "resources", w.Allowlist().Len())
+	})
 }
 
 // Refresh reads the API server and replaces the allowlist. Groups whose discovery fails are left out,

@@ -8,22 +8,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-const (
-	refreshInterval = 30 * time.Second
-	// Reads that fail are tried again soon, then less often.
-	firstRetry = time.Second
-	lastRetry  = 8 * time.Second
-	// attemptTimeout bounds one read of the API server; the first reads every document.
-	attemptTimeout = 60 * time.Second
-	// settle is how long changes may gather before one compile answers them all.
-	settle = 200 * time.Millisecond
-)
+// attemptTimeout bounds one read of the API server; the first reads every document.
+const attemptTimeout = 60 * time.Second
+
+func timing() refresh.Timing {
+	return refresh.Timing{Interval: 30 * time.Second, Settle: 200 * time.Millisecond, FirstRetry: time.Second, LastRetry: 8 * time.Second}
+}
 
 // Config is what a Live follows.
 type Config struct {
@@ -37,6 +35,9 @@ type Config struct {
 	Definitions func() ([]*unstructured.Unstructured, error)
 	// Synced reports whether Definitions has them all.
 	Synced func() bool
+	// Objects returns the PermissionSchemas and UncoveredPermissionSets of the API server, as informers
+	// hold them that may run until the context ends; see Objects.List. Nil: there are none.
+	Objects func(context.Context) ([]*unstructured.Unstructured, error)
 	// Compiled is told of every compile, LoadFailed of every failure to read; nil for nobody.
 	Compiled   func(compiled, failed, faults int, at time.Time, took time.Duration)
 	LoadFailed func()
@@ -47,13 +48,16 @@ type Config struct {
 type Live struct {
 	config  Config
 	base    schema.Documents
-	changed chan struct{}
+	loop    *refresh.Loop
 	current atomic.Pointer[state]
+	// unread is why the API server has not been read, in words, while that is so.
+	unread atomic.Pointer[string]
 
 	// mu guards what Refresh works on.
 	mu          sync.Mutex
 	published   published
 	definitions definitions
+	objects     objects
 }
 
 // state is replaced, never changed.
@@ -61,6 +65,8 @@ type state struct {
 	schema    *schema.Schema
 	documents schema.Documents
 	faults    []error
+	objects   []ObjectState
+	unknown   map[runtimeschema.GroupKind]bool
 	live      bool
 }
 
@@ -75,9 +81,10 @@ func New(ctx context.Context, config Config) (*Live, error) {
 		klog.FromContext(ctx).Info("A permission schema is about what is not known yet", "err", err)
 	}
 	l := &Live{
-		config: config, base: base, changed: make(chan struct{}, 1),
+		config: config, base: base, loop: refresh.New(timing()),
 		published:   published{client: config.OpenAPI, aggregated: config.Aggregated, known: map[string]groupVersion{}},
 		definitions: definitions{list: config.Definitions, known: map[string]*definition{}},
+		objects:     objects{list: config.Objects, known: map[objectKey]*object{}},
 	}
 	l.store(&state{schema: compiled, documents: base}, started)
 	return l, nil
@@ -96,116 +103,78 @@ func (l *Live) Documents() *schema.Documents {
 	return &s.documents
 }
 
+// Unknown returns the kinds whose barriers are not known, because a document about them was never good.
+// They must not be changed.
+func (l *Live) Unknown() map[runtimeschema.GroupKind]bool { return l.current.Load().unknown }
+
 // Faults returns what is wrong with the documents now. Where a document was good before, that is
 // still in force.
 func (l *Live) Faults() []error { return l.current.Load().faults }
 
+// Objects returns the objects of the cluster as the schema in force was compiled from them, in the
+// order of kinds and names. They must not be changed.
+func (l *Live) Objects() []ObjectState { return l.current.Load().objects }
+
 // Ready is nil once the API server's own schemas have been read and compiled.
 func (l *Live) Ready() error {
-	if !l.current.Load().live {
-		return errors.New("permission schemas: the API server has not been read yet: see the log for why")
+	if l.current.Load().live {
+		return nil
 	}
-	return nil
+	if why := l.unread.Load(); why != nil {
+		return errors.New("permission schemas: the API server has not been read yet: " + *why)
+	}
+	return errors.New("permission schemas: the API server has not been read yet: see the log for why")
 }
 
 // Changed asks for a refresh soon. It never blocks.
-func (l *Live) Changed() {
-	select {
-	case l.changed <- struct{}{}:
-	default:
-	}
-}
+func (l *Live) Changed() { l.loop.Changed() }
 
 // Run refreshes the schema at once, on Changed and every 30 s, until the context ends.
 func (l *Live) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("sources"))
-	log := klog.FromContext(ctx)
-	retry := firstRetry
-	for {
-		wait := refreshInterval
-		if err := l.Refresh(ctx); err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			log.Error(err, "Sources of the permission schema stay as they were")
-			if l.config.LoadFailed != nil {
-				l.config.LoadFailed()
-			}
-			wait, retry = retry, min(2*retry, lastRetry)
-		} else {
-			retry = firstRetry
+	l.loop.Run(ctx, l.Refresh, func(err error) {
+		klog.FromContext(ctx).Error(err, "Sources of the permission schema stay as they were")
+		if l.config.LoadFailed != nil {
+			l.config.LoadFailed()
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			continue
-		case <-l.changed:
-			timer.Stop()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(settle):
-		}
-	}
+	})
 }
 
 // Refresh reads the API server and compiles anew if anything changed. An error is that something
-// could not be read; definitions that changed are compiled all the same once OpenAPI was read before.
+// could not be read; what could be and has changed is compiled all the same once all was read before.
+// Objects may be followed until the context ends.
 func (l *Live) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	err := l.refresh(ctx)
+	if err != nil {
+		why := err.Error()
+		l.unread.Store(&why)
+	}
+	return err
+}
+
+func (l *Live) refresh(ctx context.Context) error {
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	live := l.current.Load().live
 	if !live && l.config.Synced != nil && !l.config.Synced() {
 		return errors.New("custom resource definitions: are not listed yet: see that fieldperm may list and watch them")
 	}
-	types, readErr := l.published.read(ctx)
-	if readErr != nil && !live {
-		return readErr
+	types, typesErr := l.published.read(attempt)
+	if typesErr != nil && !live {
+		return typesErr
 	}
-	custom, err := l.definitions.read()
-	if err != nil {
-		return errors.Join(readErr, err)
+	custom, customErr := l.definitions.read()
+	objects, objectsErr := l.objects.read(ctx)
+	err := errors.Join(typesErr, customErr, objectsErr)
+	if err != nil && !live {
+		return err
 	}
-	if types || custom || !live {
+	if types || custom || objects || !live {
 		l.compile(ctx)
 	}
-	return readErr
-}
-
-// compile puts the schema in force. A definition that does not compile any more stays as it was last
-// good; one that never did makes its kinds fail, and they are refused.
-func (l *Live) compile(ctx context.Context) {
-	started := time.Now()
-	server := l.base.Append(schema.Documents{Topologies: l.published.topologies()})
-	server.Topologies = without(server.Topologies, l.definitions.unknown())
-	next := &state{live: true, faults: l.definitions.faults()}
-	next.documents = server.Append(l.definitions.documents(nil))
-	var errs []error
-	next.schema, errs = schema.Compile(next.documents)
-	for _, err := range errs {
-		if isUnmatched(err) {
-			klog.FromContext(ctx).V(2).Info("A permission schema is about what is not known yet", "err", err)
-			continue
-		}
-		next.faults = append(next.faults, err)
-	}
-	retreat := l.definitions.failing(next.schema.Failed())
-	l.definitions.settle(next.schema.Failed())
-	if len(retreat) > 0 {
-		next.documents = server.Append(l.definitions.documents(retreat))
-		next.schema, _ = schema.Compile(next.documents)
-	}
-	for _, err := range next.faults {
-		klog.FromContext(ctx).Error(err, "A permission schema is faulty")
-	}
-	l.store(next, started)
-	klog.FromContext(ctx).V(2).Info("Compiled the permission schema", "kinds", len(next.schema.Kinds()), "failed", len(next.schema.Failed()), "took", time.Since(started))
+	return err
 }
 
 func (l *Live) store(next *state, started time.Time) {

@@ -62,7 +62,7 @@ func mustLive(t *testing.T, w *world, files ...string) *Live {
 	return l
 }
 
-func refresh(t *testing.T, l *Live) {
+func mustRefresh(t *testing.T, l *Live) {
 	t.Helper()
 	if err := l.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestReadiness_BuiltInKindsAreKnownBeforeTheServerIs(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.pathsErr = nil
-	refresh(t, l)
+	mustRefresh(t, l)
 	if err := l.Ready(); err != nil || l.Documents() == nil {
 		t.Error(err)
 	}
@@ -127,7 +127,7 @@ func TestReadiness_WaitsForTheListOfDefinitions(t *testing.T) {
 		t.Errorf("refresh %v, ready %v", err, l.Ready())
 	}
 	synced = true
-	refresh(t, l)
+	mustRefresh(t, l)
 }
 
 func TestLastGood_StaysWhenADefinitionTurnsFaulty(t *testing.T) {
@@ -139,12 +139,12 @@ func TestLastGood_StaysWhenADefinitionTurnsFaulty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{definitions: []*unstructured.Unstructured{widget("1", 1, entry(".spec.size", sizeIsUncovered))}}
 			l := mustLive(t, w)
-			refresh(t, l)
+			mustRefresh(t, l)
 			if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.MayBar() || len(l.Faults()) != 0 {
 				t.Fatalf("%v, faults %v", err, l.Faults())
 			}
 			w.definitions = []*unstructured.Unstructured{widget("1", 1, faulty)}
-			refresh(t, l)
+			mustRefresh(t, l)
 			if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.MayBar() {
 				t.Errorf("the barrier is gone: %v", err)
 			}
@@ -152,7 +152,7 @@ func TestLastGood_StaysWhenADefinitionTurnsFaulty(t *testing.T) {
 				t.Errorf("faults %v", faults)
 			}
 			w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
-			refresh(t, l)
+			mustRefresh(t, l)
 			if k, err := l.Schema().Kind(kindWidget()); err != nil || k.MayBar() || len(l.Faults()) != 0 {
 				t.Errorf("not repaired: %v, faults %v", err, l.Faults())
 			}
@@ -163,20 +163,20 @@ func TestLastGood_StaysWhenADefinitionTurnsFaulty(t *testing.T) {
 func TestLastGood_DefinitionThatNeverCompiledIsRefused(t *testing.T) {
 	w := &world{definitions: []*unstructured.Unstructured{widget("1", 1, entry(".spec.nope", sizeIsUncovered))}}
 	l := mustLive(t, w)
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err == nil || errors.Is(err, schema.ErrUnknownKind) || !strings.Contains(err.Error(), ".spec.nope") {
 		t.Errorf("got %v", err)
 	}
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{")}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err == nil {
 		t.Error("a definition that is no JSON is let through without its barriers")
 	}
 	// A definition made anew under the name has no past.
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
-	refresh(t, l)
+	mustRefresh(t, l)
 	w.definitions = []*unstructured.Unstructured{widget("2", 1, entry(".spec.nope", sizeIsUncovered))}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err == nil {
 		t.Error("the documents of a deleted definition are in force")
 	}
@@ -187,17 +187,17 @@ func TestDefinitions_NotServedOrDeletedHaveNoSay(t *testing.T) {
 	contender.Object["status"].(map[string]any)["acceptedNames"] = map[string]any{"kind": ""}
 	w := &world{definitions: []*unstructured.Unstructured{contender}}
 	l := mustLive(t, w)
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); !errors.Is(err, schema.ErrUnknownKind) {
 		t.Errorf("a definition that is not served: %v", err)
 	}
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err != nil {
 		t.Errorf("once it is served: %v", err)
 	}
 	w.definitions = nil
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); !errors.Is(err, schema.ErrUnknownKind) {
 		t.Errorf("deleted: %v", err)
 	}
@@ -210,12 +210,12 @@ func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
 	w := &world{}
 	w.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": document{world: w, url: "/x?hash=1", raw: thingDocument}, "version": document{world: w}}
 	l := mustLive(t, w)
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); !errors.Is(err, schema.ErrUnknownKind) || w.fetched != 0 {
 		t.Errorf("a kind without its definition, so without its barriers: %v", err)
 	}
 	w.aggregated = []string{"example.com"}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err != nil || w.fetched != 1 {
 		t.Errorf("aggregated: %v, fetched %d", err, w.fetched)
 	}
@@ -223,12 +223,12 @@ func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
 		t.Errorf("another server has redefined a kind of this one: %v", err)
 	}
 	before := l.Schema()
-	refresh(t, l)
+	mustRefresh(t, l)
 	if w.fetched != 1 || l.Schema() != before {
 		t.Error("nothing changed, and yet it was fetched or compiled anew")
 	}
 	w.paths["apis/example.com/v1"] = document{world: w, url: "/x?hash=2", err: errors.New("503")}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err != nil {
 		t.Errorf("a fetch failed and the kind is gone: %v", err)
 	}
@@ -237,7 +237,7 @@ func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
 func TestLastGood_DefinitionsCompileThoughOpenAPIFails(t *testing.T) {
 	w := &world{}
 	l := mustLive(t, w)
-	refresh(t, l)
+	mustRefresh(t, l)
 	w.pathsErr = errors.New("503")
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	if err := l.Refresh(t.Context()); err == nil {
@@ -283,7 +283,7 @@ func TestStart_FaultyFileIsFatalAndNamed(t *testing.T) {
 	w := &world{}
 	l := mustLive(t, w, path)
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
-	refresh(t, l)
+	mustRefresh(t, l)
 	if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.MayBar() {
 		t.Errorf("a file about a kind that came later does not bear on it: %v", err)
 	}

@@ -1,0 +1,41 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// The types of conditions, and the reasons that fieldperm gives.
+const (
+	// ConditionCompiled is True if the object of that generation has no fault. While it is False, the
+	// last good form is in force, and if there is none, what is guarded is refused.
+	ConditionCompiled = "Compiled"
+	// ReasonCompiled: without a fault.
+	ReasonCompiled = "Compiled"
+	// ReasonUnmatched: it names what is not known yet, and holds once that is installed.
+	ReasonUnmatched = "Unmatched"
+	// ReasonFaulty: the message has the compiler's errors. Of Enforced: what would be barred is not known.
+	ReasonFaulty = "Faulty"
+
+	// ConditionEnforced is True if every barrier of the object is asked about, also for holders of the
+	// generic permission.
+	ConditionEnforced = "Enforced"
+	// ReasonEnforced: the webhook has the rules for the barriers.
+	ReasonEnforced = "Enforced"
+	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
+	ReasonNoBarriers = "NoBarriers"
+	// ReasonNotApplied: the webhook lacks rules.
+	ReasonNotApplied = "NotApplied"
+	// ReasonStaticManifest: the webhook is a file, which cannot be read through the API.
+	ReasonStaticManifest = "StaticManifest"
+)
+
+// Status is what fieldperm says of an object.
+type Status struct {
+	// observedGeneration is the generation that the conditions are about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Compiled and Enforced.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

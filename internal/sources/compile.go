@@ -1,0 +1,93 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// retreats names what stands back for its last good form.
+type retreats struct {
+	objects     map[objectKey]bool
+	definitions map[string]bool
+}
+
+// trial compiles all sources.
+func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
+	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies()})
+	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
+	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back.objects))
+	documents.Topologies = without(documents.Topologies, l.objects.unknown())
+	compiled, errs := schema.Compile(documents)
+	return documents, compiled, errs
+}
+
+// compile puts the schema in force. What does not compile any more stays as it was last good; a
+// definition or PermissionSchema that never did makes its kinds fail, and they are refused; of an
+// UncoveredPermissionSet that never did, the verbs hold that compile.
+//
+// A PermissionSchema stands back before a definition does, since it names fields of it, and both
+// before an UncoveredPermissionSet, since that names verbs of kinds that have not failed.
+func (l *Live) compile(ctx context.Context) {
+	started, log := time.Now(), klog.FromContext(ctx)
+	var back retreats
+	documents, compiled, errs := l.trial(back)
+	next := &state{live: true, faults: slices.Concat(l.definitions.faults(), l.objects.faults(), aboutSets(documents, errs, false))}
+	schemaErrs := errs
+	if back.objects = l.objects.failing(v1alpha1.PermissionSchemaKind, errs); len(back.objects) > 0 {
+		documents, compiled, errs = l.trial(back)
+	}
+	back.definitions = l.definitions.failing(compiled.Failed())
+	l.definitions.settle(compiled.Failed())
+	if len(back.definitions) > 0 {
+		documents, compiled, errs = l.trial(back)
+	}
+	next.faults = append(next.faults, aboutSets(documents, errs, true)...)
+	l.objects.settle(v1alpha1.PermissionSchemaKind, schemaErrs)
+	sets := l.objects.failing(v1alpha1.UncoveredPermissionSetKind, errs)
+	l.objects.settle(v1alpha1.UncoveredPermissionSetKind, errs)
+	if len(sets) > 0 {
+		for key := range back.objects {
+			sets[key] = true
+		}
+		back.objects = sets
+		documents, compiled, _ = l.trial(back)
+	}
+	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(back.objects)
+	next.unknown = l.definitions.unknown()
+	maps.Copy(next.unknown, l.objects.unknown())
+	for _, err := range slices.Concat(schemaErrs, errs) {
+		if isUnmatched(err) {
+			log.V(2).Info("A permission schema is about what is not known yet", "err", err)
+		}
+	}
+	for _, err := range next.faults {
+		log.Error(err, "A permission schema is faulty")
+	}
+	l.store(next, started)
+	log.V(2).Info("Compiled the permission schema", "kinds", len(compiled.Kinds()), "failed", len(compiled.Failed()), "took", time.Since(started))
+}
+
+// aboutSets returns the faults of UncoveredPermissionSets, or all others.
+func aboutSets(documents schema.Documents, errs []error, sets bool) []error {
+	isSet := map[string]bool{}
+	for i := range documents.Uncovered {
+		isSet[documents.Uncovered[i].Source] = true
+	}
+	var out []error
+	for _, err := range errs {
+		var e *schema.Error
+		isAbout := errors.As(err, &e) && isSet[e.Source]
+		if isAbout == sets && !isUnmatched(err) {
+			out = append(out, err)
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// firstList is how long the first list of a kind is waited for. A change of anything else waits too.
+const firstList = 2 * time.Second
+
+// Objects follows the PermissionSchemas and UncoveredPermissionSets of an API server. One that does not
+// serve a kind has no objects of it, and is not asked for them: each kind is followed while its
+// CustomResourceDefinition is established.
+type Objects struct {
+	client      dynamic.Interface
+	definitions func() ([]*unstructured.Unstructured, error)
+	changed     func()
+	running     sync.WaitGroup
+
+	mu       sync.Mutex
+	followed map[string]*followed
+}
+
+// followed is one kind's informer.
+type followed struct {
+	informer cache.SharedIndexInformer
+	context  context.Context
+	stop     context.CancelFunc
+	failure  atomic.Pointer[error]
+}
+
+// NewObjects returns an Objects that follows nothing yet. definitions returns the
+// CustomResourceDefinitions, as an informer holds them; changed is told when the specification of an
+// object changes, and must not block.
+func NewObjects(client dynamic.Interface, definitions func() ([]*unstructured.Unstructured, error), changed func()) *Objects {
+	return &Objects{client: client, definitions: definitions, changed: changed, followed: map[string]*followed{}}
+}
+
+// List returns the objects of every kind that the API server serves. It begins to follow a kind when
+// it finds it served, until the context ends or its definition is gone. An error is that a kind is
+// served and could not be listed.
+func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	definitions, err := o.definitions()
+	if err != nil {
+		return nil, fmt.Errorf("custom resource definitions: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var fresh []cache.InformerSynced
+	for _, resource := range []string{v1alpha1.PermissionSchemaResource, v1alpha1.UncoveredPermissionSetResource} {
+		is, serves := o.followed[resource], slices.ContainsFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
+		if is != nil && (!serves || is.context.Err() != nil) {
+			is.stop()
+			delete(o.followed, resource)
+			is = nil
+		}
+		if is != nil || !serves {
+			continue
+		}
+		begun, err := o.follow(ctx, resource)
+		if err != nil {
+			return nil, err
+		}
+		fresh = append(fresh, begun.informer.HasSynced)
+	}
+	if len(fresh) > 0 {
+		wait, cancel := context.WithTimeout(ctx, firstList)
+		defer cancel()
+		cache.WaitForCacheSync(wait.Done(), fresh...)
+	}
+	var errs []error
+	for resource, is := range o.followed {
+		if !is.informer.HasSynced() {
+			errs = append(errs, is.unlisted(resource))
+		}
+	}
+	return o.known(), errors.Join(errs...)
+}
+
+// Known returns the objects that are known, without asking anyone.
+func (o *Objects) Known() []*unstructured.Unstructured {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known()
+}
+
+// Wait returns when nothing is followed any more, after the context of List has ended.
+func (o *Objects) Wait() { o.running.Wait() }
+
+func (o *Objects) known() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, is := range o.followed {
+		for _, object := range is.informer.GetStore().List() {
+			if u, ok := object.(*unstructured.Unstructured); ok {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// definesOwn reports whether the API server serves the resource by this definition.
+func definesOwn(definition *unstructured.Unstructured, resource string) bool {
+	own := v1alpha1.GroupVersion
+	if definition.GetName() != resource+"."+own.Group || !served(definition) {
+		return false
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(item any) bool {
+		version, ok := item.(map[string]any)
+		return ok && version["name"] == own.Version && version["served"] == true
+	})
+}
+
+func (o *Objects) follow(ctx context.Context, resource string) (*followed, error) {
+	is := &followed{informer: dynamicinformer.NewFilteredDynamicInformer(o.client, v1alpha1.GroupVersion.WithResource(resource), metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()}
+	_, err := is.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { o.changed() },
+		DeleteFunc: func(any) { o.changed() },
+		UpdateFunc: func(before, after any) {
+			if !sameSpecification(before, after) {
+				o.changed()
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	err = is.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		is.failure.Store(&err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	if err := is.informer.SetTransform(withoutManagers); err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	is.context, is.stop = context.WithCancel(ctx)
+	o.followed[resource] = is
+	o.running.Go(func() { is.informer.RunWithContext(is.context) })
+	return is, nil
+}
+
+// unlisted says why a kind has not been listed.
+func (f *followed) unlisted(resource string) error {
+	name := resource + "." + v1alpha1.GroupVersion.Group
+	if failure := f.failure.Load(); failure != nil {
+		return fmt.Errorf("%s: cannot be listed: %w: grant fieldperm list and watch on them (rbac.yaml of fieldperm-gen manifests does)", name, *failure)
+	}
+	return fmt.Errorf("%s: are not listed yet: see that the API server answers", name)
+}
+
+// sameSpecification leaves out changes of status, fieldperm's own above all.
+func sameSpecification(before, after any) bool {
+	old, ok := before.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	now, ok := after.(*unstructured.Unstructured)
+	return ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration()
+}
+
+func withoutManagers(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+	}
+	return object, nil
+}

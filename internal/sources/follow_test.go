@@ -1,0 +1,220 @@
+package sources
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// own is the definition of one of fieldperm's kinds.
+func own(resource, kind string, established bool) *unstructured.Unstructured {
+	status := "False"
+	if established {
+		status = "True"
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": resource + ".fieldperm.dev"},
+		"spec":     map[string]any{"names": map[string]any{"kind": kind}, "versions": []any{map[string]any{"name": "v1alpha1", "served": true}}},
+		"status":   map[string]any{"acceptedNames": map[string]any{"kind": kind}, "conditions": []any{map[string]any{"type": "Established", "status": status}}},
+	}}
+}
+
+func installed() []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{own("permissionschemas", "PermissionSchema", true), own("uncoveredpermissionsets", "UncoveredPermissionSet", true)}
+}
+
+// plane is a fake API server and what an informer of definitions would hold of it.
+type plane struct {
+	*fake.FakeDynamicClient
+
+	mu          sync.Mutex
+	definitions []*unstructured.Unstructured
+	changes     int
+}
+
+func newPlane(objects ...runtime.Object) *plane {
+	return &plane{FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[runtimeschema.GroupVersionResource]string{
+		v1alpha1.GroupVersion.WithResource("permissionschemas"):       "PermissionSchemaList",
+		v1alpha1.GroupVersion.WithResource("uncoveredpermissionsets"): "UncoveredPermissionSetList",
+	}, objects...)}
+}
+
+func (p *plane) install(definitions []*unstructured.Unstructured) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.definitions = definitions
+}
+
+func (p *plane) changed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changes
+}
+
+func (p *plane) follow(t *testing.T) *Objects {
+	t.Helper()
+	o := NewObjects(p, func() ([]*unstructured.Unstructured, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.definitions, nil
+	}, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changes++
+	})
+	// The context of the test ends before this.
+	t.Cleanup(o.Wait)
+	return o
+}
+
+func names(objects []*unstructured.Unstructured) map[string]bool {
+	out := map[string]bool{}
+	for _, u := range objects {
+		out[u.GetKind()+" "+u.GetName()] = true
+	}
+	return out
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestObjects_KindsThatAreNotInstalledAreNotAskedFor(t *testing.T) {
+	p := newPlane(deployments("1", 1, pausedIsBarred))
+	o := p.follow(t)
+	for _, definitions := range [][]*unstructured.Unstructured{
+		nil,
+		{own("permissionschemas", "PermissionSchema", false), widget("1", 1, "{}")},
+	} {
+		p.install(definitions)
+		if list, err := o.List(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("got %v, %v", list, err)
+		}
+	}
+	if actions := p.Actions(); len(actions) > 0 {
+		t.Errorf("asked: %v", actions)
+	}
+	p.install(installed()[:1])
+	list, err := o.List(t.Context())
+	if got := names(list); err != nil || len(got) != 1 || !got["PermissionSchema deployments"] {
+		t.Errorf("once it is installed: %v, %v", got, err)
+	}
+	for _, action := range p.Actions() {
+		if action.GetResource().Resource != "permissionschemas" {
+			t.Errorf("asked: %v", action)
+		}
+	}
+}
+
+func TestObjects_FollowsUntilTheDefinitionIsGone(t *testing.T) {
+	p := newPlane(deployments("1", 1, pausedIsBarred))
+	p.install(installed())
+	o := p.follow(t)
+	if _, err := o.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first object is no change", func() bool { return p.changed() == 1 })
+	sets := p.Resource(v1alpha1.GroupVersion.WithResource("uncoveredpermissionsets"))
+	created := set("s", 1, `{uncoveredPermissions: ["granular:scale"]}`)
+	if _, err := sets.Create(t.Context(), created, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new object is no change", func() bool { return p.changed() == 2 })
+	if got := names(o.Known()); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	// Its status, then its specification.
+	created.Object["status"] = map[string]any{"observedGeneration": int64(1)}
+	created.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "fieldperm"}})
+	if _, err := sets.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the status is not known", func() bool {
+		for _, u := range o.Known() {
+			if _, found, _ := unstructured.NestedMap(u.Object, "status"); found && len(u.GetManagedFields()) == 0 {
+				return true
+			}
+		}
+		return false
+	})
+	created.SetGeneration(2)
+	if _, err := sets.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new generation is no change", func() bool { return p.changed() >= 3 })
+	if got := p.changed(); got != 3 {
+		t.Errorf("%d changes: a status is one too", got)
+	}
+	p.install(nil)
+	if list, err := o.List(t.Context()); err != nil || len(list) > 0 || len(o.Known()) > 0 {
+		t.Errorf("the definitions are gone: %v, %v", list, err)
+	}
+	o.Wait()
+	p.install(installed())
+	if list, err := o.List(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("the definitions are back: %v, %v", list, err)
+	}
+}
+
+func TestObjects_ForbiddenIsAnErrorThatNamesTheCure(t *testing.T) {
+	p := newPlane(deployments("1", 1, pausedIsBarred))
+	p.install(installed())
+	var mu sync.Mutex
+	forbidden := true
+	p.PrependReactor("list", "permissionschemas", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !forbidden {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+	})
+	o := p.follow(t)
+	_, err := o.List(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "permissionschemas.fieldperm.dev: cannot be listed: ") || !strings.Contains(err.Error(), "grant fieldperm list and watch") {
+		t.Errorf("got %v", err)
+	}
+	mu.Lock()
+	forbidden = false
+	mu.Unlock()
+	eventually(t, "still an error", func() bool {
+		list, err := o.List(t.Context())
+		return err == nil && len(list) == 1
+	})
+}
+
+// TestObjects_BeginAnewAfterTheContext: who follows is not left with what a context that has ended left.
+func TestObjects_BeginAnewAfterTheContext(t *testing.T) {
+	p := newPlane()
+	p.install(installed())
+	o := p.follow(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := o.List(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	o.Wait()
+	if _, err := p.Resource(v1alpha1.GroupVersion.WithResource("permissionschemas")).Create(t.Context(), deployments("1", 1, pausedIsBarred), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := o.List(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("got %v, %v", list, err)
+	}
+}

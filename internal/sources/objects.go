@@ -1,0 +1,236 @@
+package sources
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// ObjectState is a PermissionSchema or an UncoveredPermissionSet of the cluster, as the schema in force
+// was compiled from it.
+type ObjectState struct {
+	Kind, Name string
+	UID        types.UID
+	// Generation is what was last seen, and what the faults are about.
+	Generation int64
+	// Faults keep this generation from being in force as it is.
+	Faults []error
+	// Unmatched faults are about what may come later; the rest is in force.
+	Unmatched []error
+	// Documents are in force for the object: its own, or those of its last good generation.
+	Documents schema.Documents
+	// Good reports whether this generation or one before was without a fault. Else the kind of a
+	// PermissionSchema fails, and of an UncoveredPermissionSet is in force what was understood.
+	Good bool
+}
+
+// Bars reports whether what is in force for the object can be a barrier.
+func (s *ObjectState) Bars() bool {
+	for i := range s.Documents.Permissions {
+		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, func(e schema.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }) {
+			return true
+		}
+	}
+	return len(s.Documents.Uncovered) > 0
+}
+
+// objects are the PermissionSchemas and UncoveredPermissionSets of an API server.
+type objects struct {
+	list  func(context.Context) ([]*unstructured.Unstructured, error)
+	known map[objectKey]*object
+}
+
+type objectKey struct{ kind, name string }
+
+func (k objectKey) source() string { return admission.DocumentSource(k.kind, k.name) }
+
+func (k objectKey) compare(other objectKey) int {
+	return cmp.Or(cmp.Compare(k.kind, other.kind), cmp.Compare(k.name, other.name))
+}
+
+// object is one of them as it is, and as it last was good.
+type object struct {
+	uid        types.UID
+	generation int64
+	current    schema.Documents
+	// faults of decoding. Of a PermissionSchema with any, current is empty: a part of it might be the
+	// part without its barriers.
+	faults []error
+	// guards is the kind that a PermissionSchema is about.
+	guards runtimeschema.GroupKind
+	// good is what was in force without a fault, from the generation of that number.
+	good           *schema.Documents
+	goodGeneration int64
+	// compileFaults and unmatched are what the last compile said.
+	compileFaults, unmatched []error
+}
+
+// read brings the objects up to date and reports whether any changed. After an error they are as they
+// were.
+func (o *objects) read(ctx context.Context) (bool, error) {
+	if o.list == nil {
+		return false, nil
+	}
+	list, err := o.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	changed := false
+	seen := map[objectKey]bool{}
+	for _, u := range list {
+		key := objectKey{u.GetKind(), u.GetName()}
+		seen[key] = true
+		before := o.known[key]
+		if before != nil && before.uid == u.GetUID() && before.generation == u.GetGeneration() {
+			continue
+		}
+		next := decodeObject(key, u)
+		if before != nil && before.uid == next.uid {
+			next.good, next.goodGeneration = before.good, before.goodGeneration
+		}
+		o.known[key] = next
+		changed = true
+	}
+	for key := range o.known {
+		if !seen[key] {
+			delete(o.known, key)
+			changed = true
+		}
+	}
+	return changed, nil
+}
+
+func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
+	out := &object{uid: u.GetUID(), generation: u.GetGeneration()}
+	out.guards.Group, _, _ = unstructured.NestedString(u.Object, "spec", "group")
+	out.guards.Kind, _, _ = unstructured.NestedString(u.Object, "spec", "kind")
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		out.faults = []error{&schema.Error{Source: key.source(), Message: err.Error()}}
+		return out
+	}
+	if out.current, out.faults = load.Decode(key.source(), raw); len(out.faults) == 0 {
+		return out
+	}
+	out.current = schema.Documents{}
+	// What this version does not know of a set can only narrow it: without that it bars more.
+	var set v1alpha1.UncoveredPermissionSet
+	if key.kind == v1alpha1.UncoveredPermissionSetKind && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &set) == nil {
+		out.current.Uncovered = []schema.UncoveredDocument{{Source: key.source(), Set: set}}
+	}
+	return out
+}
+
+// keys in the order in which the objects are compiled.
+func (o *objects) keys() []objectKey {
+	return slices.SortedFunc(maps.Keys(o.known), objectKey.compare)
+}
+
+// documents returns those of every object in force. retreat names objects that stand back for their
+// last good form; so does one that did not decode.
+func (o *objects) documents(retreat map[objectKey]bool) schema.Documents {
+	var out schema.Documents
+	for _, key := range o.keys() {
+		out = out.Append(o.known[key].inForce(retreat[key]))
+	}
+	return out
+}
+
+func (o *object) inForce(retreat bool) schema.Documents {
+	if o.good != nil && (retreat || len(o.faults) > 0) {
+		return *o.good
+	}
+	return o.current
+}
+
+// unknown returns the kinds of PermissionSchemas that did not decode and never were good: their
+// barriers are not known.
+func (o *objects) unknown() map[runtimeschema.GroupKind]bool {
+	out := map[runtimeschema.GroupKind]bool{}
+	for key, one := range o.known {
+		if key.kind == v1alpha1.PermissionSchemaKind && len(one.faults) > 0 && one.good == nil {
+			out[one.guards] = true
+		}
+	}
+	return out
+}
+
+// faults of decoding, in the order of kinds and names.
+func (o *objects) faults() []error {
+	var out []error
+	for _, key := range o.keys() {
+		out = append(out, o.known[key].faults...)
+	}
+	return out
+}
+
+// failing returns the objects of a kind that a compile found faulty and that were good in another
+// generation.
+func (o *objects) failing(kind string, errs []error) map[objectKey]bool {
+	out := map[objectKey]bool{}
+	faulty, _ := bySource(errs)
+	for key, one := range o.known {
+		if key.kind == kind && len(faulty[key.source()]) > 0 && one.good != nil && one.goodGeneration != one.generation {
+			out[key] = true
+		}
+	}
+	return out
+}
+
+// settle remembers what a compile said of the objects of a kind, and those without a fault as good.
+func (o *objects) settle(kind string, errs []error) {
+	faulty, unmatched := bySource(errs)
+	for key, one := range o.known {
+		if key.kind != kind {
+			continue
+		}
+		one.compileFaults, one.unmatched = faulty[key.source()], unmatched[key.source()]
+		if len(one.faults) == 0 && len(one.compileFaults) == 0 {
+			good := one.current
+			one.good, one.goodGeneration = &good, one.generation
+		}
+	}
+}
+
+func bySource(errs []error) (faulty, unmatched map[string][]error) {
+	faulty, unmatched = map[string][]error{}, map[string][]error{}
+	for _, err := range errs {
+		var e *schema.Error
+		switch {
+		case !errors.As(err, &e):
+		case e.Unmatched:
+			unmatched[e.Source] = append(unmatched[e.Source], err)
+		default:
+			faulty[e.Source] = append(faulty[e.Source], err)
+		}
+	}
+	return faulty, unmatched
+}
+
+func (o *objects) states(retreat map[objectKey]bool) []ObjectState {
+	out := make([]ObjectState, 0, len(o.known))
+	for _, key := range o.keys() {
+		one := o.known[key]
+		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: one.inForce(retreat[key]), Good: one.good != nil}
+		// Of what did not decode, the compile saw another form.
+		if state.Faults = one.faults; len(state.Faults) == 0 {
+			state.Faults = one.compileFaults
+		} else {
+			state.Unmatched = nil
+		}
+		out = append(out, state)
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/sources"
+)
+
+// Bounds of a condition's message: an object can have many faults, and a CEL error many lines.
+const (
+	maxMessages      = 10
+	maxMessageLength = 4096
+)
+
+// Enforcement is what the condition Enforced is to say.
+type Enforcement struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// compiled says nothing of a last good form: that differs between replicas.
+func compiled(state *sources.ObjectState) metav1.Condition {
+	out := metav1.Condition{Type: v1alpha1.ConditionCompiled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompiled}
+	switch {
+	case len(state.Faults) > 0:
+		out.Status, out.Reason, out.Message = metav1.ConditionFalse, v1alpha1.ReasonFaulty, message(state.Faults)
+	case len(state.Unmatched) > 0:
+		out.Reason, out.Message = v1alpha1.ReasonUnmatched, message(state.Unmatched)
+	}
+	return out
+}
+
+func message(errs []error) string {
+	var parts []string
+	for _, err := range errs[:min(len(errs), maxMessages)] {
+		parts = append(parts, err.Error())
+	}
+	if len(errs) > maxMessages {
+		parts = append(parts, "and more")
+	}
+	return cut(strings.Join(parts, "; "), maxMessageLength)
+}
+
+// cut shortens a text to a number of bytes, between characters.
+func cut(text string, length int) string {
+	const more = " …"
+	if len(text) <= length {
+		return text
+	}
+	end := length - len(more)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
+
+// desired returns the status that an object should have, with the times of what it has.
+func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Status, now metav1.Time) v1alpha1.Status {
+	out := v1alpha1.Status{ObservedGeneration: state.Generation}
+	// Times of what fieldperm said before; what others may have added is theirs to apply.
+	for _, one := range has.Conditions {
+		if one.Type == v1alpha1.ConditionCompiled || one.Type == v1alpha1.ConditionEnforced {
+			out.Conditions = append(out.Conditions, one)
+		}
+	}
+	for _, one := range []metav1.Condition{
+		compiled(state),
+		{Type: v1alpha1.ConditionEnforced, Status: enforced.Status, Reason: enforced.Reason, Message: cut(enforced.Message, maxMessageLength)},
+	} {
+		one.ObservedGeneration, one.LastTransitionTime = state.Generation, now
+		meta.SetStatusCondition(&out.Conditions, one)
+	}
+	slices.SortFunc(out.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	return out
+}
+
+// says reports whether a status has all that another says.
+func says(has, want v1alpha1.Status) bool {
+	if has.ObservedGeneration != want.ObservedGeneration {
+		return false
+	}
+	for _, one := range want.Conditions {
+		is := meta.FindStatusCondition(has.Conditions, one.Type)
+		if is == nil || is.Status != one.Status || is.Reason != one.Reason || is.Message != one.Message || is.ObservedGeneration != one.ObservedGeneration {
+			return false
+		}
+	}
+	return true
+}

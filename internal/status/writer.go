@@ -1,0 +1,186 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/refresh"
+	"github.com/fieldperm/fieldperm/internal/sources"
+)
+
+// FieldManager is the owner of what is applied.
+const FieldManager = "fieldperm"
+
+const (
+	// writeTimeout bounds one write.
+	writeTimeout = 10 * time.Second
+	// writesPerSecond and writesAtOnce bound the rate.
+	writesPerSecond, writesAtOnce = 5, 20
+)
+
+func timing() refresh.Timing {
+	return refresh.Timing{Interval: 30 * time.Second, Settle: 200 * time.Millisecond, FirstRetry: 2 * time.Second, LastRetry: 30 * time.Second}
+}
+
+// Config is what a Writer reads and writes. All of it is required.
+type Config struct {
+	Client dynamic.Interface
+	// Known returns the objects of the API server, as informers hold them.
+	Known func() []*unstructured.Unstructured
+	// States returns what the schema in force was compiled from.
+	States func() []sources.ObjectState
+	// Enforced says whether the barriers of an object that has some are enforced. It must not block.
+	Enforced func(*sources.ObjectState) Enforcement
+}
+
+// Writer keeps the status of objects. Make it with New.
+type Writer struct {
+	config Config
+	loop   *refresh.Loop
+	limit  flowcontrol.RateLimiter
+	// written is what was applied last, while the informer may not have it yet.
+	written map[types.UID]written
+}
+
+type written struct {
+	// over is the resource version that it was applied over.
+	over   string
+	status v1alpha1.Status
+}
+
+// New returns a Writer that does not run yet.
+func New(config Config) *Writer {
+	return &Writer{
+		config: config, loop: refresh.New(timing()), written: map[types.UID]written{},
+		limit: flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writesAtOnce),
+	}
+}
+
+// Changed asks for a look soon: after a compile, and when what Enforced says has changed. It never
+// blocks.
+func (w *Writer) Changed() { w.loop.Changed() }
+
+// Run writes at once, on Changed and every 30 s what differs, until the context ends.
+func (w *Writer) Run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("status"))
+	w.loop.Run(ctx, w.Write, func(err error) {
+		klog.FromContext(ctx).Error(err, "The status of some objects is not up to date")
+	})
+}
+
+// Write writes what differs. It must not be called concurrently.
+func (w *Writer) Write(ctx context.Context) error {
+	known := map[types.UID]*unstructured.Unstructured{}
+	for _, object := range w.config.Known() {
+		known[object.GetUID()] = object
+	}
+	for uid := range w.written {
+		if known[uid] == nil {
+			delete(w.written, uid)
+		}
+	}
+	var errs []error
+	for _, state := range w.config.States() {
+		object := known[state.UID]
+		if object == nil {
+			continue // Deleted since the compile.
+		}
+		if err := w.write(ctx, object, &state); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q: status: %w", state.Kind, state.Name, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write applies the status of one object if it differs. The resource version makes sure that what was
+// compared is what is replaced: of two replicas that write at the same time, one looks again.
+func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, state *sources.ObjectState) error {
+	has, err := statusOf(object)
+	if err != nil {
+		return err
+	}
+	// A replica that has seen less than the one that wrote, or than the informer has by now, keeps silent.
+	if has.ObservedGeneration > state.Generation || object.GetGeneration() != state.Generation {
+		return nil
+	}
+	want := desired(state, w.enforced(state), has, metav1.Now())
+	if says(has, want) {
+		return nil
+	}
+	if before, ok := w.written[state.UID]; ok && before.over == object.GetResourceVersion() && says(before.status, want) {
+		return nil
+	}
+	patch, err := patchOf(object, want)
+	if err != nil {
+		return err
+	}
+	if err := w.limit.Wait(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	resource := v1alpha1.PermissionSchemaResource
+	if state.Kind == v1alpha1.UncoveredPermissionSetKind {
+		resource = v1alpha1.UncoveredPermissionSetResource
+	}
+	_, err = w.config.Client.Resource(v1alpha1.GroupVersion.WithResource(resource)).ApplyStatus(ctx, state.Name, patch, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // Deleted meanwhile.
+	case apierrors.IsConflict(err):
+		klog.FromContext(ctx).V(2).Info("Someone else was faster", "kind", state.Kind, "name", state.Name)
+		w.loop.Changed()
+		return nil
+	case err != nil:
+		return err
+	}
+	w.written[state.UID] = written{object.GetResourceVersion(), want}
+	return nil
+}
+
+func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
+	switch {
+	case !state.Good && (state.Kind == v1alpha1.PermissionSchemaKind || !state.Bars()):
+		return Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonFaulty, Message: "what it would bar is not known: correct its faults"}
+	case state.Bars():
+		return w.config.Enforced(state)
+	}
+	return Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers, Message: "nothing in it is excluded"}
+}
+
+func statusOf(object *unstructured.Unstructured) (v1alpha1.Status, error) {
+	var out v1alpha1.Status
+	status, _, err := unstructured.NestedMap(object.Object, "status")
+	if err != nil {
+		return out, err
+	}
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(status, &out)
+}
+
+func patchOf(object *unstructured.Unstructured, want v1alpha1.Status) (*unstructured.Unstructured, error) {
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&want)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	out.SetGroupVersionKind(object.GroupVersionKind())
+	out.SetName(object.GetName())
+	out.SetUID(object.GetUID())
+	out.SetResourceVersion(object.GetResourceVersion())
+	return out, nil
+}

@@ -1,0 +1,258 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// board is an API server with one object, what an informer holds of it, and what was compiled from it.
+type board struct {
+	object   *unstructured.Unstructured
+	state    sources.ObjectState
+	enforced Enforcement
+	// refuse is the answer to writes; applied is what was sent.
+	refuse  error
+	applied []*unstructured.Unstructured
+	fresh   bool
+}
+
+func newBoard() *board {
+	b := &board{fresh: true, enforced: Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced}}
+	b.object = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "fieldperm.dev/v1alpha1", "kind": "UncoveredPermissionSet"}}
+	b.object.SetName("a")
+	b.object.SetUID("u")
+	b.object.SetGeneration(3)
+	b.object.SetResourceVersion("7")
+	b.state = sources.ObjectState{Kind: "UncoveredPermissionSet", Name: "a", UID: "u", Generation: 3, Good: true, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}
+	return b
+}
+
+func (b *board) writer(t *testing.T) *Writer {
+	t.Helper()
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[runtimeschema.GroupVersionResource]string{})
+	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch, ok := action.(clienttesting.PatchAction)
+		if !ok || patch.GetPatchType() != types.ApplyPatchType || patch.GetSubresource() != "status" || patch.GetResource() != v1alpha1.GroupVersion.WithResource("uncoveredpermissionsets") || patch.GetName() != "a" {
+			t.Errorf("%s %s/%s of %q", action.GetVerb(), action.GetResource(), action.GetSubresource(), action)
+		}
+		if b.refuse != nil {
+			return true, nil, b.refuse
+		}
+		applied := &unstructured.Unstructured{}
+		if err := json.Unmarshal(patch.GetPatch(), &applied.Object); err != nil {
+			t.Fatal(err)
+		}
+		b.applied = append(b.applied, applied)
+		if b.fresh {
+			b.object = b.object.DeepCopy()
+			b.object.Object["status"] = applied.Object["status"]
+			b.object.SetResourceVersion(fmt.Sprint(7 + len(b.applied)))
+		}
+		return true, applied, nil
+	})
+	return New(Config{
+		Client: client, Known: func() []*unstructured.Unstructured { return []*unstructured.Unstructured{b.object} },
+		States:   func() []sources.ObjectState { return []sources.ObjectState{b.state} },
+		Enforced: func(*sources.ObjectState) Enforcement { return b.enforced },
+	})
+}
+
+func (b *board) write(t *testing.T, w *Writer, writes int) {
+	t.Helper()
+	if err := w.Write(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(b.applied) != writes {
+		t.Fatalf("%d writes, want %d", len(b.applied), writes)
+	}
+}
+
+// shows returns status/reason/message of a condition as it was applied last.
+func (b *board) shows(t *testing.T, condition string) string {
+	t.Helper()
+	status, err := statusOf(b.applied[len(b.applied)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range status.Conditions {
+		if c.Type == condition {
+			if c.ObservedGeneration != status.ObservedGeneration || c.LastTransitionTime.IsZero() {
+				t.Errorf("generation %d of %d, since %s", c.ObservedGeneration, status.ObservedGeneration, c.LastTransitionTime)
+			}
+			return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+func expect(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWriter_WritesOnlyWhatDiffers(t *testing.T) {
+	b := newBoard()
+	w := b.writer(t)
+	b.write(t, w, 1)
+	b.write(t, w, 1)
+	sent := b.applied[0]
+	if sent.GetUID() != "u" || sent.GetResourceVersion() != "7" {
+		t.Errorf("not bound to what was looked at: %v", sent)
+	}
+	expect(t, b.shows(t, "Compiled"), "True/Compiled/")
+	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
+	b.enforced = Enforcement{metav1.ConditionUnknown, v1alpha1.ReasonStaticManifest, "a file"}
+	b.write(t, w, 2)
+	expect(t, b.shows(t, "Enforced"), "Unknown/StaticManifest/a file")
+	b.state.Generation = 4
+	b.object.SetGeneration(4)
+	b.write(t, w, 3)
+	b.state.Faults = []error{&schema.Error{Source: "s", Pointer: "/p", Message: "m"}, errors.New("n")}
+	b.state.Unmatched = []error{errors.New("later")}
+	b.write(t, w, 4)
+	expect(t, b.shows(t, "Compiled"), "False/Faulty/s:/p: m; n")
+	b.state.Faults = nil
+	b.write(t, w, 5)
+	expect(t, b.shows(t, "Compiled"), "True/Unmatched/later")
+}
+
+func TestWriter_KeepsTimesAndOthersConditions(t *testing.T) {
+	b := newBoard()
+	const since = "2026-01-02T03:04:05Z"
+	b.object.Object["status"] = map[string]any{"observedGeneration": int64(2), "conditions": []any{
+		map[string]any{"type": "Compiled", "status": "True", "reason": "Compiled", "message": "", "observedGeneration": int64(2), "lastTransitionTime": since},
+		map[string]any{"type": "Liked", "status": "True", "reason": "Taste", "message": "", "lastTransitionTime": since},
+		map[string]any{"type": "Enforced", "status": "False", "reason": "NotApplied", "message": "", "lastTransitionTime": since},
+	}}
+	b.write(t, b.writer(t), 1)
+	status, err := statusOf(b.applied[0])
+	if err != nil || len(status.Conditions) != 2 {
+		t.Fatalf("applied %v, %v", status.Conditions, err)
+	}
+	for _, c := range status.Conditions {
+		if kept := c.LastTransitionTime.UTC().Format(time.RFC3339) == since; kept != (c.Type == "Compiled") {
+			t.Errorf("%s: since %s", c.Type, c.LastTransitionTime)
+		}
+	}
+}
+
+func TestWriter_ReplicaThatSawLessKeepsSilent(t *testing.T) {
+	b := newBoard()
+	b.object.Object["status"] = map[string]any{"observedGeneration": int64(4)}
+	b.write(t, b.writer(t), 0)
+	b = newBoard()
+	b.object.SetGeneration(4) // Not compiled yet.
+	b.write(t, b.writer(t), 0)
+	b = newBoard()
+	b.object.SetUID("another") // Made anew under the name.
+	b.write(t, b.writer(t), 0)
+}
+
+func TestWriter_DoesNotRepeatWhatTheInformerDoesNotHaveYet(t *testing.T) {
+	b := newBoard()
+	b.fresh = false
+	w := b.writer(t)
+	b.write(t, w, 1)
+	b.write(t, w, 1)
+	b.enforced.Status = metav1.ConditionFalse
+	b.write(t, w, 2)
+	// Somebody took it away again.
+	b.object.SetResourceVersion("20")
+	b.write(t, w, 3)
+}
+
+func TestWriter_FailuresAreToldAndConflictsLookedAtAgain(t *testing.T) {
+	resource := v1alpha1.GroupVersion.WithResource("uncoveredpermissionsets").GroupResource()
+	b := newBoard()
+	w := b.writer(t)
+	b.refuse = apierrors.NewForbidden(resource, "a", nil)
+	if err := w.Write(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `UncoveredPermissionSet "a": status: `) {
+		t.Errorf("got %v", err)
+	}
+	b.refuse = apierrors.NewConflict(resource, "a", nil)
+	b.write(t, w, 0)
+	b.refuse = apierrors.NewNotFound(resource, "a")
+	b.write(t, w, 0)
+	b.refuse = nil
+	b.write(t, w, 1)
+}
+
+func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
+	b := newBoard()
+	b.enforced = Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied}
+	b.state.Documents = schema.Documents{}
+	w := b.writer(t)
+	b.write(t, w, 1)
+	expect(t, b.shows(t, "Enforced"), "True/NoBarriers/nothing in it is excluded")
+	// What could not be read may have had some.
+	b.state.Good, b.state.Faults = false, []error{errors.New("no document")}
+	b.write(t, w, 2)
+	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "Unknown/Faulty/") {
+		t.Errorf("got %q", got)
+	}
+	// Of a set, what was understood bars.
+	b.state.Documents = schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}
+	b.write(t, w, 3)
+	expect(t, b.shows(t, "Enforced"), "False/NotApplied/")
+}
+
+func TestWriter_KindThatFailsEnforcesNothing(t *testing.T) {
+	w := newBoard().writer(t)
+	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
+	if got := w.enforced(state); got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonFaulty {
+		t.Errorf("got %+v", got)
+	}
+	state.Good = true
+	if got := w.enforced(state); got.Reason != v1alpha1.ReasonEnforced {
+		t.Errorf("the last good form is in force: %+v", got)
+	}
+}
+
+func TestMessage_IsBounded(t *testing.T) {
+	var errs []error
+	for range 40 {
+		errs = append(errs, errors.New(strings.Repeat("ü", 1000)))
+	}
+	if got := message(errs); len(got) > maxMessageLength || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d bytes, ends in %q", len(got), got[len(got)-10:])
+	}
+	if got := message([]error{errors.New("a"), errors.New("b")}); got != "a; b" {
+		t.Errorf("got %q", got)
+	}
+	for i := range errs {
+		errs[i] = errors.New("e")
+	}
+	if got := message(errs); strings.Count(got, "e; ") != maxMessages || !strings.HasSuffix(got, "and more") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWriter_RunEndsWithTheContext(t *testing.T) {
+	b := newBoard()
+	w := b.writer(t)
+	done := make(chan struct{})
+	ctx := t.Context()
+	go func() { defer close(done); w.Run(ctx) }()
+	w.Changed()
+	t.Cleanup(func() { <-done })
+}
