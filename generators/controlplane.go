@@ -20,11 +20,14 @@ const admissionComment = `# For kube-apiserver --admission-control-config-file. 
 `
 
 func admissionConfiguration(o Options) (string, string, []any, error) {
-	plugin, err := json.Marshal(webhookadmissionv1.WebhookAdmission{
-		TypeMeta:           metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "WebhookAdmissionConfiguration"},
-		KubeConfigFile:     o.at(fileAdmissionKey),
-		StaticManifestsDir: o.at(path.Dir(fileWebhooks)),
-	})
+	configuration := webhookadmissionv1.WebhookAdmission{
+		TypeMeta:       metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "WebhookAdmissionConfiguration"},
+		KubeConfigFile: o.at(fileAdmissionKey),
+	}
+	if !o.REST {
+		configuration.StaticManifestsDir = o.at(path.Dir(fileStatic))
+	}
+	plugin, err := json.Marshal(configuration)
 	return fileAdmission, admissionComment, []any{apiserverv1.AdmissionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AdmissionConfiguration"},
 		Plugins: []apiserverv1.AdmissionPluginConfiguration{{
@@ -39,7 +42,9 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # permission never wait for it. It only ever allows, so that its failure is no opinion: denying would
 # refuse nothing that is not refused anyway, and would cut the chain for others. The times are short,
 # because an Allow is right only as long as admission looks at the request, and because a new grant
-# works when a cached "no opinion" is gone. The conditions leave out what fieldperm has no say in, the
+# works when a cached "no opinion" is gone. When fieldperm is removed, it goes on enforcing for the time
+# of its --release-delay (90s by default). That must exceed authorizedTTL and kube-apiserver's
+# --request-timeout (60s by default) together, so raise neither alone. The conditions leave out what fieldperm has no say in, the
 # checks in the webhooks' own match conditions (version "*", which no request has: with fieldperm
 # hanging, holders of patch alone would wait for them), its own requests, and its own questions for the
 # generic permission, which must not be answered by itself.
@@ -81,14 +86,9 @@ const admissionKubeconfigComment = `# What kube-apiserver shows to admission web
 `
 
 func admissionKubeconfig(o Options) (string, string, []any, error) {
-	u, err := url.Parse(o.ServiceURL)
+	hostPort, err := o.hostPort()
 	if err != nil {
 		return fileAdmissionKey, "", nil, err
-	}
-	hostPort := u.Host
-	if u.Port() == "" {
-		// kube-apiserver looks the user up with the port, and without it if it is 443.
-		hostPort = net.JoinHostPort(u.Hostname(), "443")
 	}
 	return fileAdmissionKey, admissionKubeconfigComment, []any{clientcmdv1.Config{
 		APIVersion: "v1", Kind: "Config",
@@ -98,13 +98,37 @@ func admissionKubeconfig(o Options) (string, string, []any, error) {
 	}}, nil
 }
 
+// hostPort is the name under which kube-apiserver looks up what to show to a webhook. It tries it
+// with the port, and without it if that is 443.
+func (o Options) hostPort() (string, error) {
+	if o.Service != nil {
+		return net.JoinHostPort(o.Service.Host(), strconv.Itoa(int(o.Service.port()))), nil
+	}
+	u, err := url.Parse(o.ServiceURL)
+	if err != nil {
+		return "", err
+	}
+	if u.Port() != "" {
+		return u.Host, nil
+	}
+	return net.JoinHostPort(u.Hostname(), "443"), nil
+}
+
 const authorizerKubeconfigComment = `# How kube-apiserver reaches fieldperm's authorizer.
 `
 
+const authorizerOfServiceComment = `# An authorizer has an address and no Service: kube-apiserver's host must reach it, and a cluster IP must stay.
+`
+
 func authorizerKubeconfig(o Options) (string, string, []any, error) {
-	return fileAuthorizerKey, authorizerKubeconfigComment, []any{clientcmdv1.Config{
+	comment := authorizerKubeconfigComment
+	if o.Service != nil {
+		comment += authorizerOfServiceComment
+	}
+	cluster := clientcmdv1.Cluster{Server: o.ServiceURL + "/authorize", TLSServerName: o.TLSServerName, CertificateAuthorityData: o.CABundle}
+	return fileAuthorizerKey, comment, []any{clientcmdv1.Config{
 		APIVersion: "v1", Kind: "Config",
-		Clusters:       []clientcmdv1.NamedCluster{{Name: "fieldperm", Cluster: clientcmdv1.Cluster{Server: o.ServiceURL + "/authorize", CertificateAuthorityData: o.CABundle}}},
+		Clusters:       []clientcmdv1.NamedCluster{{Name: "fieldperm", Cluster: cluster}},
 		AuthInfos:      []clientcmdv1.NamedAuthInfo{{Name: "kube-apiserver", AuthInfo: o.clientCertificate()}},
 		Contexts:       []clientcmdv1.NamedContext{{Name: "fieldperm", Context: clientcmdv1.Context{Cluster: "fieldperm", AuthInfo: "kube-apiserver"}}},
 		CurrentContext: "fieldperm",

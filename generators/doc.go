@@ -1,8 +1,11 @@
-// Package generators makes the files that fieldperm's users install: the static configuration of a
-// kube-apiserver and the objects for fieldperm's own user (Manifests), and CustomResourceDefinitions
-// that an API server takes (CRD). Its functions are pure: they return files and read or write none.
+// Package generators makes the files that fieldperm's users install: the configuration of a
+// kube-apiserver and the objects for the cluster (Manifests, ClusterManifests), and
+// CustomResourceDefinitions that an API server takes (CRD). Its functions are pure: they return files
+// and read or write none.
 //
-// Start reading at Manifests and CRD. Uncovered computes what Manifests needs to know of schemas.
+// Start reading at Manifests and CRD. GranularConfiguration, UncoveredConfiguration and GuardPolicy
+// return single objects of the topology in which webhooks are objects of the cluster. Uncovered
+// computes the rules that the barriers in schemas need; Union and Subtract are for such rules.
 // The package may import schema and what lies below it, never admission, internal or cmd.
 package generators
 

@@ -14,24 +14,53 @@ const (
 	fileAuthorization = "authorization-configuration.yaml"
 	fileAdmissionKey  = "admission.kubeconfig"
 	fileAuthorizerKey = "authorizer.kubeconfig"
-	fileWebhooks      = "admission/fieldperm.yaml"
+	fileStatic        = "admission/fieldperm.yaml"
+	fileWebhooks      = "webhooks.yaml"
+	fileGuard         = "guard.yaml"
 	fileRBAC          = "rbac.yaml"
 	fileFlowSchema    = "flowschema.yaml"
 )
 
-// Manifests returns the files that put fieldperm into a kube-apiserver of 1.37 or later. All but
-// rbac.yaml and flowschema.yaml belong into ConfigDir on the control plane, where
-// --authorization-config and --admission-control-config-file name them; those two are applied to
-// the cluster.
+// generator makes one file of completed options.
+type generator func(Options) (name, comment string, objects []any, err error)
+
+// Manifests returns the files that put fieldperm into a kube-apiserver. Those for the control plane
+// belong into ConfigDir there, where --authorization-config and --admission-control-config-file name
+// them; the others, those of ClusterManifests, are applied to the cluster. Static manifests need
+// kube-apiserver 1.37 or later.
 func Manifests(options Options) ([]File, error) {
 	o, err := options.complete()
 	if err != nil {
 		return nil, err
 	}
+	var generators []generator
+	if !o.REST {
+		generators = append(generators, staticWebhooks)
+	}
+	generators = append(generators, admissionConfiguration, authorizationConfiguration, admissionKubeconfig, authorizerKubeconfig)
+	return generate(o, append(generators, clusterGenerators(o)...))
+}
+
+// ClusterManifests returns those of the files that are applied to the cluster. They need no ConfigDir,
+// no ServiceURL where there is a Service, and no CABundle where something else fills it in.
+func ClusterManifests(options Options) ([]File, error) {
+	o, err := options.completeCluster()
+	if err != nil {
+		return nil, err
+	}
+	return generate(o, clusterGenerators(o))
+}
+
+func clusterGenerators(o Options) []generator {
+	if o.REST {
+		return []generator{restWebhooks, guard, rbac, flowSchema}
+	}
+	return []generator{rbac, flowSchema}
+}
+
+func generate(o Options, generators []generator) ([]File, error) {
 	var files []File
-	for _, generate := range []func(Options) (name, comment string, objects []any, err error){
-		webhooks, admissionConfiguration, authorizationConfiguration, admissionKubeconfig, authorizerKubeconfig, rbac, flowSchema,
-	} {
+	for _, generate := range generators {
 		name, comment, objects, err := generate(o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,14 @@ func TestManifestsGolden(t *testing.T) {
 	named.ServiceURL, named.User, named.Uncovered = "https://fieldperm.example.com/", `o"dd user`, nil
 	named.ClientCertificateFile, named.ClientKeyFile = "/pki/client.pem", "/pki/client-key.pem"
 	named.AuthorizedTTL, named.UnauthorizedTTL = time.Second, 2*time.Second
-	for name, o := range map[string]Options{"defaults": options(t), "named": named} {
+	rest := options(t)
+	rest.REST, rest.Uncovered = true, nil
+	service := rest
+	service.ServiceURL, service.Service = "https://10.96.0.20", &ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}
+	written := options(t)
+	written.REST, written.Service, written.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b", Port: 9443}, "fieldperm.example.com"
+	written.CABundleUsers, written.AuthorizedTTL, written.ReleaseDelay = []string{"alice"}, 15*time.Second, 91*time.Second
+	for name, o := range map[string]Options{"defaults": options(t), "named": named, "rest": rest, "service": service, "written": written} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, filepath.Join("testdata", "manifests", name), manifests(t, o))
 		})
@@ -64,8 +72,15 @@ func TestManifestsGolden(t *testing.T) {
 
 // The files name each other by ConfigDir, so writing them there must give a working set.
 func TestManifestsNameEachOther(t *testing.T) {
-	o := options(t)
-	o.ConfigDir = t.TempDir()
+	for _, rest := range []bool{false, true} {
+		o := options(t)
+		o.ConfigDir, o.REST = t.TempDir(), rest
+		checkManifests(t, o)
+	}
+}
+
+func checkManifests(t *testing.T, o Options) {
+	t.Helper()
 	files := manifests(t, o)
 	for _, f := range files {
 		path := filepath.Join(o.ConfigDir, f.Name)
@@ -77,7 +92,7 @@ func TestManifestsNameEachOther(t *testing.T) {
 		}
 	}
 	checkAuthorization(t, filepath.Join(o.ConfigDir, fileAuthorization))
-	checkAdmission(t, filepath.Join(o.ConfigDir, fileAdmission))
+	checkAdmission(t, filepath.Join(o.ConfigDir, fileAdmission), !o.REST)
 	for _, name := range []string{fileAuthorizerKey, fileAdmissionKey} {
 		if _, err := clientcmd.LoadFromFile(filepath.Join(o.ConfigDir, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -86,12 +101,21 @@ func TestManifestsNameEachOther(t *testing.T) {
 }
 
 func TestManifestsClientCertificateGoesToFieldpermOnly(t *testing.T) {
-	for url, user := range map[string]string{
-		"https://127.0.0.1:9443": "127.0.0.1:9443", "https://[::1]:9443": "[::1]:9443",
-		"https://fieldperm.example.com": "fieldperm.example.com:443",
+	service := &ServiceReference{Namespace: "a", Name: "b"}
+	for _, c := range []struct {
+		url     string
+		service *ServiceReference
+		user    string
+	}{
+		{"https://127.0.0.1:9443", nil, "127.0.0.1:9443"},
+		{"https://[::1]:9443", nil, "[::1]:9443"},
+		{"https://fieldperm.example.com", nil, "fieldperm.example.com:443"},
+		{"https://10.96.0.20:9443", service, "b.a.svc:443"},
+		{"https://10.96.0.20", &ServiceReference{Namespace: "a", Name: "b", Port: 8443}, "b.a.svc:8443"},
 	} {
+		url, user := c.url, c.user
 		o := options(t)
-		o.ServiceURL = url
+		o.ServiceURL, o.Service, o.REST = url, c.service, c.service != nil
 		config, err := clientcmd.Load(file(t, manifests(t, o), fileAdmissionKey))
 		if err != nil {
 			t.Fatal(err)
@@ -116,11 +140,15 @@ func TestManifestsOwnUser(t *testing.T) {
 		documents := bytes.Split(file(t, files, fileRBAC), []byte("---\n"))
 		var role rbacv1.ClusterRole
 		var binding rbacv1.ClusterRoleBinding
+		var inDefault rbacv1.RoleBinding
 		var flow flowcontrolv1.FlowSchema
-		for raw, into := range map[string]any{string(documents[0]): &role, string(documents[1]): &binding, string(file(t, files, fileFlowSchema)): &flow} {
+		for raw, into := range map[string]any{string(documents[0]): &role, string(documents[1]): &binding, string(documents[3]): &inDefault, string(file(t, files, fileFlowSchema)): &flow} {
 			if err := yaml.UnmarshalStrict([]byte(raw), into); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if !slices.Equal(inDefault.Subjects, binding.Subjects) {
+			t.Errorf("user %q: bound to %v, in default to %v", user, binding.Subjects, inDefault.Subjects)
 		}
 		if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 {
 			t.Errorf("user %q: binding of %q to %v", user, binding.RoleRef.Name, binding.Subjects)
@@ -134,12 +162,33 @@ func TestManifestsOwnUser(t *testing.T) {
 		if string(from.Kind) != bound.Kind {
 			t.Errorf("user %q: flow schema for %v", user, from)
 		}
+	}
+}
+
+// Everything that changes something is for named objects, or asks, or is a status.
+func TestManifestsOwnUserMayDoLittle(t *testing.T) {
+	o := options(t)
+	for _, rest := range []bool{false, true} {
+		o.REST, o.Uncovered = rest, nil
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict(bytes.Split(file(t, manifests(t, o), fileRBAC), []byte("---\n"))[0], &role); err != nil {
+			t.Fatal(err)
+		}
+		var writes []string
 		for _, rule := range role.Rules {
-			for _, verb := range rule.Verbs {
-				if verb != "get" && verb != "list" && verb != "watch" && (verb != "create" || rule.Resources[0] != "subjectaccessreviews") {
-					t.Errorf("role allows %s %v: it must not write anything", verb, rule.Resources)
-				}
+			if verbs := strings.Join(rule.Verbs, ","); verbs != "get,list,watch" {
+				writes = append(writes, verbs+" "+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.ResourceNames, ","))
 			}
+		}
+		want := []string{
+			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status ",
+			"impersonate users fieldperm:canary", "impersonate userextras/fieldperm.dev/canary ",
+		}
+		if rest {
+			want = append(want, "update,patch validatingwebhookconfigurations fieldperm", "create,update,patch,delete validatingwebhookconfigurations fieldperm-uncovered")
+		}
+		if !slices.Equal(writes, want) {
+			t.Errorf("REST %t: fieldperm's user may %q, want %q", rest, writes, want)
 		}
 	}
 }
@@ -169,7 +218,17 @@ func TestManifestsBadOptions(t *testing.T) {
 		"half a client":       {func(o *Options) { o.ClientCertificateFile = "/a" }, `client key file "": is not absolute`},
 		"user":                {func(o *Options) { o.User = "a\nb" }, `user "a\nb"`},
 		"TTL":                 {func(o *Options) { o.AuthorizedTTL = -1 }, "is negative"},
-		"empty rule":          {func(o *Options) { o.Uncovered = []v1alpha1.ResourceRule{{}} }, "uncovered rule 0"},
+		"TTL of the release":  {func(o *Options) { o.AuthorizedTTL = 20 * time.Second }, "authorized TTL 20s: with the 1m0s that a request may take"},
+		"short release":       {func(o *Options) { o.ReleaseDelay = 80 * time.Second }, "make it shorter than 10s"},
+		"service":             {func(o *Options) { o.Service = &ServiceReference{Namespace: "a", Name: "b"} }, "choose the REST configuration"},
+		"service's name":      {func(o *Options) { o.REST, o.Service = true, &ServiceReference{Namespace: "a", Name: "B"} }, `service "B" in namespace "a"`},
+		"server name":         {func(o *Options) { o.REST, o.TLSServerName = true, "x" }, `TLS server name "x": is for the authorizer alone`},
+		"bad server name": {func(o *Options) {
+			o.REST, o.Service, o.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b"}, "x:1"
+		}, `TLS server name "x:1": is not a DNS name`},
+		"CA users":      {func(o *Options) { o.CABundleUsers = []string{"alice"} }, "nobody changes static manifests"},
+		"empty CA user": {func(o *Options) { o.REST, o.CABundleUsers = true, []string{""} }, `user "": is empty`},
+		"empty rule":    {func(o *Options) { o.Uncovered = []v1alpha1.ResourceRule{{}} }, "uncovered rule 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)

@@ -4,13 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"net/url"
-	"path"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
@@ -31,10 +26,26 @@ const (
 	admitTimeoutSeconds = 10
 )
 
+// DefaultReleaseDelay is that of fieldperm-webhook serve --release-delay.
+const DefaultReleaseDelay = 90 * time.Second
+
+// requestTimeout is kube-apiserver's default: how long a request may go on after it was authorized.
+const requestTimeout = 60 * time.Second
+
+// proofLife is how long another replica may still let through on a proof from before the deletion: two of
+// fieldperm-webhook serve --interlock-interval by default.
+const proofLife = 10 * time.Second
+
 // Options say where fieldperm runs and where its files lie. The zero value is not valid.
 type Options struct {
-	// ServiceURL is where kube-apiserver reaches fieldperm, such as https://127.0.0.1:9443.
+	// ServiceURL is where kube-apiserver reaches fieldperm, such as https://127.0.0.1:9443. With Service
+	// it is for the authorizer only, which cannot look up a Service: the Service's cluster IP, say.
 	ServiceURL string
+
+	// TLSServerName is what the authorizer checks fieldperm's serving certificate against, if not
+	// against the host of ServiceURL. Empty: NAME.NAMESPACE.svc, if there is a Service and the URL
+	// has an IP address.
+	TLSServerName string
 
 	// CABundle holds the PEM certificates that fieldperm's serving certificate is checked against.
 	CABundle []byte
@@ -49,61 +60,45 @@ type Options struct {
 	// User is the name under which fieldperm calls the API server. Empty: DefaultUser.
 	User string
 
+	// REST makes the webhooks objects of the cluster, protected by a policy, instead of static
+	// manifests.
+	REST bool
+
+	// Service is what the webhooks of REST call. Nil: ServiceURL.
+	Service *ServiceReference
+
+	// CABundleUsers may change the CA bundle of the webhooks of REST, beside fieldperm itself and
+	// cert-manager.
+	CABundleUsers []string
+
 	// Uncovered are the resources with barriers, in the terms of webhook rules: a resource does not
-	// stand for its subresources. None: no webhook for them.
+	// stand for its subresources. None: no webhook for them; with REST, fieldperm keeps it.
 	Uncovered []v1alpha1.ResourceRule
 
 	// AuthorizedTTL and UnauthorizedTTL are how long a kube-apiserver keeps the answers of
 	// /authorize. Zero: 10 seconds.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
+
+	// ReleaseDelay is what fieldperm-webhook serve gets as --release-delay. Zero:
+	// DefaultReleaseDelay. It bounds AuthorizedTTL.
+	ReleaseDelay time.Duration
 }
 
-// complete checks the options and fills in defaults.
-func (o Options) complete() (Options, error) {
-	if o.User == "" {
-		o.User = DefaultUser
-	}
-	if o.ClientCertificateFile == "" && o.ClientKeyFile == "" {
-		o.ClientCertificateFile, o.ClientKeyFile = path.Join(o.ConfigDir, "client.crt"), path.Join(o.ConfigDir, "client.key")
-	}
-	if o.AuthorizedTTL == 0 {
-		o.AuthorizedTTL = defaultTTL
-	}
-	if o.UnauthorizedTTL == 0 {
-		o.UnauthorizedTTL = defaultTTL
-	}
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// ServiceReference names a Service of the cluster.
+type ServiceReference struct {
+	Namespace, Name string
+	// Port is 443 if zero.
+	Port int32
+}
 
-	if u, err := url.Parse(o.ServiceURL); err != nil {
-		fault("service URL %q: %w: write it as https://host:port", o.ServiceURL, err)
-	} else if rest := strings.TrimSuffix(o.ServiceURL, "/"); u.Scheme != "https" || u.Hostname() == "" || rest != "https://"+u.Host {
-		fault("service URL %q: is not of the form https://host:port: kube-apiserver calls webhooks by TLS, and fieldperm's paths are added", o.ServiceURL)
-	} else {
-		o.ServiceURL = rest
+// Host is the name under which the API server calls the Service, and looks up what to show to it.
+func (r *ServiceReference) Host() string { return r.Name + "." + r.Namespace + ".svc" }
+
+func (r *ServiceReference) port() int32 {
+	if r.Port == 0 {
+		return 443
 	}
-	if err := checkCertificates(o.CABundle); err != nil {
-		fault("CA bundle: %w", err)
-	}
-	for _, file := range []struct{ name, path string }{
-		{"configuration directory", o.ConfigDir}, {"client certificate file", o.ClientCertificateFile}, {"client key file", o.ClientKeyFile},
-	} {
-		if !path.IsAbs(file.path) {
-			fault("%s %q: is not absolute: kube-apiserver takes absolute paths only", file.name, file.path)
-		}
-	}
-	if strings.ContainsFunc(o.User, unicode.IsControl) || strings.TrimSpace(o.User) != o.User {
-		fault("user %q: has control characters or surrounding space: give the name as the API server knows it", o.User)
-	}
-	if o.AuthorizedTTL < 0 || o.UnauthorizedTTL < 0 {
-		fault("TTL %s or %s: is negative: give a short positive time", o.AuthorizedTTL, o.UnauthorizedTTL)
-	}
-	for i, rule := range o.Uncovered {
-		if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 {
-			fault("uncovered rule %d: names no API group or no resource: name both, %q is the core group", i, "")
-		}
-	}
-	return o, errors.Join(errs...)
+	return r.Port
 }
 
 // checkCertificates refuses all but certificates: a key that strays into the bundle would be

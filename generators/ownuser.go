@@ -6,37 +6,97 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-const rbacComment = `# What fieldperm's own user may do: ask what others may do, and read what kinds there are. Discovery and
-# OpenAPI are allowed to every authenticated user (system:discovery).
+const rbacComment = `# What fieldperm's own user may do, and what for. Discovery and OpenAPI are allowed to every authenticated user
+# (system:discovery). In the cluster:
+#   subjectaccessreviews          ask what others may do.
+#   customresourcedefinitions,    read what kinds there are, and which of them other servers serve.
+#   apiservices
+#   permissionschemas,            read the administrator's schemas, and say in their status whether they compiled and
+#   uncoveredpermissionsets       are enforced.
+#   users, userextras             send the canaries: as a user who may do nothing, with a nonce. One name and one key.
 `
+
+const rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered; renew the CA bundle of
+#                                 fieldperm, and remove its finalizer when it is deleted.
+`
+
+const rbacDefaultComment = `# In the namespace default:
+#   endpointslices                find every API server behind the Service kubernetes.
+#   events                        say when and why nothing is allowed any more.
+`
+
+// readVerbs are those of an informer.
+func readVerbs(more ...string) []string { return append([]string{"get", "list", "watch"}, more...) }
 
 func rbac(o Options) (string, string, []any, error) {
 	meta := metav1.ObjectMeta{Name: "fieldperm"}
-	role := &rbacv1.ClusterRole{
-		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: meta,
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: []string{"get", "list", "watch"}},
-		},
+	inDefault := metav1.ObjectMeta{Name: "fieldperm", Namespace: metav1.NamespaceDefault}
+	comment := rbacComment
+	if o.REST {
+		comment += rbacRESTComment
 	}
-	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: o.User}
+	typeMeta := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+	}
+	ref := func(kind string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
+	}
+	subjects := []rbacv1.Subject{o.subject()}
+	return fileRBAC, comment + rbacDefaultComment, []any{
+		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: o.clusterRules()},
+		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
+		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inDefault, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: readVerbs()},
+			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		}},
+		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inDefault, RoleRef: ref("Role"), Subjects: subjects},
+	}, nil
+}
+
+func (o Options) clusterRules() []rbacv1.PolicyRule {
+	own := v1alpha1.GroupVersion.Group
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: readVerbs()},
+		{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: readVerbs()},
+		{APIGroups: []string{own}, Resources: []string{"permissionschemas", "uncoveredpermissionsets"}, Verbs: readVerbs()},
+		{APIGroups: []string{own}, Resources: []string{"permissionschemas/status", "uncoveredpermissionsets/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
+		// The resource names of this would be the nonces.
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
+	}
+	if !o.REST {
+		return rules
+	}
+	configurations := func(verbs []string, names ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, ResourceNames: names, Verbs: verbs}
+	}
+	rules = append(rules, configurations(readVerbs()), configurations([]string{"update", "patch"}, RESTName))
+	kept := []string{"update", "patch", "delete"}
+	if len(o.Uncovered) == 0 {
+		// Server-side apply creates under a name, so that even create is for one only.
+		kept = append([]string{"create"}, kept...)
+	}
+	return append(rules, configurations(kept, UncoveredName))
+}
+
+// subject is fieldperm's own user.
+func (o Options) subject() rbacv1.Subject {
 	if namespace, name, ok := serviceAccount(o.User); ok {
-		subject = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 	}
-	binding := &rbacv1.ClusterRoleBinding{
-		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"}, ObjectMeta: meta,
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
-		Subjects: []rbacv1.Subject{subject},
-	}
-	return fileRBAC, rbacComment, []any{role, binding}, nil
+	return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: o.User}
 }
 
 const flowSchemaComment = `# A request that waits for fieldperm keeps its seat of API priority and fairness. If what fieldperm asks
-# meanwhile had to queue for a seat too, the seats could run out and each wait for the other. What the
-# user can do at all is bounded by rbac.yaml.
+# meanwhile had to queue for a seat too, the seats could run out and each wait for the other. Its canaries
+# must not queue either, or a busy API server looks like one that does not enforce. What the user can do at
+# all is bounded by rbac.yaml, and the user of the canaries may do nothing.
 `
 
 func flowSchema(o Options) (string, string, []any, error) {
@@ -44,6 +104,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 	if namespace, name, ok := serviceAccount(o.User); ok {
 		subject = flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindServiceAccount, ServiceAccount: &flowcontrolv1.ServiceAccountSubject{Namespace: namespace, Name: name}}
 	}
+	canary := flowcontrolv1.Subject{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: admission.CanaryUser}}
 	return fileFlowSchema, flowSchemaComment, []any{&flowcontrolv1.FlowSchema{
 		TypeMeta:   metav1.TypeMeta{APIVersion: flowcontrolv1.SchemeGroupVersion.String(), Kind: "FlowSchema"},
 		ObjectMeta: metav1.ObjectMeta{Name: "fieldperm"},
@@ -52,7 +113,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 			// Before every schema of Kubernetes' own but exempt (1) and probes (2).
 			MatchingPrecedence: 10,
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
-				Subjects: []flowcontrolv1.Subject{subject},
+				Subjects: []flowcontrolv1.Subject{subject, canary},
 				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
 					Verbs: []string{flowcontrolv1.VerbAll}, APIGroups: []string{flowcontrolv1.APIGroupAll}, Resources: []string{flowcontrolv1.ResourceAll},
 					ClusterScope: true, Namespaces: []string{flowcontrolv1.NamespaceEvery},

@@ -1,8 +1,6 @@
 package generators
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,9 +15,8 @@ import (
 // Uncovered returns the webhook rules of the resources with barriers and of those of their
 // subresources that let a guarded field through (W2), for Options.Uncovered.
 //
-// Without an API server no kind tells its resource: plurals has it for custom resources, and for
-// others it is guessed as Kubernetes does (meta.UnsafeGuessKindToResource), which is right for every
-// built-in kind.
+// No kind tells its resource: plurals has it for custom resources, and for others it is guessed as
+// Kubernetes does (meta.UnsafeGuessKindToResource), which is right for every built-in kind.
 func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
@@ -33,16 +30,31 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 	return r.list()
 }
 
-// rules maps API groups to resources.
-type rules map[string]map[string]bool
+// UncoveredKind returns those of the rules that are for the barriers in the schemas of one kind.
+func UncoveredKind(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
+	r := rules{}
+	for _, k := range s.Kinds() {
+		if k.GroupKind() == kind && k.MayBar() {
+			r.addKind(k, plurals)
+		}
+	}
+	return r.list()
+}
 
-func (r rules) add(group string, resources ...string) {
-	if r[group] == nil {
-		r[group] = map[string]bool{}
+// UncoveredSet returns those of the rules that are for one UncoveredPermissionSet.
+func UncoveredSet(s *schema.Schema, spec *v1alpha1.UncoveredPermissionSetSpec) []v1alpha1.ResourceRule {
+	r := rules{}
+	r.addSet(spec, s)
+	return r.list()
+}
+
+// Resource returns the resource of a kind, as Uncovered does.
+func Resource(kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) string {
+	if resource := plurals[kind]; resource != "" {
+		return resource
 	}
-	for _, resource := range resources {
-		r[group][resource] = true
-	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+	return plural.Resource
 }
 
 // place is a resource and its subresource, either of them "*".
@@ -86,11 +98,7 @@ func (r rules) addKind(k *schema.Kind, plurals map[runtimeschema.GroupKind]strin
 			return
 		}
 	}
-	resource := plurals[k.GroupKind()]
-	if resource == "" {
-		plural, _ := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
-		resource = plural.Resource
-	}
+	resource := Resource(k.GroupKind(), plurals)
 	r.add(k.Group, resource)
 	// Every other top-level field is taken back when it is changed through /status.
 	if k.Root.Map() == nil || bars(k, "metadata") || bars(k, "status") {
@@ -165,36 +173,4 @@ func named(uncovered []string, v verbs.Verb) bool {
 		u, err := verbs.Parse(text)
 		return err == nil && u.Name() == v.Name()
 	})
-}
-
-// list returns one rule for each group, sorted, without what a wildcard covers already: the API
-// server refuses some of that.
-func (r rules) list() []v1alpha1.ResourceRule {
-	every := r["*"]
-	var out []v1alpha1.ResourceRule
-	for _, group := range slices.SortedFunc(maps.Keys(r), cmp.Compare) {
-		var names []string
-		for name := range r[group] {
-			if !covered(r[group], name) && (group == "*" || !every[name] && !covered(every, name)) {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		if len(names) > 0 {
-			out = append(out, v1alpha1.ResourceRule{APIGroups: []string{group}, Resources: names})
-		}
-	}
-	return out
-}
-
-// covered reports whether another name with a wildcard stands for name too. In webhook rules "*" is
-// every resource without its subresources.
-func covered(names map[string]bool, name string) bool {
-	resource, subresource, isSubresource := strings.Cut(name, "/")
-	if !isSubresource {
-		return name != "*" && names["*"] || names["*/*"]
-	}
-	return name != "*/*" && names["*/*"] ||
-		resource != "*" && names["*/"+subresource] ||
-		subresource != "*" && names[resource+"/*"]
 }

@@ -2,6 +2,7 @@ package generators
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,4 +112,48 @@ func lines(rules []v1alpha1.ResourceRule) []string {
 		}
 	}
 	return out
+}
+
+func TestW2_UnionAndSubtract(t *testing.T) {
+	parse := func(list []string) []v1alpha1.ResourceRule {
+		var out []v1alpha1.ResourceRule
+		for _, one := range list {
+			group, resource, _ := strings.Cut(one, ": ")
+			out = append(out, v1alpha1.ResourceRule{APIGroups: []string{group}, Resources: []string{resource}})
+		}
+		return out
+	}
+	for name, c := range map[string]struct{ a, b, union, difference []string }{
+		"nothing":             {nil, nil, nil, nil},
+		"same":                {[]string{": pods"}, []string{": pods"}, []string{": pods"}, nil},
+		"more":                {[]string{": pods", "apps: deployments"}, []string{": pods"}, []string{": pods", "apps: deployments"}, []string{"apps: deployments"}},
+		"fewer":               {[]string{": pods"}, []string{": pods", "apps: deployments"}, []string{": pods", "apps: deployments"}, nil},
+		"wildcard covers":     {[]string{"apps: deployments", "apps: deployments/scale"}, []string{"apps: *"}, []string{"apps: *", "apps: deployments/scale"}, []string{"apps: deployments/scale"}},
+		"of every group":      {[]string{"apps: deployments/scale"}, []string{"*: */scale"}, []string{"*: */scale"}, nil},
+		"everything":          {[]string{"apps: deployments", ": pods/*"}, []string{"*: */*"}, []string{"*: */*"}, nil},
+		"one group is no all": {[]string{"*: pods"}, []string{": pods"}, []string{"*: pods"}, []string{"*: pods"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lines(Union(parse(c.a), parse(c.b))); !slices.Equal(got, c.union) {
+				t.Errorf("union is %q, want %q", got, c.union)
+			}
+			if got := lines(Subtract(parse(c.a), parse(c.b))); !slices.Equal(got, c.difference) {
+				t.Errorf("difference is %q, want %q", got, c.difference)
+			}
+		})
+	}
+}
+
+func TestW2_UncoveredOfOneDocument(t *testing.T) {
+	compiled, sets := compile(t, permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true"),
+		uncoveredSet("{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [pods]}]}"))
+	if got, want := lines(UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}, nil)), []string{"apps: deployments", "apps: deployments/scale"}; !slices.Equal(got, want) {
+		t.Errorf("kind: rules are %q, want %q", got, want)
+	}
+	if got := UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "DaemonSet"}, nil); len(got) != 0 {
+		t.Errorf("kind without barriers: rules are %q", lines(got))
+	}
+	if got, want := lines(UncoveredSet(compiled, &sets[0].Set.Spec)), []string{": pods", ": pods/*"}; !slices.Equal(got, want) {
+		t.Errorf("set: rules are %q, want %q", got, want)
+	}
 }

@@ -1,20 +1,24 @@
 package generators
 
 import (
+	"strconv"
+	"strings"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// skipGeneric is W1's condition: the webhook is called for whoever was let in by the marker. A check
-// that fails lets the webhook decide. It never asks for the marker: the API server may still hold an
-// Allow of fieldperm's authorizer after the grant of the marker is gone. An Allow of that authorizer
-// does not count as generic (A4), its reason tells it.
+// LacksGeneric is W1's condition, as a CEL expression of webhook match conditions: the webhook is
+// called for whoever was let in by the marker. A check that fails lets the webhook decide. It never
+// asks for the marker: the API server may still hold an Allow of fieldperm's authorizer after the
+// grant of the marker is gone. An Allow of that authorizer does not count as generic (A4), its reason
+// tells it.
 //
 // One expression, because all conditions are evaluated even after a false one, each check costs
 // 350,000 of the 1,000,000 that an expression may cost, and && stops after the first.
-const skipGeneric = `request.operation == 'CREATE'
+const LacksGeneric = `request.operation == 'CREATE'
   ? ![authorizer.requestResource.check('create')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
   : (![authorizer.requestResource.check('update')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
     && ![authorizer.requestResource.check('patch')].exists(d, d.allowed() && !d.reason().startsWith('granular:')))`
@@ -27,26 +31,98 @@ const (
 	skipAPIServer = `request.userInfo.username != 'system:apiserver'`
 )
 
-const webhooksComment = `# Validating admission webhooks for the directory staticManifestsDir of admission-configuration.yaml.
+const staticComment = `# Validating admission webhooks for the directory staticManifestsDir of admission-configuration.yaml.
 # From there they hold whatever happens to the objects in the cluster.
 #   granular   asks fieldperm about every write of those who lack the generic permission.
 #   uncovered  asks fieldperm about everyone's writes, only where schemas have barriers.
 #   schemas    refuses permission schemas that do not compile; it is passed over while fieldperm is down.
 `
 
-func webhooks(o Options) (string, string, []any, error) {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
-		ObjectMeta: metav1.ObjectMeta{Name: "fieldperm.static.k8s.io"},
-	}
-	configuration.Webhooks = append(configuration.Webhooks, webhook(o, "granular",
-		[]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}},
-		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: skipGeneric}))
+func staticWebhooks(o Options) (string, string, []any, error) {
+	configuration := newConfiguration(staticName, granularWebhook(o.clientConfig(GranularPath)))
 	if len(o.Uncovered) > 0 {
-		configuration.Webhooks = append(configuration.Webhooks, webhook(o, "uncovered", o.Uncovered,
-			admissionregistrationv1.MatchCondition{Name: "not-system-masters", Expression: skipMasters}))
+		configuration.Webhooks = append(configuration.Webhooks, UncoveredWebhook(o.clientConfig(UncoveredPath), o.Uncovered))
 	}
-	schemas := webhook(o, "schemas",
+	configuration.Webhooks = append(configuration.Webhooks, schemasWebhook(o.clientConfig(SchemasPath)))
+	return fileStatic, staticComment, []any{configuration}, nil
+}
+
+const restComment = `# Validating admission webhooks as objects of the cluster.
+# fieldperm             granular asks fieldperm about every write of those who lack the generic permission. schemas
+#                       refuses permission schemas that do not compile; it is passed over while fieldperm is down.
+#                       The finalizer keeps both enforced after "kubectl delete": fieldperm allows nothing any more,
+#                       waits until no API server can still hold an Allow of it, and then removes the finalizer.
+`
+
+const (
+	keptComment = `# fieldperm-uncovered   is not here: fieldperm makes it, for the resources where schemas have barriers.
+`
+	writtenComment = `# fieldperm-uncovered   asks fieldperm about everyone's writes, only where schemas have barriers. Generate it anew
+#                       when a schema gains or loses a barrier.
+`
+)
+
+func restWebhooks(o Options) (string, string, []any, error) {
+	objects := []any{GranularConfiguration(o)}
+	if len(o.Uncovered) == 0 {
+		return fileWebhooks, restComment + keptComment, objects, nil
+	}
+	return fileWebhooks, restComment + writtenComment, append(objects, UncoveredConfiguration(o.clientConfig(UncoveredPath), o.Uncovered)), nil
+}
+
+// GranularConfiguration returns the configuration RESTName. Of the options it needs Service or
+// ServiceURL, and CABundle if nothing else fills that in; it checks none.
+func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	out := newConfiguration(RESTName, granularWebhook(o.clientConfig(GranularPath)), schemasWebhook(o.clientConfig(SchemasPath)))
+	out.Labels = map[string]string{NameLabel: RESTName}
+	out.Finalizers = []string{Finalizer}
+	return out
+}
+
+// UncoveredConfiguration returns the configuration UncoveredName: without rules it has no webhook,
+// because a webhook without rules is never called.
+func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	out := newConfiguration(UncoveredName)
+	out.Labels = map[string]string{NameLabel: RESTName}
+	if len(rules) > 0 {
+		out.Webhooks = append(out.Webhooks, UncoveredWebhook(client, rules))
+	}
+	return out
+}
+
+func newConfiguration(name string, webhooks ...admissionregistrationv1.ValidatingWebhook) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks:   webhooks,
+	}
+}
+
+func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
+	return webhook(GranularWebhook, client,
+		[]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}},
+		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: LacksGeneric})
+}
+
+// UncoveredWebhook returns the webhook for the resources with barriers (W2). Where it calls a Service,
+// it leaves out the Service's namespace: fieldperm's own Pods could not start while fieldperm is down
+// if Pods had a barrier, and whoever writes there can replace fieldperm anyway.
+func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) admissionregistrationv1.ValidatingWebhook {
+	conditions := []admissionregistrationv1.MatchCondition{{Name: "not-system-masters", Expression: skipMasters}}
+	if client.Service != nil {
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: "not-own-namespace", Expression: skipNamespace(client.Service.Namespace)})
+	}
+	return webhook(UncoveredWebhookName, client, rules, conditions...)
+}
+
+// skipNamespace leaves out what is in a namespace. The Namespace object itself counts as being in it,
+// and is not left out.
+func skipNamespace(name string) string {
+	return `!has(request.namespace) || request.namespace != ` + strconv.Quote(name) + ` || request.resource.resource == 'namespaces'`
+}
+
+func schemasWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
+	out := webhook(SchemasWebhook, client,
 		[]v1alpha1.ResourceRule{
 			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}},
 			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"permissionschemas", "uncoveredpermissionsets"}},
@@ -55,25 +131,23 @@ func webhooks(o Options) (string, string, []any, error) {
 	// A schema that does not compile and lands while fieldperm is down harms nobody: its kind is refused
 	// to marker users. That nobody could install a CustomResourceDefinition in that time would.
 	ignore := admissionregistrationv1.Ignore
-	schemas.FailurePolicy = &ignore
-	configuration.Webhooks = append(configuration.Webhooks, schemas)
-	return fileWebhooks, webhooksComment, []any{configuration}, nil
+	out.FailurePolicy = &ignore
+	return out
 }
 
 // webhook spells out what could be left to defaults: the interlock (A5) and a reader look at it.
-func webhook(o Options, name string, rules []v1alpha1.ResourceRule, condition admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
-	url := o.ServiceURL + "/admit/" + name
+func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
 	sideEffects, scope, timeout := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.AllScopes, int32(admitTimeoutSeconds)
 	out := admissionregistrationv1.ValidatingWebhook{
-		Name:                    name + ".fieldperm.dev",
-		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: o.CABundle},
+		Name:                    name,
+		ClientConfig:            client,
 		FailurePolicy:           &failurePolicy,
 		MatchPolicy:             &matchPolicy,
 		SideEffects:             &sideEffects,
 		TimeoutSeconds:          &timeout,
 		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions:         []admissionregistrationv1.MatchCondition{condition},
+		MatchConditions:         conditions,
 	}
 	for _, rule := range rules {
 		out.Rules = append(out.Rules, admissionregistrationv1.RuleWithOperations{
@@ -82,4 +156,33 @@ func webhook(o Options, name string, rules []v1alpha1.ResourceRule, condition ad
 		})
 	}
 	return out
+}
+
+// clientConfig says how kube-apiserver reaches one of fieldperm's paths.
+func (o Options) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	if o.Service == nil {
+		url := o.ServiceURL + path
+		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: o.CABundle}
+	}
+	port := o.Service.port()
+	return admissionregistrationv1.WebhookClientConfig{
+		Service:  &admissionregistrationv1.ServiceReference{Namespace: o.Service.Namespace, Name: o.Service.Name, Path: &path, Port: &port},
+		CABundle: o.CABundle,
+	}
+}
+
+// ClientConfigFor returns how to reach another of fieldperm's paths, given how to reach GranularPath.
+// It is false if that is not what is given.
+func ClientConfigFor(granular *admissionregistrationv1.WebhookClientConfig, path string) (admissionregistrationv1.WebhookClientConfig, bool) {
+	out := *granular.DeepCopy()
+	switch {
+	case out.Service != nil && out.Service.Path != nil && *out.Service.Path == GranularPath:
+		out.Service.Path = &path
+		return out, true
+	case out.URL != nil && strings.HasSuffix(*out.URL, GranularPath):
+		url := strings.TrimSuffix(*out.URL, GranularPath) + path
+		out.URL = &url
+		return out, true
+	}
+	return admissionregistrationv1.WebhookClientConfig{}, false
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // checkAdmission reads the file and what it names as kube-apiserver does.
-func checkAdmission(t *testing.T, path string) {
+func checkAdmission(t *testing.T, path string, static bool) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -43,26 +43,32 @@ func checkAdmission(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(plugin.KubeConfigFile); err != nil {
+		t.Error(err)
+	}
+	if !static {
+		if plugin.StaticManifestsDir != "" {
+			t.Errorf("reads static manifests in %q", plugin.StaticManifestsDir)
+		}
+		return
+	}
 	documents, _, err := manifest.LoadFiles(plugin.StaticManifestsDir)
 	if err != nil || len(documents) != 1 {
 		t.Errorf("%s holds %d documents, want 1; %v", plugin.StaticManifestsDir, len(documents), err)
-	}
-	if _, err := os.Stat(plugin.KubeConfigFile); err != nil {
-		t.Error(err)
 	}
 }
 
 func configuration(t *testing.T, o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
 	out := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := yaml.UnmarshalStrict(file(t, manifests(t, o), fileWebhooks), out); err != nil {
+	if err := yaml.UnmarshalStrict(file(t, manifests(t, o), fileStatic), out); err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.ValidateManifestName(out.Name, fileWebhooks, map[string]string{}); err != nil {
+	if err := manifest.ValidateManifestName(out.Name, fileStatic, map[string]string{}); err != nil {
 		t.Error(err)
 	}
 	for _, w := range out.Webhooks {
-		if err := loader.ValidateWebhookClientConfig(w.Name, out.Name, fileWebhooks, w.ClientConfig); err != nil {
+		if err := loader.ValidateWebhookClientConfig(w.Name, out.Name, fileStatic, w.ClientConfig); err != nil {
 			t.Error(err)
 		}
 	}

@@ -138,6 +138,51 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+func TestManifestsREST(t *testing.T) {
+	dir := t.TempDir()
+	ca := filepath.Join("..", "..", "generators", "testdata", "ca.crt")
+	out := filepath.Join(dir, "out")
+	args := []string{"manifests", "--rest", "--out", out, "--url=https://10.96.0.20:9443", "--ca-file", ca, "--config-dir=/etc/fieldperm"}
+	code, stdout, stderr := run(t, "", append(args, "--service=fieldperm-system/fieldperm:9443", "--tls-server-name=fieldperm.example.com", "--ca-user=alice,bob")...)
+	if code != 0 || stdout != "" || stderr != "" {
+		t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
+	}
+	entries, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	want := []string{"admission-configuration.yaml", "admission.kubeconfig", "authorization-configuration.yaml", "authorizer.kubeconfig", "flowschema.yaml", "guard.yaml", "rbac.yaml", "webhooks.yaml"}
+	if !slices.Equal(names, want) {
+		t.Errorf("files are %q, want %q", names, want)
+	}
+	for file, text := range map[string]string{
+		"webhooks.yaml":         "port: 9443",
+		"guard.yaml":            `"alice", "bob"`,
+		"authorizer.kubeconfig": "tls-server-name: fieldperm.example.com",
+		"admission.kubeconfig":  "name: fieldperm.fieldperm-system.svc:9443",
+	} {
+		if !strings.Contains(content(t, out, file), text) {
+			t.Errorf("%s lacks %q", file, text)
+		}
+	}
+	if strings.Contains(content(t, out, "webhooks.yaml"), "/admit/uncovered") {
+		t.Error("the webhook that fieldperm keeps was written")
+	}
+
+	schemas := save(t, dir, "crd.yaml", widgets)
+	code, _, stderr = run(t, "", append(args, "--write-uncovered", "--permission-schemas", schemas, "--authorized-ttl=15s", "--release-delay=90s")...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit %d, %q", code, stderr)
+	}
+	if text := content(t, out, "webhooks.yaml"); !strings.Contains(text, "- mice\n") || !strings.Contains(text, "url: https://10.96.0.20:9443/admit/uncovered\n") {
+		t.Errorf("webhooks are\n%s", text)
+	}
+}
+
 func TestErrorsNameTheCure(t *testing.T) {
 	dir := t.TempDir()
 	bad := save(t, dir, "bad.yaml", strings.ReplaceAll(widgets, "verb: size", "verb: Si-ze"))
@@ -163,6 +208,13 @@ func TestErrorsNameTheCure(t *testing.T) {
 		"manifests: half":     {manifests("--client-cert-file=/x"), []string{"give both or none"}},
 		"manifests: schema":   {manifests("--permission-schemas", bad), []string{bad + ":/spec/versions/0/schema/openAPIV3Schema/properties/size: "}},
 		"manifests: no file":  {manifests("--permission-schemas", filepath.Join(dir, "none")), []string{filepath.Join(dir, "none") + ":"}},
+		"manifests: service":  {manifests("--service=a/b"), []string{"--service has no meaning without --rest"}},
+		"manifests: several":  {manifests("--write-uncovered", "--tls-server-name=x"), []string{"--write-uncovered has no meaning without --rest", "--tls-server-name has no meaning without --service"}},
+		"manifests: REST":     {manifests("--rest", "--permission-schemas", bad), []string{"--permission-schemas has no meaning with --rest", "add --write-uncovered"}},
+		"manifests: name":     {manifests("--rest", "--service=fieldperm"), []string{`--service "fieldperm": is not of the form NAMESPACE/NAME`}},
+		"manifests: port":     {manifests("--rest", "--service=a/b:0"), []string{`--service "a/b:0": is not of the form NAMESPACE/NAME`}},
+		"manifests: CA user":  {manifests("--ca-user=alice"), []string{"nobody changes static manifests"}},
+		"manifests: TTL":      {manifests("--authorized-ttl=20s"), []string{"could outlive enforcement", "the release delay longer here and for fieldperm-webhook serve"}},
 		"manifests: no place": {manifests("--out", filepath.Join(bad, "x")), []string{"--out: "}},
 	} {
 		t.Run(name, func(t *testing.T) {

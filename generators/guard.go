@@ -1,0 +1,168 @@
+package generators
+
+import (
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// guardComment is for readers of the file; the messages of the policy name the way out too.
+const guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
+# or loosens them is refused, and so is a fieldperm without its finalizer. Labels, annotations, a wider rule or an
+# additional webhook are not. fieldperm itself keeps the rules of fieldperm-uncovered and the CA bundles;
+# cert-manager may set the latter. "kubectl delete validatingwebhookconfiguration fieldperm" works, and is how to uninstall.
+# There is no other way around it than to delete the ValidatingAdmissionPolicyBinding fieldperm-guard first, which an
+# audit log shows. Webhooks and policies are not asked about that.
+`
+
+// certManager is the user that fills in CA bundles where cert-manager makes the certificates.
+const certManager = "system:serviceaccount:cert-manager:cert-manager-cainjector"
+
+func guard(o Options) (string, string, []any, error) {
+	return fileGuard, guardComment, []any{GuardPolicy(o), GuardBinding()}, nil
+}
+
+// GuardPolicy returns the policy that refuses to loosen the configurations RESTName and
+// UncoveredName. Of the options it needs User, CABundleUsers, Service, and Uncovered: if fieldperm does
+// not keep UncoveredName, everyone may change the rules in it. It checks none.
+func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	o = o.defaults()
+	fail, equivalent := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
+	reason := metav1.StatusReasonForbidden
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: GuardName, Labels: map[string]string{NameLabel: RESTName}},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				MatchPolicy: &equivalent,
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{admissionregistrationv1.GroupName}, APIVersions: []string{"*"}, Resources: []string{"validatingwebhookconfigurations"}},
+					},
+				}},
+			},
+			// Not resourceNames of the rule: where a collection is deleted, they match nothing.
+			MatchConditions: []admissionregistrationv1.MatchCondition{{
+				Name:       "of-fieldperm",
+				Expression: `(object != null ? object : oldObject).metadata.name in ['` + RESTName + `', '` + UncoveredName + `']`,
+			}},
+			Variables: o.guardVariables(),
+		},
+	}
+	for _, v := range guardValidations() {
+		v.Reason = &reason
+		v.Message += `; who must do so all the same deletes the ValidatingAdmissionPolicyBinding "` + GuardName + `" first`
+		policy.Spec.Validations = append(policy.Spec.Validations, v)
+	}
+	return policy
+}
+
+// GuardBinding puts GuardPolicy in force.
+func GuardBinding() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: GuardName, Labels: map[string]string{NameLabel: RESTName}},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        GuardName,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+}
+
+// guardVariables are what depends on the options, and what is missing in an object with none.
+func (o Options) guardVariables() []admissionregistrationv1.Variable {
+	own := `request.userInfo.username == ` + strconv.Quote(o.User)
+	mayChangeRules := "variables.own"
+	if len(o.Uncovered) > 0 {
+		mayChangeRules = "true"
+	}
+	uncovered := []string{skipMasters}
+	if o.Service != nil {
+		uncovered = append(uncovered, skipNamespace(o.Service.Namespace))
+	}
+	caUsers := []string{strconv.Quote(certManager)}
+	for _, user := range o.CABundleUsers {
+		caUsers = append(caUsers, strconv.Quote(user))
+	}
+	return []admissionregistrationv1.Variable{
+		{Name: "own", Expression: own},
+		{Name: "garbageCollector", Expression: `request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']`},
+		{Name: "mayChangeCA", Expression: `variables.own || request.userInfo.username in [` + strings.Join(caUsers, ", ") + `]`},
+		{Name: "mayChangeUncovered", Expression: mayChangeRules},
+		{Name: "webhooks", Expression: `object != null && has(object.webhooks) ? object.webhooks : []`},
+		{Name: "before", Expression: `request.operation == 'UPDATE' && has(oldObject.webhooks) ? oldObject.webhooks : []`},
+		{Name: "conditions", Expression: "{\n" + allowed(GranularWebhook, LacksGeneric) + ",\n" + allowed(SchemasWebhook, skipAPIServer) + ",\n" + allowed(UncoveredWebhookName, uncovered...) + "\n}"},
+	}
+}
+
+// allowed is an entry of a map from webhooks to expressions, as they are written there.
+func allowed(webhook string, expressions ...string) string {
+	return `'` + webhook + `': [r"""` + strings.Join(expressions, `""", r"""`) + `"""]`
+}
+
+// guardValidations leave out what does not concern them: "before" is empty but for updates, and
+// "webhooks" is empty for deletions.
+func guardValidations() []admissionregistrationv1.Validation {
+	const enforcing = `w.name in ['` + GranularWebhook + `', '` + UncoveredWebhookName + `']`
+	return []admissionregistrationv1.Validation{{
+		Message:    UncoveredName + " may not be deleted: fieldperm does so when " + RESTName + " is deleted",
+		Expression: `request.operation != 'DELETE' || oldObject.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector`,
+	}, {
+		Message: UncoveredName + " may get no other owners: with an owner that does not exist it would be collected as garbage",
+		Expression: `request.operation != 'UPDATE' || object.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector
+  || !has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences) && object.metadata.ownerReferences == oldObject.metadata.ownerReferences`,
+	}, {
+		Message: RESTName + " must keep the finalizer " + Finalizer + ": fieldperm removes it when no Allow of it can be in use any more",
+		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + RESTName + `'
+  || has(object.metadata.finalizers) && '` + Finalizer + `' in object.metadata.finalizers
+  || variables.own && has(object.metadata.deletionTimestamp)`,
+	}, {
+		Message: RESTName + " must have the webhook " + GranularWebhook + " with a rule for CREATE and UPDATE of */* in all groups, versions and scopes",
+		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + RESTName + `'
+  || variables.webhooks.exists(w, w.name == '` + GranularWebhook + `' && has(w.rules) && w.rules.exists(r,
+    '*' in r.apiGroups && '*' in r.apiVersions && '*/*' in r.resources && (!has(r.scope) || r.scope == '*')
+    && ('*' in r.operations || 'CREATE' in r.operations && 'UPDATE' in r.operations)))`,
+	}, {
+		Message:    "failurePolicy of the webhooks " + GranularWebhook + " and " + UncoveredWebhookName + " must be Fail",
+		Expression: `variables.webhooks.all(w, !(` + enforcing + `) || has(w.failurePolicy) && w.failurePolicy == 'Fail')`,
+	}, {
+		Message: "matchPolicy of fieldperm's webhooks must be Equivalent, sideEffects must be None",
+		Expression: `variables.webhooks.all(w, !(w.name in variables.conditions)
+  || (!has(w.matchPolicy) || w.matchPolicy == 'Equivalent') && has(w.sideEffects) && w.sideEffects == 'None')`,
+	}, {
+		Message: "fieldperm's webhooks may have no namespaceSelector and no objectSelector",
+		Expression: `variables.webhooks.all(w, !(w.name in variables.conditions)
+  || (!has(w.namespaceSelector) || !has(w.namespaceSelector.matchLabels) && !has(w.namespaceSelector.matchExpressions))
+  && (!has(w.objectSelector) || !has(w.objectSelector.matchLabels) && !has(w.objectSelector.matchExpressions)))`,
+	}, {
+		Message: "fieldperm's webhooks may have none but the generated matchConditions",
+		Expression: `variables.webhooks.all(w, !(w.name in variables.conditions) || !has(w.matchConditions)
+  || w.matchConditions.all(c, c.expression in variables.conditions[w.name]))`,
+	}, {
+		Message: "no webhook may be taken away",
+		Expression: `request.operation == 'UPDATE' && object.metadata.name == '` + UncoveredName + `' && variables.mayChangeUncovered
+  || variables.before.all(w, variables.webhooks.exists(n, n.name == w.name))`,
+	}, {
+		Message: "the rules of a webhook may not be narrowed, and those of " + UncoveredWebhookName + " are fieldperm's to change",
+		Expression: `variables.before.all(w, !has(w.rules) || variables.webhooks.all(n, n.name != w.name || n.name == '` + GranularWebhook + `'
+  || (n.name == '` + UncoveredWebhookName + `'
+    ? variables.mayChangeUncovered || has(n.rules) && n.rules == w.rules
+    : has(n.rules) && w.rules.all(q, q.apiGroups.all(g, q.resources.all(x, q.operations.all(o, n.rules.exists(r,
+        ('*' in r.apiGroups || g in r.apiGroups) && ('*/*' in r.resources || x in r.resources) && ('*' in r.operations || o in r.operations)
+        && ('*' in r.apiVersions || r.apiVersions == q.apiVersions) && (!has(r.scope) || r.scope == '*' || has(q.scope) && r.scope == q.scope)))))))))`,
+	}, {
+		Message: "the address that a webhook calls may not be changed",
+		Expression: `variables.own || variables.before.all(w, variables.webhooks.all(n, n.name != w.name
+  || has(n.clientConfig.url) == has(w.clientConfig.url) && has(n.clientConfig.service) == has(w.clientConfig.service)
+  && (!has(w.clientConfig.url) || n.clientConfig.url == w.clientConfig.url)
+  && (!has(w.clientConfig.service) || n.clientConfig.service == w.clientConfig.service)))`,
+	}, {
+		Message: "the CA bundle of a webhook is for fieldperm, cert-manager and the users given to the generator to change",
+		Expression: `variables.mayChangeCA || variables.before.all(w, !has(w.clientConfig.caBundle) || variables.webhooks.all(n, n.name != w.name
+  || has(n.clientConfig.caBundle) && n.clientConfig.caBundle == w.clientConfig.caBundle))`,
+	}}
+}

@@ -1,0 +1,305 @@
+package uncovered
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+type configuration = admissionregistrationv1.ValidatingWebhookConfiguration
+
+// fixture is a Keeper and what it follows.
+type fixture struct {
+	*Keeper
+	client kubernetes.Interface
+
+	mu      sync.Mutex
+	sets    []schema.UncoveredDocument
+	ready   error
+	applied []bool
+	notices int
+}
+
+// set is a barrier on the labels of a resource; the rules are for it and its subresources.
+func set(group, resource string) schema.UncoveredDocument {
+	return schema.UncoveredDocument{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
+		UncoveredPermissions: []string{"granular:*"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
+	}}}
+}
+
+func newFixture(t *testing.T, client kubernetes.Interface, sets ...schema.UncoveredDocument) *fixture {
+	t.Helper()
+	empty, errs := schema.Compile(schema.Documents{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	f := &fixture{client: client, sets: sets}
+	locked := func(do func()) { f.mu.Lock(); defer f.mu.Unlock(); do() }
+	f.Keeper = New(Config{
+		Client: client, Name: generators.UncoveredName, Owner: generators.RESTName,
+		Ready:    func() (err error) { locked(func() { err = f.ready }); return err },
+		Schema:   func() *schema.Schema { return empty },
+		Sets:     func() (out []schema.UncoveredDocument) { locked(func() { out = f.sets }); return out },
+		Plurals:  func() map[runtimeschema.GroupKind]string { return nil },
+		Applied:  func(ok bool) { locked(func() { f.applied = append(f.applied, ok) }) },
+		Observed: func() { locked(func() { f.notices++ }) },
+	})
+	return f
+}
+
+func (f *fixture) use(sets ...schema.UncoveredDocument) {
+	f.mu.Lock()
+	f.sets = sets
+	f.mu.Unlock()
+	f.Changed()
+}
+
+func (f *fixture) configurations() admissionregistrationclient.ValidatingWebhookConfigurationInterface {
+	return f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+}
+
+// live returns the kept configuration, nil if there is none.
+func live(t *testing.T, client kubernetes.Interface) *configuration {
+	t.Helper()
+	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), generators.UncoveredName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	must(t, err)
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// owner is the configuration that the administrator installs.
+func owner() *configuration {
+	out := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:1", CABundle: []byte("ca")})
+	out.UID = "owner"
+	return out
+}
+
+func TestW2_KeeperWritesWhatTheSchemasNeed(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	must(t, f.keep(t.Context()))
+	c := live(t, client)
+	if c == nil || len(c.Webhooks) != 1 {
+		t.Fatalf("configuration is %+v", c)
+	}
+	w := c.Webhooks[0]
+	if w.Name != generators.UncoveredWebhookName || *w.ClientConfig.URL != "https://127.0.0.1:1/admit/uncovered" || string(w.ClientConfig.CABundle) != "ca" || *w.FailurePolicy != admissionregistrationv1.Fail {
+		t.Errorf("webhook is %+v", w)
+	}
+	if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != "owner" || c.Labels[generators.NameLabel] != generators.RESTName {
+		t.Errorf("metadata is %+v", c.ObjectMeta)
+	}
+	want(t, "first", names(rulesOf(c)), "/pods", "/pods/*")
+
+	f.use(set("", "pods"), set("apps", "deployments"))
+	must(t, f.keep(t.Context()))
+	want(t, "second", names(rulesOf(live(t, client))), "/pods", "/pods/*", "apps/deployments", "apps/deployments/*")
+	if len(f.applied) != 2 || !f.applied[0] || !f.applied[1] {
+		t.Errorf("applied: %v", f.applied)
+	}
+}
+
+// The address and the CA are the owner's, whenever that changes.
+func TestW2_KeeperFollowsTheOwnersClientConfig(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	must(t, f.keep(t.Context()))
+	moved := generators.GranularConfiguration(generators.Options{REST: true, Service: &generators.ServiceReference{Namespace: "a", Name: "b"}, CABundle: []byte("new")})
+	_, err := f.configurations().Update(t.Context(), moved, metav1.UpdateOptions{})
+	must(t, err)
+	must(t, f.keep(t.Context()))
+	w := live(t, client).Webhooks[0]
+	if w.ClientConfig.URL != nil || w.ClientConfig.Service == nil || *w.ClientConfig.Service.Path != "/admit/uncovered" || string(w.ClientConfig.CABundle) != "new" || len(w.MatchConditions) != 2 {
+		t.Errorf("webhook is %+v", w)
+	}
+	moved.Webhooks = moved.Webhooks[1:]
+	_, err = f.configurations().Update(t.Context(), moved, metav1.UpdateOptions{})
+	must(t, err)
+	if err := f.keep(t.Context()); err == nil || !strings.Contains(err.Error(), "has no webhook") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Uninstalling is not undone.
+func TestW2_KeeperWritesNothingWithoutItsOwner(t *testing.T) {
+	for name, prepare := range map[string]func() *fake.Clientset{
+		"absent": func() *fake.Clientset { return fake.NewClientset() },
+		"terminating": func() *fake.Clientset {
+			o := owner()
+			o.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			return fake.NewClientset(o)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := prepare()
+			f := newFixture(t, client, set("", "pods"))
+			must(t, f.keep(t.Context()))
+			if live(t, client) != nil || len(f.applied) != 0 {
+				t.Error("a configuration was written")
+			}
+			if ok, reason := f.Enforced(rules("/pods")); ok || !strings.Contains(reason, generators.RESTName) {
+				t.Errorf("enforced: %t, %s", ok, reason)
+			}
+		})
+	}
+}
+
+func TestW2_KeeperWaitsForTheSchemas(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	f.ready = errors.New("not yet")
+	must(t, f.keep(t.Context()))
+	if live(t, client) != nil {
+		t.Error("a configuration was written")
+	}
+}
+
+func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	must(t, f.keep(t.Context()))
+	ignore := admissionregistrationv1.Ignore
+	for name, tamper := range map[string]func(*configuration){
+		"failurePolicy": func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore },
+		"rules":         func(c *configuration) { c.Webhooks[0].Rules = nil },
+		"conditions": func(c *configuration) {
+			c.Webhooks[0].MatchConditions = append(c.Webhooks[0].MatchConditions, admissionregistrationv1.MatchCondition{Name: "never", Expression: "false"})
+		},
+		"selector": func(c *configuration) {
+			c.Webhooks[0].ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		},
+		"CA":         func(c *configuration) { c.Webhooks[0].ClientConfig.CABundle = nil },
+		"no webhook": func(c *configuration) { c.Webhooks = nil },
+		"owner":      func(c *configuration) { c.OwnerReferences = nil },
+		"label":      func(c *configuration) { c.Labels = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			good := live(t, client)
+			bad := good.DeepCopy()
+			tamper(bad)
+			_, err := f.configurations().Update(t.Context(), bad, metav1.UpdateOptions{FieldManager: "someone"})
+			must(t, err)
+			must(t, f.keep(t.Context()))
+			if now := live(t, client); !same(now, good) || len(now.Webhooks) != 1 {
+				t.Errorf("configuration is %+v", now)
+			}
+		})
+	}
+	// What others add beside is theirs.
+	beside := live(t, client)
+	other := *beside.Webhooks[0].DeepCopy()
+	other.Name = "other.example.com"
+	beside.Webhooks = append(beside.Webhooks, other)
+	_, err := f.configurations().Update(t.Context(), beside, metav1.UpdateOptions{FieldManager: "someone"})
+	must(t, err)
+	client.ClearActions()
+	must(t, f.keep(t.Context()))
+	for _, action := range client.Actions() {
+		if action.GetVerb() != "get" {
+			t.Errorf("%s of what is as it should be", action.GetVerb())
+		}
+	}
+}
+
+func TestW2_Enforced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(owner())
+		f := newFixture(t, client, set("", "pods"))
+		expect := func(when string, want bool, reason string, names ...string) {
+			t.Helper()
+			if ok, got := f.Enforced(rules(names...)); ok != want || !strings.Contains(got, reason) {
+				t.Errorf("%s: enforced is %t, %q; want %t, %q", when, ok, got, want, reason)
+			}
+		}
+		expect("zero value", false, "not been read yet", "/pods")
+		expect("no barrier", true, "no barrier")
+		must(t, f.keep(t.Context()))
+		expect("just written", false, "are learning", "/pods")
+		time.Sleep(settled)
+		expect("settled", true, "are in", "/pods", "/pods/status")
+		expect("another", false, `no rule for "deployments.apps"`, "/pods", "apps/deployments")
+
+		f.use(set("", "pods"), set("apps", "deployments"))
+		must(t, f.keep(t.Context()))
+		expect("still", true, "are in", "/pods")
+		expect("just added", false, "are learning", "apps/deployments")
+		time.Sleep(settled)
+		must(t, f.keep(t.Context()))
+		expect("added", true, "are in", "/pods", "apps/deployments")
+		spec := set("", "pods").Set.Spec
+		if ok, reason := f.EnforcedSet(&spec); !ok {
+			t.Errorf("set: %s", reason)
+		}
+		if ok, reason := f.EnforcedKind(runtimeschema.GroupKind{Kind: "Pod"}); !ok {
+			t.Errorf("kind without barriers: %s", reason)
+		}
+
+		// Narrowed by someone, and put right: an API server may be at any of these.
+		narrow := live(t, client)
+		narrow.Webhooks[0].Rules = narrow.Webhooks[0].Rules[1:]
+		narrow, err := f.configurations().Update(t.Context(), narrow, metav1.UpdateOptions{})
+		must(t, err)
+		must(t, f.keep(t.Context()))
+		expect("put right", false, "are learning", "/pods")
+		expect("never narrowed", true, "are in", "apps/deployments")
+		time.Sleep(settled)
+		expect("settled again", true, "are in", "/pods")
+
+		time.Sleep(fresh)
+		expect("not read for long", false, "could not be read since", "/pods")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.notices < 4 {
+			t.Errorf("%d notices", f.notices)
+		}
+	})
+}
+
+func TestKeeperTellsOfFailure(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	broken := owner()
+	broken.Webhooks[0].ClientConfig.URL = nil
+	_, err := f.configurations().Update(t.Context(), broken, metav1.UpdateOptions{})
+	must(t, err)
+	done := make(chan struct{})
+	go func() { defer close(done); f.Run(ctx) }()
+	for {
+		f.mu.Lock()
+		failed := len(f.applied) > 0 && !f.applied[0]
+		f.mu.Unlock()
+		if failed {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	cancel()
+	<-done
+}

@@ -1,0 +1,223 @@
+package uncovered
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// observation is what was last read of the configuration. The zero value enforces nothing.
+type observation struct {
+	at time.Time
+	// fault says why nothing is enforced, if so.
+	fault string
+	// version and rules are as read, changed is when they were first read so.
+	version string
+	changed time.Time
+	rules   []v1alpha1.ResourceRule
+	// settled are the rules that were in force when they changed.
+	settled []v1alpha1.ResourceRule
+}
+
+// Enforced reports whether the rules in the API server are for all of the resources, in the terms of
+// webhook rules, and every API server has had the time to learn of them; if not, why.
+func (k *Keeper) Enforced(resources []v1alpha1.ResourceRule) (enforced bool, reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seen.enforced(resources, time.Now())
+}
+
+// EnforcedKind does so for the barriers in the schemas of a kind.
+func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reason string) {
+	return k.Enforced(generators.UncoveredKind(k.config.Schema(), kind, k.config.Plurals()))
+}
+
+// EnforcedSet does so for an UncoveredPermissionSet.
+func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
+	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec))
+}
+
+func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time) (bool, string) {
+	if len(resources) == 0 {
+		return true, "needs no rule: there is no barrier"
+	}
+	switch {
+	case o.at.IsZero():
+		return false, "the webhook configuration has not been read yet"
+	case now.Sub(o.at) > fresh:
+		return false, "the webhook configuration could not be read since " + o.at.UTC().Format(time.RFC3339)
+	case o.fault != "":
+		return false, o.fault
+	}
+	if lacking := generators.Subtract(resources, o.rules); len(lacking) > 0 {
+		return false, "the webhook configuration has no rule for " + describe(lacking) + " yet"
+	}
+	if now.Sub(o.changed) < settled && len(generators.Subtract(resources, o.settled)) > 0 {
+		return false, "the API servers are learning of the rule"
+	}
+	return true, "the rules are in the webhook configuration"
+}
+
+func describe(rules []v1alpha1.ResourceRule) string {
+	group := rules[0].APIGroups[0]
+	if group == "" {
+		return fmt.Sprintf("%q", rules[0].Resources[0])
+	}
+	return fmt.Sprintf("%q", rules[0].Resources[0]+"."+group)
+}
+
+// observed returns what is in the API server, and whether it enforces: apart from its rules it must be
+// what is wanted.
+func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) observation {
+	out := observation{rules: rulesOf(live)}
+	if live != nil {
+		out.version = string(live.UID) + "/" + live.ResourceVersion
+	}
+	switch {
+	case live == nil:
+		out.fault = fmt.Sprintf("webhook configuration %q does not exist yet", want.Name)
+	case live.DeletionTimestamp != nil:
+		out.fault = fmt.Sprintf("webhook configuration %q is being deleted", live.Name)
+	case len(out.rules) > 0 && !enforces(live, want):
+		out.fault = fmt.Sprintf("webhook configuration %q was changed by someone else", live.Name)
+	}
+	return out
+}
+
+// since takes over from what was seen before since when the rules are in force.
+func (o observation) since(before observation) observation {
+	o.changed = o.at
+	switch {
+	case before.at.IsZero() || before.fault != "":
+	case o.same(before):
+		o.changed, o.settled = before.changed, before.settled
+	case before.at.Sub(before.changed) >= settled:
+		o.settled = before.rules
+	default:
+		// An API server may still be at any of the rules since those that settled last.
+		o.settled = generators.Subtract(before.settled, generators.Subtract(before.settled, before.rules))
+	}
+	return o
+}
+
+// same reports whether nothing was written in between either.
+func (o observation) same(before observation) bool {
+	return o.version == before.version && reflect.DeepEqual(o.rules, before.rules)
+}
+
+// note puts an observation in the place of the last, and says so if it differs, now and when it has
+// settled.
+func (k *Keeper) note(next observation) {
+	next.at = time.Now()
+	k.mu.Lock()
+	before := k.seen
+	k.seen = next.since(before)
+	differs := before.at.IsZero() || next.fault != before.fault || !next.same(before)
+	if differs && k.config.Observed != nil {
+		if k.settles != nil {
+			k.settles.Stop()
+		}
+		k.settles = time.AfterFunc(settled, k.config.Observed)
+	}
+	k.mu.Unlock()
+	if differs && k.config.Observed != nil {
+		k.config.Observed()
+	}
+}
+
+// stop is for the end of the loop.
+func (k *Keeper) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.settles != nil {
+		k.settles.Stop()
+	}
+}
+
+// enforces compares the webhook for barriers but for its rules.
+func enforces(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	l, w := webhookOf(live), webhookOf(want)
+	if l == nil || w == nil {
+		return false
+	}
+	w = w.DeepCopy()
+	w.Rules = l.Rules
+	return sameWebhook(l, w)
+}
+
+// same reports whether nothing has to be written. What others have added beside is theirs.
+func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	if live == nil {
+		return false
+	}
+	for name, value := range want.Labels {
+		if live.Labels[name] != value {
+			return false
+		}
+	}
+	for _, owner := range want.OwnerReferences {
+		if !slices.ContainsFunc(live.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID }) {
+			return false
+		}
+	}
+	l, w := webhookOf(live), webhookOf(want)
+	if l == nil || w == nil {
+		return l == nil && w == nil
+	}
+	return sameWebhook(l, w)
+}
+
+// webhookOf returns the webhook for barriers, nil if there is none.
+func webhookOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhook {
+	if c == nil {
+		return nil
+	}
+	for i := range c.Webhooks {
+		if c.Webhooks[i].Name == generators.UncoveredWebhookName {
+			return &c.Webhooks[i]
+		}
+	}
+	return nil
+}
+
+// sameWebhook takes a missing selector for an empty one, which the API server fills in.
+func sameWebhook(a, b *admissionregistrationv1.ValidatingWebhook) bool {
+	return apiequality.Semantic.DeepEqual(selecting(a), selecting(b))
+}
+
+func selecting(w *admissionregistrationv1.ValidatingWebhook) *admissionregistrationv1.ValidatingWebhook {
+	out := w.DeepCopy()
+	for _, selector := range []**metav1.LabelSelector{&out.NamespaceSelector, &out.ObjectSelector} {
+		if *selector == nil {
+			*selector = &metav1.LabelSelector{}
+		}
+	}
+	return out
+}
+
+// rulesOf returns the rules of the webhook for barriers that are for every version and scope, for
+// creation and update.
+func rulesOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) []v1alpha1.ResourceRule {
+	webhook := webhookOf(c)
+	if webhook == nil {
+		return nil
+	}
+	var out []v1alpha1.ResourceRule
+	for _, rule := range webhook.Rules {
+		operations := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
+			slices.Contains(rule.Operations, admissionregistrationv1.Create) && slices.Contains(rule.Operations, admissionregistrationv1.Update)
+		if operations && slices.Contains(rule.APIVersions, "*") && (rule.Scope == nil || *rule.Scope == admissionregistrationv1.AllScopes) {
+			out = append(out, v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: rule.Resources})
+		}
+	}
+	return generators.Union(out)
+}

@@ -1,0 +1,399 @@
+//go:build integration
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/test/cluster"
+)
+
+type (
+	configuration = admissionregistrationv1.ValidatingWebhookConfiguration
+	hook          = admissionregistrationv1.ValidatingWebhook
+)
+
+const injector = "system:serviceaccount:cert-manager:cert-manager-cainjector"
+
+// guarded is a control plane of its own with what "fieldperm-gen manifests --rest" writes for the cluster, and without
+// fieldperm: who may change its configurations is decided inside the API server.
+type guarded struct {
+	*cluster.Cluster
+	options generators.Options
+	files   map[string]string
+	// masters is a member of system:masters, root is bound to cluster-admin, own is fieldperm.
+	masters, root, own, cainjector *cluster.User
+	// ca and otherCA are certificates.
+	ca, otherCA []byte
+}
+
+func startGuarded(t *testing.T) *guarded {
+	t.Helper()
+	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Stop()) })
+	g := &guarded{Cluster: c, files: map[string]string{}, options: generators.Options{
+		REST: true, Service: &generators.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
+	}}
+	files, err := generators.ClusterManifests(g.options)
+	must(t, err)
+	user := func(name string, groups ...string) *cluster.User {
+		u, err := c.User(name, groups...)
+		must(t, err)
+		return u
+	}
+	g.otherCA = c.Admin().CAData
+	g.ca, err = os.ReadFile("../../generators/testdata/ca.crt")
+	must(t, err)
+	g.masters, g.root = user("admin", "system:masters"), user("root")
+	g.own, g.cainjector = user(generators.DefaultUser, "system:serviceaccounts"), user(injector, "system:serviceaccounts")
+	for _, f := range files {
+		g.files[f.Name] = string(f.Data)
+		g.kubectl(t, g.masters, g.files[f.Name], "apply", "--server-side", "-f", "-")
+	}
+	for _, u := range []*cluster.User{g.root, g.cainjector} {
+		g.kubectl(t, g.masters, "", "create", "clusterrolebinding", strings.ReplaceAll(u.Name, ":", "-"), "--clusterrole=cluster-admin", "--user="+u.Name)
+	}
+	return g
+}
+
+func (g *guarded) kubectl(t *testing.T, user *cluster.User, stdin string, args ...string) {
+	t.Helper()
+	if _, stderr, err := g.Kubectl(user).Run(t.Context(), stdin, args...); err != nil {
+		t.Fatalf("kubectl %v as %q: %v: %s", args, user.Name, err, stderr)
+	}
+}
+
+func (g *guarded) configurations(t *testing.T, user *cluster.User) admissionregistrationclient.ValidatingWebhookConfigurationInterface {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(user.Config)
+	must(t, err)
+	return c.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+}
+
+// change reads a configuration, changes it and writes it back.
+func (g *guarded) change(t *testing.T, user *cluster.User, name string, change func(*configuration)) error {
+	t.Helper()
+	client := g.configurations(t, user)
+	for {
+		live, err := client.Get(t.Context(), name, metav1.GetOptions{})
+		must(t, err)
+		change(live)
+		if _, err = client.Update(t.Context(), live, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+// await waits until the policy is in force: the API server learns it by watching.
+func (g *guarded) await(t *testing.T) {
+	t.Helper()
+	client := g.configurations(t, g.masters)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		probe := generators.GranularConfiguration(g.options)
+		probe.Finalizers = nil
+		live, err := client.Get(t.Context(), probe.Name, metav1.GetOptions{})
+		must(t, err)
+		probe.ResourceVersion = live.ResourceVersion
+		_, err = client.Update(t.Context(), probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the policy is not in force: %v", err)
+		}
+	}
+}
+
+// wanted checks that a change was refused by the policy with a message, or was not if there is none.
+func wanted(t *testing.T, err error, message string) {
+	t.Helper()
+	switch {
+	case message == "":
+		must(t, err)
+	case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), `deletes the ValidatingAdmissionPolicyBinding "fieldperm-guard" first`):
+		t.Errorf("error is %v; want a refusal with %q and the way out", err, message)
+	}
+}
+
+func granular(f func(*hook)) func(*configuration) {
+	return func(c *configuration) { f(&c.Webhooks[0]) }
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestA5_Guard: nobody narrows or loosens fieldperm's configurations, members of system:masters included; what does
+// neither passes, and each of fieldperm's own changes does.
+func TestA5_Guard(t *testing.T) {
+	g := startGuarded(t)
+	g.await(t)
+	rules := []v1alpha1.ResourceRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale"}}, {APIGroups: []string{""}, Resources: []string{"secrets"}}}
+	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	must(t, err)
+	g.keep(t, generators.UncoveredConfiguration(live.Webhooks[0].ClientConfig, rules))
+	must(t, g.change(t, g.cainjector, generators.RESTName, func(c *configuration) {
+		for i := range c.Webhooks {
+			c.Webhooks[i].ClientConfig.CABundle = g.ca
+		}
+	}))
+
+	t.Run("Tampering", g.tampering)
+	t.Run("Legitimate", g.legitimate)
+	t.Run("Create", g.create)
+	t.Run("OwnUser", g.ownUser)
+	t.Run("Uninstall", g.uninstall)
+}
+
+// keep applies a configuration as fieldperm does.
+func (g *guarded) keep(t *testing.T, c *configuration) {
+	t.Helper()
+	g.kubectl(t, g.own, encode(t, c), "apply", "--server-side", "--field-manager=fieldperm", "--force-conflicts", "-f", "-")
+}
+
+func (g *guarded) tampering(t *testing.T) {
+	ignore, exact, some, namespaced := admissionregistrationv1.Ignore, admissionregistrationv1.Exact, admissionregistrationv1.SideEffectClassNoneOnDryRun, admissionregistrationv1.NamespacedScope
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	expression := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	never := admissionregistrationv1.MatchCondition{Name: "never", Expression: "false"}
+	for name, c := range map[string]struct {
+		change func(*configuration)
+		want   string
+		// ownMay is true where fieldperm's own user may do it.
+		ownMay bool
+	}{
+		"failurePolicy":       {granular(func(h *hook) { h.FailurePolicy = &ignore }), "must be Fail", false},
+		"matchPolicy":         {granular(func(h *hook) { h.MatchPolicy = &exact }), "must be Equivalent", false},
+		"sideEffects":         {granular(func(h *hook) { h.SideEffects = &some }), "sideEffects must be None", false},
+		"namespaceSelector":   {granular(func(h *hook) { h.NamespaceSelector = selector }), "no namespaceSelector", false},
+		"objectSelector":      {granular(func(h *hook) { h.ObjectSelector = expression }), "no objectSelector", false},
+		"selector on schemas": {func(c *configuration) { c.Webhooks[1].ObjectSelector = selector }, "no objectSelector", false},
+		"condition added":     {granular(func(h *hook) { h.MatchConditions = append(h.MatchConditions, never) }), "the generated matchConditions", false},
+		"condition changed":   {granular(func(h *hook) { h.MatchConditions[0].Expression += " && false" }), "the generated matchConditions", false},
+		"condition of another webhook": {func(c *configuration) {
+			c.Webhooks[1].MatchConditions[0].Expression = c.Webhooks[0].MatchConditions[0].Expression
+		},
+			"the generated matchConditions", false},
+		"no granular":        {func(c *configuration) { c.Webhooks = c.Webhooks[1:] }, "must have the webhook granular", false},
+		"no schemas":         {func(c *configuration) { c.Webhooks = c.Webhooks[:1] }, "no webhook may be taken away", false},
+		"no webhook":         {func(c *configuration) { c.Webhooks = nil }, "must have the webhook granular", false},
+		"renamed":            {granular(func(h *hook) { h.Name = "other.fieldperm.dev" }), "must have the webhook granular", false},
+		"group":              {granular(func(h *hook) { h.Rules[0].APIGroups = []string{"", "apps"} }), "with a rule for CREATE and UPDATE", false},
+		"version":            {granular(func(h *hook) { h.Rules[0].APIVersions = []string{"v1"} }), "with a rule for CREATE and UPDATE", false},
+		"resource":           {granular(func(h *hook) { h.Rules[0].Resources = []string{"*"} }), "with a rule for CREATE and UPDATE", false},
+		"operation":          {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:1] }), "with a rule for CREATE and UPDATE", false},
+		"scope":              {granular(func(h *hook) { h.Rules[0].Scope = &namespaced }), "with a rule for CREATE and UPDATE", false},
+		"no rule":            {granular(func(h *hook) { h.Rules = nil }), "with a rule for CREATE and UPDATE", false},
+		"rule of schemas":    {func(c *configuration) { c.Webhooks[1].Rules = c.Webhooks[1].Rules[:1] }, "may not be narrowed", false},
+		"resource in a rule": {func(c *configuration) { c.Webhooks[1].Rules[1].Resources = c.Webhooks[1].Rules[1].Resources[:1] }, "may not be narrowed", false},
+		"scope of schemas":   {func(c *configuration) { c.Webhooks[1].Rules[1].Scope = &namespaced }, "may not be narrowed", false},
+		"finalizer":          {func(c *configuration) { c.Finalizers = nil }, "must keep the finalizer", false},
+		"other finalizer":    {func(c *configuration) { c.Finalizers = []string{"example.com/other"} }, "must keep the finalizer", false},
+		"service":            {granular(func(h *hook) { h.ClientConfig.Service.Name = "other" }), "the address", true},
+		"path":               {granular(func(h *hook) { h.ClientConfig.Service.Path = ptr("/admit/other") }), "the address", true},
+		"url": {granular(func(h *hook) {
+			h.ClientConfig.Service, h.ClientConfig.URL = nil, ptr("https://example.com/admit/granular")
+		}), "the address", true},
+		"CA bundle":         {granular(func(h *hook) { h.ClientConfig.CABundle = g.otherCA }), "the CA bundle", true},
+		"no CA bundle":      {granular(func(h *hook) { h.ClientConfig.CABundle = nil }), "the CA bundle", true},
+		"CA bundle schemas": {func(c *configuration) { c.Webhooks[1].ClientConfig.CABundle = g.otherCA }, "the CA bundle", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, user := range []*cluster.User{g.masters, g.root} {
+				wanted(t, g.change(t, user, generators.RESTName, c.change), c.want)
+			}
+			if !c.ownMay {
+				wanted(t, g.change(t, g.own, generators.RESTName, c.change), c.want)
+				return
+			}
+			g.undo(t, generators.RESTName, func() { must(t, g.change(t, g.own, generators.RESTName, c.change)) })
+		})
+	}
+	for name, c := range map[string]struct {
+		change func(*configuration)
+		want   string
+		ownMay bool
+	}{
+		"failurePolicy":   {granular(func(h *hook) { h.FailurePolicy = &ignore }), "must be Fail", false},
+		"selector":        {granular(func(h *hook) { h.NamespaceSelector = expression }), "no namespaceSelector", false},
+		"condition":       {granular(func(h *hook) { h.MatchConditions = append(h.MatchConditions, never) }), "the generated matchConditions", false},
+		"no webhook":      {func(c *configuration) { c.Webhooks = nil }, "no webhook may be taken away", true},
+		"rule taken away": {granular(func(h *hook) { h.Rules = h.Rules[:1] }), "are fieldperm's to change", true},
+		"rule narrowed":   {granular(func(h *hook) { h.Rules[0].Resources = []string{"deployments"} }), "are fieldperm's to change", true},
+		"rule widened":    {granular(func(h *hook) { h.Rules[0].APIGroups = []string{"*"} }), "are fieldperm's to change", true},
+		"no rules":        {granular(func(h *hook) { h.Rules = nil }), "are fieldperm's to change", true},
+		"operation":       {granular(func(h *hook) { h.Rules[0].Operations = h.Rules[0].Operations[:1] }), "are fieldperm's to change", true},
+		"address":         {granular(func(h *hook) { h.ClientConfig.Service.Namespace = "other" }), "the address", true},
+		"no owner but this": {func(c *configuration) {
+			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "gone", UID: "gone"}}
+		}, "no other owners", true},
+		"its name changed": {granular(func(h *hook) { h.Name = "other.fieldperm.dev" }), "no webhook may be taken away", true},
+	} {
+		t.Run("Uncovered/"+name, func(t *testing.T) {
+			for _, user := range []*cluster.User{g.masters, g.root} {
+				wanted(t, g.change(t, user, generators.UncoveredName, c.change), c.want)
+			}
+			if !c.ownMay {
+				wanted(t, g.change(t, g.own, generators.UncoveredName, c.change), c.want)
+				return
+			}
+			g.undo(t, generators.UncoveredName, func() { must(t, g.change(t, g.own, generators.UncoveredName, c.change)) })
+		})
+	}
+	t.Run("Uncovered/deleted", func(t *testing.T) {
+		for _, user := range []*cluster.User{g.masters, g.root} {
+			wanted(t, g.configurations(t, user).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}), "may not be deleted")
+			wanted(t, g.configurations(t, user).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + generators.UncoveredName}), "may not be deleted")
+		}
+	})
+}
+
+// undo puts back what a change by fieldperm's own user changed.
+func (g *guarded) undo(t *testing.T, name string, change func()) {
+	t.Helper()
+	before, err := g.configurations(t, g.own).Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	change()
+	must(t, g.change(t, g.own, name, func(c *configuration) { c.Webhooks, c.OwnerReferences = before.Webhooks, before.OwnerReferences }))
+}
+
+func (g *guarded) legitimate(t *testing.T) {
+	// What was generated has no CA bundle, so that applying it again leaves the one that was filled in.
+	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "--force-conflicts", "-f", "-")
+	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	must(t, err)
+	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, g.ca) {
+		t.Error("applying the generated file again changed the CA bundle")
+	}
+	// As many rules as there can be: the policy must stay within its budget.
+	var many []v1alpha1.ResourceRule
+	for i := range 500 {
+		many = append(many, v1alpha1.ResourceRule{APIGroups: []string{fmt.Sprintf("group-%d.example.com", i)}, Resources: []string{"ones", "ones/status", "twos", "twos/status", "threes", "threes/status"}})
+	}
+	g.keep(t, generators.UncoveredConfiguration(live.Webhooks[0].ClientConfig, many))
+	for _, user := range []*cluster.User{g.masters, g.root, g.own} {
+		for _, name := range []string{generators.RESTName, generators.UncoveredName} {
+			must(t, g.change(t, user, name, func(c *configuration) {
+				c.Labels["touched-by"], c.Annotations = strings.ReplaceAll(user.Name, ":", "-"), map[string]string{"a": user.Name}
+			}))
+			must(t, g.change(t, user, name, func(c *configuration) { c.ManagedFields = []metav1.ManagedFieldsEntry{{}} }))
+		}
+		must(t, g.change(t, user, generators.RESTName, func(c *configuration) {
+			c.Finalizers = append(c.Finalizers, "example.com/"+strings.ReplaceAll(user.Name, ":", "-"))
+			c.Webhooks[0].TimeoutSeconds = ptr(int32(5))
+			c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+			c.Webhooks[1].Rules[0].Resources = []string{"customresourcedefinitions", "customresourcedefinitions/status"}
+		}))
+		must(t, g.change(t, user, generators.RESTName, func(c *configuration) { c.Finalizers = []string{generators.Finalizer} }))
+	}
+}
+
+// create is about a second installation of fieldperm's configurations, after the first was forced away.
+func (g *guarded) create(t *testing.T) {
+	client := g.configurations(t, g.masters)
+	for name, change := range map[string]func(*configuration){
+		"must keep the finalizer":      func(c *configuration) { c.Finalizers = nil },
+		"must be Fail":                 granular(func(h *hook) { h.FailurePolicy = ptr(admissionregistrationv1.Ignore) }),
+		"with a rule for CREATE":       granular(func(h *hook) { h.Rules[0].Resources = []string{"pods"} }),
+		"the generated matchCondition": granular(func(h *hook) { h.MatchConditions[0].Expression = "false" }),
+	} {
+		c := generators.GranularConfiguration(g.options)
+		change(c)
+		_, err := client.Create(t.Context(), c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		// The policy is asked before the storage finds that the name is taken.
+		wanted(t, err, name)
+	}
+	other := generators.GranularConfiguration(g.options)
+	other.Name, other.Finalizers = "other", nil
+	other.Webhooks[0].FailurePolicy = ptr(admissionregistrationv1.Ignore)
+	_, err := client.Create(t.Context(), other, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	must(t, err)
+}
+
+// ownUser is about what rbac.yaml leaves out: fieldperm may impersonate one user with one key, and create no other
+// configuration.
+func (g *guarded) ownUser(t *testing.T) {
+	other := generators.UncoveredConfiguration(admissionregistrationv1.WebhookClientConfig{}, nil)
+	other.Name = "other"
+	_, err := g.configurations(t, g.own).Create(t.Context(), other, metav1.CreateOptions{})
+	refusedAs(t, err, g.own.Name, `cannot create resource "validatingwebhookconfigurations"`)
+	_, err = g.configurations(t, g.own).Patch(t.Context(), "other", types.ApplyPatchType, []byte(encode(t, other)), metav1.PatchOptions{FieldManager: "fieldperm"})
+	refusedAs(t, err, g.own.Name, `cannot patch resource "validatingwebhookconfigurations"`)
+
+	impersonate := func(as rest.ImpersonationConfig) error {
+		config := rest.CopyConfig(g.own.Config)
+		config.Impersonate = as
+		c, err := kubernetes.NewForConfig(config)
+		must(t, err)
+		_, err = c.CoreV1().ConfigMaps("kube-system").Patch(t.Context(), "extension-apiserver-authentication", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	nonce := map[string][]string{admission.CanaryKey: {"nonce1", "nonce2"}}
+	refusedAs(t, impersonate(rest.ImpersonationConfig{UserName: admission.CanaryUser, Extra: nonce}), admission.CanaryUser, `cannot patch resource "configmaps"`)
+	for _, as := range []rest.ImpersonationConfig{
+		{UserName: "admin", Extra: nonce},
+		{UserName: admission.CanaryUser, Groups: []string{"system:masters"}},
+		{UserName: admission.CanaryUser, Extra: map[string][]string{"example.com/other": {"x"}}},
+	} {
+		refusedAs(t, impersonate(as), g.own.Name, "cannot impersonate resource")
+	}
+}
+
+// refusedAs checks that authorization refused a user.
+func refusedAs(t *testing.T, err error, user, message string) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("User %q", user)) || !strings.Contains(err.Error(), message) {
+		t.Errorf("error is %v; want a refusal of %q with %q", err, user, message)
+	}
+}
+
+// uninstall is the order in which fieldperm lets go: the finalizer is its own to remove, and only then.
+func (g *guarded) uninstall(t *testing.T) {
+	finalizer := func(c *configuration) { c.Finalizers = nil }
+	g.kubectl(t, g.root, "", "delete", "validatingwebhookconfiguration", generators.RESTName, "--wait=false")
+	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	must(t, err)
+	if live.DeletionTimestamp == nil {
+		t.Fatal("the configuration is not terminating")
+	}
+	for _, user := range []*cluster.User{g.masters, g.root} {
+		wanted(t, g.change(t, user, generators.RESTName, finalizer), "must keep the finalizer")
+	}
+	must(t, g.configurations(t, g.own).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}))
+	must(t, g.change(t, g.own, generators.RESTName, finalizer))
+	if _, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("still there: %v", err)
+	}
+
+	// The way out of the policy is to delete its binding.
+	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "-f", "-")
+	g.kubectl(t, g.root, "", "delete", "validatingadmissionpolicybinding", generators.GuardName)
+	deadline := time.Now().Add(30 * time.Second)
+	for err = g.change(t, g.root, generators.RESTName, finalizer); err != nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		err = g.change(t, g.root, generators.RESTName, finalizer)
+	}
+	must(t, err)
+}
+
+func encode(t *testing.T, c *configuration) string {
+	t.Helper()
+	raw, err := yaml.Marshal(c)
+	must(t, err)
+	return string(raw)
+}
