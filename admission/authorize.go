@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -21,7 +22,10 @@ const GenericOnlyKey = "fieldperm.dev/generic-only"
 // and Decide tell a generic permission by its absence.
 const allowReason = verbs.Prefix + ` the user holds "granular"; admission decides on each field`
 
-// AuthorizeReviewer is fieldperm as an authorizer of the API server (A1 to A4). It lets a request
+// unprovenReason begins the reason for having no opinion on a holder of the marker. API servers show it.
+const unprovenReason = verbs.Prefix + ` the user holds "granular", but is not let through: `
+
+// AuthorizeReviewer is fieldperm as an authorizer of the API server (A1 to A5). It lets a request
 // for create, update or patch pass authorization when its author holds the marker, because admission
 // will look at each field. It never denies; where it does not allow it has no opinion. The zero
 // AuthorizeReviewer allows nothing.
@@ -31,6 +35,11 @@ type AuthorizeReviewer struct {
 	Allowed func(group, resource, subresource string) bool
 	// Authorizer returns the authorizer that knows the user and the resource attributes.
 	Authorizer func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer
+	// Enforced is nil if admission is proven to look at what the attributes stand for (A5). The error
+	// is for the user to read.
+	Enforced func(context.Context, *authorizationv1.ResourceAttributes) error
+	// Canaries tells the requests that prove it.
+	Canaries Canaries
 }
 
 // Review answers one SubjectAccessReview. An error is a 400 or a 500 by Code; then the API server's
@@ -48,6 +57,13 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if !r.mayAllow(spec) {
 		return noOpinion, nil
 	}
+	if spec.User == CanaryUser {
+		// Whatever else it may hold, it passes by its nonce alone.
+		if r.Canaries != nil && r.Canaries.Authorize(spec) {
+			return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: canaryReason}, nil
+		}
+		return noOpinion, nil
+	}
 	if r.Authorizer == nil {
 		return noOpinion, errors.New("authorize: has no authorizer: configure one")
 	}
@@ -56,7 +72,20 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if err != nil || !answer.Allowed {
 		return noOpinion, err
 	}
+	// Last of all, so that nothing is let through that was proven before something slow, and nothing is
+	// proven for those who are not let through.
+	if err := r.enforced(ctx, spec.ResourceAttributes); err != nil {
+		klog.FromContext(ctx).V(4).Info("Not let through", "resource", spec.ResourceAttributes.Resource, "group", spec.ResourceAttributes.Group, "err", err)
+		return authorizationv1.SubjectAccessReviewStatus{Reason: unprovenReason + err.Error()}, nil
+	}
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: allowReason}, nil
+}
+
+func (r *AuthorizeReviewer) enforced(ctx context.Context, attributes *authorizationv1.ResourceAttributes) error {
+	if r.Enforced == nil {
+		return errors.New("nothing proves that admission is enforced: configure the interlock")
+	}
+	return r.Enforced(ctx, attributes)
 }
 
 // mayAllow tells the questions that the marker can answer from all others.

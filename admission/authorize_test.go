@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ func authorizeReviewer(h *holder) *AuthorizeReviewer {
 			return group == "apps" && resource == "deployments" && (subresource == "" || subresource == "scale")
 		},
 		Authorizer: func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer { return h },
+		Enforced:   func(context.Context, *authorizationv1.ResourceAttributes) error { return nil },
 	}
 }
 
@@ -103,5 +105,28 @@ func TestBadInput_ReviewThatMakesNoSense(t *testing.T) {
 		if status, err := authorizeReviewer(holding("granular")).Review(t.Context(), spec); Code(err) != 400 || status.Allowed {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
+	}
+}
+
+func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
+	for name, enforced := range map[string]func(context.Context, *authorizationv1.ResourceAttributes) error{
+		"nothing proves it": nil,
+		"not proven":        func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
+	} {
+		r := authorizeReviewer(holding("granular"))
+		r.Enforced = enforced
+		status, err := r.Review(t.Context(), asking("update", "apps", "deployments", ""))
+		if err != nil || status.Allowed || status.Denied || !strings.HasPrefix(status.Reason, "granular: ") {
+			t.Errorf("%s: %+v, %v", name, status, err)
+		}
+	}
+	// Nothing is proven for who is not let through anyway.
+	r := authorizeReviewer(holding("granular:scale"))
+	r.Enforced = func(context.Context, *authorizationv1.ResourceAttributes) error {
+		t.Error("asked")
+		return nil
+	}
+	if status, err := r.Review(t.Context(), asking("update", "apps", "deployments", "")); err != nil || status.Allowed || status.Reason != "" {
+		t.Errorf("%+v, %v", status, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
 const (
@@ -26,6 +28,7 @@ const (
 	OutcomeNoOpinion Outcome = "no_opinion"
 	OutcomeRefused   Outcome = "refused"
 	OutcomeError     Outcome = "error"
+	OutcomeCanary    Outcome = "canary"
 )
 
 // Wire is what the handlers share.
@@ -34,11 +37,18 @@ type Wire struct {
 	MaxBytes int64
 	// Observe is told of every answer; nil for nobody. checks is how many verbs were asked.
 	Observe func(endpoint string, outcome Outcome, checks int, took time.Duration)
+	// Decided is told of every decision of admission; nil for nobody.
+	Decided func(endpoint Endpoint, mode fieldperm.Mode, allowed bool)
+	// Canaries tells fieldperm's own canaries; nil refuses them all.
+	Canaries Canaries
 }
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
 func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
-	return wire.admissionHandler(string(endpoint), func(ctx context.Context, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
+	return wire.admissionHandler(string(endpoint), func(ctx context.Context, w http.ResponseWriter, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
+		if response, is := wire.canary(ctx, w, endpoint, req); is {
+			return response, OutcomeCanary, 0
+		}
 		result, err := reviewer.Review(ctx, endpoint, req)
 		response := Response(result, err, req)
 		log := klog.FromContext(ctx)
@@ -47,6 +57,9 @@ func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handl
 			return response, OutcomeError, 0
 		}
 		log.V(4).Info("Reviewed", "allowed", result.Allowed, "mode", result.Mode, "changes", len(result.Requirements), "checks", len(result.Checks))
+		if wire.Decided != nil {
+			wire.Decided(endpoint, result.Mode, result.Allowed)
+		}
 		if !result.Allowed {
 			return response, OutcomeDenied, len(result.Checks)
 		}
@@ -56,7 +69,7 @@ func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handl
 
 // SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
 func (wire Wire) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
-	return wire.admissionHandler("schemas", func(ctx context.Context, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
+	return wire.admissionHandler("schemas", func(ctx context.Context, _ http.ResponseWriter, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
 		faults, err := reviewer.Review(req)
 		response := SchemaResponse(faults, err, req)
 		switch {
@@ -70,7 +83,8 @@ func (wire Wire) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 	})
 }
 
-func (wire Wire) admissionHandler(endpoint string, review func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int)) http.Handler {
+// admissionHandler answers with what review returns. A nil response is that it has answered itself.
+func (wire Wire) admissionHandler(endpoint string, review func(context.Context, http.ResponseWriter, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		var in admissionv1.AdmissionReview
@@ -92,10 +106,12 @@ func (wire Wire) admissionHandler(endpoint string, review func(context.Context, 
 		// Never object contents, and no user names above the API server's own logging.
 		log := klog.FromContext(ctx).WithValues("endpoint", endpoint, "uid", in.Request.UID,
 			"operation", in.Request.Operation, "resource", resourceName(in.Request), "object", klog.KRef(in.Request.Namespace, in.Request.Name))
-		response, outcome, checks := review(klog.NewContext(ctx, log), in.Request)
-		in.Request = nil
-		in.Response = response
-		wire.answer(log, w, in)
+		response, outcome, checks := review(klog.NewContext(ctx, log), w, in.Request)
+		if response != nil {
+			in.Request = nil
+			in.Response = response
+			wire.answer(log, w, in)
+		}
 		wire.observe(endpoint, outcome, checks, started)
 	})
 }

@@ -70,12 +70,18 @@ func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admission
 	if req.Operation == admissionv1.Create {
 		old, generic = nil, []string{"create"}
 	}
+	_, span := startSpan(ctx, "diff")
 	requirements, err := fieldperm.Diff(old, req.Object.Raw, kind, r.uncovered(ctx, compiled, req))
+	span.SetAttributes(spanChanges.Int(len(requirements)))
+	span.End()
 	if err != nil {
 		return nil, err
 	}
 	review := fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered}
-	decision, err := fieldperm.Decide(ctx, r.Authorizer(req), review, r.Limits)
+	deciding, span := startSpan(ctx, "decide")
+	decision, err := fieldperm.Decide(deciding, r.Authorizer(req), review, r.Limits)
+	span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
+	span.End()
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 	genericserver "k8s.io/apiserver/pkg/server"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // For --logging-format json.
 )
 
 // NewCommand returns fieldperm-webhook.
@@ -13,12 +17,13 @@ func NewCommand() *cobra.Command {
 		Long: `fieldperm-webhook decides, for a kube-apiserver, which fields of an object a user may write.
 Users are granted the verbs "granular" and "granular:<verb>" in RBAC or any other authorizer.`,
 	}
-	root.AddCommand(newServeCommand())
+	root.AddCommand(newServeCommand(), newReleaseCommand())
 	return root
 }
 
 func newServeCommand() *cobra.Command {
 	options := NewOptions()
+	logging := logsapi.NewLoggingConfiguration()
 	serve := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the admission and authorization webhooks",
@@ -39,6 +44,9 @@ configuration for the kube-apiserver is written by: fieldperm-gen manifests.`,
     --permission-schemas /etc/fieldperm/schemas`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
+				return fmt.Errorf("logging flags: %w", err)
+			}
 			ctx := genericserver.SetupSignalContext()
 			s, err := options.Complete(ctx)
 			if err != nil {
@@ -48,5 +56,6 @@ configuration for the kube-apiserver is written by: fieldperm-gen manifests.`,
 		},
 	}
 	options.AddFlags(serve.Flags())
+	logsapi.AddFlags(logging, serve.Flags())
 	return serve
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/internal/status"
+	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
 // parallelChecks is how many verbs of one level are asked at the same time (P1).
@@ -43,7 +45,16 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 		options: *o,
 		metrics: metrics.New(),
 	}
+	if s.tracer, err = tracing.Provider(ctx, o.TracingConfigFile); err != nil {
+		return nil, err
+	}
 	if err := s.follow(ctx, config); err != nil {
+		return nil, err
+	}
+	if err := s.prove(config); err != nil {
+		return nil, err
+	}
+	if err := s.keepBarriers(config); err != nil {
 		return nil, err
 	}
 	if err := s.decide(config); err != nil {
@@ -77,13 +88,20 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("informer: %w", err)
 	}
 	aggregated := func(ctx context.Context) ([]string, error) { return discovery.AggregatedGroups(ctx, objects) }
+	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
+	s.objects = sources.NewObjects(objects, listed, func() { s.schemas.Changed() })
+	s.status = status.New(status.Config{
+		Client: objects, Known: s.objects.Known, Enforced: s.barrierEnforced,
+		States: func() []sources.ObjectState { return s.schemas.Objects() },
+	})
 	s.schemas, err = sources.New(ctx, sources.Config{
 		Files:       s.options.PermissionSchemas,
 		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),
 		Aggregated:  aggregated,
-		Definitions: func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) },
+		Definitions: listed,
+		Objects:     s.objects.List,
 		Synced:      definitions.Informer().HasSynced,
-		Compiled:    s.metrics.Compiled,
+		Compiled:    s.compiled,
 		LoadFailed:  s.metrics.LoadFailed,
 	})
 	if err != nil {
@@ -100,11 +118,17 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 
 // decide sets up the reviewers.
 func (s *Server) decide(config *rest.Config) error {
-	clients, err := kubernetes.NewForConfig(client(config, "authorization"))
+	authorization := client(config, "authorization")
+	authorization.Wrap(tracing.Client(s.tracer))
+	clients, err := kubernetes.NewForConfig(authorization)
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
-	chain, err := authz.New(clients.AuthorizationV1(), s.options.DecisionCacheTTL, s.options.DecisionCacheTTL)
+	chain, err := authz.Config{
+		Client:   clients.AuthorizationV1(),
+		AllowTTL: s.options.DecisionCacheTTL, DenyTTL: s.options.DecisionCacheTTL,
+		Observer: s.metrics,
+	}.New()
 	if err != nil {
 		return err
 	}
@@ -120,6 +144,8 @@ func (s *Server) decide(config *rest.Config) error {
 		Authorizer: func(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
 			return authz.ForReview(chain, spec)
 		},
+		Enforced: s.interlock.Enforced,
+		Canaries: s.canaries,
 	}
 	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents}
 	return nil
@@ -136,6 +162,11 @@ func (s *Server) listen() error {
 	}
 	s.serving.ClientCA = callers
 	s.callers = callers
+	s.metrics.ServingCertificate(s.serving.Cert.CurrentCertKeyContent)
+	s.keyChanged()
+	if notifier, ok := s.serving.Cert.(dynamiccertificates.Notifier); ok {
+		notifier.AddListener(enqueue(s.keyChanged))
+	}
 	return nil
 }
 

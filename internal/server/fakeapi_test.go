@@ -5,11 +5,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // fakeAPI is as much of an API server as fieldperm-webhook follows and asks, with faults on demand.
@@ -20,6 +25,8 @@ type fakeAPI struct {
 	mu    sync.Mutex
 	down  bool
 	holds []string
+	// admit is asked about every PATCH and POST of an object; nil passes them.
+	admit func(*admissionv1.AdmissionRequest) (code int, message string)
 	// hold makes SubjectAccessReviews wait until it is closed; asked is sent to before.
 	hold, asked chan struct{}
 }
@@ -36,6 +43,8 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions", listOrWatch("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 	mux.HandleFunc("GET /apis/apiregistration.k8s.io/v1/apiservices", listOrWatch("apiregistration.k8s.io/v1", "APIService"))
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", api.review)
+	mux.HandleFunc("PATCH /", api.write)
+	mux.HandleFunc("POST /api/v1/namespaces/kube-system/configmaps", api.write)
 	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.mu.Lock()
 		down := api.down
@@ -68,6 +77,41 @@ func (api *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
 	review.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(review)
+}
+
+// write answers a canary as an API server does that has passed authorization. It stores nothing.
+func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	group, rest := "", path[2:]
+	if path[0] == "apis" {
+		group, rest = path[1], path[3:]
+	}
+	dry := r.URL.Query().Get("dryRun") == "All"
+	req := &admissionv1.AdmissionRequest{
+		UID: "u-1", Operation: admissionv1.Create, DryRun: &dry, Namespace: rest[1],
+		Resource: metav1.GroupVersionResource{Group: group, Version: "v1", Resource: rest[2]},
+		UserInfo: authenticationv1.UserInfo{
+			Username: r.Header.Get("Impersonate-User"),
+			Extra:    map[string]authenticationv1.ExtraValue{admission.CanaryKey: r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")},
+		},
+	}
+	if r.Method == http.MethodPatch {
+		req.Operation, req.Name = admissionv1.Update, rest[3]
+	}
+	api.mu.Lock()
+	admit := api.admit
+	api.mu.Unlock()
+	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+	code := http.StatusOK
+	if admit != nil {
+		var message string
+		if code, message = admit(req); code != http.StatusOK {
+			status.Status, status.Code, status.Message = metav1.StatusFailure, int32(code), message
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(status)
 }
 
 func (api *fakeAPI) set(change func()) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -13,11 +14,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
 // handler serves every path. Health checks are open; all else needs a client certificate.
 func (s *Server) handler() http.Handler {
-	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe}
+	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries}
 	callers := x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion)
 	mux := http.NewServeMux()
 	for path, handler := range map[string]http.Handler{
@@ -27,7 +30,19 @@ func (s *Server) handler() http.Handler {
 		"/authorize":       wire.AuthorizeHandler(s.authorizer),
 		"/metrics":         s.metrics.Handler(),
 	} {
-		mux.Handle(path, authenticated(callers, handler))
+		open := s.options.AdmissionCallers == callersAny && strings.HasPrefix(path, "/admit/")
+		switch {
+		case path == "/metrics":
+		case open:
+			// Strangers must not make anything sampled.
+			handler = s.metrics.InFlight(endpointOf(path), tracing.PublicHandler(handler, s.tracer))
+		default:
+			handler = s.metrics.InFlight(endpointOf(path), tracing.Handler(handler, s.tracer))
+		}
+		if !open {
+			handler = authenticated(callers, handler)
+		}
+		mux.Handle(path, handler)
 	}
 	alive := []healthz.HealthChecker{healthz.PingHealthz, healthz.LogHealthz}
 	healthz.InstallHandler(mux, alive...)
@@ -36,6 +51,7 @@ func (s *Server) handler() http.Handler {
 	healthz.InstallReadyzHandler(ready, append(alive,
 		healthz.NamedCheck("schemas", func(*http.Request) error { return s.schemas.Ready() }),
 		healthz.NamedCheck("discovery", func(*http.Request) error { return s.resources.Ready() }),
+		healthz.NamedCheck("interlock", func(*http.Request) error { return s.interlock.Status() }),
 		healthz.NamedCheck("shutdown", func(*http.Request) error {
 			if s.draining.Load() {
 				return errors.New("the server is draining")
@@ -48,8 +64,8 @@ func (s *Server) handler() http.Handler {
 	return recovered(mux)
 }
 
-// withFaults adds to /readyz?verbose what is wrong with schema documents. It makes nothing unready: the
-// last good schema is in force, and one faulty document must not take every webhook away.
+// withFaults adds to /readyz?verbose what is wrong with schema documents and single resources. It makes
+// nothing unready: the last good schema is in force, and one fault must not take every webhook away.
 func (s *Server) withFaults(ready http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ready.ServeHTTP(w, r)
@@ -59,6 +75,9 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 		if n := len(s.schemas.Faults()); n > 0 {
 			fmt.Fprintf(w, "[!]schemas: %d faults in documents, see the log\n", n)
 		}
+		for _, err := range s.interlock.Unproven() {
+			fmt.Fprintf(w, "[!]interlock: a resource is not proven: %v\n", err)
+		}
 	})
 }
 
@@ -66,6 +85,17 @@ func (s *Server) observe(endpoint string, outcome admission.Outcome, checks int,
 	decided := outcome == admission.OutcomeAllowed || outcome == admission.OutcomeDenied || outcome == admission.OutcomeNoOpinion
 	s.metrics.Review(endpoint, string(outcome), decided, checks, took)
 }
+
+func (s *Server) decided(endpoint admission.Endpoint, mode fieldperm.Mode, allowed bool) {
+	result := admission.OutcomeDenied
+	if allowed {
+		result = admission.OutcomeAllowed
+	}
+	s.metrics.Decision(string(endpoint), string(mode), string(result))
+}
+
+// endpointOf is the name of a path in metrics.
+func endpointOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 // authenticated lets those pass whose certificate a CA of --client-ca-file has signed.
 func authenticated(callers authenticator.Request, next http.Handler) http.Handler {

@@ -12,6 +12,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/generators"
 )
 
 // Options are the flags of serve. The zero Options do not validate; NewOptions has the defaults.
@@ -33,6 +34,21 @@ type Options struct {
 	MaxRequestBytes int64
 	// AggregatedGroups are API groups of other servers that /authorize answers for all the same (A2).
 	AggregatedGroups []string
+	// WebhookConfiguration is the ValidatingWebhookConfiguration that enforces; "" for a static manifest.
+	WebhookConfiguration string
+	// UncoveredConfiguration is the ValidatingWebhookConfiguration for barriers that fieldperm keeps; "" for
+	// none.
+	UncoveredConfiguration string
+	// APIServers says which kube-apiservers ask this fieldperm: own, or all.
+	APIServers string
+	// InterlockInterval is the time between two proofs of enforcement.
+	InterlockInterval time.Duration
+	// ReleaseDelay is how long a deleted WebhookConfiguration is held.
+	ReleaseDelay time.Duration
+	// AdmissionCallers says who may call /admit: those with a certificate, or any.
+	AdmissionCallers string
+	// TracingConfigFile says where spans go; "" for nowhere.
+	TracingConfigFile string
 	// ShutdownDelay is how long requests are still taken after /readyz has begun to fail.
 	ShutdownDelay time.Duration
 	// ShutdownTimeout is how long what is being answered may take to end.
@@ -43,8 +59,18 @@ const (
 	defaultPort            = 9443
 	defaultCacheTTL        = 10 * time.Second
 	defaultMaxRequestBytes = 8 << 20
+	defaultInterval        = 5 * time.Second
+	minInterval            = 500 * time.Millisecond
 	// defaultStreams is per connection: an API server keeps one connection for all its calls.
 	defaultStreams = 1000
+)
+
+// Whom to prove (--api-servers), and who may ask (--admission-callers).
+const (
+	apiServersOwn      = "own"
+	apiServersAll      = "all"
+	callersCertificate = "certificate"
+	callersAny         = "any"
 )
 
 // NewOptions returns the defaults.
@@ -57,12 +83,16 @@ func NewOptions() *Options {
 	// No certificate is ever made up: whoever trusts it must have been given it.
 	serving.ServerCert.CertDirectory, serving.ServerCert.PairName = "", ""
 	return &Options{
-		SecureServing:    serving,
-		MaxChecks:        fieldperm.DefaultMaxChecks,
-		DecisionCacheTTL: defaultCacheTTL,
-		MaxRequestBytes:  defaultMaxRequestBytes,
-		ShutdownDelay:    time.Second,
-		ShutdownTimeout:  30 * time.Second,
+		SecureServing:     serving,
+		MaxChecks:         fieldperm.DefaultMaxChecks,
+		DecisionCacheTTL:  defaultCacheTTL,
+		MaxRequestBytes:   defaultMaxRequestBytes,
+		APIServers:        apiServersAll,
+		InterlockInterval: defaultInterval,
+		ReleaseDelay:      generators.DefaultReleaseDelay,
+		AdmissionCallers:  callersCertificate,
+		ShutdownDelay:     time.Second,
+		ShutdownTimeout:   30 * time.Second,
 	}
 }
 
@@ -79,6 +109,13 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer.")
 	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
+	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: then every resource is proven by a canary of its own.")
+	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. Empty if that is a static manifest, written anew when schemas change.")
+	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize, and so have to be proven: \"all\" behind the Service default/kubernetes, or the \"own\" one of --kubeconfig, where fieldperm runs beside it and listens for it alone.")
+	fs.DurationVar(&o.InterlockInterval, "interlock-interval", o.InterlockInterval, "Time between two proofs that admission is enforced. A proof counts for two of them.")
+	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is held up, so that nothing that was let through is still under way: at least two --interlock-interval, the authorizedTTL of the AuthorizationConfiguration and --request-timeout of kube-apiserver together.")
+	fs.StringVar(&o.AdmissionCallers, "admission-callers", o.AdmissionCallers, "Who may call /admit: those with a \"certificate\" of --client-ca-file, or \"any\", for control planes whose kube-apiserver shows none to webhooks. Whoever may call can ask what users may do; limit them by network policy.")
+	fs.StringVar(&o.TracingConfigFile, "tracing-config-file", o.TracingConfigFile, "File with a TracingConfiguration of apiserver.config.k8s.io, as kube-apiserver has it: where spans go, by OTLP, and how many. No spans if empty; the trace of whoever calls is passed on all the same.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving after SIGTERM, with /readyz failing, so that callers learn to go elsewhere.")
 	fs.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout, "How long requests that are being answered may take to end after that.")
 }
@@ -100,6 +137,21 @@ func (o *Options) validate() error {
 	}
 	if o.MaxRequestBytes < 1 {
 		errs = append(errs, fmt.Errorf("--max-request-bytes: %d is too few: use at least 1", o.MaxRequestBytes))
+	}
+	if o.APIServers != apiServersOwn && o.APIServers != apiServersAll {
+		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))
+	}
+	if o.UncoveredConfiguration != "" && o.WebhookConfiguration == "" {
+		errs = append(errs, errors.New("--uncovered-configuration: needs --webhook-configuration: that one says how kube-apiservers reach fieldperm"))
+	}
+	if o.AdmissionCallers != callersCertificate && o.AdmissionCallers != callersAny {
+		errs = append(errs, fmt.Errorf("--admission-callers: %q is not known: use %q or %q", o.AdmissionCallers, callersCertificate, callersAny))
+	}
+	if o.InterlockInterval < minInterval {
+		errs = append(errs, fmt.Errorf("--interlock-interval: %s is too short for a canary to come back: use at least %s", o.InterlockInterval, minInterval))
+	}
+	if o.ReleaseDelay < 2*o.InterlockInterval {
+		errs = append(errs, fmt.Errorf("--release-delay: %s is shorter than the life of a proof: use at least two --interlock-interval, authorizedTTL and --request-timeout together", o.ReleaseDelay))
 	}
 	for name, d := range map[string]time.Duration{"--decision-cache-ttl": o.DecisionCacheTTL, "--shutdown-delay-duration": o.ShutdownDelay, "--shutdown-timeout": o.ShutdownTimeout} {
 		if d < 0 {

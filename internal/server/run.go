@@ -11,27 +11,44 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
+	componenttracing "k8s.io/component-base/tracing"
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/internal/status"
+	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 // Server is a completed fieldperm-webhook. It runs once.
 type Server struct {
-	options    Options
-	metrics    *metrics.Metrics
-	informers  dynamicinformer.DynamicSharedInformerFactory
-	schemas    *sources.Live
-	resources  *discovery.Watcher
-	reviewer   *admission.Reviewer
-	authorizer *admission.AuthorizeReviewer
-	validator  *admission.SchemaReviewer
-	serving    *genericserver.SecureServingInfo
-	callers    dynamiccertificates.CAContentProvider
-	draining   atomic.Bool
+	options     Options
+	metrics     *metrics.Metrics
+	informers   dynamicinformer.DynamicSharedInformerFactory
+	schemas     *sources.Live
+	objects     *sources.Objects
+	status      *status.Writer
+	barriers    *uncovered.Keeper
+	resources   *discovery.Watcher
+	reviewer    *admission.Reviewer
+	authorizer  *admission.AuthorizeReviewer
+	validator   *admission.SchemaReviewer
+	serving     *genericserver.SecureServingInfo
+	callers     dynamiccertificates.CAContentProvider
+	typed       []informers.SharedInformerFactory
+	keys        *interlock.Keyring
+	canaries    *interlock.Canaries
+	interlock   *interlock.Interlock
+	release     *interlock.Release
+	broadcaster events.EventBroadcaster
+	recorder    events.EventRecorder
+	tracer      componenttracing.TracerProvider
+	draining    atomic.Bool
 }
 
 // Addr is the address that the server listens on.
@@ -46,27 +63,68 @@ func (s *Server) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer s.informers.Shutdown()
+	for _, factory := range s.typed {
+		defer factory.Shutdown()
+	}
+	defer s.objects.Wait()
 	defer stop()
 
 	s.informers.Start(background.Done())
+	for _, factory := range s.typed {
+		factory.Start(background.Done())
+	}
+	s.broadcaster.StartRecordingToSink(background.Done())
+	defer s.broadcaster.Shutdown()
 	running.Go(func() { s.resources.Run(background) })
 	running.Go(func() {
 		// The first read needs the list of definitions; what goes wrong with it the informer logs.
 		s.informers.WaitForCacheSync(background.Done())
 		s.schemas.Run(background)
 	})
+	running.Go(func() { s.status.Run(background) })
+	if s.barriers != nil {
+		running.Go(func() { s.barriers.Run(background) })
+	}
 
 	closing := make(chan struct{})
 	stopped, _, err := s.serving.Serve(s.handler(), s.options.ShutdownTimeout, closing)
 	if err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
+	// Canaries come back to this server, so it serves before the first is sent.
+	running.Go(func() { s.interlock.Run(background) })
+	if s.release != nil {
+		running.Go(func() { s.release.Run(background) })
+	}
 	<-ctx.Done()
+	s.awaitRelease(log)
 	log.Info("Draining", "delay", s.options.ShutdownDelay)
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
 	close(closing)
 	<-stopped
+	// The last spans; the collector may be gone, and the answers are out already.
+	flushing, cancel := context.WithTimeout(background, flushTimeout)
+	defer cancel()
+	if err := s.tracer.Shutdown(flushing); err != nil {
+		log.Error(err, "The last spans were not sent")
+	}
 	log.Info("Drained")
 	return nil
 }
+
+const flushTimeout = 2 * time.Second
+
+// awaitRelease goes on serving while a webhook configuration waits to be released: nobody else would
+// let go of it. Whoever runs this process bounds it.
+func (s *Server) awaitRelease(log klog.Logger) {
+	if s.release == nil || !s.release.Pending() {
+		return
+	}
+	log.Info("The webhook configuration is being deleted: serving until it is released", "configuration", s.options.WebhookConfiguration)
+	for s.release.Pending() {
+		time.Sleep(releasePoll)
+	}
+}
+
+const releasePoll = 100 * time.Millisecond

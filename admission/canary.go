@@ -1,0 +1,74 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// CanaryUser is whom fieldperm impersonates to see whether a write by the marker meets admission (A5).
+	// It holds nothing, and is refused by /admit whatever it sends.
+	CanaryUser = "fieldperm:canary"
+
+	// CanaryKey is the extra key of CanaryUser's nonces.
+	CanaryKey = "fieldperm.dev/canary"
+
+	// canaryReason is the reason of the Allow for a canary. It has the prefix of A3.
+	canaryReason = "granular: canary; admission refuses it"
+)
+
+// CanaryAnswer says how /admit/granular answers a canary. The zero answer has no token: the request
+// was none of fieldperm's own.
+type CanaryAnswer struct {
+	// Token proves to whoever sent the canary that fieldperm's own webhook was asked.
+	Token string
+	// Fail asks for an error in place of a refusal, which stops a write only where the webhook has
+	// failurePolicy Fail.
+	Fail bool
+}
+
+// Canaries tells fieldperm's own canaries from forgeries.
+type Canaries interface {
+	// Authorize reports whether a review of CanaryUser has a nonce for exactly what it asks.
+	Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool
+	// Answer returns the answer to a request of CanaryUser.
+	Answer(req *admissionv1.AdmissionRequest) CanaryAnswer
+}
+
+// canary answers a request of CanaryUser and reports whether it was one. The response is nil if the
+// answer is written already. /admit/uncovered lets a true
+// canary pass, which is a dry run: the first refusal is all that the sender sees, and it is
+// /admit/granular's that proves something.
+func (wire Wire) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
+	if req.UserInfo.Username != CanaryUser {
+		return nil, false
+	}
+	var answer CanaryAnswer
+	if wire.Canaries != nil {
+		answer = wire.Canaries.Answer(req)
+	}
+	dry := req.DryRun != nil && *req.DryRun
+	log := klog.FromContext(ctx)
+	switch {
+	case answer.Token == "" || !dry:
+		log.Info("Refused a request of the canary user that is no canary: somebody else impersonates it", "dryRun", dry)
+		return refuseCanary(req, "is no canary of fieldperm's: nobody else may be "+CanaryUser), true
+	case endpoint == Uncovered:
+		return &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true}, true
+	case answer.Fail:
+		http.Error(w, "canary "+answer.Token, http.StatusInternalServerError)
+		return nil, true
+	}
+	return refuseCanary(req, "canary "+answer.Token), true
+}
+
+func refuseCanary(req *admissionv1.AdmissionRequest, message string) *admissionv1.AdmissionResponse {
+	return &admissionv1.AdmissionResponse{UID: req.UID, Result: &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
+	}}
+}

@@ -1,0 +1,108 @@
+package admission
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// signed takes one nonce for good.
+type signed struct{ fail bool }
+
+func (signed) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+	return len(spec.Extra[CanaryKey]) == 1 && spec.Extra[CanaryKey][0] == "good"
+}
+
+func (s signed) Answer(req *admissionv1.AdmissionRequest) CanaryAnswer {
+	if values := req.UserInfo.Extra[CanaryKey]; len(values) != 1 || values[0] != "good" {
+		return CanaryAnswer{}
+	}
+	return CanaryAnswer{Token: "the-token", Fail: s.fail}
+}
+
+func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change   func(*authorizationv1.SubjectAccessReviewSpec)
+		canaries Canaries
+		want     bool
+	}{
+		"good": {func(*authorizationv1.SubjectAccessReviewSpec) {}, signed{}, true},
+		"another nonce": {func(s *authorizationv1.SubjectAccessReviewSpec) {
+			s.Extra[CanaryKey] = authorizationv1.ExtraValue{"bad"}
+		}, signed{}, false},
+		"no nonce":                {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra = nil }, signed{}, false},
+		"nobody knows nonces":     {func(*authorizationv1.SubjectAccessReviewSpec) {}, nil, false},
+		"resource not listed":     {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Resource = "secrets" }, signed{}, false},
+		"delete":                  {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "delete" }, signed{}, false},
+		"a check for the generic": {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra[GenericOnlyKey] = nil }, signed{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := asking("update", "apps", "deployments", "")
+			spec.User, spec.Extra = CanaryUser, map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+			c.change(spec)
+			// Whatever else the user holds, and although the interlock is closed.
+			h := holding("granular", "update")
+			r := authorizeReviewer(h)
+			r.Canaries = c.canaries
+			status, err := r.Review(t.Context(), spec)
+			if err != nil || status.Allowed != c.want || status.Denied || len(h.asked) > 0 {
+				t.Errorf("got %+v, %v, asked %q", status, err, h.asked)
+			}
+			if status.Allowed && !strings.HasPrefix(status.Reason, "granular:") {
+				t.Errorf("A3: reason %q", status.Reason)
+			}
+		})
+	}
+	// A nonce is worth nothing to anybody else.
+	spec := asking("update", "apps", "deployments", "")
+	spec.Extra = map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+	r := authorizeReviewer(holding())
+	r.Canaries = signed{}
+	if status, err := r.Review(t.Context(), spec); err != nil || status.Allowed {
+		t.Errorf("another user: %+v, %v", status, err)
+	}
+}
+
+func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		nonce    string
+		dry      *bool
+		canaries Canaries
+		endpoint Endpoint
+		code     int
+		token    bool
+		allowed  bool
+	}{
+		"refusal with the token":           {"good", &yes, signed{}, Granular, http.StatusOK, true, false},
+		"error with the token":             {"good", &yes, signed{fail: true}, Granular, http.StatusInternalServerError, true, false},
+		"forged":                           {"bad", &yes, signed{}, Granular, http.StatusOK, false, false},
+		"no dry run":                       {"good", &no, signed{}, Granular, http.StatusOK, false, false},
+		"nothing said of a dry run":        {"good", nil, signed{}, Granular, http.StatusOK, false, false},
+		"nobody knows nonces":              {"good", &yes, nil, Granular, http.StatusOK, false, false},
+		"uncovered leaves it to the other": {"good", &yes, signed{fail: true}, Uncovered, http.StatusOK, false, true},
+		"uncovered, forged":                {"bad", &yes, signed{}, Uncovered, http.StatusOK, false, false},
+		"uncovered, no dry run":            {"good", &no, signed{}, Uncovered, http.StatusOK, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// The user holds everything; it counts for nothing.
+			wire := Wire{MaxBytes: 1 << 20, Canaries: c.canaries}
+			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(compile(t), holding("update", "granular", "granular:*"))))
+			defer server.Close()
+			req := scaling()
+			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: CanaryUser, Extra: map[string]authenticationv1.ExtraValue{CanaryKey: {c.nonce}}}, c.dry
+			response, text := post(t, server, "/", "application/json", encode(t, admissionv1.AdmissionReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
+			}))
+			if response.StatusCode != c.code || strings.Contains(text, "the-token") != c.token || strings.Contains(text, `"allowed":true`) != c.allowed {
+				t.Errorf("got %d %s", response.StatusCode, text)
+			}
+		})
+	}
+}

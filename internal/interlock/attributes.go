@@ -1,0 +1,59 @@
+package interlock
+
+import (
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// Operation is what admission calls a write.
+type Operation = admissionv1.Operation
+
+// Target is what a canary writes, and what its nonce is good for.
+type Target struct {
+	Operation                    Operation
+	Group, Resource, Subresource string
+	Namespace                    string
+	// Name is empty for CREATE: it is not known when the request is authorized.
+	Name string
+}
+
+// reviewed returns the target of a SubjectAccessReview. Only verbs that canaries have are known.
+func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
+	t := Target{Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
+	switch a.Verb {
+	case "create":
+		t.Operation = admissionv1.Create
+	case "patch":
+		t.Operation, t.Name = admissionv1.Update, a.Name
+	default:
+		return Target{}, false
+	}
+	return t, true
+}
+
+// admitted returns the target of an admission request, as the sender addressed it.
+func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
+	t := Target{Operation: req.Operation, Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource, Namespace: req.Namespace}
+	if sent := req.RequestResource; sent != nil {
+		t.Group, t.Resource, t.Subresource = sent.Group, sent.Resource, req.RequestSubResource
+	}
+	t = t.normal()
+	switch req.Operation {
+	case admissionv1.Create:
+	case admissionv1.Update:
+		t.Name = req.Name
+	case admissionv1.Delete, admissionv1.Connect:
+		return Target{}, false
+	default:
+		return Target{}, false
+	}
+	return t, true
+}
+
+// normal takes away the namespace of a namespace, which authorization has and admission need not.
+func (t Target) normal() Target {
+	if t.Group == "" && t.Resource == "namespaces" {
+		t.Namespace = ""
+	}
+	return t
+}

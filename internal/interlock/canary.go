@@ -1,0 +1,141 @@
+package interlock
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/fieldperm/fieldperm/admission"
+)
+
+// Mode is how /admit/granular is asked to stop a canary.
+type Mode string
+
+const (
+	// ModeDeny asks for a refusal.
+	ModeDeny Mode = "deny"
+	// ModeFail asks for an error of the webhook, which stops a write only under failurePolicy Fail.
+	ModeFail Mode = "fail"
+)
+
+const (
+	// nonceLife is how long a nonce is good, counted from its making; it is good as long before that for
+	// replicas whose clock is behind.
+	nonceLife   = 10 * time.Second
+	randomBytes = 16
+)
+
+// Canaries makes and knows the nonces of canaries, and the tokens that answer them. A nonce is good
+// for one target and a short time. It authorizes a write by admission.CanaryUser, whom nobody else may
+// impersonate; what is sent with it is a dry run that changes nothing.
+type Canaries struct {
+	keys  *Keyring
+	clock clock.PassiveClock
+}
+
+// NewCanaries returns Canaries with the keys of keys.
+func NewCanaries(keys *Keyring, c clock.PassiveClock) *Canaries {
+	return &Canaries{keys: keys, clock: c}
+}
+
+var _ admission.Canaries = (*Canaries)(nil)
+
+// Mint returns nonces for one canary, one for each key that some replica may know. None without a key.
+func (c *Canaries) Mint(target Target, mode Mode) []string {
+	random := make([]byte, randomBytes)
+	_, _ = rand.Read(random) // It never fails.
+	body := strings.Join([]string{
+		string(mode), strconv.FormatInt(c.clock.Now().Add(nonceLife).UnixMilli(), 10), base64.RawURLEncoding.EncodeToString(random),
+	}, ".")
+	var out []string
+	for _, key := range c.keys.keys() {
+		out = append(out, body+"."+seal(key, "nonce", body, target))
+	}
+	return out
+}
+
+// Proven reports whether a message has the token that answers one of the nonces.
+func (c *Canaries) Proven(nonces []string, message string) bool {
+	for _, key := range c.keys.keys() {
+		for _, nonce := range nonces {
+			if strings.Contains(message, token(key, nonce)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Authorize implements admission.Canaries.
+func (c *Canaries) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+	if spec == nil || spec.ResourceAttributes == nil || spec.User != admission.CanaryUser {
+		return false
+	}
+	target, ok := reviewed(spec.ResourceAttributes)
+	if !ok {
+		return false
+	}
+	_, _, ok = c.verify(spec.Extra[admission.CanaryKey], target)
+	return ok
+}
+
+// Answer implements admission.Canaries.
+func (c *Canaries) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAnswer {
+	target, ok := admitted(req)
+	if !ok {
+		return admission.CanaryAnswer{}
+	}
+	key, nonce, ok := c.verify(req.UserInfo.Extra[admission.CanaryKey], target)
+	if !ok {
+		return admission.CanaryAnswer{}
+	}
+	return admission.CanaryAnswer{Token: token(key, nonce), Fail: strings.HasPrefix(nonce, string(ModeFail)+".")}
+}
+
+// verify returns the first nonce that is good for the target, and its key.
+func (c *Canaries) verify(nonces []string, target Target) (key []byte, nonce string, ok bool) {
+	now := c.clock.Now()
+	for _, key := range c.keys.keys() {
+		for _, nonce := range nonces {
+			parts := strings.Split(nonce, ".")
+			if len(parts) != 4 || parts[0] != string(ModeDeny) && parts[0] != string(ModeFail) {
+				continue
+			}
+			millis, err := strconv.ParseInt(parts[1], 10, 64)
+			if err != nil {
+				continue
+			}
+			if left := time.UnixMilli(millis).Sub(now); left < 0 || left > 2*nonceLife {
+				continue
+			}
+			if hmac.Equal([]byte(parts[3]), []byte(seal(key, "nonce", strings.Join(parts[:3], "."), target))) {
+				return key, nonce, true
+			}
+		}
+	}
+	return nil, "", false
+}
+
+// seal binds a nonce's body to a target.
+func seal(key []byte, purpose, body string, target Target) string {
+	// JSON keeps the parts apart. A struct of strings is always encoded.
+	bound, _ := json.Marshal(struct {
+		Purpose, Body string
+		Target        Target
+	}{purpose, body, target})
+	mac := hmac.New(sha256.New, key)
+	mac.Write(bound)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// token answers a nonce. It is no nonce itself.
+func token(key []byte, nonce string) string { return seal(key, "token", nonce, Target{}) }

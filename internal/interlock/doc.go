@@ -1,0 +1,13 @@
+// Package interlock keeps the promise that every Allow of /authorize is: that admission will look at
+// the request (A5). It is open, so that nothing is let through, until enforcement is proven on every
+// kube-apiserver, and open again as soon as one proof is missing.
+//
+// There are two proofs. The static one reads the webhook configuration, where it is an object of the
+// cluster. The dynamic one is a canary: a dry-run write that changes nothing, sent as a user who holds
+// nothing, which must be refused by fieldperm's own /admit/granular with a token that nobody else can
+// make. Where the configuration is a static manifest, which nobody can read through the API, the
+// canary is all there is: then each resource takes a canary of its own.
+//
+// Start at Interlock; then Canaries (nonces and tokens), Prober (one canary), Static (the configuration)
+// and Servers (whom to ask). docs/security.md has the argument, test/model its model.
+package interlock

@@ -1,0 +1,158 @@
+package interlock
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// apiserver is as much of one as answers canaries, with faults that a real one cannot be made to show
+// at will. test/faults has the real one.
+type apiserver struct {
+	*httptest.Server
+	canaries admission.Canaries
+
+	mu   sync.Mutex
+	sent []Target
+	// fault answers in place of admission; "" is that the webhook is called.
+	fault func(Target) string
+}
+
+func newAPIServer(t *testing.T, canaries admission.Canaries) *apiserver {
+	t.Helper()
+	a := &apiserver{canaries: canaries, fault: func(Target) string { return "" }}
+	a.Server = httptest.NewServer(a)
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	target := targetOf(r)
+	a.mu.Lock()
+	a.sent = append(a.sent, target)
+	fault := a.fault(target)
+	a.mu.Unlock()
+	extra := r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")
+	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch"}[target.Operation]
+	spec := &authorizationv1.SubjectAccessReviewSpec{
+		User: r.Header.Get("Impersonate-User"), Extra: map[string]authorizationv1.ExtraValue{admission.CanaryKey: extra},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: target.Group, Resource: target.Resource, Subresource: target.Subresource, Namespace: target.Namespace, Name: target.Name},
+	}
+	req := &admissionv1.AdmissionRequest{
+		Operation: target.Operation, Namespace: target.Namespace, Name: target.Name, SubResource: target.Subresource,
+		Resource: metav1.GroupVersionResource{Group: target.Group, Resource: target.Resource},
+		UserInfo: authenticationv1.UserInfo{Username: r.Header.Get("Impersonate-User"), Extra: map[string]authenticationv1.ExtraValue{admission.CanaryKey: extra}},
+	}
+	switch {
+	case r.URL.Query().Get("dryRun") != "All":
+		answer(w, http.StatusInternalServerError, "a canary that is no dry run")
+	case fault == "passes":
+		answer(w, http.StatusOK, "")
+	case fault == "not found":
+		answer(w, http.StatusNotFound, "no such object")
+	case fault != "":
+		answer(w, http.StatusForbidden, fault)
+	case !a.canaries.Authorize(spec):
+		answer(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:canary" cannot patch resource`)
+	default:
+		said := a.canaries.Answer(req)
+		code := http.StatusForbidden
+		if said.Fail {
+			code = http.StatusInternalServerError
+		}
+		answer(w, code, "admission webhook said: canary "+said.Token)
+	}
+}
+
+func answer(w http.ResponseWriter, code int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	status := metav1.StatusSuccess
+	reason := metav1.StatusReason("")
+	if code != http.StatusOK {
+		status = metav1.StatusFailure
+		reason = map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}[code]
+	}
+	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: status, Code: int32(code), Message: message, Reason: reason})
+}
+
+func targetOf(r *http.Request) Target {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	t := Target{Operation: admissionv1.Update}
+	if r.Method == http.MethodPost {
+		t.Operation = admissionv1.Create
+	}
+	if parts[0] == "apis" {
+		t.Group, parts = parts[1], parts[1:]
+	}
+	parts = parts[2:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		t.Namespace, parts = parts[1], parts[2:]
+	}
+	t.Resource = parts[0]
+	if len(parts) > 1 {
+		t.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.Subresource = parts[2]
+	}
+	return t
+}
+
+func (a *apiserver) set(fault func(Target) string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fault = fault
+}
+
+func (a *apiserver) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.sent)
+}
+
+func always(fault string) func(Target) string { return func(Target) string { return fault } }
+
+func (a *apiserver) server(t *testing.T) Server {
+	t.Helper()
+	client, err := newClient(&rest.Config{Host: a.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Server{Address: address(a.URL), Client: client}
+}
+
+func begin() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func newTestCanaries(t *testing.T) (*Canaries, *Keyring, *clocktesting.FakeClock) {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(begin())
+	keys := NewKeyring(clock)
+	if err := keys.Set([]byte("a private key")); err != nil {
+		t.Fatal(err)
+	}
+	return NewCanaries(keys, clock), keys, clock
+}
+
+// granular is the configuration as it should be.
+func granular(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	t.Helper()
+	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: []byte("ca"), REST: true})
+	c.UID, c.Generation = "u", 1
+	return c
+}

@@ -1,0 +1,294 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fieldperm/fieldperm/internal/discovery"
+)
+
+const testInterval = 5 * time.Second
+
+// world is an interlock with two API servers.
+type world struct {
+	*Interlock
+	clock    *clocktesting.FakeClock
+	canaries *Canaries
+	apis     []*apiserver
+
+	mu            sync.Mutex
+	servers       []Server
+	serversFail   error
+	configuration *admissionregistrationv1.ValidatingWebhookConfiguration
+	unreadable    error
+	said          []string
+}
+
+// newWorld has a readable configuration, or none that can be read.
+func newWorld(t *testing.T, readable bool) *world {
+	t.Helper()
+	w := &world{}
+	w.canaries, _, w.clock = newTestCanaries(t)
+	for range 2 {
+		api := newAPIServer(t, w.canaries)
+		w.apis = append(w.apis, api)
+		w.servers = append(w.servers, api.server(t))
+	}
+	config := Config{
+		Servers: func() ([]Server, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.servers, w.serversFail },
+		Prober:  &Prober{Canaries: w.canaries},
+		Resources: func(group, resource string) (discovery.Served, bool) {
+			return discovery.Served{Version: "v1", Kind: "Any", Namespaced: true, Aggregated: group == "aggregated.example.com"}, resource != "unknown"
+		},
+		Sample: func(_, resource string, _ discovery.Served) (map[string]any, error) {
+			if resource == "difficult" {
+				return nil, errors.New("no sample")
+			}
+			return map[string]any{}, nil
+		},
+		Interval: testInterval, Clock: w.clock,
+		Observe: func(reason Reason, err error) {
+			if err == nil {
+				reason = "closed"
+			}
+			w.said = append(w.said, string(reason))
+		},
+	}
+	if readable {
+		w.configuration = granular(t)
+		config.Configuration = func(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.configuration.DeepCopy(), w.unreadable
+		}
+	}
+	w.Interlock = New(config)
+	return w
+}
+
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// close brings a world to where it lets through.
+func (w *world) close(t *testing.T) {
+	t.Helper()
+	w.round(t.Context())
+	w.clock.Step(settle)
+	w.round(t.Context())
+	if err := w.Status(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asking(verb, group, resource, name string) *authorizationv1.ResourceAttributes {
+	return &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Version: "v1", Resource: resource, Namespace: "shop", Name: name}
+}
+
+func (w *world) mustBe(t *testing.T, closed bool, when string) {
+	t.Helper()
+	err := w.Enforced(t.Context(), asking("patch", "", "configmaps", "web"))
+	if closed != (err == nil) {
+		t.Errorf("%s: %v, %v", when, err, w.Status())
+	}
+}
+
+func TestA5_OpenIsTheZeroState(t *testing.T) {
+	if (&Interlock{}).Status() == nil || (&Interlock{}).Enforced(t.Context(), asking("patch", "", "configmaps", "web")) == nil {
+		t.Error("the zero Interlock is closed")
+	}
+	w := newWorld(t, true)
+	w.mustBe(t, false, "before the first round")
+	w.round(t.Context())
+	w.mustBe(t, false, "before the configuration has settled")
+	w.clock.Step(settle)
+	w.mustBe(t, false, "without a round since")
+	w.round(t.Context())
+	w.mustBe(t, true, "proven")
+}
+
+func TestA5_OneMissingProofOpens(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  func(*world)
+		reason Reason
+	}{
+		"a canary passes one server": {func(w *world) { w.apis[1].set(always("passes")) }, ReasonCanaryNotEnforced},
+		"creation passes": {func(w *world) {
+			w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Operation == admissionv1.Create] })
+		}, ReasonCanaryNotEnforced},
+		"somebody else refuses it":       {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonCanaryError},
+		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonCanaryError},
+		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonCanaryError},
+		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},
+		"there is no server":             {func(w *world) { w.servers = nil }, ReasonServersUnknown},
+		"configuration cannot be read":   {func(w *world) { w.unreadable = errors.New("timeout") }, ReasonConfigurationUnread},
+		"configuration is gone":          {func(w *world) { w.configuration = nil }, ReasonConfigurationMissing},
+		"configuration is loose":         {func(w *world) { w.configuration.Webhooks[0].Rules = nil }, ReasonConfigurationLoose},
+		"configuration is being deleted": {func(w *world) { now := metav1Now(); w.configuration.DeletionTimestamp = &now }, ReasonConfigurationDeleted},
+		"the configuration is another":   {func(w *world) { w.configuration.Generation++ }, ReasonSettling},
+		"it was deleted and made anew":   {func(w *world) { w.configuration.UID = "v" }, ReasonSettling},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, true)
+			w.close(t)
+			w.set(func() { c.fault(w) })
+			w.clock.Step(time.Second)
+			w.round(t.Context())
+			w.mustBe(t, false, "with a proof missing")
+			if last := w.said[len(w.said)-1]; last != string(c.reason) {
+				t.Errorf("said %q", w.said)
+			}
+		})
+	}
+}
+
+func TestA5_WhatAnotherServerServesIsProvenByItself(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	aggregated := asking("patch", "aggregated.example.com", "things", "web")
+	if err := w.Enforced(t.Context(), aggregated); err != nil {
+		t.Error(err)
+	}
+	w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "things"] })
+	w.clock.Step(2*testInterval - time.Second)
+	w.round(t.Context())
+	w.clock.Step(2 * time.Second)
+	if err := w.Enforced(t.Context(), aggregated); err == nil {
+		t.Error("the configuration counts for a server that need not read it")
+	}
+}
+
+func TestA5_AProofAges(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	w.clock.Step(2*testInterval - time.Millisecond)
+	w.mustBe(t, true, "within two intervals")
+	w.clock.Step(time.Millisecond)
+	w.mustBe(t, false, "after two intervals")
+	w.round(t.Context())
+	w.mustBe(t, true, "proven again")
+}
+
+func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	loose := granular(t)
+	loose.Generation, loose.Webhooks[0].FailurePolicy = 2, nil
+	w.ConfigurationChanged(loose)
+	w.mustBe(t, false, "an event with a loose configuration")
+	w.set(func() { w.configuration = granular(t); w.configuration.Generation = 3 })
+	w.round(t.Context())
+	w.mustBe(t, false, "mended, and not settled")
+	w.clock.Step(settle)
+	w.round(t.Context())
+	w.mustBe(t, true, "settled")
+	w.ConfigurationChanged(w.configuration)
+	w.mustBe(t, true, "an event of what is known")
+	w.ConfigurationChanged(nil)
+	w.mustBe(t, false, "an event of its deletion")
+
+	w = newWorld(t, true)
+	w.close(t)
+	// What happens while canaries are under way is not proven by them.
+	once := sync.OnceFunc(func() {
+		changed := granular(t)
+		changed.Generation = 2
+		w.ConfigurationChanged(changed)
+	})
+	w.apis[0].set(func(Target) string { once(); return "" })
+	w.round(t.Context())
+	w.mustBe(t, false, "changed during the round")
+}
+
+func TestA5_ANewServerOpensAtOnce(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	w.ServersChanged()
+	w.mustBe(t, true, "the same servers")
+	third := newAPIServer(t, w.canaries)
+	w.set(func() { w.servers = append(w.servers, third.server(t)) })
+	w.ServersChanged()
+	w.mustBe(t, false, "a server that is not proven")
+	w.round(t.Context())
+	w.mustBe(t, true, "proven too")
+	w.set(func() { w.servers = w.servers[:1] })
+	w.ServersChanged()
+	w.mustBe(t, true, "fewer servers")
+	w.set(func() { w.serversFail = errors.New("forbidden") })
+	w.ServersChanged()
+	w.mustBe(t, false, "servers are not known")
+}
+
+func TestA5_FailurePolicyIsTriedWhereItCannotBeRead(t *testing.T) {
+	for readable, wants := range map[bool]string{true: "fail deny deny", false: "fail deny fail"} {
+		w := newWorld(t, readable)
+		var modes []string
+		w.apis[0].canaries = recorder{w.canaries, func(mode string) { modes = append(modes, mode) }}
+		if readable {
+			w.round(t.Context())
+			w.clock.Step(settle)
+			modes = nil
+		}
+		for _, step := range []time.Duration{0, testInterval, failInterval} {
+			w.clock.Step(step)
+			w.round(t.Context())
+		}
+		// Two canaries a round.
+		got := []string{modes[0], modes[2], modes[4]}
+		if strings.Join(got, " ") != wants {
+			t.Errorf("readable %t: %q", readable, modes)
+		}
+	}
+}
+
+// recorder notes the modes of canaries.
+type recorder struct {
+	*Canaries
+	note func(string)
+}
+
+func (r recorder) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+	mode, _, _ := strings.Cut(spec.Extra["fieldperm.dev/canary"][0], ".")
+	r.note(mode)
+	return r.Canaries.Authorize(spec)
+}
+
+func TestA5_RunProvesAndOpensAtTheEnd(t *testing.T) {
+	w := newWorld(t, false)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { w.Run(ctx); close(done) }()
+	deadline := time.After(20 * time.Second)
+	for w.Status() != nil {
+		select {
+		case <-deadline:
+			t.Fatal(w.Status())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	w.apis[0].set(always("passes"))
+	for w.Status() == nil {
+		w.clock.Step(testInterval)
+		select {
+		case <-deadline:
+			t.Fatal("a canary that passes opens nothing")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	stop()
+	<-done
+	if err := w.Status(); err == nil || !strings.Contains(err.Error(), "shutting down") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,151 @@
+package interlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/fieldperm/fieldperm/admission"
+)
+
+const (
+	// canaryTimeout bounds one canary, which fieldperm itself answers.
+	canaryTimeout = 3 * time.Second
+	// canaryManager owns what a canary would write, if it were written.
+	canaryManager = "fieldperm-canary"
+)
+
+// Result is how a canary ended.
+type Result string
+
+// The results. A canary that passed is the worst: a write by the marker would not be looked at.
+const (
+	Enforced    Result = "enforced"
+	NotEnforced Result = "not_enforced"
+	Unproven    Result = "error"
+)
+
+var (
+	// errNotFound is that there is no object of the target's name.
+	errNotFound = errors.New("there is no such object")
+	// errPassed is that nothing stopped a canary.
+	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there")
+)
+
+// Prober sends canaries.
+type Prober struct {
+	Canaries *Canaries
+	// Observe is told of each canary.
+	Observe func(server string, result Result, took time.Duration)
+}
+
+// Prove sends one canary to a server. nil is the proof. body is the object of a CREATE.
+func (p *Prober) Prove(ctx context.Context, server Server, target Target, version string, body map[string]any, mode Mode) error {
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	defer cancel()
+	nonces := p.Canaries.Mint(target, mode)
+	if len(nonces) == 0 {
+		return errors.New("there is no serving key to make nonces with: see that the serving certificate is loaded")
+	}
+	request, err := compose(server.Client, target, version, body)
+	if err != nil {
+		return err
+	}
+	err = request.
+		SetHeader(authenticationv1.ImpersonateUserHeader, admission.CanaryUser).
+		SetHeader(authenticationv1.ImpersonateUserExtraHeaderPrefix+strings.ReplaceAll(admission.CanaryKey, "/", "%2F"), nonces...).
+		Param("dryRun", "All").Param("fieldManager", canaryManager).
+		Do(ctx).Error()
+	result, err := p.judge(target, nonces, err)
+	if p.Observe != nil && !errors.Is(err, errNotFound) {
+		p.Observe(server.Address, result, time.Since(started))
+	}
+	if err != nil {
+		return fmt.Errorf("kube-apiserver %s: %s of %s: %w", server.Address, strings.ToLower(string(target.Operation)), resourceName(target), err)
+	}
+	return nil
+}
+
+// judge tells what an API server's answer to a canary proves.
+func (p *Prober) judge(target Target, nonces []string, err error) (Result, error) {
+	switch {
+	case err == nil:
+		return NotEnforced, errPassed
+	case p.Canaries.Proven(nonces, err.Error()):
+		return Enforced, nil
+	case target.Operation == admissionv1.Update && apierrors.IsNotFound(err):
+		return Unproven, errNotFound
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate"):
+		return Unproven, fmt.Errorf("fieldperm may not impersonate %q: apply rbac.yaml of fieldperm-gen manifests again (%w)", admission.CanaryUser, err)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "User \""+admission.CanaryUser+"\" cannot"):
+		return Unproven, fmt.Errorf("its authorization let no canary through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
+	}
+	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: %w", err)
+}
+
+// compose makes the request: an empty patch, which changes nothing, or the creation of body.
+func compose(client rest.Interface, target Target, version string, body map[string]any) (*rest.Request, error) {
+	path := resourcePath(runtimeschema.GroupVersion{Group: target.Group, Version: version}, target)
+	if target.Operation == admissionv1.Update {
+		return client.Patch(types.MergePatchType).AbsPath(path...).Body([]byte("{}")), nil
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("canary of %s: %w", resourceName(target), err)
+	}
+	return client.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(raw), nil
+}
+
+func resourcePath(gv runtimeschema.GroupVersion, t Target) []string {
+	path := []string{"apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"api", gv.Version}
+	}
+	if t.Namespace != "" {
+		path = append(path, "namespaces", t.Namespace)
+	}
+	path = append(path, t.Resource)
+	if t.Operation == admissionv1.Update {
+		path = append(path, t.Name)
+		if t.Subresource != "" {
+			path = append(path, t.Subresource)
+		}
+	}
+	return path
+}
+
+func resourceName(t Target) string {
+	name := t.Resource
+	if t.Subresource != "" {
+		name += "/" + t.Subresource
+	}
+	if t.Group != "" {
+		name += "." + t.Group
+	}
+	return name
+}
+
+// newClient returns a client that retries nothing and decodes nothing but errors.
+func newClient(config *rest.Config) (rest.Interface, error) {
+	out := rest.CopyConfig(config)
+	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
+	out.ContentType, out.AcceptContentTypes = "application/json", "application/json"
+	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(out)
+	if err != nil {
+		return nil, fmt.Errorf("client of %s: %w", config.Host, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,125 @@
+package interlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// releaseRetry is how soon a release that failed is tried again.
+const releaseRetry = time.Second
+
+// Release lets go of a webhook configuration that is being deleted. Its finalizer keeps the API servers
+// enforcing until no Allow of /authorize can be in use any more: none is given from the deletion on
+// (Static), an API server may keep one for authorizedTTL, and a request that it let in may take its
+// --request-timeout to reach admission.
+type Release struct {
+	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
+	// Name is the configuration's.
+	Name string
+	// Delay is counted from when this process first saw the deletion, by its own clock. It has to cover
+	// two intervals of the interlock, authorizedTTL and --request-timeout.
+	Delay time.Duration
+	Clock clock.Clock
+
+	pending atomic.Bool
+	changed chan *admissionregistrationv1.ValidatingWebhookConfiguration
+}
+
+// NewRelease returns a Release that waits for Changed.
+func NewRelease(client admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string, delay time.Duration, c clock.Clock) *Release {
+	return &Release{Client: client, Name: name, Delay: delay, Clock: c, changed: make(chan *admissionregistrationv1.ValidatingWebhookConfiguration, 1)}
+}
+
+// Changed is to be called with every state of the configuration that is seen. It never blocks.
+func (r *Release) Changed(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	if !held(configuration) {
+		return
+	}
+	r.pending.Store(true)
+	select {
+	case r.changed <- configuration:
+	default:
+	}
+}
+
+// Pending reports whether a configuration is being deleted and not released yet.
+func (r *Release) Pending() bool { return r.pending.Load() }
+
+// held reports whether a configuration waits for its release.
+func held(c *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	return c != nil && c.DeletionTimestamp != nil && slices.Contains(c.Finalizers, generators.Finalizer)
+}
+
+// Run releases what is being deleted until the context ends.
+func (r *Release) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case configuration := <-r.changed:
+			r.pending.Store(true)
+			r.release(ctx, configuration)
+			r.pending.Store(len(r.changed) > 0)
+		}
+	}
+}
+
+// release waits and lets go, again and again until it succeeds.
+func (r *Release) release(ctx context.Context, configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	log := klog.FromContext(ctx).WithName("release")
+	log.Info("The webhook configuration is being deleted: nothing is let through any more, and it is released after a delay", "configuration", r.Name, "delay", r.Delay)
+	wait := r.Delay
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Clock.After(wait):
+		}
+		err := r.letGo(ctx, configuration.UID)
+		if err == nil {
+			log.Info("Released the webhook configuration", "configuration", r.Name)
+			return
+		}
+		log.Error(err, "The webhook configuration is not released yet")
+		wait = releaseRetry
+	}
+}
+
+// letGo deletes the configuration for barriers, which nobody would keep any more, and then takes the
+// finalizer away. An object of another UID is left alone.
+func (r *Release) letGo(ctx context.Context, uid types.UID) error {
+	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	defer cancel()
+	current, err := r.Client.Get(ctx, r.Name, metav1.GetOptions{})
+	gone := apierrors.IsNotFound(err)
+	switch {
+	case err != nil && !gone:
+		return fmt.Errorf("webhook configuration %q: %w", r.Name, err)
+	case !gone && (current.UID != uid || !held(current)):
+		return nil
+	}
+	if err := r.Client.Delete(ctx, generators.UncoveredName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("webhook configuration %q: %w", generators.UncoveredName, err)
+	}
+	if gone {
+		return nil
+	}
+	current.Finalizers = slices.DeleteFunc(current.Finalizers, func(f string) bool { return f == generators.Finalizer })
+	if _, err := r.Client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "fieldperm"}); err != nil {
+		return fmt.Errorf("webhook configuration %q: %w", r.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package interlock
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+func deleting(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	t.Helper()
+	c := granular(t)
+	now := metav1Now()
+	c.DeletionTimestamp = &now
+	c.Finalizers = append(c.Finalizers, "example.com/other")
+	return c
+}
+
+func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
+	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}}
+	clients := fake.NewClientset(deleting(t), uncovered)
+	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	clock := clocktesting.NewFakeClock(begin())
+	r := NewRelease(configurations, generators.RESTName, 90*time.Second, clock)
+	fails := 1
+	clients.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if fails--; fails >= 0 {
+			return true, nil, errors.New("conflict")
+		}
+		return false, nil, nil
+	})
+	go r.Run(t.Context())
+	r.Changed(granular(t))
+	r.Changed(nil)
+	if r.Pending() {
+		t.Error("a configuration that stays is released")
+	}
+	r.Changed(deleting(t))
+	r.Changed(deleting(t))
+	eventually(t, clock.HasWaiters)
+	clock.Step(90*time.Second - time.Millisecond)
+	holds := func() bool {
+		c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(c.Finalizers, generators.Finalizer)
+	}
+	if !holds() || !r.Pending() {
+		t.Error("released too early")
+	}
+	clock.Step(time.Millisecond)
+	eventually(t, func() bool { clock.Step(releaseRetry); return !holds() })
+	// The event that was seen twice is gone through twice, and finds nothing to do.
+	eventually(t, func() bool { clock.Step(90 * time.Second); return !r.Pending() })
+	c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	if err != nil || !slices.Equal(c.Finalizers, []string{"example.com/other"}) {
+		t.Errorf("finalizers of others: %v, %v", c, err)
+	}
+	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the configuration for barriers stays, and nobody keeps it: %v", err)
+	}
+}
+
+func TestA5_AnotherObjectOfTheNameIsNotReleased(t *testing.T) {
+	next := granular(t)
+	next.UID = "next"
+	clients := fake.NewClientset(next, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}})
+	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	r := NewRelease(configurations, generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	if err := r.letGo(t.Context(), "u"); err != nil {
+		t.Error(err)
+	}
+	if c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+		t.Errorf("%v, %v", c, err)
+	}
+	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); err != nil {
+		t.Errorf("barriers of the new installation are taken away: %v", err)
+	}
+}

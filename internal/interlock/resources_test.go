@@ -1,0 +1,141 @@
+package interlock
+
+import (
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func metav1Now() metav1.Time { return metav1.NewTime(begin()) }
+
+func TestA5_EachResourceOfAManifestIsProvenByItself(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	left := func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "deployments"] }
+	w.apis[1].set(left)
+	enforced := func(verb, group, resource, name string) bool {
+		return w.Enforced(t.Context(), asking(verb, group, resource, name)) == nil
+	}
+	if !enforced("patch", "", "configmaps", "web") || !enforced("update", "", "configmaps", "web") || !enforced("create", "", "configmaps", "") {
+		t.Error("what is enforced is not let through")
+	}
+	for _, verb := range []string{"patch", "update", "create"} {
+		if enforced(verb, "apps", "deployments", "web") {
+			t.Errorf("%s of a resource that the manifest leaves out on one server is let through", verb)
+		}
+	}
+	if w.said[len(w.said)-1] != string(ReasonResource) {
+		t.Errorf("said %q", w.said)
+	}
+	if enforced("patch", "", "unknown", "web") || enforced("create", "", "difficult", "") || enforced("patch", "", "configmaps", "") {
+		t.Error("what cannot be proven is let through")
+	}
+	// Each operation, namespace and subresource is a proof of its own.
+	w.apis[1].set(func(t Target) string {
+		return map[bool]string{true: "passes"}[t.Namespace == "bank" || t.Subresource == "status" || t.Resource == "secrets" && t.Operation == admissionv1.Create]
+	})
+	bank := asking("patch", "", "configmaps", "web")
+	bank.Namespace = "bank"
+	status := asking("patch", "", "configmaps", "web")
+	status.Subresource = "status"
+	if w.Enforced(t.Context(), bank) == nil || w.Enforced(t.Context(), status) == nil {
+		t.Error("a proof counts for another namespace or subresource")
+	}
+	if !enforced("patch", "", "secrets", "web") || enforced("create", "", "secrets", "web") {
+		t.Error("a proof counts for another operation")
+	}
+}
+
+func TestA5_ProofOfAResourceIsRememberedRenewedAndForgotten(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	ask := func(name string) error { return w.Enforced(t.Context(), asking("patch", "", "secrets", name)) }
+	if err := ask("web"); err != nil {
+		t.Fatal(err)
+	}
+	before := w.apis[0].count()
+	for _, name := range []string{"web", "db", "web"} {
+		if err := ask(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.apis[0].count() != before {
+		t.Error("asked again within the interval")
+	}
+	// Whatever opens the interlock takes it away.
+	w.ServersChanged()
+	w.open(ReasonCanaryError, errPassed)
+	w.round(t.Context())
+	before = w.apis[0].count()
+	if err := ask("web"); err != nil || w.apis[0].count() == before {
+		t.Errorf("an old proof outlives the opening: %v", err)
+	}
+	// It is renewed while it is used.
+	w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "secrets"] })
+	w.clock.Step(testInterval)
+	w.round(t.Context())
+	w.resources.renew(t.Context(), w.Interlock)
+	eventually(t, func() bool { return ask("web") != nil })
+	// A failure is remembered for a moment only.
+	w.apis[0].set(always(""))
+	if ask("web") == nil {
+		t.Error("each question sends a canary")
+	}
+	w.clock.Step(refusalLife)
+	if err := ask("web"); err != nil {
+		t.Errorf("a failure is remembered for good: %v", err)
+	}
+	w.clock.Step(testInterval)
+	w.round(t.Context())
+	w.clock.Step(testInterval)
+	w.round(t.Context())
+	before = w.apis[0].count()
+	if err := ask("web"); err != nil || w.apis[0].count() == before {
+		t.Errorf("a proof counts for ever: %v", err)
+	}
+}
+
+func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	missing := func(t Target) string {
+		return map[bool]string{true: "not found"}[t.Operation == admissionv1.Update && t.Name == "new"]
+	}
+	for _, api := range w.apis {
+		api.set(missing)
+	}
+	if err := w.Enforced(t.Context(), asking("patch", "apps", "deployments", "new")); err != nil {
+		t.Error(err)
+	}
+	if err := w.Enforced(t.Context(), asking("patch", "", "difficult", "new")); err == nil {
+		t.Error("a creation that cannot be proven is let through")
+	}
+	scale := asking("patch", "apps", "deployments", "new")
+	scale.Subresource = "scale"
+	if err := w.Enforced(t.Context(), scale); err == nil {
+		t.Error("a subresource of nothing is let through")
+	}
+	// It was not proven for updates.
+	for _, api := range w.apis {
+		api.set(func(t Target) string {
+			if t.Resource == "deployments" && t.Operation == admissionv1.Update {
+				return "passes"
+			}
+			return ""
+		})
+	}
+	if err := w.Enforced(t.Context(), asking("patch", "apps", "deployments", "web")); err == nil {
+		t.Error("the proof of creation counts for an update")
+	}
+}
+
+func eventually(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come about")
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package interlock
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Server is a kube-apiserver.
+type Server struct {
+	// Address is host:port.
+	Address string
+	Client  rest.Interface
+}
+
+// Servers returns every kube-apiserver that asks this fieldperm's /authorize. An error, or none, is
+// that they are not known, and nothing is proven.
+type Servers func() ([]Server, error)
+
+// Own is the server of the configuration alone: fieldperm runs beside it and nobody else asks.
+func Own(config *rest.Config) (Servers, error) {
+	client, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	own := []Server{{Address: address(config.Host), Client: client}}
+	return func() ([]Server, error) { return own, nil }, nil
+}
+
+func address(host string) string {
+	_, after, found := strings.Cut(host, "://")
+	if !found {
+		after = host
+	}
+	return strings.TrimSuffix(after, "/")
+}
+
+// serviceName is a name in the certificate of every kube-apiserver, whatever its address.
+const serviceName = "kubernetes.default.svc"
+
+// All is every address behind the Service "kubernetes" of the namespace "default", where kube-apiservers
+// enter themselves. slices returns its EndpointSlices as an informer has them.
+func All(config *rest.Config, slices func() ([]*discoveryv1.EndpointSlice, error)) Servers {
+	all := &all{config: rest.CopyConfig(config), slices: slices, clients: map[string]rest.Interface{}}
+	if all.config.ServerName == "" {
+		all.config.ServerName = serviceName
+	}
+	return all.servers
+}
+
+type all struct {
+	config *rest.Config
+	slices func() ([]*discoveryv1.EndpointSlice, error)
+
+	mu      sync.Mutex
+	clients map[string]rest.Interface
+}
+
+func (a *all) servers() ([]Server, error) {
+	list, err := a.slices()
+	if err != nil {
+		return nil, fmt.Errorf("EndpointSlices of default/kubernetes: %w", err)
+	}
+	addresses := addresses(list)
+	if len(addresses) == 0 {
+		return nil, errors.New("EndpointSlices of default/kubernetes: have no address: see that fieldperm may list them, or use --api-servers own where it runs beside its kube-apiserver")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]Server, 0, len(addresses))
+	for _, address := range addresses {
+		client := a.clients[address]
+		if client == nil {
+			config := rest.CopyConfig(a.config)
+			config.Host = "https://" + address
+			if client, err = newClient(config); err != nil {
+				return nil, err
+			}
+			a.clients[address] = client
+		}
+		out = append(out, Server{Address: address, Client: client})
+	}
+	for address := range a.clients {
+		if !slices.Contains(addresses, address) {
+			delete(a.clients, address)
+		}
+	}
+	return out, nil
+}
+
+// addresses of every endpoint, ready or not: a server that is shutting down still serves.
+func addresses(list []*discoveryv1.EndpointSlice) []string {
+	var out []string
+	for _, slice := range list {
+		for _, port := range slice.Ports {
+			if port.Port == nil {
+				continue
+			}
+			for _, endpoint := range slice.Endpoints {
+				for _, ip := range endpoint.Addresses {
+					out = append(out, net.JoinHostPort(ip, strconv.Itoa(int(*port.Port))))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,117 @@
+package interlock
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
+	if err := Static(granular(t), []byte("ca")); err != nil {
+		t.Error(err)
+	}
+	service := granular(t)
+	path := generators.GranularPath
+	service.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "n", Name: "s", Path: &path}}
+	if err := Static(service, nil); err != nil {
+		t.Error(err)
+	}
+	// Looking at more than needed is no fault.
+	wider := granular(t)
+	wider.Webhooks[0].MatchConditions = nil
+	wider.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	if err := Static(wider, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestA5_WhateverLoosensTheConfigurationIsNoProof(t *testing.T) {
+	type webhook = admissionregistrationv1.ValidatingWebhook
+	for name, c := range map[string]struct {
+		change func(*admissionregistrationv1.ValidatingWebhookConfiguration, *webhook)
+		says   string
+	}{
+		"being deleted": {func(c *admissionregistrationv1.ValidatingWebhookConfiguration, _ *webhook) {
+			c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}, "deleted"},
+		"no finalizer": {func(c *admissionregistrationv1.ValidatingWebhookConfiguration, _ *webhook) {
+			c.Finalizers = []string{"other"}
+		}, "finalizer"},
+		"no webhook": {func(c *admissionregistrationv1.ValidatingWebhookConfiguration, _ *webhook) {
+			c.Webhooks = c.Webhooks[1:]
+		}, "granular.fieldperm.dev"},
+		"another name": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Name = "x.fieldperm.dev"
+		}, "granular.fieldperm.dev"},
+		"Ignore": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			p := admissionregistrationv1.Ignore
+			w.FailurePolicy = &p
+		}, "failurePolicy"},
+		"no failurePolicy": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) { w.FailurePolicy = nil }, "failurePolicy"},
+		"Exact": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			p := admissionregistrationv1.Exact
+			w.MatchPolicy = &p
+		}, "matchPolicy"},
+		"side effects": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			p := admissionregistrationv1.SideEffectClassSome
+			w.SideEffects = &p
+		}, "sideEffects"},
+		"namespace labels": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		}, "namespaceSelector"},
+		"object labels": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+		}, "objectSelector"},
+		"another condition": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.MatchConditions = append(w.MatchConditions, admissionregistrationv1.MatchCondition{Name: "never", Expression: "false"})
+		}, `"never"`},
+		"changed condition": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.MatchConditions[0].Expression += " && false"
+		}, "condition"},
+		"UPDATE only": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].Operations = w.Rules[0].Operations[1:]
+		}, "CREATE"},
+		"CREATE only": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].Operations = w.Rules[0].Operations[:1]
+		}, "UPDATE"},
+		"one group": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].APIGroups = []string{"apps"}
+		}, "no rule"},
+		"one version": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].APIVersions = []string{"v1"}
+		}, "no rule"},
+		"no subresources": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].Resources = []string{"*"}
+		}, "no rule"},
+		"namespaced only": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			s := admissionregistrationv1.NamespacedScope
+			w.Rules[0].Scope = &s
+		}, "no rule"},
+		"no rules": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) { w.Rules = nil }, "no rule"},
+		"another path": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			u := "https://127.0.0.1:9443/admit/uncovered"
+			w.ClientConfig.URL = &u
+		}, "call"},
+		"nowhere": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) { w.ClientConfig.URL = nil }, "call"},
+		"another CA": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.ClientConfig.CABundle = []byte("ca\nand another")
+		}, "CA"},
+		"no v1": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.AdmissionReviewVersions = []string{"v1beta1"}
+		}, "v1"},
+	} {
+		configuration := granular(t)
+		c.change(configuration, &configuration.Webhooks[0])
+		if err := Static(configuration, []byte("ca")); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if Static(nil, nil) == nil {
+		t.Error("no configuration is proof")
+	}
+}

@@ -1,0 +1,208 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/sources"
+)
+
+// prove sets up the interlock: what it reads, whom it sends canaries, and what tells it of changes.
+func (s *Server) prove(config *rest.Config) error {
+	own := client(config, "interlock")
+	clients, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	s.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
+	s.recorder = s.broadcaster.NewRecorder(scheme.Scheme, reporter)
+	s.keys = interlock.NewKeyring(clock.RealClock{})
+	s.canaries = interlock.NewCanaries(s.keys, clock.RealClock{})
+	settings := interlock.Config{
+		Prober: &interlock.Prober{Canaries: s.canaries, Observe: s.canarySent},
+		Resources: func(group, resource string) (discovery.Served, bool) {
+			return s.resources.Allowlist().Served(group, resource)
+		},
+		Sample:   s.sample,
+		Interval: s.options.InterlockInterval,
+		Clock:    clock.RealClock{},
+		Observe:  s.interlockChanged,
+	}
+	servers, err := s.servers(own, clients)
+	if err != nil {
+		return err
+	}
+	settings.Servers = s.counted(servers)
+	name := s.options.WebhookConfiguration
+	if name != "" {
+		configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		settings.Configuration = func(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+			configuration, err := configurations.Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil, nil
+			}
+			return configuration, err
+		}
+		s.release = interlock.NewRelease(configurations, name, s.options.ReleaseDelay, clock.RealClock{})
+	}
+	s.interlock = interlock.New(settings)
+	s.metrics.Proven(func() bool { return s.interlock.Status() == nil })
+	if name != "" {
+		return s.followConfiguration(clients, name)
+	}
+	return nil
+}
+
+// counted tells the metrics who is proven.
+func (s *Server) counted(servers interlock.Servers) interlock.Servers {
+	return func() ([]interlock.Server, error) {
+		known, err := servers()
+		addresses := make([]string, 0, len(known))
+		for _, server := range known {
+			addresses = append(addresses, server.Address)
+		}
+		s.metrics.Servers(addresses)
+		return known, err
+	}
+}
+
+// servers returns whom to prove.
+func (s *Server) servers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
+	if s.options.APIServers == apiServersOwn {
+		return interlock.Own(config)
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(metav1.NamespaceDefault),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: "kubernetes"}).String()
+		}))
+	slices := factory.Discovery().V1().EndpointSlices()
+	if _, err := slices.Informer().AddEventHandler(notify{func() { s.interlock.ServersChanged() }}); err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	s.typed = append(s.typed, factory)
+	return interlock.All(config, func() ([]*discoveryv1.EndpointSlice, error) {
+		if !slices.Informer().HasSynced() {
+			return nil, errors.New("are not listed yet: see that fieldperm may list and watch them")
+		}
+		return slices.Lister().List(labels.Everything())
+	}), nil
+}
+
+// followConfiguration tells the interlock and the release of every state of the configuration.
+func (s *Server) followConfiguration(clients kubernetes.Interface, name string) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}))
+	changed := func(object any) {
+		configuration, _ := object.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+		s.interlock.ConfigurationChanged(configuration)
+		s.release.Changed(configuration)
+	}
+	_, err := factory.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, object any) { changed(object) },
+		DeleteFunc: func(any) { changed(nil) },
+	})
+	if err != nil {
+		return fmt.Errorf("informer: %w", err)
+	}
+	s.typed = append(s.typed, factory)
+	return nil
+}
+
+// sample returns an object for a canary that creates.
+func (s *Server) sample(group, resource string, served discovery.Served) (map[string]any, error) {
+	gvk := runtimeschema.GroupVersionKind{Group: group, Version: served.Version, Kind: served.Kind}
+	object, err := s.informers.ForResource(sources.CustomResourceDefinitions()).Lister().Get(resource + "." + group)
+	if apierrors.IsNotFound(err) {
+		return sample.Object(gvk, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	definition, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("informer holds a %T", object)
+	}
+	return sample.Object(gvk, definition)
+}
+
+func (s *Server) canarySent(server string, result interlock.Result, took time.Duration) {
+	s.metrics.Canary(server, string(result), took)
+	s.metrics.ResourceProofs(s.interlock.Proven())
+}
+
+// interlockChanged says in log, metrics and an Event why nothing is let through, or that it is again.
+func (s *Server) interlockChanged(reason interlock.Reason, err error) {
+	switch {
+	case err == nil:
+		klog.Background().Info("The interlock is closed: enforcement is proven on every kube-apiserver")
+		s.metrics.Interlock(true, "")
+		s.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
+	case reason == interlock.ReasonResource:
+		klog.Background().Error(err, "A resource is not enforced and stays closed to holders of granular")
+		s.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())
+	default:
+		klog.Background().Error(err, "The interlock is open: nobody is let through by granular", "reason", reason)
+		s.metrics.Interlock(false, string(reason))
+		s.event(corev1.EventTypeWarning, "InterlockOpened", string(reason), err.Error())
+	}
+}
+
+// event makes an Event about the webhook configuration. It never blocks. Events that differ in the note
+// alone are folded into the first, so the cause is in the action.
+func (s *Server) event(kind, reason, cause, note string) {
+	name := s.options.WebhookConfiguration
+	if name == "" {
+		name = staticConfiguration
+	}
+	const noteBytes = 1024 // What an Event may have.
+	if len(note) > noteBytes {
+		note = note[:noteBytes-1] + "…"
+	}
+	s.recorder.Eventf(&corev1.ObjectReference{
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: name,
+	}, nil, kind, reason, cause, "%s", note)
+}
+
+// reporter is the controller that Events name.
+const reporter = "fieldperm.dev/webhook"
+
+// staticConfiguration is the name of the manifest that fieldperm-gen manifests writes.
+const staticConfiguration = "fieldperm.static.k8s.io"
+
+// keyChanged makes the serving certificate's key the one of canaries.
+func (s *Server) keyChanged() {
+	_, key := s.serving.Cert.CurrentCertKeyContent()
+	if err := s.keys.Set(key); err != nil {
+		klog.Background().Error(err, "Canaries have no key")
+	}
+}
+
+// enqueue is a listener of certificates.
+type enqueue func()
+
+func (f enqueue) Enqueue() { f() }

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+const (
+	// releaseTimeout is more than --release-delay by default.
+	releaseTimeout = 5 * time.Minute
+	releaseLook    = time.Second
+)
+
+func newReleaseCommand() *cobra.Command {
+	var kubeconfig, name string
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "release",
+		Short: "Delete the webhook configuration and wait until it is gone",
+		Long: `release deletes the ValidatingWebhookConfiguration that makes kube-apiservers ask fieldperm, and waits
+until fieldperm, which has to run meanwhile, has let go of it: nothing is let through by "granular" from
+then on, and nothing that was is still under way. What is left of the installation can be deleted in any
+order afterwards. It is what a chart does before it is uninstalled; kubectl delete does the same.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return fmt.Errorf("--kubeconfig: %w: give a kubeconfig, or run in a cluster", err)
+			}
+			clients, err := kubernetes.NewForConfig(client(config, "release"))
+			if err != nil {
+				return fmt.Errorf("client of the API server: %w", err)
+			}
+			ctx, cancel := context.WithTimeout(genericserver.SetupSignalContext(), timeout)
+			defer cancel()
+			return release(ctx, clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), name)
+		},
+	}
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Kubeconfig of a user who may get and delete the configuration; in-cluster configuration if empty.")
+	command.Flags().StringVar(&name, "webhook-configuration", generators.RESTName, "Name of the ValidatingWebhookConfiguration.")
+	command.Flags().DurationVar(&timeout, "timeout", releaseTimeout, "How long to wait: more than --release-delay of serve.")
+	return command
+}
+
+func release(ctx context.Context, configurations admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string) error {
+	before, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("webhook configuration %q: %w", name, err)
+	}
+	uid := before.UID
+	if err := configurations.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("webhook configuration %q: %w", name, err)
+	}
+	err = wait.PollUntilContextCancel(ctx, releaseLook, true, func(ctx context.Context) (bool, error) {
+		return gone(ctx, configurations, name, uid), nil
+	})
+	if err != nil {
+		return fmt.Errorf("webhook configuration %q: is deleted, but fieldperm has not let go of it: see that fieldperm runs and may update it; it goes on enforcing until then (%w)", name, err)
+	}
+	return nil
+}
+
+// gone reports whether the object of that UID is not there any more. An error is no answer.
+func gone(ctx context.Context, configurations admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string, uid types.UID) bool {
+	current, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && current.UID != uid
+}
