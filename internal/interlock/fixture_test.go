@@ -1,7 +1,11 @@
 package interlock
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +19,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/admission"
@@ -149,10 +154,24 @@ func newTestCanaries(t *testing.T) (*Canaries, *Keyring, *clocktesting.FakeClock
 	return NewCanaries(keys, clock), keys, clock
 }
 
+// testCA makes a CA, PEM.
+func testCA(t *testing.T, name string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw})
+}
+
 // granular is the configuration as it should be.
 func granular(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
-	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: []byte("ca"), REST: true})
+	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm"), REST: true})
 	c.UID, c.Generation = "u", 1
 	return c
 }

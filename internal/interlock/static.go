@@ -1,7 +1,6 @@
 package interlock
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,13 +8,14 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/fieldperm/fieldperm/generators"
 )
 
 // Static returns why a webhook configuration does not enforce on every resource what an Allow of
-// /authorize promises, nil if it does. ca, if there is any, is the bundle that the webhook must trust,
-// and nothing else.
+// /authorize promises, nil if it does. ca, if there is any, are the CAs that the webhook may trust, and
+// no others.
 func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguration, ca []byte) error {
 	if configuration == nil {
 		return errors.New("webhook configuration: does not exist: apply webhooks.yaml of fieldperm-gen manifests --rest")
@@ -49,7 +49,7 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 		return fault("webhook %q does not take AdmissionReview v1", webhook.Name)
 	case !callsGranular(webhook.ClientConfig):
 		return fault("webhook %q does not call %s", webhook.Name, generators.GranularPath)
-	case len(ca) > 0 && !bytes.Equal(bytes.TrimSpace(webhook.ClientConfig.CABundle), bytes.TrimSpace(ca)):
+	case len(ca) > 0 && !among(webhook.ClientConfig.CABundle, ca):
 		return fault("webhook %q trusts another CA than fieldperm's", webhook.Name)
 	}
 	for _, condition := range webhook.MatchConditions {
@@ -64,6 +64,25 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 		}
 	}
 	return nil
+}
+
+// among reports whether every CA of a bundle is one of the others, and there is any. While CAs are
+// exchanged the one bundle may have more than the other.
+func among(bundle, others []byte) bool {
+	trusted, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return false
+	}
+	known, err := cert.ParseCertsPEM(others)
+	if err != nil {
+		return false
+	}
+	for _, ca := range trusted {
+		if !slices.ContainsFunc(known, ca.Equal) {
+			return false
+		}
+	}
+	return len(trusted) > 0
 }
 
 func selects(s *metav1.LabelSelector) bool {

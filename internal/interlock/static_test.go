@@ -12,7 +12,13 @@ import (
 )
 
 func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
-	if err := Static(granular(t), []byte("ca")); err != nil {
+	configuration := granular(t)
+	ca := configuration.Webhooks[0].ClientConfig.CABundle
+	if err := Static(configuration, ca); err != nil {
+		t.Error(err)
+	}
+	// While CAs are exchanged, another replica may know one more.
+	if err := Static(configuration, append(testCA(t, "next"), ca...)); err != nil {
 		t.Error(err)
 	}
 	service := granular(t)
@@ -99,15 +105,19 @@ func TestA5_WhateverLoosensTheConfigurationIsNoProof(t *testing.T) {
 		}, "call"},
 		"nowhere": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) { w.ClientConfig.URL = nil }, "call"},
 		"another CA": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
-			w.ClientConfig.CABundle = []byte("ca\nand another")
+			w.ClientConfig.CABundle = append(testCA(t, "another"), w.ClientConfig.CABundle...)
+		}, "CA"},
+		"no CA": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.ClientConfig.CABundle = nil
 		}, "CA"},
 		"no v1": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
 			w.AdmissionReviewVersions = []string{"v1beta1"}
 		}, "v1"},
 	} {
 		configuration := granular(t)
+		trusted := configuration.Webhooks[0].ClientConfig.CABundle
 		c.change(configuration, &configuration.Webhooks[0])
-		if err := Static(configuration, []byte("ca")); err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := Static(configuration, trusted); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

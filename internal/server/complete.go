@@ -8,7 +8,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -60,7 +59,7 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	if err := s.decide(config); err != nil {
 		return nil, err
 	}
-	return s, s.listen()
+	return s, s.listen(config)
 }
 
 // client returns the configuration of a client with a name of its own that waits for no rate limit:
@@ -148,25 +147,6 @@ func (s *Server) decide(config *rest.Config) error {
 		Canaries: s.canaries,
 	}
 	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents}
-	return nil
-}
-
-// listen loads the certificates and binds the port.
-func (s *Server) listen() error {
-	callers, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", s.options.ClientCAFile)
-	if err != nil {
-		return fmt.Errorf("--client-ca-file: %w", err)
-	}
-	if err := s.options.SecureServing.ApplyTo(&s.serving); err != nil {
-		return fmt.Errorf("serving: %w", err)
-	}
-	s.serving.ClientCA = callers
-	s.callers = callers
-	s.metrics.ServingCertificate(s.serving.Cert.CurrentCertKeyContent)
-	s.keyChanged()
-	if notifier, ok := s.serving.Cert.(dynamiccertificates.Notifier); ok {
-		notifier.AddListener(enqueue(s.keyChanged))
-	}
 	return nil
 }
 

@@ -51,6 +51,12 @@ func (s *Server) handler() http.Handler {
 	healthz.InstallReadyzHandler(ready, append(alive,
 		healthz.NamedCheck("schemas", func(*http.Request) error { return s.schemas.Ready() }),
 		healthz.NamedCheck("discovery", func(*http.Request) error { return s.resources.Ready() }),
+		healthz.NamedCheck("certificate", func(*http.Request) error {
+			if s.certificate == nil {
+				return nil
+			}
+			return s.certificate.Ready()
+		}),
 		healthz.NamedCheck("interlock", func(*http.Request) error { return s.interlock.Status() }),
 		healthz.NamedCheck("shutdown", func(*http.Request) error {
 			if s.draining.Load() {

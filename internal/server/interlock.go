@@ -56,6 +56,9 @@ func (s *Server) prove(config *rest.Config) error {
 		return err
 	}
 	settings.Servers = s.counted(servers)
+	if settings.CA, err = s.trusted(); err != nil {
+		return err
+	}
 	name := s.options.WebhookConfiguration
 	if name != "" {
 		configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -193,16 +196,3 @@ const reporter = "fieldperm.dev/webhook"
 
 // staticConfiguration is the name of the manifest that fieldperm-gen manifests writes.
 const staticConfiguration = "fieldperm.static.k8s.io"
-
-// keyChanged makes the serving certificate's key the one of canaries.
-func (s *Server) keyChanged() {
-	_, key := s.serving.Cert.CurrentCertKeyContent()
-	if err := s.keys.Set(key); err != nil {
-		klog.Background().Error(err, "Canaries have no key")
-	}
-}
-
-// enqueue is a listener of certificates.
-type enqueue func()
-
-func (f enqueue) Enqueue() { f() }

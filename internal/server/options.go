@@ -22,6 +22,11 @@ type Options struct {
 	Kubeconfig string
 	// SecureServing has address, port, certificate and key; a Listener set there is used as it is.
 	SecureServing *genericoptions.SecureServingOptions
+	// TLSSecret is NAMESPACE/NAME of a Secret in which fieldperm makes and keeps its serving certificate;
+	// "" if SecureServing names files.
+	TLSSecret string
+	// WebhookCAFile has the CAs that WebhookConfiguration is to trust; "" for any.
+	WebhookCAFile string
 	// ClientCAFile has the CAs of callers' certificates.
 	ClientCAFile string
 	// PermissionSchemas are files or directories.
@@ -101,8 +106,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the kube-apiserver whose schemas are followed and whose SubjectAccessReview API is asked; in-cluster configuration if empty.")
 	fs.IPVar(&o.SecureServing.BindAddress, "bind-address", o.SecureServing.BindAddress, "IP address to listen on; 0.0.0.0 or :: for all.")
 	fs.IntVar(&o.SecureServing.BindPort, "secure-port", o.SecureServing.BindPort, "Port to serve HTTPS on.")
-	fs.StringVar(&o.SecureServing.ServerCert.CertKey.CertFile, "tls-cert-file", "", "File with the serving certificate, PEM, intermediates after it. Read again when it changes. Required.")
-	fs.StringVar(&o.SecureServing.ServerCert.CertKey.KeyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file. Read again when it changes. Required.")
+	fs.StringVar(&o.SecureServing.ServerCert.CertKey.CertFile, "tls-cert-file", "", "File with the serving certificate, PEM, intermediates after it. Read again when it changes. Required without --tls-secret.")
+	fs.StringVar(&o.SecureServing.ServerCert.CertKey.KeyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file. Read again when it changes. Required without --tls-secret.")
+	fs.StringVar(&o.TLSSecret, "tls-secret", o.TLSSecret, "NAMESPACE/NAME of a Secret in which fieldperm makes a CA and a serving certificate for fieldperm.NAMESPACE.svc, shares them with other replicas, renews them and writes the CA into --webhook-configuration. In place of --tls-cert-file.")
+	fs.StringVar(&o.WebhookCAFile, "webhook-ca-file", o.WebhookCAFile, "File with the CAs that --webhook-configuration is to trust and no others. Read again when it changes. Empty for any that makes canaries come back; with --tls-secret it is known.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "File with the CAs that sign callers' certificates: the client certificate of the kube-apiserver above all. Whoever has such a certificate may ask what users may do. Read again when it changes. Required.")
 	fs.StringSliceVar(&o.PermissionSchemas, "permission-schemas", o.PermissionSchemas, "Files or directories with PermissionSchema, UncoveredPermissionSet and CustomResourceDefinition objects, YAML or JSON. A faulty one is a reason not to start.")
 	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "How many permission checks one request may cost; past that it is denied with the name of a more general verb.")
@@ -126,8 +133,17 @@ func (o *Options) validate() error {
 		errs = nil
 	}
 	certificate := o.SecureServing.ServerCert.CertKey
-	if certificate.CertFile == "" || certificate.KeyFile == "" {
-		errs = append(errs, errors.New("--tls-cert-file, --tls-private-key-file: must both be given: the kube-apiserver calls by HTTPS only"))
+	switch files := certificate.CertFile != "" || certificate.KeyFile != ""; {
+	case o.TLSSecret == "" && (certificate.CertFile == "" || certificate.KeyFile == ""):
+		errs = append(errs, errors.New("--tls-cert-file, --tls-private-key-file: must both be given, or --tls-secret: the kube-apiserver calls by HTTPS only"))
+	case o.TLSSecret != "" && files:
+		errs = append(errs, errors.New("--tls-secret: excludes --tls-cert-file and --tls-private-key-file: give one or the others"))
+	}
+	if namespace, name, ok := strings.Cut(o.TLSSecret, "/"); o.TLSSecret != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+		errs = append(errs, fmt.Errorf("--tls-secret: %q is not NAMESPACE/NAME: write it as fieldperm-system/fieldperm-tls", o.TLSSecret))
+	}
+	if o.WebhookCAFile != "" && (o.WebhookConfiguration == "" || o.TLSSecret != "") {
+		errs = append(errs, errors.New("--webhook-ca-file: has a meaning with --webhook-configuration and without --tls-secret only: leave it out"))
 	}
 	if o.ClientCAFile == "" {
 		errs = append(errs, errors.New("--client-ca-file: is missing: without it anyone could ask what users may do; give the CA of the kube-apiserver's client certificate"))

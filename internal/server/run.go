@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/certificates"
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
@@ -47,6 +48,8 @@ type Server struct {
 	release     *interlock.Release
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorder
+	certificate *certificates.Keeper
+	webhookCA   *dynamiccertificates.DynamicFileCAContent
 	tracer      componenttracing.TracerProvider
 	draining    atomic.Bool
 }
@@ -86,6 +89,9 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { s.barriers.Run(background) })
 	}
 
+	if err := s.followCertificates(background); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
 	closing := make(chan struct{})
 	stopped, _, err := s.serving.Serve(s.handler(), s.options.ShutdownTimeout, closing)
 	if err != nil {

@@ -1,0 +1,220 @@
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyadmissionregistrationv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// fieldManager owns the caBundles, and nothing else of the configuration.
+	fieldManager = "fieldperm-certificates"
+
+	// attempts is how often one look starts over because another replica was faster.
+	attempts = 5
+)
+
+// errSettling says that all is well but not known to every caller yet.
+var errSettling = errors.New("certificates: the CA is new in the webhook configuration: waiting until every API server knows it")
+
+// reconcile brings the Secret up to date, then the caBundles, then what is served: nothing is served
+// that the API servers would not accept.
+func (k *Keeper) reconcile(ctx context.Context) error {
+	m, err := k.secret(ctx)
+	if err == nil {
+		err = k.follow(ctx, m)
+	}
+	k.mu.Lock()
+	k.lastErr = err
+	k.mu.Unlock()
+	return err
+}
+
+// secret returns what the Secret holds after it has been made or renewed, if that was due.
+func (k *Keeper) secret(ctx context.Context) (material, error) {
+	log := klog.FromContext(ctx)
+	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
+	var last error
+	for range attempts {
+		secret, err := secrets.Get(ctx, k.config.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			secret, err = nil, nil
+		}
+		if err != nil {
+			return material{}, fmt.Errorf("certificates: %w", err)
+		}
+		now := k.config.Clock.Now()
+		var found material
+		if secret != nil {
+			var faults []error
+			if found, faults = decode(secret.Data, k.config.DNSNames, now); len(faults) > 0 {
+				log.Info("The Secret has parts that cannot be used", "secret", klog.KObj(secret), "err", errors.Join(faults...))
+			}
+		}
+		k.mu.Lock()
+		held := k.bundle
+		k.mu.Unlock()
+		next, reasons, err := found.renew(k.config.DNSNames, held, now)
+		if err != nil || len(reasons) == 0 {
+			return next, err
+		}
+		if last = k.write(ctx, secret, next); last == nil {
+			log.Info("Wrote the certificates", "secret", klog.KRef(k.config.Namespace, k.config.Name), "reasons", reasons, "ca", next.authority.certificate.Subject.CommonName)
+			return next, nil
+		}
+		if !apierrors.IsConflict(last) && !apierrors.IsAlreadyExists(last) && !apierrors.IsNotFound(last) {
+			break
+		}
+	}
+	return material{}, fmt.Errorf("certificates: %w", last)
+}
+
+// write makes the Secret if there was none, or updates the very one that was read: of several replicas
+// one succeeds, the others follow it.
+func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m material) error {
+	data, err := m.encode()
+	if err != nil {
+		return err
+	}
+	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
+	if read == nil {
+		_, err := secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.config.Namespace, Name: k.config.Name, Labels: map[string]string{"app.kubernetes.io/name": "fieldperm"}},
+			Type:       corev1.SecretTypeTLS,
+			Data:       data,
+		}, metav1.CreateOptions{FieldManager: fieldManager})
+		return err
+	}
+	updated := read.DeepCopy()
+	updated.Data = data
+	_, err = secrets.Update(ctx, updated, metav1.UpdateOptions{FieldManager: fieldManager})
+	return err
+}
+
+// follow makes the CAs known and then serves the certificate. A replica that serves nothing yet, or
+// what has expired, does not wait: nobody is turned away who was served before.
+func (k *Keeper) follow(ctx context.Context, m material) error {
+	now := k.config.Clock.Now()
+	k.mu.Lock()
+	bundle, current := m.bundle, k.current
+	if now.Before(k.beforeUntil) {
+		bundle = join(bundle, k.before, nil, now)
+	}
+	if current != nil {
+		// What is served now must be accepted until it is replaced.
+		bundle = join(bundle, issuers(current.leaf, k.bundle), nil, now)
+	}
+	news := !slices.EqualFunc(k.bundle, bundle, (*x509.Certificate).Equal)
+	k.bundle = bundle
+	k.mu.Unlock()
+
+	err := k.publish(ctx, bundle)
+	defer func() {
+		if news {
+			k.tell()
+		}
+	}()
+	if current == nil || current.equal(m.serving) || !validAt(current.leaf, now) {
+		news = k.serve(ctx, m.serving) || news
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if !k.settled(m.serving.leaf, now) {
+		return errSettling
+	}
+	k.mu.Lock()
+	// Other replicas may be a little behind.
+	k.before, k.beforeUntil = issuers(current.leaf, bundle), now.Add(recheck)
+	k.mu.Unlock()
+	news = k.serve(ctx, m.serving) || news
+	return nil
+}
+
+// issuers returns those of the CAs that signed the certificate.
+func issuers(leaf *x509.Certificate, of []*x509.Certificate) []*x509.Certificate {
+	var out []*x509.Certificate
+	for _, ca := range of {
+		if leaf.CheckSignatureFrom(ca) == nil {
+			out = append(out, ca)
+		}
+	}
+	return out
+}
+
+// publish gives every webhook of the configuration the CAs, if it has others.
+func (k *Keeper) publish(ctx context.Context, bundle []*x509.Certificate) error {
+	if k.config.WebhookConfiguration == "" {
+		k.note(bundle)
+		return nil
+	}
+	want, err := cert.EncodeCertificates(bundle...)
+	if err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	configurations := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	configuration, err := configurations.Get(ctx, k.config.WebhookConfiguration, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		// Nobody calls because of it. Whoever makes it wakes us.
+		k.note(bundle)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("certificates: caBundle: %w", err)
+	}
+	apply := applyadmissionregistrationv1.ValidatingWebhookConfiguration(configuration.Name)
+	differs := false
+	for _, webhook := range configuration.Webhooks {
+		differs = differs || !bytes.Equal(webhook.ClientConfig.CABundle, want)
+		apply.WithWebhooks(applyadmissionregistrationv1.ValidatingWebhook().WithName(webhook.Name).
+			WithClientConfig(applyadmissionregistrationv1.WebhookClientConfig().WithCABundle(want...)))
+	}
+	if !differs {
+		k.note(bundle)
+		return nil
+	}
+	if _, err := configurations.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("certificates: caBundle: %w", err)
+	}
+	klog.FromContext(ctx).Info("Wrote the CAs into the webhook configuration", "webhookConfiguration", configuration.Name, "cas", len(bundle))
+	k.note(bundle)
+	return nil
+}
+
+// note remembers since when each CA has been published, and forgets those that are not.
+func (k *Keeper) note(bundle []*x509.Certificate) {
+	now := k.config.Clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := make(map[string]time.Time, len(bundle))
+	for _, c := range bundle {
+		since, ok := k.known[string(c.Raw)]
+		if !ok {
+			since = now
+		}
+		known[string(c.Raw)] = since
+	}
+	k.known = known
+}
+
+// settled reports whether a CA of the certificate has been published for long enough.
+func (k *Keeper) settled(leaf *x509.Certificate, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(issuers(leaf, k.bundle), func(c *x509.Certificate) bool {
+		since, ok := k.known[string(c.Raw)]
+		return ok && now.Sub(since) >= settle
+	})
+}

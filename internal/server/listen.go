@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/certificates"
+)
+
+// listen loads the certificates and binds the port.
+func (s *Server) listen(config *rest.Config) error {
+	callers, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", s.options.ClientCAFile)
+	if err != nil {
+		return fmt.Errorf("--client-ca-file: %w", err)
+	}
+	if err := s.options.SecureServing.ApplyTo(&s.serving); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	s.serving.ClientCA = callers
+	s.callers = callers
+	if s.options.TLSSecret != "" {
+		if err := s.keepCertificate(config); err != nil {
+			return err
+		}
+	} else {
+		s.keyChanged()
+	}
+	s.metrics.ServingCertificate(s.serving.Cert.CurrentCertKeyContent)
+	if notifier, ok := s.serving.Cert.(dynamiccertificates.Notifier); ok {
+		notifier.AddListener(enqueue(s.keyChanged))
+	}
+	return nil
+}
+
+// keepCertificate has fieldperm make its own certificate.
+func (s *Server) keepCertificate(config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(client(config, "certificates"))
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	namespace, name, _ := strings.Cut(s.options.TLSSecret, "/")
+	s.certificate, err = certificates.New(certificates.Config{
+		Client: clients, Namespace: namespace, Name: name, WebhookConfiguration: s.options.WebhookConfiguration,
+		DNSNames: []string{"fieldperm." + namespace + ".svc", "fieldperm." + namespace + ".svc.cluster.local"},
+	})
+	if err != nil {
+		return err
+	}
+	s.serving.Cert = s.certificate
+	return nil
+}
+
+// trusted returns the CAs that the webhook configuration is to trust, nil for any.
+func (s *Server) trusted() (func() []byte, error) {
+	switch {
+	case s.options.TLSSecret != "":
+		return func() []byte { return s.certificate.CABundle() }, nil
+	case s.options.WebhookCAFile != "":
+		file, err := dynamiccertificates.NewDynamicCAContentFromFile("webhook-ca", s.options.WebhookCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--webhook-ca-file: %w", err)
+		}
+		s.webhookCA = file
+		return file.CurrentCABundleContent, nil
+	}
+	return nil, nil
+}
+
+// follow keeps what does not run by itself current until the context ends.
+func (s *Server) followCertificates(ctx context.Context) error {
+	if s.webhookCA != nil {
+		go s.webhookCA.Run(ctx, 1)
+	}
+	if s.certificate == nil {
+		return nil
+	}
+	go s.certificate.Run(ctx)
+	klog.FromContext(ctx).Info("Waiting for the serving certificate", "secret", s.options.TLSSecret)
+	return s.certificate.Await(ctx)
+}
+
+// keyChanged makes the serving certificate's key the one of canaries.
+func (s *Server) keyChanged() {
+	_, key := s.serving.Cert.CurrentCertKeyContent()
+	if len(key) == 0 {
+		return // Not made yet. It will be told.
+	}
+	if err := s.keys.Set(key); err != nil {
+		klog.Background().Error(err, "Canaries have no key")
+	}
+}
+
+// enqueue is a listener of certificates.
+type enqueue func()
+
+func (f enqueue) Enqueue() { f() }
