@@ -28,15 +28,29 @@ demo: build controlplane ## Play the stories on a local control plane; KEEP=1 le
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
 .PHONY: test
-test: test-unit test-integration ## Every test, those against the real control plane included.
+test: test-unit test-model test-integration ## Every test, those against the real control plane included.
 
 .PHONY: test-unit
 test-unit: ## The tests that need no control plane, with the race detector.
 	go test -race ./...
+	go -C test/observability test ./...
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.
 	go test -tags integration -count=1 -p 1 $(INTEGRATION)
+
+.PHONY: test-faults
+test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.
+	go test -tags integration -count=1 -v -timeout 30m ./test/faults
+
+.PHONY: test-model
+test-model: ## Check the interlock's protocol with spin; every broken variant must be found.
+	go test -tags model -count=1 ./test/model
+
+LOADTIME ?= 60s
+.PHONY: test-load
+test-load: build controlplane ## 1,000 reviews a second for LOADTIME; every answer is checked.
+	go test -tags integration -count=1 -v -timeout 30m ./test/load -args -duration=$(LOADTIME)
 
 .PHONY: test-mutation
 test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.

@@ -1,0 +1,110 @@
+// Generate writes what fieldperm-gen knows into the kustomize base and into the Helm chart. It runs in
+// the folder config.
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"k8s.io/client-go/util/cert"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	files, err := objects()
+	if err != nil {
+		return err
+	}
+	definitions, err := crds()
+	if err != nil {
+		return err
+	}
+	files["crds.yaml"] = definitions
+	for _, dir := range []string{"base", filepath.Join("..", "charts", "fieldperm", "files")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// caBundle is a line of the generated webhooks.
+var caBundle = regexp.MustCompile(`(?m)^ *caBundle: .*\n`)
+
+// objects are those of fieldperm in the cluster. The CA is left out: fieldperm, cert-manager or an
+// overlay knows it, the generator cannot.
+func objects() (map[string][]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "left-out"}, key)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := cert.EncodeCertificates(ca)
+	if err != nil {
+		return nil, err
+	}
+	generated, err := generators.Manifests(generators.Options{
+		// Of the files for the control plane, which are not kept.
+		ServiceURL: "https://fieldperm.fieldperm-system.svc", ConfigDir: "/etc/kubernetes/fieldperm",
+		CABundle: bundle, REST: true, Service: &generators.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, file := range generated {
+		switch file.Name {
+		case "webhooks.yaml":
+			out[file.Name] = caBundle.ReplaceAll(file.Data, nil)
+		case "guard.yaml", "rbac.yaml", "flowschema.yaml":
+			out[file.Name] = file.Data
+		}
+	}
+	if len(out) != 4 {
+		return nil, fmt.Errorf("generators: wrote %d of the 4 files for the cluster", len(out))
+	}
+	return out, nil
+}
+
+// crds are the definitions of config/crd, in one file: kustomize reads none outside of its folder.
+func crds() ([]byte, error) {
+	names, err := filepath.Glob(filepath.Join("crd", "fieldperm.dev_*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("config/crd: has no definitions")
+	}
+	out := []byte("# Copied from config/crd by go generate.\n")
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, "---\n"...)
+		out = append(out, bytes.TrimPrefix(data, []byte("---\n"))...)
+	}
+	return out, nil
+}
