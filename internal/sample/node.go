@@ -115,7 +115,7 @@ func (n node) hasDefault() bool {
 const maxGuides = 64
 
 // guides returns the ways to fit a schema: itself, then with one branch of each oneOf and anyOf made part of it. What
-// allOf says is part of all.
+// allOf says is part of all. Each step takes away a list of branches, so that there is an end.
 func guides(schema *apiextensions.JSONSchemaProps) []*apiextensions.JSONSchemaProps {
 	base := *schema
 	base.AllOf = nil
@@ -123,17 +123,16 @@ func guides(schema *apiextensions.JSONSchemaProps) []*apiextensions.JSONSchemaPr
 		base = merge(base, schema.AllOf[i])
 	}
 	out := []*apiextensions.JSONSchemaProps{&base}
-	branches := slices.Concat(base.OneOf, base.AnyOf)
-	if len(branches) == 0 {
-		return out
-	}
-	bare := base
-	if len(bare.OneOf) > 0 {
-		branches, bare.OneOf = bare.OneOf, nil
+	branches, bare := base.OneOf, base
+	if len(branches) > 0 {
+		bare.OneOf = nil
 	} else {
-		branches, bare.AnyOf = bare.AnyOf, nil
+		branches, bare.AnyOf = base.AnyOf, nil
 	}
 	for i := range branches {
+		if len(out) >= maxGuides {
+			break
+		}
 		merged := merge(bare, branches[i])
 		out = append(out, guides(&merged)...)
 	}
@@ -157,11 +156,8 @@ func merge(base, branch apiextensions.JSONSchemaProps) apiextensions.JSONSchemaP
 		merged := merge(*base.Items.Schema, *branch.Items.Schema)
 		base.Items = &apiextensions.JSONSchemaPropsOrArray{Schema: &merged}
 	}
-	base.AllOf = append(slices.Clone(base.AllOf), branch.AllOf...)
-	for i := range base.AllOf {
-		part := base.AllOf[i]
-		base.AllOf = slices.Delete(slices.Clone(base.AllOf), i, i+1)
-		return merge(base, part)
+	for i := range branch.AllOf {
+		base = merge(base, branch.AllOf[i])
 	}
 	if len(base.OneOf) == 0 {
 		base.OneOf = branch.OneOf

@@ -14,14 +14,16 @@ const namespaceMark = "{namespace}"
 
 // Object returns a minimal valid object of a kind, which the caller owns. definition is the
 // CustomResourceDefinition of a custom resource, nil for a built-in kind. metadata has a name only if
-// the kind insists on that one; [Place] does the rest. An error says why there is no object: what is not known to
-// be valid is not returned.
+// the kind insists on that one; [Place] does the rest. An error says why there is no object: what is
+// not known to be valid is not returned.
 func Object(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (map[string]any, error) {
-	make := func() (map[string]any, error) { return custom(gvk, definition) }
+	var out map[string]any
+	var err error
 	if definition == nil {
-		make = func() (map[string]any, error) { return builtIn(gvk.GroupKind()) }
+		out, err = builtIn(gvk.GroupKind())
+	} else {
+		out, err = custom(gvk, definition)
 	}
-	out, err := make()
 	if err != nil {
 		return nil, fmt.Errorf("sample of %s: %w", gvk.GroupVersion().WithKind(gvk.Kind), err)
 	}
