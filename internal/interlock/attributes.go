@@ -20,10 +20,10 @@ type Target struct {
 // reviewed returns the target of a SubjectAccessReview. Only verbs that canaries have are known.
 func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 	t := Target{Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
-	switch a.Verb {
-	case "create":
+	switch {
+	case a.Verb == "create":
 		t.Operation = admissionv1.Create
-	case "patch":
+	case a.Verb == "patch", a.Verb == "update" && t.put():
 		t.Operation, t.Name = admissionv1.Update, a.Name
 	default:
 		return Target{}, false
@@ -56,4 +56,10 @@ func (t Target) normal() Target {
 		t.Namespace = ""
 	}
 	return t
+}
+
+// put reports whether the target can be updated by PUT only. It is the one such subresource that
+// /authorize lets anybody write.
+func (t Target) put() bool {
+	return t.Group == "" && t.Resource == "namespaces" && t.Subresource == "finalize"
 }

@@ -95,17 +95,25 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: %w", err)
 }
 
-// compose makes the request: an empty patch, which changes nothing, or the creation of body.
+// compose makes the request: an empty patch, which changes nothing, or the creation of body, or, where
+// nothing else is served, a PUT.
 func compose(client rest.Interface, target Target, version string, body map[string]any) (*rest.Request, error) {
 	path := resourcePath(runtimeschema.GroupVersion{Group: target.Group, Version: version}, target)
-	if target.Operation == admissionv1.Update {
+	switch {
+	case target.Operation == admissionv1.Update && target.put():
+		body = map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": target.Name}, "spec": map[string]any{"finalizers": []any{"kubernetes"}}}
+	case target.Operation == admissionv1.Update:
 		return client.Patch(types.MergePatchType).AbsPath(path...).Body([]byte("{}")), nil
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("canary of %s: %w", resourceName(target), err)
 	}
-	return client.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(raw), nil
+	request := client.Post()
+	if target.Operation == admissionv1.Update {
+		request = client.Put()
+	}
+	return request.AbsPath(path...).SetHeader("Content-Type", "application/json").Body(raw), nil
 }
 
 func resourcePath(gv runtimeschema.GroupVersion, t Target) []string {
@@ -142,6 +150,8 @@ func newClient(config *rest.Config) (rest.Interface, error) {
 	out := rest.CopyConfig(config)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
 	out.ContentType, out.AcceptContentTypes = "application/json", "application/json"
+	// Samples of workloads are warned about, and nobody is there to read it.
+	out.WarningHandlerWithContext = rest.NoWarnings{}
 	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(out)
 	if err != nil {

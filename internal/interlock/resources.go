@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/sample"
 )
 
 const (
@@ -161,7 +163,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, name string, mo
 		if body, err = i.config.Sample(target.Group, target.Resource, served); err != nil {
 			return fmt.Errorf("no object is known that a canary could create: %w", err)
 		}
-		prepare(body, target.Namespace)
+		sample.Place(body, canaryManager, target.Namespace)
 	}
 	servers, err := i.config.Servers()
 	if err != nil {
@@ -171,21 +173,6 @@ func (i *Interlock) canaries(ctx context.Context, target Target, name string, mo
 	return everywhere(ctx, servers, func(ctx context.Context, server Server) error {
 		return i.config.Prober.Prove(ctx, server, target, served.Version, body, mode)
 	})
-}
-
-// prepare names a sample, which may insist on a name of its own.
-func prepare(body map[string]any, namespace string) {
-	metadata, _ := body["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		body["metadata"] = metadata
-	}
-	if metadata["name"] == nil {
-		metadata["name"] = canaryManager
-	}
-	if namespace != "" {
-		metadata["namespace"] = namespace
-	}
 }
 
 // renew proves anew what was used since the last round, and forgets the rest. It does not wait.

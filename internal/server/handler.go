@@ -23,6 +23,7 @@ func (s *Server) handler() http.Handler {
 	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries}
 	callers := x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion)
 	mux := http.NewServeMux()
+	limit := newLimit(s.options.MaxRequestsInFlight)
 	for path, handler := range map[string]http.Handler{
 		"/admit/granular":  wire.ReviewHandler(admission.Granular, s.reviewer),
 		"/admit/uncovered": wire.ReviewHandler(admission.Uncovered, s.reviewer),
@@ -38,6 +39,9 @@ func (s *Server) handler() http.Handler {
 			handler = s.metrics.InFlight(endpointOf(path), tracing.PublicHandler(handler, s.tracer))
 		default:
 			handler = s.metrics.InFlight(endpointOf(path), tracing.Handler(handler, s.tracer))
+		}
+		if path != "/metrics" {
+			handler = limit.handler(handler)
 		}
 		if !open {
 			handler = authenticated(callers, handler)

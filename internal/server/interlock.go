@@ -26,7 +26,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
-	"github.com/fieldperm/fieldperm/internal/sample"
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
@@ -141,7 +140,7 @@ func (s *Server) sample(group, resource string, served discovery.Served) (map[st
 	gvk := runtimeschema.GroupVersionKind{Group: group, Version: served.Version, Kind: served.Kind}
 	object, err := s.informers.ForResource(sources.CustomResourceDefinitions()).Lister().Get(resource + "." + group)
 	if apierrors.IsNotFound(err) {
-		return sample.Object(gvk, nil)
+		return s.samples.Object(gvk, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func (s *Server) sample(group, resource string, served discovery.Served) (map[st
 	if !ok {
 		return nil, fmt.Errorf("informer holds a %T", object)
 	}
-	return sample.Object(gvk, definition)
+	return s.samples.Object(gvk, definition)
 }
 
 func (s *Server) canarySent(server string, result interlock.Result, took time.Duration) {

@@ -37,6 +37,8 @@ type Options struct {
 	DecisionCacheTTL time.Duration
 	// MaxRequestBytes bounds the body of a request.
 	MaxRequestBytes int64
+	// MaxRequestsInFlight bounds what is answered at the same time.
+	MaxRequestsInFlight int
 	// AggregatedGroups are API groups of other servers that /authorize answers for all the same (A2).
 	AggregatedGroups []string
 	// WebhookConfiguration is the ValidatingWebhookConfiguration that enforces; "" for a static manifest.
@@ -66,6 +68,8 @@ const (
 	defaultMaxRequestBytes = 8 << 20
 	defaultInterval        = 5 * time.Second
 	minInterval            = 500 * time.Millisecond
+	// defaultInFlight is more than one kube-apiserver has under way by default (600).
+	defaultInFlight = 1000
 	// defaultStreams is per connection: an API server keeps one connection for all its calls.
 	defaultStreams = 1000
 )
@@ -88,16 +92,17 @@ func NewOptions() *Options {
 	// No certificate is ever made up: whoever trusts it must have been given it.
 	serving.ServerCert.CertDirectory, serving.ServerCert.PairName = "", ""
 	return &Options{
-		SecureServing:     serving,
-		MaxChecks:         fieldperm.DefaultMaxChecks,
-		DecisionCacheTTL:  defaultCacheTTL,
-		MaxRequestBytes:   defaultMaxRequestBytes,
-		APIServers:        apiServersAll,
-		InterlockInterval: defaultInterval,
-		ReleaseDelay:      generators.DefaultReleaseDelay,
-		AdmissionCallers:  callersCertificate,
-		ShutdownDelay:     time.Second,
-		ShutdownTimeout:   30 * time.Second,
+		SecureServing:       serving,
+		MaxChecks:           fieldperm.DefaultMaxChecks,
+		DecisionCacheTTL:    defaultCacheTTL,
+		MaxRequestBytes:     defaultMaxRequestBytes,
+		MaxRequestsInFlight: defaultInFlight,
+		APIServers:          apiServersAll,
+		InterlockInterval:   defaultInterval,
+		ReleaseDelay:        generators.DefaultReleaseDelay,
+		AdmissionCallers:    callersCertificate,
+		ShutdownDelay:       time.Second,
+		ShutdownTimeout:     30 * time.Second,
 	}
 }
 
@@ -115,6 +120,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "How many permission checks one request may cost; past that it is denied with the name of a more general verb.")
 	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer.")
 	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
+	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
 	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: then every resource is proven by a canary of its own.")
 	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. Empty if that is a static manifest, written anew when schemas change.")
@@ -153,6 +159,9 @@ func (o *Options) validate() error {
 	}
 	if o.MaxRequestBytes < 1 {
 		errs = append(errs, fmt.Errorf("--max-request-bytes: %d is too few: use at least 1", o.MaxRequestBytes))
+	}
+	if o.MaxRequestsInFlight < 1 {
+		errs = append(errs, fmt.Errorf("--max-requests-in-flight: %d is too few: use at least 1", o.MaxRequestsInFlight))
 	}
 	if o.APIServers != apiServersOwn && o.APIServers != apiServersAll {
 		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))

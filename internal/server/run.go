@@ -21,6 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/sample"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -46,6 +47,7 @@ type Server struct {
 	canaries    *interlock.Canaries
 	interlock   *interlock.Interlock
 	release     *interlock.Release
+	samples     sample.Cache
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorder
 	certificate *certificates.Keeper

@@ -1,0 +1,25 @@
+package server
+
+import (
+	"net/http"
+)
+
+// limit bounds what is answered at the same time: every request holds its objects, and one that waits
+// for longer than its caller does is worth nothing.
+type limit chan struct{}
+
+func newLimit(requests int) limit { return make(limit, requests) }
+
+// handler refuses what is above the limit before its body is read. API servers take that for a failure.
+func (l limit) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case l <- struct{}{}:
+		default:
+			http.Error(w, "too many requests are being answered: try again; raise --max-requests-in-flight, or run more replicas", http.StatusServiceUnavailable)
+			return
+		}
+		defer func() { <-l }()
+		next.ServeHTTP(w, r)
+	})
+}

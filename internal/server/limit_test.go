@@ -1,0 +1,38 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestServe_RequestsAboveTheLimitAreRefusedUnread(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	handler := newLimit(1).handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-leave }))
+	serve := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/admit/granular", unread{t}))
+		return w
+	}
+	done := make(chan struct{})
+	go func() { serve(); close(done) }()
+	<-entered
+	if w := serve(); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "--max-requests-in-flight") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	close(leave)
+	<-done
+	go func() { <-entered }()
+	if w := serve(); w.Code != http.StatusOK {
+		t.Errorf("after the first has left: %d %s", w.Code, w.Body)
+	}
+}
+
+// unread is a body that nobody may read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, nil
+}
