@@ -1,0 +1,193 @@
+//go:build integration
+
+package load
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+)
+
+const (
+	scenariosRoot = "../../testdata"
+	// largeObject is the size that objects are grown to, in bytes.
+	largeObject = 16 << 10
+	// target is the scenario whose object exists, for questions to /authorize.
+	target = "use-case-05-image-and-replicas"
+)
+
+// request is one of the mix, and its only right answer.
+type request struct {
+	name string
+	path string
+	body []byte
+	// uid is that of an admission review.
+	uid     types.UID
+	allowed bool
+	// reason is how the reason of an answer of /authorize begins.
+	reason string
+}
+
+// scenarios are those of use cases, about kinds that every cluster has.
+func scenarios() ([]*corpus.Scenario, error) {
+	all, err := corpus.Load(scenariosRoot)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s *corpus.Scenario) bool {
+		return !strings.HasPrefix(s.Name, "use-case-") || strings.Contains(s.Resource.Group, ".") && !strings.HasSuffix(s.Resource.Group, ".k8s.io")
+	}), nil
+}
+
+// mix is what is sent: of every review two sizes for each endpoint that its answer is known for, and questions to
+// /authorize.
+type mix struct {
+	questions, small, large []request
+}
+
+// all lists every request once.
+func (m *mix) all() []request { return slices.Concat(m.questions, m.small, m.large) }
+
+// pick returns a request: every tenth is a question, and objects of both sizes are as frequent.
+func (m *mix) pick(random *rand.Rand) *request {
+	from := m.small
+	switch share := random.IntN(100); {
+	case share < 10:
+		from = m.questions
+	case share < 55:
+		from = m.large
+	}
+	return &from[random.IntN(len(from))]
+}
+
+func requests(all []*corpus.Scenario) (*mix, error) {
+	out := &mix{}
+	var err error
+	if out.questions, err = questions(); err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		for _, step := range s.Reviewed() {
+			if step.ErrorCode != 0 || step.ByAPIServer {
+				continue
+			}
+			if err := out.addReviews(s, step); err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", s.Name, step.Name, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step) error {
+	asItIs, err := s.Request(step)
+	if err != nil || asItIs.Operation != admissionv1.Create && asItIs.Operation != admissionv1.Update {
+		return err
+	}
+	large, err := grown(asItIs)
+	if err != nil {
+		return err
+	}
+	for to, req := range map[*[]request]*admissionv1.AdmissionRequest{&m.small: asItIs, &m.large: large} {
+		if req == nil {
+			continue
+		}
+		name := s.Name + "/" + step.Name
+		if to == &m.large {
+			name += ", 16 KB"
+		}
+		req.UID = types.UID(name)
+		review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req}
+		body, err := json.Marshal(review)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, request{name: name, path: "/admit/granular", body: body, uid: req.UID, allowed: step.Allowed})
+		// Of a denial it is known only for who holds the generic permission that it is for a barrier.
+		if step.Allowed || generic(s, step, req.Operation) {
+			*to = append(*to, request{name: name + ", uncovered", path: "/admit/uncovered", body: body, uid: req.UID, allowed: step.Allowed})
+		}
+	}
+	return nil
+}
+
+func generic(s *corpus.Scenario, step *corpus.Step, operation admissionv1.Operation) bool {
+	verb := "update"
+	if operation == admissionv1.Create {
+		verb = "create"
+	}
+	return step.Subresource == "" && slices.ContainsFunc(s.Users[step.User].May, func(g corpus.Grant) bool {
+		return len(g.Resources) == 0 && g.Group == nil && slices.Contains(g.Verbs, verb)
+	})
+}
+
+// grown returns an update whose two objects have the same large annotation; nil for what it would change.
+func grown(req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, error) {
+	if req.Operation != admissionv1.Update {
+		return nil, nil
+	}
+	var old, object map[string]any
+	if json.Unmarshal(req.OldObject.Raw, &old) != nil || json.Unmarshal(req.Object.Raw, &object) != nil {
+		return nil, nil // Some are no objects on purpose.
+	}
+	_, before, err := unstructured.NestedMap(old, "metadata", "annotations")
+	if err != nil {
+		return nil, err
+	}
+	if _, after, err := unstructured.NestedMap(object, "metadata", "annotations"); err != nil || before != after {
+		return nil, err // A step about the map itself.
+	}
+	out, padding := req.DeepCopy(), strings.Repeat("x", max(0, largeObject-len(req.OldObject.Raw)))
+	for _, one := range []map[string]any{old, object} {
+		if err := unstructured.SetNestedField(one, padding, "metadata", "annotations", "padding"); err != nil {
+			return nil, err
+		}
+	}
+	if out.OldObject.Raw, err = json.Marshal(old); err != nil {
+		return nil, err
+	}
+	out.Object.Raw, err = json.Marshal(object)
+	return out, err
+}
+
+// questions are to /authorize: the marker lets through who holds it, for what is enforced, and nobody else.
+func questions() ([]request, error) {
+	var out []request
+	for name, q := range map[string]struct {
+		user, verb, resource string
+		allowed              bool
+	}{
+		"holder of the marker": {"operator", "patch", "deployments", true},
+		"holder, update":       {"operator", "update", "deployments", true},
+		"holder, delete":       {"operator", "delete", "deployments", false},
+		"holder, elsewhere":    {"operator", "patch", "daemonsets", false},
+		"nobody":               {"nobody", "patch", "deployments", false},
+	} {
+		review := authorizationv1.SubjectAccessReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"},
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: q.user, Groups: []string{"system:authenticated"}, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: q.verb, Group: "apps", Version: "v1", Resource: q.resource, Namespace: target, Name: "web",
+			}},
+		}
+		body, err := json.Marshal(review)
+		if err != nil {
+			return nil, err
+		}
+		r := request{name: "authorize: " + name, path: "/authorize", body: body, allowed: q.allowed}
+		if q.allowed {
+			r.reason = "granular:"
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}

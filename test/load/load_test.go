@@ -1,0 +1,214 @@
+//go:build integration
+
+package load
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+var (
+	duration = flag.Duration("duration", 5*time.Second, "how long the load lasts")
+	rate     = flag.Int("rate", 1000, "requests a second")
+)
+
+// maxGrowth bounds the memory that the load makes the webhook take.
+const maxGrowth = 256 << 20
+
+// The rate is held with no wrong answer and bounded memory. The times are printed, not judged.
+func TestLoad(t *testing.T) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	all, err := scenarios()
+	must(t, err)
+	s := start(t, all)
+	m, err := requests(all)
+	must(t, err)
+	sender, err := newSender(s)
+	must(t, err)
+	t.Cleanup(sender.close)
+	warm(t, sender, m.all())
+
+	pid := webhookPID(t, s)
+	begin, spent := memory(t, pid), processorTime(t, pid)
+	ctx, cancel := context.WithCancel(t.Context())
+	peaks := make(chan int64)
+	go func() { peaks <- peak(ctx, pid) }()
+	result := sender.run(ctx, m, *rate, *duration)
+	cancel()
+	top, end := <-peaks, memory(t, pid)
+
+	spent = processorTime(t, pid) - spent
+
+	t.Log(result)
+	t.Logf("processor time of fieldperm-webhook: %s, %s a request", spent, (spent / time.Duration(max(1, result.due))).Round(time.Microsecond))
+	t.Logf("memory of fieldperm-webhook: %d MiB before, %d MiB at most, %d MiB after; load average %s", begin>>20, top>>20, end>>20, loadAverage())
+	for _, fault := range result.faults {
+		t.Error(fault)
+	}
+	if result.right != result.due {
+		t.Errorf("%d of %d requests were answered rightly", result.right, result.due)
+	}
+	if top-begin > maxGrowth {
+		t.Errorf("memory grew by %d MiB, want at most %d", (top-begin)>>20, maxGrowth>>20)
+	}
+}
+
+// start runs a control plane in which the users of the scenarios hold what the scenarios say.
+func start(t *testing.T, all []*corpus.Scenario) *stack.Stack {
+	t.Helper()
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
+	schemas, err := corpus.SchemaFiles(scenariosRoot)
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas})
+	must(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.WebhookLogTail())
+		}
+		must(t, s.Stop())
+	})
+	var namespaces, rest bytes.Buffer
+	for _, scenario := range all {
+		if namespace := scenario.Namespace(); namespace != "" {
+			fmt.Fprintf(&namespaces, "---\n{apiVersion: v1, kind: Namespace, metadata: {name: %q}}\n", namespace)
+		}
+		grants, err := scenario.GrantsYAML()
+		must(t, err)
+		rest.Write(grants)
+	}
+	// A canary needs an object.
+	shared, err := os.ReadFile(filepath.Join(scenariosRoot, "shared", "objects", "deployment.yaml"))
+	must(t, err)
+	var object map[string]any
+	must(t, yaml.Unmarshal(shared, &object))
+	object["apiVersion"], object["kind"] = "apps/v1", "Deployment"
+	object["metadata"].(map[string]any)["namespace"] = target
+	encoded, err := yaml.Marshal(object)
+	must(t, err)
+	rest.WriteString("---\n")
+	rest.Write(encoded)
+	for name, content := range map[string][]byte{"1-namespaces.yaml": namespaces.Bytes(), "2-rest.yaml": rest.Bytes()} {
+		must(t, os.WriteFile(filepath.Join(s.Dir(), name), content, 0o600))
+	}
+	for _, name := range []string{"1-namespaces.yaml", "2-rest.yaml"} {
+		must(t, s.Apply(t.Context(), filepath.Join(s.Dir(), name)))
+	}
+	must(t, s.AwaitGrants(t.Context()))
+	return s
+}
+
+// warm sends every request until its answer is right: what was denied before the grants were there is remembered for a
+// while, and the interlock closes after the start.
+func warm(t *testing.T, s *sender, requests []request) {
+	t.Helper()
+	for i := range requests {
+		var last error
+		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 60*time.Second, true, func(ctx context.Context) (bool, error) {
+			last = s.send(ctx, &requests[i], 0)
+			return last == nil, nil
+		})
+		if err != nil {
+			t.Errorf("%s: never right: %v", requests[i].name, last)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func webhookPID(t *testing.T, s *stack.Stack) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(s.Dir(), "pids", "fieldperm-webhook"))
+	must(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	must(t, err)
+	return pid
+}
+
+// memory returns the resident set of a process, in bytes.
+func memory(t *testing.T, pid int) int64 {
+	t.Helper()
+	size, err := resident(pid)
+	must(t, err)
+	return size
+}
+
+func resident(pid int) (int64, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(content))
+	at := slices.Index(fields, "VmRSS:")
+	if at < 0 || at+1 >= len(fields) {
+		return 0, fmt.Errorf("process %d has no VmRSS", pid)
+	}
+	kilobytes, err := strconv.ParseInt(fields[at+1], 10, 64)
+	return kilobytes << 10, err
+}
+
+// processorTime returns what a process has used up, user and system, to a hundredth of a second.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	must(t, err)
+	// The name of the program, in parentheses, may have spaces: count from after it.
+	fields := strings.Fields(string(content)[bytes.LastIndexByte(content, ')')+1:])
+	var ticks int64
+	for _, field := range fields[11:13] {
+		one, err := strconv.ParseInt(field, 10, 64)
+		must(t, err)
+		ticks += one
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// peak returns the largest resident set until ctx ends.
+func peak(ctx context.Context, pid int) int64 {
+	var top int64
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		size, _ := resident(pid) // A process that has ended answers nothing: the test fails for that.
+		top = max(top, size)
+		select {
+		case <-ctx.Done():
+			return top
+		case <-ticker.C:
+		}
+	}
+}
+
+func loadAverage() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(content))[:3], " ")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

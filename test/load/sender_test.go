@@ -1,0 +1,177 @@
+//go:build integration
+
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+const (
+	// connections is how many HTTP/2 connections share the load: about as many as API servers hold.
+	connections = 4
+	// maxFaults bounds how many wrong answers are told.
+	maxFaults = 10
+	// patience is how long an answer may take: a busy machine is no fault of the webhook's.
+	patience = 30 * time.Second
+	// inFlight is how many requests of users a kube-apiserver answers at a time by default, mutating and others: it asks
+	// no more of its webhooks. What is due waits for its turn, and the wait counts.
+	inFlight = 200 + 400
+)
+
+var errWrong = errors.New("wrong")
+
+// sender is the kube-apiserver, as far as fieldperm can tell.
+type sender struct {
+	url     string
+	clients []*http.Client
+}
+
+func newSender(s *stack.Stack) (*sender, error) {
+	out := &sender{url: s.WebhookURL()}
+	for range connections {
+		client, err := s.WebhookClient()
+		if err != nil {
+			return nil, err
+		}
+		out.clients = append(out.clients, client)
+	}
+	return out, nil
+}
+
+func (s *sender) close() {
+	for _, client := range s.clients {
+		client.CloseIdleConnections()
+	}
+}
+
+// result is what became of a run.
+type result struct {
+	// failed are those without a decision: an error, or no answer in time.
+	due, right, wrong, failed int
+	// faults are the first that are not right.
+	faults    []string
+	took      time.Duration
+	latencies []time.Duration
+	bytes     int64
+}
+
+func (r *result) String() string {
+	slices.Sort(r.latencies)
+	at := func(share float64) time.Duration {
+		if len(r.latencies) == 0 {
+			return 0
+		}
+		return r.latencies[min(len(r.latencies)-1, int(share*float64(len(r.latencies))))].Round(10 * time.Microsecond)
+	}
+	return fmt.Sprintf("load: %d requests due, %d answered rightly, %d wrongly, %d failed, %.0f a second over %s, %.1f KB each; latency p50 %s, p99 %s, max %s",
+		r.due, r.right, r.wrong, r.failed, float64(r.right)/r.took.Seconds(), r.took.Round(time.Millisecond), float64(r.bytes)/1024/float64(max(1, r.due)), at(0.5), at(0.99), at(1))
+}
+
+// run sends requests of the mix in random order, each when it is due, and returns when all are answered. A latency
+// counts from when the request was due.
+func (s *sender) run(ctx context.Context, m *mix, rate int, duration time.Duration) *result {
+	out := &result{due: int(duration.Seconds() * float64(rate))}
+	out.latencies = make([]time.Duration, 0, out.due)
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // The same mix each time.
+	var mu sync.Mutex
+	var flying sync.WaitGroup
+	seats := make(chan struct{}, inFlight)
+	begin := time.Now()
+	for i := range out.due {
+		due := begin.Add(time.Duration(i) * time.Second / time.Duration(rate))
+		time.Sleep(time.Until(due))
+		r := m.pick(random)
+		out.bytes += int64(len(r.body))
+		seats <- struct{}{}
+		flying.Go(func() {
+			defer func() { <-seats }()
+			err := s.send(ctx, r, i)
+			latency := time.Since(due)
+			mu.Lock()
+			defer mu.Unlock()
+			out.latencies = append(out.latencies, latency)
+			if err == nil {
+				out.right++
+				return
+			}
+			if errors.Is(err, errWrong) {
+				out.wrong++
+			} else {
+				out.failed++
+			}
+			if len(out.faults) < maxFaults {
+				out.faults = append(out.faults, fmt.Sprintf("%s, after %s: %v", r.name, time.Since(begin).Round(time.Millisecond), err))
+			}
+		})
+	}
+	flying.Wait()
+	out.took = time.Since(begin)
+	return out
+}
+
+// send is nil if the answer is right.
+func (s *sender) send(ctx context.Context, r *request, number int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+r.path+"?timeout=10s", bytes.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	response, err := s.clients[number%len(s.clients)].Do(req)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // Read to its end.
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return r.check(body)
+}
+
+// check compares an answer.
+func (r *request) check(body []byte) error {
+	if r.path == "/authorize" {
+		var review authorizationv1.SubjectAccessReview
+		if err := json.Unmarshal(body, &review); err != nil {
+			return err
+		}
+		if status := review.Status; status.Allowed != r.allowed || status.Denied || !strings.HasPrefix(status.Reason, r.reason) {
+			return fmt.Errorf("%w: allowed is %v, want %v: %s", errWrong, status.Allowed, r.allowed, body)
+		}
+		return nil
+	}
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(body, &review); err != nil {
+		return err
+	}
+	switch response := review.Response; {
+	case response == nil || response.UID != r.uid:
+		return fmt.Errorf("%w: no response to this request: %s", errWrong, body)
+	case response.Allowed != r.allowed:
+		return fmt.Errorf("%w: allowed is %v, want %v: %s", errWrong, response.Allowed, r.allowed, body)
+	case !r.allowed && (response.Result == nil || response.Result.Code != http.StatusForbidden):
+		return fmt.Errorf("no denial but an error: %s", body)
+	}
+	return nil
+}
