@@ -66,6 +66,13 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Query().Get("dryRun") != "All":
 		answer(w, http.StatusInternalServerError, "a canary that is no dry run")
+	case fault == "ignored":
+		said := a.canaries.Answer(req)
+		if said.Fail {
+			answer(w, http.StatusOK, "")
+			return
+		}
+		answer(w, http.StatusForbidden, "admission webhook said: canary "+said.Token)
 	case fault == "passes":
 		answer(w, http.StatusOK, "")
 	case fault == "not found":

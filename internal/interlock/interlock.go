@@ -156,7 +156,7 @@ func (i *Interlock) Run(ctx context.Context) {
 		wait := i.config.Interval
 		if i.Status() == nil {
 			retry = firstRetry
-			i.resources.renew(ctx, i)
+			i.resources.prune(i.config.Clock.Now())
 		} else {
 			wait, retry = min(wait, max(retry, i.settling())), 2*retry
 		}

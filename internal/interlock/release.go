@@ -35,12 +35,14 @@ type Release struct {
 	Clock clock.Clock
 
 	pending atomic.Bool
-	changed chan *admissionregistrationv1.ValidatingWebhookConfiguration
+	// latest is the last one that was seen waiting.
+	latest  atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
+	changed chan struct{}
 }
 
 // NewRelease returns a Release that waits for Changed.
 func NewRelease(client admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string, delay time.Duration, c clock.Clock) *Release {
-	return &Release{Client: client, Name: name, Delay: delay, Clock: c, changed: make(chan *admissionregistrationv1.ValidatingWebhookConfiguration, 1)}
+	return &Release{Client: client, Name: name, Delay: delay, Clock: c, changed: make(chan struct{}, 1)}
 }
 
 // Changed is to be called with every state of the configuration that is seen. It never blocks.
@@ -48,9 +50,10 @@ func (r *Release) Changed(configuration *admissionregistrationv1.ValidatingWebho
 	if !held(configuration) {
 		return
 	}
+	r.latest.Store(configuration)
 	r.pending.Store(true)
 	select {
-	case r.changed <- configuration:
+	case r.changed <- struct{}{}:
 	default:
 	}
 }
@@ -65,13 +68,17 @@ func held(c *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 
 // Run releases what is being deleted until the context ends.
 func (r *Release) Run(ctx context.Context) {
+	var released types.UID
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case configuration := <-r.changed:
-			r.pending.Store(true)
-			r.release(ctx, configuration)
+		case <-r.changed:
+			if configuration := r.latest.Load(); configuration.UID != released {
+				r.pending.Store(true)
+				r.release(ctx, configuration)
+				released = configuration.UID
+			}
 			r.pending.Store(len(r.changed) > 0)
 		}
 	}

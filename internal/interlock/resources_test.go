@@ -48,52 +48,87 @@ func TestA5_EachResourceOfAManifestIsProvenByItself(t *testing.T) {
 	}
 }
 
-func TestA5_ProofOfAResourceIsRememberedRenewedAndForgotten(t *testing.T) {
+func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	w := newWorld(t, false)
 	w.round(t.Context())
 	ask := func(name string) error { return w.Enforced(t.Context(), asking("patch", "", "secrets", name)) }
-	if err := ask("web"); err != nil {
-		t.Fatal(err)
-	}
-	before := w.apis[0].count()
-	for _, name := range []string{"web", "db", "web"} {
+	asked := func(name string) bool {
+		t.Helper()
+		before := w.apis[0].count()
 		if err := ask(name); err != nil {
 			t.Fatal(err)
 		}
+		return w.apis[0].count() != before
 	}
-	if w.apis[0].count() != before {
-		t.Error("asked again within the interval")
+	if !asked("web") || asked("web") {
+		t.Error("is not remembered, or was never asked")
+	}
+	if !asked("db") {
+		t.Error("a proof for one object counts for another: a selector may leave out one of them")
 	}
 	// Whatever opens the interlock takes it away.
-	w.ServersChanged()
 	w.open(ReasonCanaryError, errPassed)
 	w.round(t.Context())
-	before = w.apis[0].count()
-	if err := ask("web"); err != nil || w.apis[0].count() == before {
-		t.Errorf("an old proof outlives the opening: %v", err)
+	if !asked("web") {
+		t.Error("an old proof outlives the opening")
 	}
-	// It is renewed while it is used.
+	w.clock.Step(testInterval - time.Millisecond)
+	w.round(t.Context())
+	if asked("web") {
+		t.Error("forgotten too early")
+	}
+	w.clock.Step(time.Millisecond)
+	if !asked("web") {
+		t.Error("counts for longer than the interval")
+	}
 	w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "secrets"] })
 	w.clock.Step(testInterval)
 	w.round(t.Context())
-	w.resources.renew(t.Context(), w.Interlock)
-	eventually(t, func() bool { return ask("web") != nil })
+	if ask("web") == nil {
+		t.Error("is let through unproven")
+	}
 	// A failure is remembered for a moment only.
 	w.apis[0].set(always(""))
 	if ask("web") == nil {
 		t.Error("each question sends a canary")
 	}
 	w.clock.Step(refusalLife)
-	if err := ask("web"); err != nil {
-		t.Errorf("a failure is remembered for good: %v", err)
+	if !asked("web") {
+		t.Error("a failure is remembered for good")
 	}
-	w.clock.Step(testInterval)
+	w.clock.Step(failInterval)
+	w.resources.prune(w.clock.Now())
+	if n := w.Proven(); n != 0 {
+		t.Errorf("%d proofs are kept for good", n)
+	}
+}
+
+func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
+	w := newWorld(t, false)
 	w.round(t.Context())
-	w.clock.Step(testInterval)
+	// failurePolicy Ignore: an error stops nothing, a refusal does.
+	for _, api := range w.apis {
+		api.set(func(t Target) string { return map[bool]string{true: "ignored"}[t.Resource == "secrets"] })
+	}
+	for range 3 {
+		if err := w.Enforced(t.Context(), asking("patch", "", "secrets", "web")); err == nil {
+			t.Error("a resource with failurePolicy Ignore is let through")
+		}
+		w.clock.Step(refusalLife)
+	}
+}
+
+func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
+	w := newWorld(t, false)
 	w.round(t.Context())
-	before = w.apis[0].count()
-	if err := ask("web"); err != nil || w.apis[0].count() == before {
-		t.Errorf("a proof counts for ever: %v", err)
+	w.apis[0].set(func(t Target) string {
+		if t.Resource == "secrets" {
+			w.clock.Step(testInterval)
+		}
+		return ""
+	})
+	if err := w.Enforced(t.Context(), asking("patch", "", "secrets", "web")); err == nil {
+		t.Error("let through on a proof that has run out")
 	}
 }
 
