@@ -37,7 +37,7 @@ test-unit: ## The tests that need no control plane, with the race detector.
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.
-	go test -tags integration -count=1 -p 1 $(INTEGRATION)
+	go test -tags integration -count=1 -p 1 -timeout 20m $(INTEGRATION)
 
 .PHONY: test-faults
 test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.

@@ -33,8 +33,8 @@ const DefaultReleaseDelay = 90 * time.Second
 const requestTimeout = 60 * time.Second
 
 // proofLife is how long another replica may still let through on a proof from before the deletion: two of
-// fieldperm-webhook serve --interlock-interval by default.
-const proofLife = 10 * time.Second
+// fieldperm-webhook serve --interlock-interval by default, and the call that is under way.
+const proofLife = 10*time.Second + authorizeTimeout
 
 // Options say where fieldperm runs and where its files lie. The zero value is not valid.
 type Options struct {

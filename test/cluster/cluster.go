@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +36,9 @@ type Config struct {
 	// Dir is the directory in which the cluster makes its own one. Empty: the system's for temporary files.
 	Dir string
 
+	// Address is the IP address that the API servers listen on, see PublicAddress. Empty: 127.0.0.1.
+	Address string
+
 	// ExtraArgs are flags of kube-apiserver, without dashes. They replace what this package and envtest set.
 	ExtraArgs map[string][]string
 }
@@ -42,13 +47,21 @@ type Config struct {
 type Cluster struct {
 	assets   string
 	dir      string
+	address  string
 	log      io.Writer
 	plane    *envtest.ControlPlane
 	watchdog *watchdog.Watchdog
 	admin    *User
 
-	mu    sync.Mutex // guards users
-	users []*User
+	// servingCA is what all API servers' certificate is checked against, PEM.
+	servingCA []byte
+
+	// lifecycle is held while processes are started and ended.
+	lifecycle sync.Mutex
+
+	mu      sync.Mutex // guards users and servers
+	users   []*User
+	servers map[string]*envtest.APIServer // those beside the plane's own
 
 	stop    sync.Once
 	stopErr error
@@ -74,7 +87,10 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, err
 	}
 
-	c := &Cluster{assets: assets, dir: dir, log: config.Log, watchdog: dog}
+	c := &Cluster{assets: assets, dir: dir, address: config.Address, log: config.Log, watchdog: dog}
+	if c.address == "" {
+		c.address = loopback
+	}
 	if c.log == nil {
 		c.log = io.Discard
 	}
@@ -90,9 +106,17 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 // goroutine; each call returns when all is gone. The error says what did not go by itself.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
+		c.lifecycle.Lock()
+		defer c.lifecycle.Unlock()
 		var plane error
+		c.mu.Lock()
+		servers := slices.Collect(maps.Values(c.servers))
+		c.mu.Unlock()
+		for _, server := range servers {
+			plane = errors.Join(plane, server.Stop())
+		}
 		if c.plane != nil {
-			plane = c.plane.Stop()
+			plane = errors.Join(plane, c.plane.Stop())
 		}
 		// The watchdog has the last word in every case: what did not end is killed, and the directory removed.
 		c.stopErr = errors.Join(plane, c.watchdog.Release())

@@ -24,9 +24,6 @@ const (
 
 	// stopTimeout is how long each of them may take to end by itself before it is killed.
 	stopTimeout = 15 * time.Second
-
-	// logTailLines is how much of a log an error shows.
-	logTailLines = 20
 )
 
 // start brings up what Stop takes down again.
@@ -35,6 +32,9 @@ func (c *Cluster) start(ctx context.Context, config Config) error {
 		if err := os.Mkdir(filepath.Join(c.dir, name), 0o700); err != nil {
 			return fmt.Errorf("control plane: %w", err)
 		}
+	}
+	if err := c.writeServingCertificate(); err != nil {
+		return err
 	}
 	plane, err := c.describe(config)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Cluster) start(ctx context.Context, config Config) error {
 		return err
 	}
 	if err := ready(ctx, admin.Config); err != nil {
-		return c.withLog(fmt.Errorf("control plane: kube-apiserver is not ready: %w", err))
+		return c.withLog(APIServer, fmt.Errorf("control plane: kube-apiserver is not ready: %w", err))
 	}
 	c.admin = admin
 	return nil
@@ -59,13 +59,8 @@ func (c *Cluster) start(ctx context.Context, config Config) error {
 // cannot start, and takes an existing cluster instead if a variable of the environment says so.
 func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 	etcd := &envtest.Etcd{DataDir: filepath.Join(c.dir, "etcd"), StartTimeout: startTimeout, StopTimeout: stopTimeout}
-	server := &envtest.APIServer{CertDir: filepath.Join(c.dir, "kube-apiserver"), StartTimeout: startTimeout, StopTimeout: stopTimeout}
-
 	var err error
-	if etcd.Path, err = wrap(c.dir, "etcd", filepath.Join(c.assets, "etcd")); err != nil {
-		return nil, err
-	}
-	if server.Path, err = wrap(c.dir, "kube-apiserver", filepath.Join(c.assets, "kube-apiserver")); err != nil {
+	if etcd.Path, err = wrap(c.dir, Etcd, filepath.Join(c.assets, "etcd")); err != nil {
 		return nil, err
 	}
 
@@ -73,16 +68,12 @@ func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: etcd: %w", err)
 	}
-	serverPort, err := FreePort()
-	if err != nil {
-		return nil, fmt.Errorf("control plane: kube-apiserver: %w", err)
-	}
-	etcd.URL = &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort))}
-	server.SecureServing.ListenAddr = envtest.ListenAddr{Address: "127.0.0.1", Port: strconv.Itoa(serverPort)}
+	etcd.URL = &url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(etcdPort))}
 
 	// The data is thrown away: nothing is gained by waiting for the disk.
 	etcd.Configure().Set("unsafe-no-fsync", "true").Set("log-level", "warn")
-	if err := configureAPIServer(server.Configure(), config, c.dir); err != nil {
+	server, err := c.describeAPIServer(APIServer, config)
+	if err != nil {
 		return nil, err
 	}
 	return &envtest.ControlPlane{Etcd: etcd, APIServer: server, KubectlPath: filepath.Join(c.assets, "kubectl")}, nil
@@ -92,12 +83,12 @@ func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 // is killed.
 func (c *Cluster) run(ctx context.Context) error {
 	// Files, not writers of ours: nothing here must be running for the processes to be able to log.
-	etcdLog, err := os.Create(c.logFile("etcd"))
+	etcdLog, err := os.Create(c.logFile(Etcd))
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)
 	}
 	defer etcdLog.Close() //nolint:errcheck // Never written to by this process.
-	serverLog, err := os.Create(c.logFile("kube-apiserver"))
+	serverLog, err := os.Create(c.logFile(APIServer))
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)
 	}
@@ -110,7 +101,7 @@ func (c *Cluster) run(ctx context.Context) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return c.withLog(fmt.Errorf("control plane: %w", err))
+			return c.withLog(c.last(), fmt.Errorf("control plane: %w", err))
 		}
 		return nil
 	case <-ctx.Done():
@@ -120,7 +111,7 @@ func (c *Cluster) run(ctx context.Context) error {
 		killNoted(c.dir)
 		select {
 		case <-done: //nolint:errcheck // Given up: how it ended does not matter.
-			return c.withLog(fmt.Errorf("control plane: start: %w", ctx.Err()))
+			return c.withLog(c.last(), fmt.Errorf("control plane: start: %w", ctx.Err()))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -170,18 +161,16 @@ func (c *Cluster) logFile(name string) string {
 	return filepath.Join(c.dir, name+".log")
 }
 
-// withLog adds the end of the log of the process that err is about: kube-apiserver if it was started, else etcd. The
-// files themselves are gone when the caller sees the error.
-func (c *Cluster) withLog(err error) error {
-	name := "kube-apiserver"
-	if _, statErr := os.Stat(filepath.Join(c.dir, "pids", name)); statErr != nil {
-		name = "etcd"
+// last names the process that was started last: kube-apiserver, or etcd if it did not come to that.
+func (c *Cluster) last() string {
+	if _, err := os.Stat(c.pidFile(APIServer)); err != nil {
+		return Etcd
 	}
-	content, readErr := os.ReadFile(c.logFile(name))
-	if readErr != nil {
-		return errors.Join(err, readErr)
-	}
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	lines = lines[max(0, len(lines)-logTailLines):]
-	return fmt.Errorf("%w; the log of %s ends in:\n%s", err, name, strings.Join(lines, "\n"))
+	return APIServer
+}
+
+// withLog adds the end of the log of a process to what went wrong with it. The file itself is gone when the caller
+// sees the error.
+func (c *Cluster) withLog(name string, err error) error {
+	return fmt.Errorf("%w; the log of %s ends in:\n%s", err, name, LogTail(c.logFile(name)))
 }

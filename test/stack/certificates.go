@@ -1,20 +1,14 @@
 package stack
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
+	"errors"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
 // The files of the certificates, in the directory of the configuration.
@@ -27,74 +21,60 @@ const (
 	clientKey  = "client.key"
 )
 
-// certificateLife is longer than anybody keeps a demo running.
-const certificateLife = 7 * 24 * time.Hour
-
-// writeCertificates makes a CA that signs what fieldperm serves with and what kube-apiserver shows to it. The CA's
-// key is thrown away.
-func writeCertificates(dir string) error {
-	key, err := newKey()
+// writeCertificates makes what fieldperm serves with and what kube-apiserver shows to it. The CA's key is in memory only.
+func writeCertificates(dir string, authority *cluster.Authority) error {
+	bundle, err := authority.Bundle()
 	if err != nil {
 		return err
-	}
-	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "fieldperm-local"}, key)
-	if err != nil {
-		return fmt.Errorf("certificate authority: %w", err)
-	}
-	bundle, err := cert.EncodeCertificates(ca)
-	if err != nil {
-		return fmt.Errorf("certificate authority: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, caFile), bundle, 0o600); err != nil {
 		return err
 	}
-	for serial, c := range []struct {
-		name, certFile, keyFile string
-		usage                   x509.ExtKeyUsage
-		addresses               []net.IP
-	}{
-		{"fieldperm", servingCert, servingKey, x509.ExtKeyUsageServerAuth, []net.IP{net.IPv4(127, 0, 0, 1)}},
-		{"kube-apiserver", clientCert, clientKey, x509.ExtKeyUsageClientAuth, nil},
-	} {
-		template := &x509.Certificate{
-			SerialNumber: big.NewInt(int64(serial) + 2), Subject: pkix.Name{CommonName: c.name},
-			NotBefore: ca.NotBefore, NotAfter: time.Now().Add(certificateLife),
-			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{c.usage}, IPAddresses: c.addresses,
-		}
-		if err := writePair(template, ca, key, filepath.Join(dir, c.certFile), filepath.Join(dir, c.keyFile)); err != nil {
-			return fmt.Errorf("certificate of %q: %w", c.name, err)
-		}
+	return errors.Join(
+		writeServing(dir, authority, time.Time{}),
+		writePair(dir, authority, cluster.Leaf{Name: "kube-apiserver", Usage: x509.ExtKeyUsageClientAuth}, clientCert, clientKey),
+	)
+}
+
+func writeServing(dir string, authority *cluster.Authority, notAfter time.Time) error {
+	leaf := cluster.Leaf{Name: "fieldperm", Usage: x509.ExtKeyUsageServerAuth, Hosts: []string{"127.0.0.1"}, NotAfter: notAfter}
+	return writePair(dir, authority, leaf, servingCert, servingKey)
+}
+
+// writePair replaces both files, each at once, as whoever rotates certificates has to: they are read while they are
+// replaced.
+func writePair(dir string, authority *cluster.Authority, leaf cluster.Leaf, certFile, keyFile string) error {
+	certificate, key, err := authority.Issue(leaf)
+	if err != nil {
+		return err
+	}
+	return errors.Join(replace(filepath.Join(dir, keyFile), key), replace(filepath.Join(dir, certFile), certificate))
+}
+
+func replace(file string, content []byte) error {
+	if err := os.WriteFile(file+".new", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// RotateServing replaces what fieldperm serves with, under a key of its own. A zero notAfter gives a week.
+func (s *Stack) RotateServing(notAfter time.Time) error {
+	if err := writeServing(s.configuration(""), s.authority, notAfter); err != nil {
+		return fmt.Errorf("stack: serving certificate: %w", err)
 	}
 	return nil
 }
 
-func writePair(template, ca *x509.Certificate, caKey *ecdsa.PrivateKey, certFile, keyFile string) error {
-	key, err := newKey()
+// ServeByStranger replaces what fieldperm serves with by a pair that a CA has signed of which nobody was told.
+// RotateServing ends that.
+func (s *Stack) ServeByStranger() error {
+	stranger, err := cluster.NewAuthority("fieldperm-stranger")
+	if err == nil {
+		err = writeServing(s.configuration(""), stranger, time.Time{})
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("stack: serving certificate: %w", err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
-	if err != nil {
-		return err
-	}
-	signed, err := x509.ParseCertificate(der)
-	if err != nil {
-		return err
-	}
-	certificate, err := cert.EncodeCertificates(signed)
-	if err != nil {
-		return err
-	}
-	private, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(certFile, certificate, 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(keyFile, private, 0o600)
-}
-
-func newKey() (*ecdsa.PrivateKey, error) {
-	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return nil
 }

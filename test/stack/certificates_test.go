@@ -6,12 +6,18 @@ import (
 	"testing"
 
 	"k8s.io/client-go/util/cert"
+
+	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
 // The serving certificate is none to call with, and the other way round.
 func TestWriteCertificates(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeCertificates(dir); err != nil {
+	authority, err := cluster.NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeCertificates(dir, authority); err != nil {
 		t.Fatal(err)
 	}
 	roots, err := cert.NewPool(filepath.Join(dir, caFile))

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
@@ -18,12 +19,11 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 			return fmt.Errorf("stack: %w", err)
 		}
 	}
-	port, err := cluster.FreePort()
-	if err != nil {
-		return fmt.Errorf("stack: fieldperm: %w", err)
+	var err error
+	if s.authority, err = cluster.NewAuthority("fieldperm-local"); err != nil {
+		return fmt.Errorf("stack: %w", err)
 	}
-	s.url = fmt.Sprintf("https://127.0.0.1:%d", port)
-	if err := writeCertificates(s.configuration("")); err != nil {
+	if err := writeCertificates(s.configuration(""), s.authority); err != nil {
 		return fmt.Errorf("stack: %w", err)
 	}
 	args := []string{
@@ -31,8 +31,19 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 		"--out", s.configuration(""), "--config-dir", s.configuration(""),
 		"--url", s.url, "--ca-file", s.configuration(caFile), "--user", User,
 	}
-	for _, source := range append(s.config.Schemas[:len(s.config.Schemas):len(s.config.Schemas)], s.config.Definitions...) {
-		args = append(args, "--permission-schemas", source)
+	if s.config.Topology == REST {
+		args = append(args, "--rest")
+	}
+	for flag, ttl := range map[string]time.Duration{"--authorized-ttl": s.config.AuthorizedTTL, "--unauthorized-ttl": s.config.UnauthorizedTTL} {
+		if ttl != 0 {
+			args = append(args, flag, ttl.String())
+		}
+	}
+	// Objects in the cluster fieldperm keeps itself; a file it cannot.
+	if s.config.Topology == Static {
+		for _, source := range append(s.config.Schemas[:len(s.config.Schemas):len(s.config.Schemas)], s.config.Definitions...) {
+			args = append(args, "--permission-schemas", source)
+		}
 	}
 	if _, err := s.Generate(ctx, args...); err != nil {
 		return err

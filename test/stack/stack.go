@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,6 +17,12 @@ import (
 
 // User is the name under which fieldperm calls the API server here.
 const User = "fieldperm"
+
+// The names of the objects that configure admission in the topology REST.
+const (
+	Configuration          = "fieldperm"
+	UncoveredConfiguration = "fieldperm-uncovered"
+)
 
 // Config says what to start. Only Bin is required.
 type Config struct {
@@ -34,18 +41,45 @@ type Config struct {
 	Audit bool
 	// Log takes a line for each step of the start. Nil: none.
 	Log io.Writer
+
+	// Topology is how fieldperm is installed. Zero: static manifests.
+	Topology Topology
+	// Replicas of fieldperm-webhook, behind a balancer at the address that the manifests name. Zero: one, at that address
+	// itself.
+	Replicas int
+	// Proxied puts a proxy between fieldperm and kube-apiserver, see Stack.Intercept.
+	Proxied bool
+	// AuthorizedTTL and UnauthorizedTTL are how long kube-apiserver keeps fieldperm's answers. Zero: the generator's default.
+	AuthorizedTTL, UnauthorizedTTL time.Duration
+	// Address and ServerFlags are those of kube-apiserver, see cluster.Config. With an address fieldperm proves every API
+	// server that is published in the endpoints of the Service "kubernetes", else the one that it is a client of.
+	Address     string
+	ServerFlags map[string][]string
 }
 
+// Topology is a way to install fieldperm.
+type Topology int
+
+const (
+	// Static is beside kube-apiserver: admission is configured by files that the API server reads.
+	Static Topology = iota
+	// REST is in the cluster: admission is configured by objects, with a guard over them.
+	REST
+)
+
 // Stack is a running control plane with fieldperm in it. All methods of the cluster are there too, Stop and Dir are the
-// stack's. Only the cluster's may be called concurrently.
+// stack's. Only the cluster's, and those about different replicas, may be called concurrently.
 type Stack struct {
 	*cluster.Cluster
 
-	config   Config
-	dir      string
-	url      string
-	webhook  *process
-	watchdog *watchdog.Watchdog
+	config    Config
+	dir       string
+	url       string
+	authority *cluster.Authority
+	replicas  []*replica
+	balancer  *balancer // nil without Config.Replicas
+	proxy     *proxy    // nil without Config.Proxied
+	watchdog  *watchdog.Watchdog
 
 	// probes numbers questions that must not be answered from a cache.
 	probes int
@@ -75,6 +109,9 @@ func Start(ctx context.Context, config Config) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context) error {
+	if err := s.place(); err != nil {
+		return err
+	}
 	if err := s.writeFiles(ctx); err != nil {
 		return err
 	}
@@ -83,18 +120,22 @@ func (s *Stack) start(ctx context.Context) error {
 		audit = s.AuditLog()
 	}
 	var err error
-	s.Cluster, err = cluster.Start(ctx, cluster.Config{
-		AuthorizationConfig: s.configuration("authorization-configuration.yaml"),
-		AdmissionConfig:     s.configuration("admission-configuration.yaml"),
-		AuditLog:            audit,
-		Log:                 s.config.Log,
-		Dir:                 s.dir,
-	})
-	if err != nil {
+	server := s.ServerConfig()
+	server.AuditLog = audit
+	if s.Cluster, err = cluster.Start(ctx, server); err != nil {
 		return err
 	}
-	for _, name := range []string{"rbac.yaml", "flowschema.yaml"} {
-		if err := s.apply(ctx, s.configuration(name)); err != nil {
+	if s.config.Address != "" {
+		if err := s.Publish(ctx, cluster.APIServer); err != nil {
+			return err
+		}
+	}
+	objects := []string{"rbac.yaml", "flowschema.yaml"}
+	if s.config.Topology == REST {
+		objects = append(objects, "webhooks.yaml", "guard.yaml")
+	}
+	for _, name := range objects {
+		if err := s.Apply(ctx, s.configuration(name)); err != nil {
 			return err
 		}
 	}
@@ -106,13 +147,78 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
-// apply installs what fieldperm-gen wrote for the cluster.
-func (s *Stack) apply(ctx context.Context, file string) error {
+// ServerConfig returns what kube-apiserver was started with, for another one like it (AddAPIServer).
+func (s *Stack) ServerConfig() cluster.Config {
+	flags := map[string][]string{}
+	if s.config.Address != "" {
+		// Publish does it.
+		flags["endpoint-reconciler-type"] = []string{"none"}
+	}
+	maps.Copy(flags, s.config.ServerFlags)
+	return cluster.Config{
+		AuthorizationConfig: s.configuration("authorization-configuration.yaml"),
+		AdmissionConfig:     s.configuration("admission-configuration.yaml"),
+		Log:                 s.config.Log,
+		Dir:                 s.dir,
+		Address:             s.config.Address,
+		ExtraArgs:           flags,
+	}
+}
+
+// place finds the addresses at which fieldperm listens.
+func (s *Stack) place() error {
+	var addresses []string
+	for number := range max(1, s.config.Replicas) {
+		port, err := cluster.FreePort()
+		if err != nil {
+			return fmt.Errorf("stack: fieldperm: %w", err)
+		}
+		s.replicas = append(s.replicas, &replica{name: replicaName(number), port: port})
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	s.url = s.replicas[0].url()
+	if s.config.Replicas == 0 {
+		return nil
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		return fmt.Errorf("stack: balancer: %w", err)
+	}
+	s.url = fmt.Sprintf("https://127.0.0.1:%d", port)
+	s.balancer, err = newBalancer(fmt.Sprintf("127.0.0.1:%d", port), addresses)
+	return err
+}
+
+// ownKubeconfig returns the file by which fieldperm reaches kube-apiserver.
+func (s *Stack) ownKubeconfig() (string, error) {
+	own, err := s.User(User)
+	if err != nil {
+		return "", err
+	}
+	if !s.config.Proxied {
+		return own.Kubeconfig, nil
+	}
+	file := s.configuration("proxy.kubeconfig")
+	if s.proxy != nil {
+		return file, nil
+	}
+	if s.proxy, err = newProxy(own.Config); err != nil {
+		return "", fmt.Errorf("stack: %w", err)
+	}
+	content, err := s.proxy.kubeconfig(own.Config)
+	if err != nil {
+		return "", fmt.Errorf("stack: proxy: %w", err)
+	}
+	return file, os.WriteFile(file, content, 0o600)
+}
+
+// Apply applies a file as the administrator, by server-side apply.
+func (s *Stack) Apply(ctx context.Context, file string) error {
 	admin, err := s.User("admin", "system:masters")
 	if err != nil {
 		return err
 	}
-	if _, stderr, err := s.Kubectl(admin).Run(ctx, "", "apply", "--server-side", "-f", file); err != nil {
+	if _, stderr, err := s.Kubectl(admin).Run(ctx, "", "apply", "--server-side", "--force-conflicts", "-f", file); err != nil {
 		return fmt.Errorf("%w: %s", err, stderr)
 	}
 	return nil
@@ -126,6 +232,12 @@ func (s *Stack) Stop() error {
 		if s.Cluster != nil {
 			errs = append(errs, s.Cluster.Stop())
 		}
+		if s.balancer != nil {
+			errs = append(errs, s.balancer.stop())
+		}
+		if s.proxy != nil {
+			errs = append(errs, s.proxy.stop())
+		}
 		s.stopErr = errors.Join(append(errs, s.watchdog.Release())...)
 	})
 	return s.stopErr
@@ -136,6 +248,9 @@ func (s *Stack) Dir() string { return s.dir }
 
 // AuditLog returns the path of the log of audit events, one in a line; there is none if Config.Audit is not set.
 func (s *Stack) AuditLog() string { return filepath.Join(s.dir, "audit.log") }
+
+// File returns the path of a file of fieldperm's configuration: what fieldperm-gen wrote, and certificates.
+func (s *Stack) File(name string) string { return s.configuration(name) }
 
 // configuration returns the path of a file that fieldperm-gen wrote.
 func (s *Stack) configuration(name string) string {

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// loopback is where a control plane listens that was given no address.
+const loopback = "127.0.0.1"
+
+// PublicAddress returns an IPv4 address of this machine that is no loopback address, for Config.Address. The endpoints
+// of the Service "kubernetes" may hold no others. It is "" on a machine that has none.
+func PublicAddress() (string, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", fmt.Errorf("addresses of this machine: %w", err)
+	}
+	for _, address := range addresses {
+		if ip, _, err := net.ParseCIDR(address.String()); err == nil && ip.To4() != nil && ip.IsGlobalUnicast() {
+			return ip.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// AddAPIServer starts another kube-apiserver on the same etcd, with flags of its own, and returns when it is ready.
+// Users' certificates are good for it too, see At. The name is a new one, for Signal and the others. Config is read
+// as by Start, but for Dir, Log and Address, which are the cluster's.
+func (c *Cluster) AddAPIServer(ctx context.Context, name string, config Config) error {
+	c.lifecycle.Lock()
+	defer c.lifecycle.Unlock()
+	if c.server(name) != nil {
+		return fmt.Errorf("control plane: %q: exists already: take another name", name)
+	}
+	first := c.plane.APIServer
+	server, err := c.describeAPIServer(name, config)
+	if err != nil {
+		return err
+	}
+	server.EtcdURL = c.plane.Etcd.URL
+	// What was issued for the first counts here too.
+	server.Authn = first.Authn
+	server.Configure().Set("service-account-issuer", first.SecureServing.URL("https", "/").String())
+	c.mu.Lock()
+	if c.servers == nil {
+		c.servers = map[string]*envtest.APIServer{}
+	}
+	c.servers[name] = server
+	c.mu.Unlock()
+	return c.boot(ctx, name)
+}
+
+// At returns config for the API server of that name. Unknown names give a configuration that leads nowhere.
+func (c *Cluster) At(config *rest.Config, name string) *rest.Config {
+	out := rest.CopyConfig(config)
+	out.Host = "https://" + c.HostPort(name)
+	return out
+}
+
+// HostPort returns where an API server listens, "" for an unknown name.
+func (c *Cluster) HostPort(name string) string {
+	if server := c.server(name); server != nil {
+		return server.HostPort()
+	}
+	return ""
+}
+
+// server returns the API server of that name, nil if there is none.
+func (c *Cluster) server(name string) *envtest.APIServer {
+	if name == APIServer {
+		return c.plane.APIServer
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.servers[name]
+}
+
+// describeAPIServer tells envtest what to run, for the first API server and for every other.
+func (c *Cluster) describeAPIServer(name string, config Config) (*envtest.APIServer, error) {
+	server := &envtest.APIServer{CertDir: filepath.Join(c.dir, "kube-apiserver"), StartTimeout: startTimeout, StopTimeout: stopTimeout}
+	var err error
+	if server.Path, err = wrap(c.dir, name, filepath.Join(c.assets, "kube-apiserver")); err != nil {
+		return nil, err
+	}
+	port, err := FreePort()
+	if err != nil {
+		return nil, fmt.Errorf("control plane: %s: %w", name, err)
+	}
+	server.SecureServing.ListenAddr = envtest.ListenAddr{Address: c.address, Port: strconv.Itoa(port)}
+	server.SecureServing.CA = c.servingCA
+	return server, configureAPIServer(server.Configure(), config, c.dir)
+}
+
+// writeServingCertificate makes what all API servers of the cluster serve with. envtest makes one only where there is
+// none, and its own lacks the names by which Pods call the API server.
+func (c *Cluster) writeServingCertificate() error {
+	authority, err := NewAuthority("fieldperm-cluster")
+	if err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	if c.servingCA, err = authority.Bundle(); err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	certificate, key, err := authority.Issue(Leaf{
+		Name: "kube-apiserver", Usage: x509.ExtKeyUsageServerAuth,
+		Hosts: []string{"localhost", loopback, c.address, "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+	})
+	if err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	// The pair that signs tokens of service accounts; it is checked with the public half of the key.
+	_, signer, err := authority.Issue(Leaf{Name: "service-accounts", Usage: x509.ExtKeyUsageAny})
+	if err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	var errs []error
+	for name, content := range map[string][]byte{"apiserver.crt": certificate, "apiserver.key": key, "sa-signer.key": signer, "sa-signer.crt": signer} {
+		errs = append(errs, os.WriteFile(filepath.Join(c.dir, "kube-apiserver", name), content, 0o600))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	return nil
+}

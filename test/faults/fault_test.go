@@ -1,0 +1,178 @@
+//go:build integration
+
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	// recoverWithin bounds the time from the end of a fault until all is as before.
+	recoverWithin = 40 * time.Second
+	// steadyFor is how long no write may fail that may be done, for the recovery to count.
+	steadyFor = 1500 * time.Millisecond
+	// slack is how long two busy cores may keep a writer waiting without any fault.
+	slack = 2500 * time.Millisecond
+)
+
+// fault is something that breaks, and is mended.
+type fault struct {
+	name string
+	// begin breaks it, end mends it; either may be nil.
+	begin, end func(t *testing.T, c *scene)
+	// lasts is how long it stays broken.
+	lasts time.Duration
+	// generic says that users with generic verbs are blocked as well, on resources without barriers, while it lasts: the
+	// API server itself is away.
+	generic bool
+	// spared says that nobody is refused anything that it may: the fault is not to be noticed.
+	spared bool
+	// check looks at what was seen while the fault lasted. It returns how long something went on that had to end.
+	check func(t *testing.T, c *scene, began time.Time, during []event) time.Duration
+	// window is how long after a tampering forbidden writes may land. It is zero but where they cannot be prevented.
+	window time.Duration
+}
+
+// play brings a fault about, waits until all is as before, and holds what has to hold in every fault.
+func (c *scene) play(t *testing.T, f fault) {
+	t.Helper()
+	if !c.settled {
+		c.settle(t, time.Now())
+	}
+	c.settled = false
+	c.awaitBarrier(t)
+	c.auditor.barriersDown.Store(false)
+	c.journal.clear()
+	c.stall.Store(0)
+	began := time.Now()
+	if f.begin != nil {
+		f.begin(t, c)
+	}
+	time.Sleep(f.lasts)
+	during := c.journal.since(began)
+	ended := time.Now()
+	r := report{fault: f.name}
+	if f.check != nil {
+		r.window = f.check(t, c, began, during)
+	}
+	if f.end != nil {
+		f.end(t, c)
+	}
+	if f.window > 0 {
+		for _, remake := range c.remake {
+			remake(t)
+		}
+	}
+	recovered := c.settle(t, ended)
+	now := time.Now()
+	events := c.journal.since(began)
+	r.generic, r.guarded, r.recovery = blocked(events, generic, began, now), blocked(events, guarded, began, now), recovered.Sub(ended)
+	r.count(events)
+	c.judge(t, f, &r, events, now.Sub(began))
+	c.reports = append(c.reports, r)
+	c.settled = true
+}
+
+// judge holds a fault to what it may do.
+func (c *scene) judge(t *testing.T, f fault, r *report, events []event, took time.Duration) {
+	t.Helper()
+	c.sweep(t)
+	found := c.auditor.take()
+	r.landed = len(found)
+	for i, finding := range found {
+		after := finding.at.Sub(c.tampered)
+		if f.window > 0 {
+			r.window = max(r.window, after)
+		}
+		if (f.window == 0 || after > f.window) && i < 5 {
+			t.Errorf("%s: a forbidden write landed at %s: %s", f.name, finding.at.Format(time.StampMilli), finding.what)
+		}
+	}
+	// Where the machine itself stands still, so do users.
+	slack := slack + time.Duration(c.stall.Load())
+	limits := map[string]struct{ was, limit time.Duration }{
+		"generic verbs": {r.generic, slack},
+		"generic verbs on a resource with a barrier": {r.guarded, took - steadyFor + slack},
+	}
+	if f.generic {
+		limits["generic verbs"] = limits["generic verbs on a resource with a barrier"]
+	}
+	for who, is := range limits {
+		if is.was > is.limit {
+			t.Errorf("%s: users with %s could not write for %s", f.name, who, is.was)
+		}
+	}
+	if !f.spared {
+		return
+	}
+	for _, e := range events {
+		if e.may && e.outcome != allowed {
+			t.Errorf("%s: %s %s: %v", f.name, e.writer, e.attempt, e.err)
+			return
+		}
+	}
+}
+
+// settle waits until every write that may be done is done, and none of them has failed for a while. It returns when the
+// last one failed after since, or since if none did.
+func (c *scene) settle(t *testing.T, since time.Time) time.Time {
+	t.Helper()
+	var last time.Time
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("fieldperm's logs end in:\n" + c.WebhookLogTail())
+		}
+	})
+	await(t, recoverWithin, func() error {
+		var failure event
+		last = since
+		good := map[string]time.Time{}
+		events := c.journal.since(time.Time{})
+		for _, e := range events {
+			switch {
+			case !e.may || e.end.Before(since):
+			case e.outcome == allowed:
+				good[e.writer+" "+e.attempt] = e.end
+			case e.end.After(last):
+				last, failure = e.end, e
+			}
+		}
+		for _, w := range c.writers {
+			for _, a := range w.attempts {
+				if a.may && !good[w.name+" "+a.name].After(last) {
+					return fmt.Errorf("%s has not done %q again since; last failure: %s %q: %w", w.name, a.name, failure.writer, failure.attempt, orNone(failure.err))
+				}
+			}
+		}
+		if quiet := time.Since(last); quiet < steadyFor {
+			return fmt.Errorf("quiet for %s only", quiet)
+		}
+		return nil
+	})
+	return last
+}
+
+var errNone = errors.New("none")
+
+func orNone(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
+}
+
+// sweep looks at all objects as they are now.
+func (c *scene) sweep(t *testing.T) {
+	t.Helper()
+	for _, path := range watched {
+		await(t, recoverWithin, func() error {
+			if c.auditor.list(t.Context(), path) == "" {
+				return fmt.Errorf("%s cannot be read", path)
+			}
+			return nil
+		})
+	}
+}

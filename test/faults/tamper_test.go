@@ -1,0 +1,351 @@
+//go:build integration
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+const (
+	// canaryTimeout is how long fieldperm waits for a canary.
+	canaryTimeout = 3 * time.Second
+	// proofLife is how long a proof counts.
+	proofLife = 2 * interval
+	// releaseDelay is how long a deleted configuration is held here. The default is longer by far.
+	releaseDelay = 8 * time.Second
+
+	// tamperLasts is longer than any Allow lives that was given before.
+	tamperLasts = authorizedTTL + proofLife + time.Second
+	// tamperWindow is how long forbidden writes may land: until the next canary has come back or run out of time, no
+	// Allow is given on the strength of the last, and kube-apiserver has dropped the last one.
+	tamperWindow = interval + canaryTimeout + authorizedTTL
+)
+
+// removal is what "kubectl delete" of all does: in a safe order, whatever the order of the deletions.
+func removal() []fault {
+	return []fault{{
+		name: "delete every webhook configuration", begin: func(t *testing.T, c *scene) {
+			t.Helper()
+			// Whose barriers are gone is right; that nothing else is, is the point.
+			c.auditor.barriersDown.Store(true)
+			configurations := c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+			for _, name := range []string{stack.UncoveredConfiguration, stack.Configuration} {
+				if err := configurations.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+					t.Fatal(err)
+				}
+			}
+			await(t, releaseDelay+5*time.Second, func() error {
+				_, err := configurations.Get(t.Context(), stack.Configuration, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					return nil
+				}
+				return fmt.Errorf("%q is still there: %w", stack.Configuration, orNone(err))
+			})
+		}, lasts: time.Second, end: restore,
+	}}
+}
+
+// tampering is by a member of system:masters. What the guard refuses changes nothing; without the guard it is seen, and
+// there is a window.
+func tampering() []fault {
+	return []fault{
+		{name: "tamper under the guard", spared: true, begin: func(t *testing.T, c *scene) {
+			t.Helper()
+			for name, change := range map[string]loosening{
+				"failurePolicy Ignore": ignore, "rules narrowed": narrow, "CA replaced": replaceCA, "object selector": selectObjects, "finalizer removed": forget,
+			} {
+				if err := c.tamper(t, change); !apierrors.IsForbidden(err) {
+					t.Errorf("%s: %v, want a refusal by the guard", name, err)
+				}
+			}
+		}},
+		unguarded("failurePolicy Ignore", ignore, nil),
+		unguarded("failurePolicy Ignore, fieldperm killed", ignore, kill(0, 1)),
+		unguarded("rules narrowed", narrow, nil),
+		unguarded("CA replaced", replaceCA, nil),
+		unguarded("object selector", selectObjects, nil),
+		unguarded("finalizer removed, then deleted", forget, func(t *testing.T, c *scene) {
+			t.Helper()
+			must(t, c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), stack.Configuration, metav1.DeleteOptions{}))
+		}),
+	}
+}
+
+// loosening changes a configuration so that it no longer enforces, or could be made not to.
+type loosening func(*admissionregistrationv1.ValidatingWebhookConfiguration)
+
+func ignore(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	policy := admissionregistrationv1.Ignore
+	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) { w.FailurePolicy = &policy })
+}
+
+// narrow leaves out Deployments.
+func narrow(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) {
+		for i := range w.Rules {
+			w.Rules[i].APIGroups = []string{""}
+		}
+	})
+}
+
+func replaceCA(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = strangersBundle() })
+}
+
+func selectObjects(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) {
+		w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"chosen": "true"}}
+	})
+}
+
+func forget(c *admissionregistrationv1.ValidatingWebhookConfiguration) { c.Finalizers = nil }
+
+func everyWebhook(c *admissionregistrationv1.ValidatingWebhookConfiguration, change func(*admissionregistrationv1.ValidatingWebhook)) {
+	for i := range c.Webhooks {
+		change(&c.Webhooks[i])
+	}
+}
+
+// strangersBundle is of a CA that signed nothing here.
+func strangersBundle() []byte {
+	authority, err := cluster.NewAuthority("stranger")
+	if err != nil {
+		return nil
+	}
+	bundle, err := authority.Bundle()
+	if err != nil {
+		return nil
+	}
+	return bundle
+}
+
+// tamper changes fieldperm's configuration as the administrator, or only tries whether it could.
+func (c *scene) tamper(t *testing.T, change loosening, dryRun ...string) error {
+	t.Helper()
+	configurations := c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		configuration, err := configurations.Get(context.WithoutCancel(t.Context()), stack.Configuration, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(configuration)
+		_, err = configurations.Update(context.WithoutCancel(t.Context()), configuration, metav1.UpdateOptions{DryRun: dryRun})
+		return err
+	})
+}
+
+// unguarded tampers where the guard has been taken away before, and holds that fieldperm sees it and says so. then
+// follows at once.
+func unguarded(name string, change loosening, then action) fault {
+	var before []int
+	var intact *admissionregistrationv1.ValidatingWebhookConfiguration
+	return fault{
+		name: "no guard: " + name, lasts: tamperLasts, window: tamperWindow,
+		begin: func(t *testing.T, c *scene) {
+			t.Helper()
+			c.auditor.barriersDown.Store(true)
+			var err error
+			intact, err = c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), stack.Configuration, metav1.GetOptions{})
+			must(t, err)
+			before = c.opened(t)
+			must(t, c.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), guardName, metav1.DeleteOptions{}))
+			// The API server learns by watching that there is no guard any more.
+			await(t, 20*time.Second, func() error { return c.tamper(t, change) })
+			c.tampered = time.Now()
+			if then != nil {
+				then(t, c)
+			}
+		},
+		check: func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
+			t.Helper()
+			c.requireOpened(t, before)
+			c.requireEvent(t, "InterlockOpened", stack.Configuration)
+			return 0
+		},
+		end: func(t *testing.T, c *scene) {
+			t.Helper()
+			// Not by apply: that takes nothing away which others have added.
+			err := c.tamper(t, func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
+				w.Webhooks, w.Finalizers = intact.Webhooks, intact.Finalizers
+			})
+			if !apierrors.IsNotFound(err) {
+				must(t, err)
+			}
+			restore(t, c)
+		},
+	}
+}
+
+const guardName = "fieldperm-guard"
+
+// restore installs fieldperm again, starts what does not run, and waits for the guard.
+func restore(t *testing.T, c *scene) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	must(t, c.Apply(ctx, c.File("webhooks.yaml")))
+	must(t, c.Apply(ctx, c.File("guard.yaml")))
+	for number := range c.Replicas() {
+		if !c.Running(number) {
+			launch(number)(t, c)
+		}
+	}
+	await(t, 20*time.Second, func() error {
+		if err := c.tamper(t, ignore, metav1.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the guard is not in force yet: %w", orNone(err))
+		}
+		return nil
+	})
+}
+
+// staticTampering is by who may write the files of the control plane. Nothing can refuse that.
+func staticTampering() []fault {
+	narrowed := manifest("narrowed", func(content []byte) ([]byte, error) {
+		var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+		if err := yaml.Unmarshal(content, &configuration); err != nil {
+			return nil, err
+		}
+		narrow(&configuration)
+		return yaml.Marshal(configuration)
+	})
+	// One object is left out: canaries for others prove nothing about it.
+	spared := manifest("spares one object", func(content []byte) ([]byte, error) {
+		var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+		if err := yaml.Unmarshal(content, &configuration); err != nil {
+			return nil, err
+		}
+		for i := range configuration.Webhooks {
+			configuration.Webhooks[i].MatchConditions = append(configuration.Webhooks[i].MatchConditions, admissionregistrationv1.MatchCondition{Name: "spared", Expression: "request.name != 'scaled-0'"})
+		}
+		return yaml.Marshal(configuration)
+	})
+	noticed := func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
+		t.Helper()
+		c.requireEvent(t, "ResourceNotEnforced", "fieldperm.static.k8s.io")
+		return 0
+	}
+	narrowed.check, spared.check = noticed, noticed
+	return []fault{narrowed, spared, manifest("emptied", nil)}
+}
+
+// manifest changes the static manifest, or takes it away.
+func manifest(name string, change func([]byte) ([]byte, error)) fault {
+	var intact []byte
+	var before []int
+	write := func(t *testing.T, c *scene, content []byte) {
+		t.Helper()
+		// The API server reads every file of the directory: the new one is written elsewhere.
+		draft := c.File("draft.yaml")
+		must(t, os.WriteFile(draft, content, 0o600))
+		must(t, os.Rename(draft, c.File(staticManifest)))
+	}
+	return fault{
+		name: "static directory " + name, lasts: tamperLasts, window: tamperWindow,
+		begin: func(t *testing.T, c *scene) {
+			t.Helper()
+			c.auditor.barriersDown.Store(true)
+			before = c.opened(t)
+			var err error
+			intact, err = os.ReadFile(c.File(staticManifest))
+			must(t, err)
+			if change == nil {
+				must(t, os.Remove(c.File(staticManifest)))
+			} else {
+				changed, err := change(intact)
+				must(t, err)
+				write(t, c, changed)
+			}
+			c.tampered = time.Now()
+		},
+		check: func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
+			t.Helper()
+			c.requireOpened(t, before)
+			c.requireEvent(t, "InterlockOpened", "fieldperm.static.k8s.io")
+			return 0
+		},
+		end: func(t *testing.T, c *scene) { t.Helper(); write(t, c, intact) },
+	}
+}
+
+const staticManifest = "admission/fieldperm.yaml"
+
+// requireOpened holds that the metric of every replica that has been there all the time has counted an opening.
+func (c *scene) requireOpened(t *testing.T, before []int) {
+	t.Helper()
+	for number, after := range c.opened(t) {
+		if after >= 0 && before[number] >= 0 && after <= before[number] {
+			t.Errorf("replica %d: fieldperm_interlock_transitions_total{to=\"open\"} is %d as before", number, after)
+		}
+	}
+}
+
+// opened returns how often each replica has opened its interlock, -1 for one that does not run.
+func (c *scene) opened(t *testing.T) []int {
+	t.Helper()
+	return c.metric(t, `fieldperm_interlock_transitions_total{to="open"}`)
+}
+
+// allOpen reports whether the interlock of every replica is open.
+func (c *scene) allOpen(t *testing.T) bool {
+	t.Helper()
+	return !slices.Contains(c.metric(t, "fieldperm_interlock_closed"), 1)
+}
+
+// metric returns the value of a metric of each replica, -1 for one that does not run.
+func (c *scene) metric(t *testing.T, name string) []int {
+	t.Helper()
+	client, err := c.WebhookClient()
+	must(t, err)
+	defer client.CloseIdleConnections()
+	line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)$`)
+	var out []int
+	for number := range c.Replicas() {
+		value := -1
+		if response, err := client.Get(c.ReplicaURL(number) + "/metrics"); err == nil {
+			body, err := io.ReadAll(response.Body)
+			must(t, errors.Join(err, response.Body.Close()))
+			match := line.FindSubmatch(body)
+			if match == nil {
+				t.Fatalf("replica %d: has no metric %s", number, name)
+			}
+			value, err = strconv.Atoi(string(match[1]))
+			must(t, err)
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+// requireEvent waits for an Event about fieldperm's configuration. Those that repeat are folded into the first.
+func (c *scene) requireEvent(t *testing.T, reason, configuration string) {
+	t.Helper()
+	await(t, 10*time.Second, func() error {
+		events, err := c.admin.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == reason && e.Regarding.Name == configuration {
+				return nil
+			}
+		}
+		return fmt.Errorf("no Event %s about %q", reason, configuration)
+	})
+}
