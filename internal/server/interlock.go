@@ -164,6 +164,9 @@ func (s *Server) interlockChanged(reason interlock.Reason, err error) {
 		klog.Background().Info("The interlock is closed: enforcement is proven on every kube-apiserver")
 		s.metrics.Interlock(true, "")
 		s.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
+	case reason == interlock.ReasonStopping:
+		klog.Background().Info("The interlock is open: fieldperm is shutting down")
+		s.metrics.Interlock(false, string(reason))
 	case reason == interlock.ReasonResource:
 		klog.Background().Error(err, "A resource is not enforced and stays closed to holders of granular")
 		s.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())

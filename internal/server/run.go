@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -100,7 +101,9 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serving: %w", err)
 	}
 	// Canaries come back to this server, so it serves before the first is sent.
-	running.Go(func() { s.interlock.Run(background) })
+	proving, stopProving := context.WithCancel(background)
+	defer stopProving()
+	running.Go(func() { s.runInterlock(proving) })
 	if s.release != nil {
 		running.Go(func() { s.release.Run(background) })
 	}
@@ -109,6 +112,7 @@ func (s *Server) Run(ctx context.Context) error {
 	log.Info("Draining", "delay", s.options.ShutdownDelay)
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
+	stopProving() // Canaries would not come back any more.
 	close(closing)
 	<-stopped
 	// The last spans; the collector may be gone, and the answers are out already.
@@ -123,6 +127,14 @@ func (s *Server) Run(ctx context.Context) error {
 
 const flushTimeout = 2 * time.Second
 
+// runInterlock waits for discovery first: before, /authorize lets no canary through.
+func (s *Server) runInterlock(ctx context.Context) {
+	if err := wait.PollUntilContextCancel(ctx, startPoll, true, func(context.Context) (bool, error) { return s.resources.Ready() == nil, nil }); err != nil {
+		return
+	}
+	s.interlock.Run(ctx)
+}
+
 // awaitRelease goes on serving while a webhook configuration waits to be released: nobody else would
 // let go of it. Whoever runs this process bounds it.
 func (s *Server) awaitRelease(log klog.Logger) {
@@ -135,4 +147,7 @@ func (s *Server) awaitRelease(log klog.Logger) {
 	}
 }
 
-const releasePoll = 100 * time.Millisecond
+const (
+	releasePoll = 100 * time.Millisecond
+	startPoll   = 20 * time.Millisecond
+)

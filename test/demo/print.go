@@ -59,10 +59,12 @@ func (p *printer) story(s *Story) {
 }
 
 func (p *printer) action(action string) {
-	text := "fieldperm is stopped"
-	if action == actionStart {
-		text = "fieldperm is started again"
-	}
+	text := map[string]string{
+		actionStop:      "fieldperm is stopped",
+		actionStart:     "fieldperm is started again",
+		actionUnenforce: "the admission manifest is taken away, and fieldperm notices",
+		actionEnforce:   "the admission manifest is put back",
+	}[action]
 	p.line("     %s", p.paint(yellow, "– "+text+" –"))
 }
 

@@ -23,6 +23,8 @@ import (
 const (
 	schemasDir     = "test/demo/schemas"
 	definitionFile = "widgets.crd.yaml"
+	// ownDefinitions are those of PermissionSchemas and UncoveredPermissionSets.
+	ownDefinitions = "config/crd"
 	// setupManager owns the fields of what is there before the stories.
 	setupManager = "setup"
 )
@@ -69,6 +71,9 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 			return nil, fmt.Errorf("%s: %w", story.Name, err)
 		}
 	}
+	if err := st.kubectl(ctx, "wait", "--for=condition=Compiled", "--timeout=30s", "permissionschemas", "--all"); err != nil {
+		return nil, err
+	}
 	if err := s.AwaitGrants(ctx); err != nil {
 		return nil, err
 	}
@@ -79,23 +84,31 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 	return st, nil
 }
 
-// install turns the author's annotated CRD into one that the API server takes, and applies it.
+// install turns the author's annotated CRD into one that the API server takes, and applies it and fieldperm's own.
 func (st *stage) install(ctx context.Context) error {
 	file := filepath.Join(st.stack.Dir(), definitionFile)
 	if _, err := st.stack.Generate(ctx, "crd", "--in", filepath.Join(st.root, schemasDir, definitionFile), "--out", file); err != nil {
 		return err
 	}
+	for _, args := range [][]string{
+		{"apply", "--server-side", "-f", file, "-f", filepath.Join(st.root, ownDefinitions)},
+		{"wait", "--for=condition=Established", "--timeout=30s", "-f", file, "-f", filepath.Join(st.root, ownDefinitions)},
+	} {
+		if err := st.kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kubectl runs it as an administrator.
+func (st *stage) kubectl(ctx context.Context, args ...string) error {
 	admin, err := st.stack.User("admin", "system:masters")
 	if err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"apply", "--server-side", "-f", file},
-		{"wait", "--for=condition=Established", "--timeout=30s", "-f", file},
-	} {
-		if _, stderr, err := st.stack.Kubectl(admin).Run(ctx, "", args...); err != nil {
-			return fmt.Errorf("%w: %s", err, stderr)
-		}
+	if _, stderr, err := st.stack.Kubectl(admin).Run(ctx, "", args...); err != nil {
+		return fmt.Errorf("%w: %s", err, stderr)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -47,12 +49,49 @@ func (r *result) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// act stops or starts fieldperm.
+// manifest is what makes kube-apiserver ask fieldperm about writes.
+const manifest = "admission/fieldperm.yaml"
+
+// act stops or starts fieldperm, or takes away what enforces it, and returns when that is known.
 func (st *stage) act(ctx context.Context, action string) error {
-	if action == actionStop {
+	enforcing, away := st.stack.File(manifest), filepath.Join(st.stack.Dir(), "away.yaml")
+	switch action {
+	case actionStop:
 		return st.stack.StopWebhook()
+	case actionStart:
+		return st.stack.StartWebhook(ctx)
+	case actionUnenforce:
+		if err := os.Rename(enforcing, away); err != nil {
+			return err
+		}
+		return st.awaitOpen(ctx)
+	case actionEnforce:
+		if err := os.Rename(away, enforcing); err != nil {
+			return err
+		}
+		return st.stack.AwaitReplica(ctx, 0)
 	}
-	return st.stack.StartWebhook(ctx)
+	return fmt.Errorf("action %q is not known", action)
+}
+
+// awaitOpen returns when fieldperm has noticed that nothing is enforced.
+func (st *stage) awaitOpen(ctx context.Context) error {
+	client, err := st.stack.WebhookClient()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, st.stack.WebhookURL()+"/readyz/interlock", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, err
+		}
+		return response.StatusCode != http.StatusOK, response.Body.Close()
+	})
 }
 
 // play plays one step and compares. The error is one of the demo, not of what it shows.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,9 @@ var storyFiles embed.FS
 const (
 	actionStop  = "stop"
 	actionStart = "start"
+	// actionUnenforce takes the admission manifest away, actionEnforce puts it back.
+	actionUnenforce = "unenforce"
+	actionEnforce   = "enforce"
 )
 
 // Who refuses, in Step.By.
@@ -67,7 +71,7 @@ func (p Player) short() string {
 
 // Step is a command of a user and what must come of it, or an action on fieldperm itself.
 type Step struct {
-	// Fieldperm is "stop" or "start"; the rest is empty then.
+	// Fieldperm is "stop", "start", "unenforce" or "enforce"; the rest is empty then.
 	Fieldperm string `json:"fieldperm"`
 
 	// Note is a line for the reader, shown before the step.
@@ -162,8 +166,8 @@ func (s *Story) complete() error {
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		if step.Fieldperm != "" {
-			if step.Fieldperm != actionStop && step.Fieldperm != actionStart || step.Run != "" {
-				errs = append(errs, fmt.Errorf("step %d: fieldperm: %q: use %q or %q, alone", i+1, step.Fieldperm, actionStop, actionStart))
+			if actions := []string{actionStop, actionStart, actionUnenforce, actionEnforce}; !slices.Contains(actions, step.Fieldperm) || step.Run != "" {
+				errs = append(errs, fmt.Errorf("step %d: fieldperm: %q: use one of %q, alone", i+1, step.Fieldperm, actions))
 			}
 			continue
 		}
