@@ -231,7 +231,7 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 }
 
 func TestA5_FailurePolicyIsTriedWhereItCannotBeRead(t *testing.T) {
-	for readable, wants := range map[bool]string{true: "fail deny deny", false: "fail deny fail"} {
+	for readable, wants := range map[bool]string{true: "fail,deny,deny", false: "fail,deny,fail"} {
 		w := newWorld(t, readable)
 		var modes []string
 		w.apis[0].canaries = recorder{w.canaries, func(mode string) { modes = append(modes, mode) }}
@@ -246,7 +246,7 @@ func TestA5_FailurePolicyIsTriedWhereItCannotBeRead(t *testing.T) {
 		}
 		// Two canaries a round.
 		got := []string{modes[0], modes[2], modes[4]}
-		if strings.Join(got, " ") != wants {
+		if strings.Join(got, ",") != wants {
 			t.Errorf("readable %t: %q", readable, modes)
 		}
 	}

@@ -177,7 +177,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
 			return w.Name == generators.UncoveredWebhookName
 		})
-		written.Webhooks = append(others, want.Webhooks...)
+		written.Webhooks = slices.Concat(others, want.Webhooks)
 		if written, err = k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
 			return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
 		}

@@ -262,7 +262,7 @@ func TestW2_Enforced(t *testing.T) {
 		// Narrowed by someone, and put right: an API server may be at any of these.
 		narrow := live(t, client)
 		narrow.Webhooks[0].Rules = narrow.Webhooks[0].Rules[1:]
-		narrow, err := f.configurations().Update(t.Context(), narrow, metav1.UpdateOptions{})
+		_, err := f.configurations().Update(t.Context(), narrow, metav1.UpdateOptions{})
 		must(t, err)
 		must(t, f.keep(t.Context()))
 		expect("put right", false, "are learning", "/pods")
