@@ -103,8 +103,12 @@ func (o Options) checkFiles() []error {
 		errs = append(errs, fmt.Errorf("TTL %s or %s: is negative: give a short positive time", o.AuthorizedTTL, o.UnauthorizedTTL))
 	}
 	if longest := o.ReleaseDelay - requestTimeout - proofLife; o.AuthorizedTTL >= longest {
-		errs = append(errs, fmt.Errorf("authorized TTL %s: with the %s that a request may take it is not below the release delay of %s, so an Allow could outlive enforcement: make it shorter than %s, or the release delay longer here and for fieldperm-webhook serve",
-			o.AuthorizedTTL, requestTimeout, o.ReleaseDelay, longest))
+		cure := fmt.Sprintf("make it shorter than %s, or the release delay longer here and for fieldperm-webhook serve", longest)
+		if longest <= 0 {
+			cure = fmt.Sprintf("make the release delay longer than %s here and for fieldperm-webhook serve", o.AuthorizedTTL+requestTimeout+proofLife)
+		}
+		errs = append(errs, fmt.Errorf("authorized TTL %s: with the %s that a request may take and the %s that a proof may count it is not below the release delay of %s, so an Allow could outlive enforcement: %s",
+			o.AuthorizedTTL, requestTimeout, proofLife, o.ReleaseDelay, cure))
 	}
 	return errs
 }

@@ -84,3 +84,26 @@ func TestDecode_NamesAndTimes(t *testing.T) {
 		}
 	}
 }
+
+// Somebody puts certificates of a CA of his own into the Secret: what is served until every API server
+// knows that CA is accepted meanwhile.
+func TestRotation_BundleFirstOfAnotherAuthority(t *testing.T) {
+	p, elsewhere := newPlace(t), newPlace(t)
+	k, other := p.replica(), elsewhere.replica()
+	p.settle(k)
+	elsewhere.settle(other)
+	before := p.accepted(k)
+	p.put(elsewhere.secret().Data)
+	p.reconcile(k)
+	if !p.accepted(k).Equal(before) {
+		t.Fatal("served before its CA is known")
+	}
+	if got := len(p.trusted()); got != 2 {
+		t.Errorf("%d CAs are trusted, want the one that is served and the one that will be", got)
+	}
+	p.clock.Step(settle)
+	p.reconcile(k)
+	if !p.accepted(k).Equal(elsewhere.accepted(other)) {
+		t.Error("what is in the Secret is not served")
+	}
+}

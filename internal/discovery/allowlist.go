@@ -17,7 +17,9 @@ type Allowlist struct {
 // Served is how the server prefers to serve a resource.
 type Served struct {
 	Version, Kind string
-	Namespaced    bool
+	// Versions are all that it can be written by, Version first.
+	Versions   []string
+	Namespaced bool
 	// Aggregated is that another server serves it, whose admission is its own.
 	Aggregated bool
 }
@@ -69,12 +71,19 @@ func writingSubresources() []string {
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
 	out := &Allowlist{resources: map[resource]Served{}}
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
-		// The versions of a group come in the server's order of preference.
-		if !strings.Contains(r.Name, "/") && !out.Has(gv.Group, r.Name, "") && has(r, "get") && has(r, "create", "update", "patch") {
-			out.resources[resource{gv.Group, r.Name, ""}] = Served{
+		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") {
+			return
+		}
+		at := resource{gv.Group, r.Name, ""}
+		served, known := out.resources[at]
+		if !known {
+			// The versions of a group come in the server's order of preference.
+			served = Served{
 				Version: gv.Version, Kind: r.Kind, Namespaced: r.Namespaced, Aggregated: slices.Contains(aggregated, gv.Group),
 			}
 		}
+		served.Versions = append(served.Versions, gv.Version)
+		out.resources[at] = served
 	})
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
 		group := gv.Group

@@ -140,3 +140,14 @@ func TestA1_WatcherRefreshesWhenToldTo(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// The interlock proves what another server serves by itself (A5).
+func TestA5_TheListTellsWhoServes(t *testing.T) {
+	l := Build(served(), []string{"metrics.example.com"}, []string{"metrics.example.com"})
+	if s, ok := l.Served("metrics.example.com", "things"); !ok || !s.Aggregated || s.Version != "v1" {
+		t.Errorf("of another server: %+v, %t", s, ok)
+	}
+	if s, ok := l.Served("apps", "deployments"); !ok || s.Aggregated {
+		t.Errorf("of kube-apiserver: %+v, %t", s, ok)
+	}
+}

@@ -1,9 +1,11 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +71,7 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	_, lists, err := w.server.ServerGroupsAndResourcesWithContext(ctx)
+	groups, lists, err := w.server.ServerGroupsAndResourcesWithContext(ctx)
 	var partial *clientdiscovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &partial):
@@ -82,6 +84,26 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.current.Store(Build(lists, aggregated, w.named))
+	w.current.Store(Build(preferredFirst(groups, lists), aggregated, w.named))
 	return nil
+}
+
+// preferredFirst returns the lists in the order of the groups' versions. Aggregated discovery returns
+// them in any.
+func preferredFirst(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
+	order := map[string]int{}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			order[version.GroupVersion] = len(order) + 1
+		}
+	}
+	at := func(list *metav1.APIResourceList) int {
+		if list == nil || order[list.GroupVersion] == 0 {
+			return len(order) + 1
+		}
+		return order[list.GroupVersion]
+	}
+	out := slices.Clone(lists)
+	slices.SortStableFunc(out, func(a, b *metav1.APIResourceList) int { return cmp.Compare(at(a), at(b)) })
+	return out
 }

@@ -71,7 +71,7 @@ checked against NAME.NAMESPACE.svc.`,
 	f.StringVar(&flags.options.ClientKeyFile, "client-key-file", "", "absolute `PATH` on the control plane of its key (default client.key in --config-dir)")
 	f.StringVar(&flags.options.User, "user", generators.DefaultUser, "`NAME` of fieldperm's own user in the API server")
 	f.StringSliceVar(&flags.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets; with --rest only for --write-uncovered")
-	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm; with its request timeout of 60s below --release-delay (default 10s)")
+	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm; with its request timeout of 60s and the 13s that a proof may count below --release-delay (default 10s)")
 	f.DurationVar(&flags.options.UnauthorizedTTL, "unauthorized-ttl", 0, "how long kube-apiserver keeps fieldperm having no opinion (default 10s)")
 	f.DurationVar(&flags.options.ReleaseDelay, "release-delay", 0, "what fieldperm-webhook serve gets as --release-delay (default 90s)")
 	f.BoolVar(&flags.options.REST, "rest", false, "make the webhooks objects of the cluster instead of static manifests")

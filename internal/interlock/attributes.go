@@ -3,6 +3,7 @@ package interlock
 import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
 // Operation is what admission calls a write.
@@ -10,16 +11,17 @@ type Operation = admissionv1.Operation
 
 // Target is what a canary writes, and what its nonce is good for.
 type Target struct {
-	Operation                    Operation
-	Group, Resource, Subresource string
-	Namespace                    string
+	Operation Operation
+	// Version is the one that was asked for: the webhook's rules may be for another alone.
+	Group, Version, Resource, Subresource string
+	Namespace                             string
 	// Name is empty for CREATE: it is not known when the request is authorized.
 	Name string
 }
 
 // reviewed returns the target of a SubjectAccessReview. Only verbs that canaries have are known.
 func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
-	t := Target{Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
+	t := Target{Group: a.Group, Version: a.Version, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
 	switch {
 	case a.Verb == "create":
 		t.Operation = admissionv1.Create
@@ -33,9 +35,9 @@ func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 
 // admitted returns the target of an admission request, as the sender addressed it.
 func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
-	t := Target{Operation: req.Operation, Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource, Namespace: req.Namespace}
+	t := Target{Operation: req.Operation, Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource, Namespace: req.Namespace}
 	if sent := req.RequestResource; sent != nil {
-		t.Group, t.Resource, t.Subresource = sent.Group, sent.Resource, req.RequestSubResource
+		t.Group, t.Version, t.Resource, t.Subresource = sent.Group, sent.Version, sent.Resource, req.RequestSubResource
 	}
 	t = t.normal()
 	switch req.Operation {
@@ -56,6 +58,20 @@ func (t Target) normal() Target {
 		t.Namespace = ""
 	}
 	return t
+}
+
+// maxSegment is more than any name that Kubernetes gives or takes in practice. Proofs are remembered by it.
+const maxSegment = 1024
+
+// addressable reports whether every part is one segment of a path. A review may have any text there: the
+// canary of a name like "../b" would be sent to b, and no request for such a name exists.
+func (t Target) addressable() bool {
+	for _, segment := range []string{t.Group, t.Version, t.Resource, t.Subresource, t.Namespace, t.Name} {
+		if len(segment) > maxSegment || len(path.IsValidPathSegmentName(segment)) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // put reports whether the target can be updated by PUT only. It is the one such subresource that

@@ -21,7 +21,7 @@ func BenchmarkEnforced(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			clock := clocktesting.NewFakeClock(begin())
 			config := Config{Interval: testInterval, Clock: clock, Resources: func(string, string) (discovery.Served, bool) {
-				return discovery.Served{Version: "v1"}, true
+				return discovery.Served{Version: "v1", Versions: []string{"v1"}}, true
 			}}
 			i := New(config)
 			if name == "object" {
@@ -29,7 +29,7 @@ func BenchmarkEnforced(b *testing.B) {
 			}
 			i.state.Store(&state{until: begin().Add(testInterval)})
 			asked := asking("patch", "apps", "deployments", "web")
-			i.resources.remember(Target{Operation: "UPDATE", Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}, &proof{until: begin().Add(testInterval)})
+			i.resources.remember(Target{Operation: "UPDATE", Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}, &proof{until: begin().Add(testInterval)})
 			for b.Loop() {
 				if err := i.Enforced(b.Context(), asked); err != nil {
 					b.Fatal(err)

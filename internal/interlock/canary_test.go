@@ -14,7 +14,7 @@ import (
 )
 
 func patching() Target {
-	return Target{Operation: admissionv1.Update, Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "shop", Name: "web"}
+	return Target{Operation: admissionv1.Update, Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Namespace: "shop", Name: "web"}
 }
 
 func spec(nonces []string) *authorizationv1.SubjectAccessReviewSpec {
@@ -44,6 +44,7 @@ func TestA5_NonceIsGoodForItsTargetAlone(t *testing.T) {
 		"verb create": func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "create" },
 		"verb delete": func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "delete" },
 		"group":       func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Group = "" },
+		"version":     func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Version = "v1beta1" },
 		"resource":    func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Resource = "daemonsets" },
 		"subresource": func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Subresource = "" },
 		"namespace":   func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Namespace = "bank" },
@@ -67,7 +68,7 @@ func TestA5_NonceIsGoodForItsTargetAlone(t *testing.T) {
 		"resource": func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "daemonsets" },
 		"name":     func(r *admissionv1.AdmissionRequest) { r.Name = "db" },
 		"as was sent": func(r *admissionv1.AdmissionRequest) {
-			r.RequestResource = &metav1.GroupVersionResource{Group: "extensions", Resource: "deployments"}
+			r.RequestResource = &metav1.GroupVersionResource{Group: "extensions", Version: "v1", Resource: "deployments"}
 		},
 	} {
 		r := request(nonces)

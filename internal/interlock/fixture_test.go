@@ -56,11 +56,11 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch"}[target.Operation]
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: r.Header.Get("Impersonate-User"), Extra: map[string]authorizationv1.ExtraValue{admission.CanaryKey: extra},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: target.Group, Resource: target.Resource, Subresource: target.Subresource, Namespace: target.Namespace, Name: target.Name},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: target.Group, Version: target.Version, Resource: target.Resource, Subresource: target.Subresource, Namespace: target.Namespace, Name: target.Name},
 	}
 	req := &admissionv1.AdmissionRequest{
 		Operation: target.Operation, Namespace: target.Namespace, Name: target.Name, SubResource: target.Subresource,
-		Resource: metav1.GroupVersionResource{Group: target.Group, Resource: target.Resource},
+		Resource: metav1.GroupVersionResource{Group: target.Group, Version: target.Version, Resource: target.Resource},
 		UserInfo: authenticationv1.UserInfo{Username: r.Header.Get("Impersonate-User"), Extra: map[string]authenticationv1.ExtraValue{admission.CanaryKey: extra}},
 	}
 	switch {
@@ -112,7 +112,7 @@ func targetOf(r *http.Request) Target {
 	if parts[0] == "apis" {
 		t.Group, parts = parts[1], parts[1:]
 	}
-	parts = parts[2:]
+	t.Version, parts = parts[1], parts[2:]
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		t.Namespace, parts = parts[1], parts[2:]
 	}

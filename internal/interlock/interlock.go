@@ -104,7 +104,7 @@ type state struct {
 func New(config Config) *Interlock {
 	i := &Interlock{config: config, trigger: make(chan struct{}, 1)}
 	i.resources.known = map[Target]*proof{}
-	i.state.Store(&state{reason: ReasonStarting, err: errors.New("enforcement has not been proven yet: see the log if it stays so")})
+	i.state.Store(&state{reason: ReasonStarting, err: errors.New("enforcement has not been proven yet: discovery comes first: if it stays so, see /readyz/discovery and the log")})
 	return i
 }
 
@@ -195,10 +195,19 @@ func (i *Interlock) ConfigurationChanged(configuration *admissionregistrationv1.
 // opens the interlock at once.
 func (i *Interlock) ServersChanged() {
 	servers, err := i.config.Servers()
+	i.mu.Lock()
 	current := i.state.Load()
 	if err != nil || current.err == nil && slices.ContainsFunc(servers, func(s Server) bool { return !slices.Contains(current.servers, s.Address) }) {
-		i.open(ReasonServersUnknown, errors.New("there is a kube-apiserver that is not proven yet"))
+		i.mustOpen(ReasonServersUnknown, errors.New("there is a kube-apiserver that is not proven yet"))
+	} else {
+		// What is under way may have asked for the servers before, and proves nothing of one that came since.
+		i.epoch.Add(1)
+		if current.err == nil {
+			// One that has left and comes back may be another.
+			i.store(&state{until: current.until, servers: addressesOf(servers)})
+		}
 	}
+	i.mu.Unlock()
 	i.again()
 }
 
@@ -289,7 +298,7 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 		defer cancel()
 		configuration, err := i.config.Configuration(readCtx)
 		if err != nil {
-			return nil, ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: %w", err)
+			return nil, ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: see that the API server answers and that fieldperm may get it, which rbac.yaml of fieldperm-gen manifests grants (%w)", err)
 		}
 		i.seen(configuration)
 		if reason, err := i.static(configuration); err != nil {
@@ -304,10 +313,10 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 		return nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
 	}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
-		if err := i.config.Prober.Prove(ctx, server, updateCanary(), "v1", nil, mode); err != nil {
+		if err := i.config.Prober.Prove(ctx, server, updateCanary(), nil, mode); err != nil {
 			return err
 		}
-		return i.config.Prober.Prove(ctx, server, createCanary(), "v1", map[string]any{
+		return i.config.Prober.Prove(ctx, server, createCanary(), map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": canaryManager, "namespace": createCanary().Namespace},
 		}, mode)
 	}); err != nil {
@@ -316,11 +325,15 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 		}
 		return nil, ReasonCanaryError, err
 	}
-	addresses := make([]string, 0, len(servers))
+	return addressesOf(servers), ReasonClosed, nil
+}
+
+func addressesOf(servers []Server) []string {
+	out := make([]string, 0, len(servers))
 	for _, server := range servers {
-		addresses = append(addresses, server.Address)
+		out = append(out, server.Address)
 	}
-	return addresses, ReasonClosed, nil
+	return out
 }
 
 func (i *Interlock) static(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) (Reason, error) {
@@ -351,9 +364,9 @@ func everywhere(ctx context.Context, servers []Server, prove func(context.Contex
 
 // updateCanary is an object that every kube-apiserver makes at its start.
 func updateCanary() Target {
-	return Target{Operation: admissionv1.Update, Resource: "configmaps", Namespace: "kube-system", Name: "extension-apiserver-authentication"}
+	return Target{Operation: admissionv1.Update, Version: "v1", Resource: "configmaps", Namespace: "kube-system", Name: "extension-apiserver-authentication"}
 }
 
 func createCanary() Target {
-	return Target{Operation: admissionv1.Create, Resource: "configmaps", Namespace: "kube-system"}
+	return Target{Operation: admissionv1.Create, Version: "v1", Resource: "configmaps", Namespace: "kube-system"}
 }

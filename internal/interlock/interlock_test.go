@@ -47,7 +47,7 @@ func newWorld(t *testing.T, readable bool) *world {
 		Servers: func() ([]Server, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.servers, w.serversFail },
 		Prober:  &Prober{Canaries: w.canaries},
 		Resources: func(group, resource string) (discovery.Served, bool) {
-			return discovery.Served{Version: "v1", Kind: "Any", Namespaced: true, Aggregated: group == "aggregated.example.com"}, resource != "unknown"
+			return discovery.Served{Version: "v1", Versions: []string{"v1", "v1beta1"}, Kind: "Any", Namespaced: true, Aggregated: group == "aggregated.example.com"}, resource != "unknown"
 		},
 		Sample: func(_, resource string, _ discovery.Served) (map[string]any, error) {
 			if resource == "difficult" {
@@ -228,6 +228,47 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 	w.set(func() { w.serversFail = errors.New("forbidden") })
 	w.ServersChanged()
 	w.mustBe(t, false, "servers are not known")
+}
+
+func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		w := newWorld(t, false)
+		if closed {
+			w.round(t.Context())
+		}
+		third := newAPIServer(t, w.canaries)
+		third.set(always("passes"))
+		once := sync.OnceFunc(func() {
+			w.set(func() { w.servers = append(w.servers, third.server(t)) })
+			w.ServersChanged()
+		})
+		w.apis[0].set(func(Target) string { once(); return "" })
+		w.round(t.Context())
+		if w.Status() == nil {
+			t.Errorf("closed before %t: closed, and a server is not proven", closed)
+		}
+	}
+}
+
+func TestA5_AServerThatComesBackIsProvenAnew(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	both := w.servers
+	w.set(func() { w.servers = both[:1] })
+	w.ServersChanged()
+	w.mustBe(t, true, "one has left")
+	w.set(func() { w.servers = both })
+	w.ServersChanged()
+	w.mustBe(t, false, "it is back, perhaps without the webhook")
+	// A round that missed that it was gone for a moment.
+	w.set(func() { w.servers = both[:1] })
+	once := sync.OnceFunc(func() {
+		w.set(func() { w.servers = both })
+		w.ServersChanged()
+	})
+	w.apis[0].set(func(Target) string { once(); return "" })
+	w.round(t.Context())
+	w.mustBe(t, false, "back during the round")
 }
 
 func TestA5_FailurePolicyIsTriedWhereItCannotBeRead(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -40,7 +39,7 @@ var (
 	// errNotFound is that there is no object of the target's name.
 	errNotFound = errors.New("there is no such object")
 	// errPassed is that nothing stopped a canary.
-	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there")
+	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it")
 )
 
 // Prober sends canaries.
@@ -51,7 +50,7 @@ type Prober struct {
 }
 
 // Prove sends one canary to a server. nil is the proof. body is the object of a CREATE.
-func (p *Prober) Prove(ctx context.Context, server Server, target Target, version string, body map[string]any, mode Mode) error {
+func (p *Prober) Prove(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
 	defer cancel()
@@ -59,7 +58,7 @@ func (p *Prober) Prove(ctx context.Context, server Server, target Target, versio
 	if len(nonces) == 0 {
 		return errors.New("there is no serving key to make nonces with: see that the serving certificate is loaded")
 	}
-	request, err := compose(server.Client, target, version, body)
+	request, err := compose(server.Client, target, body)
 	if err != nil {
 		return err
 	}
@@ -92,13 +91,17 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "User \""+admission.CanaryUser+"\" cannot"):
 		return Unproven, fmt.Errorf("its authorization let no canary through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
 	}
-	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: %w", err)
+	// Without a status it is not the API server's answer.
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+		return Unproven, fmt.Errorf("no answer to a canary: see that it can be reached from here (%w)", err)
+	}
+	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: see that it answers, and that no other webhook or policy refuses %q first (%w)", admission.CanaryUser, err)
 }
 
 // compose makes the request: an empty patch, which changes nothing, or the creation of body, or, where
 // nothing else is served, a PUT.
-func compose(client rest.Interface, target Target, version string, body map[string]any) (*rest.Request, error) {
-	path := resourcePath(runtimeschema.GroupVersion{Group: target.Group, Version: version}, target)
+func compose(client rest.Interface, target Target, body map[string]any) (*rest.Request, error) {
+	path := resourcePath(target)
 	switch {
 	case target.Operation == admissionv1.Update && target.put():
 		body = map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": target.Name}, "spec": map[string]any{"finalizers": []any{"kubernetes"}}}
@@ -116,10 +119,10 @@ func compose(client rest.Interface, target Target, version string, body map[stri
 	return request.AbsPath(path...).SetHeader("Content-Type", "application/json").Body(raw), nil
 }
 
-func resourcePath(gv runtimeschema.GroupVersion, t Target) []string {
-	path := []string{"apis", gv.Group, gv.Version}
-	if gv.Group == "" {
-		path = []string{"api", gv.Version}
+func resourcePath(t Target) []string {
+	path := []string{"apis", t.Group, t.Version}
+	if t.Group == "" {
+		path = []string{"api", t.Version}
 	}
 	if t.Namespace != "" {
 		path = append(path, "namespaces", t.Namespace)

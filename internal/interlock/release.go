@@ -125,7 +125,8 @@ func (r *Release) letGo(ctx context.Context, uid types.UID) error {
 		return nil
 	}
 	current.Finalizers = slices.DeleteFunc(current.Finalizers, func(f string) bool { return f == generators.Finalizer })
-	if _, err := r.Client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "fieldperm"}); err != nil {
+	// Another replica may have been faster.
+	if _, err := r.Client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "fieldperm"}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("webhook configuration %q: %w", r.Name, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +47,14 @@ type proof struct {
 // allows on the object is looked at.
 func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	target := Target{Operation: admissionv1.Update, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}.normal()
+	// A question that names no version is no request's: the answer is about the version preferred.
+	served, _ := i.config.Resources(a.Group, a.Resource)
+	if target.Version = a.Version; a.Version == "" || a.Version == "*" {
+		target.Version = served.Version
+	}
+	if !slices.Contains(served.Versions, target.Version) || !target.addressable() {
+		return errors.New("the request names what no object can be called")
+	}
 	create := target
 	create.Operation, create.Name = admissionv1.Create, ""
 	if a.Verb == "create" {
@@ -169,6 +178,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 	if !ok {
 		return fmt.Errorf("%s is not served", resourceName(target))
 	}
+	served.Version = target.Version
 	var body map[string]any
 	if target.Operation == admissionv1.Create {
 		var err error
@@ -182,7 +192,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 		return err
 	}
 	return everywhere(ctx, servers, func(ctx context.Context, server Server) error {
-		return i.config.Prober.Prove(ctx, server, target, served.Version, body, mode)
+		return i.config.Prober.Prove(ctx, server, target, body, mode)
 	})
 }
 

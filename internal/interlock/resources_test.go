@@ -1,10 +1,12 @@
 package interlock
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -45,6 +47,55 @@ func TestA5_EachResourceOfAManifestIsProvenByItself(t *testing.T) {
 	}
 	if !enforced("patch", "", "secrets", "web") || enforced("create", "", "secrets", "web") {
 		t.Error("a proof counts for another operation")
+	}
+}
+
+func TestA5_AProofIsForOneVersion(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	// With matchPolicy Exact a rule for v1 leaves out the other versions.
+	w.apis[1].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Version == "v1beta1"] })
+	for _, verb := range []string{"patch", "create"} {
+		asked := asking(verb, "apps", "deployments", "web")
+		if err := w.Enforced(t.Context(), asked); err != nil {
+			t.Errorf("%s by the version that is looked at: %v", verb, err)
+		}
+		asked.Version = "v1beta1"
+		if w.Enforced(t.Context(), asked) == nil {
+			t.Errorf("%s is let through by a version that the manifest leaves out", verb)
+		}
+		// A question about no request.
+		asked.Version = "*"
+		if err := w.Enforced(t.Context(), asked); err != nil {
+			t.Errorf("%s by no version: %v", verb, err)
+		}
+	}
+}
+
+func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	before := w.apis[0].count()
+	for _, name := range []string{"../../kube-system/configmaps/a", "..", "a/status", "%2e%2e", strings.Repeat("n", maxSegment+1)} {
+		for part, asked := range map[string]*authorizationv1.ResourceAttributes{
+			"name":        {Name: name, Version: "v1"},
+			"namespace":   {Name: "web", Version: "v1", Namespace: name},
+			"version":     {Name: "web", Version: name},
+			"subresource": {Name: "web", Version: "v1", Subresource: name},
+			"group":       {Name: "web", Version: "v1", Group: name},
+		} {
+			for _, asked.Verb = range []string{"patch", "create"} {
+				if asked.Resource = "secrets"; part == "name" && asked.Verb == "create" {
+					continue // It has none.
+				}
+				if w.Enforced(t.Context(), asked) == nil {
+					t.Errorf("%s of %s %.20q is let through", asked.Verb, part, name)
+				}
+			}
+		}
+	}
+	if sent := w.apis[0].count() - before; sent != 0 || w.Proven() != 0 {
+		t.Errorf("%d canaries were sent, %d results are remembered", sent, w.Proven())
 	}
 }
 

@@ -34,14 +34,25 @@ func newServeCommand() *cobra.Command {
   /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
   /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" through
   /livez /healthz    the process is alive
-  /readyz            schemas and discovery of the kube-apiserver have been read
+  /readyz            it is of use: the checks schemas, discovery, certificate, interlock, shutdown
   /metrics           Prometheus metrics
 
-All but the health checks need a client certificate that --client-ca-file has signed. The
-configuration for the kube-apiserver is written by: fieldperm-gen manifests.`,
-		Example: `  fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig \
-    --tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file client-ca.crt \
-    --permission-schemas /etc/fieldperm/schemas`,
+The interlock: /authorize lets nobody through before canaries have proven, on every kube-apiserver of
+--api-servers, that admission refuses what fieldperm refuses, and they prove it again every
+--interlock-interval. While it is open holders of "granular" get a 403, and /readyz/interlock says why and
+what to do. In a Pod, use /readyz?exclude=interlock: without an endpoint no canary comes back.
+
+All but the health checks need a client certificate that a CA of --client-ca-file has signed; with
+--admission-callers any, /admit needs none. The configuration for the kube-apiserver is written by:
+fieldperm-gen manifests.`,
+		Example: `  # Beside a kube-apiserver that has the webhooks as static manifests.
+  fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \
+    --tls-cert-file serving.crt --tls-private-key-file serving.key --client-ca-file ca.crt \
+    --permission-schemas /etc/fieldperm/schemas
+
+  # In the cluster, with webhooks that are objects and a certificate that fieldperm keeps itself.
+  fieldperm-webhook serve --client-ca-file client-ca.crt --tls-secret fieldperm-system/fieldperm-tls \
+    --webhook-configuration fieldperm --uncovered-configuration fieldperm-uncovered`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {

@@ -107,7 +107,7 @@ func (s *Server) servers(config *rest.Config, clients kubernetes.Interface) (int
 	s.typed = append(s.typed, factory)
 	return interlock.All(config, func() ([]*discoveryv1.EndpointSlice, error) {
 		if !slices.Informer().HasSynced() {
-			return nil, errors.New("are not listed yet: see that fieldperm may list and watch them")
+			return nil, errors.New("are not listed yet: see that fieldperm may list and watch them, which rbac.yaml of fieldperm-gen manifests grants")
 		}
 		return slices.Lister().List(labels.Everything())
 	}), nil

@@ -36,3 +36,15 @@ func (u unread) Read([]byte) (int, error) {
 	u.t.Error("the body was read")
 	return 0, nil
 }
+
+// Where kube-apiserver shows no certificate to webhooks, it still shows one to its authorizer, and
+// nobody else is let in.
+func TestServe_CallersAnyMayAskForAdmissionOnly(t *testing.T) {
+	r := start(t, func(r *running) { r.options.AdmissionCallers = callersAny })
+	stranger := client509(t, r.serving, nil)
+	for path, open := range map[string]bool{"/admit/granular": true, "/admit/uncovered": true, "/admit/schemas": true, "/authorize": false, "/metrics": false} {
+		if code, text := r.post(t, stranger, path, scaling); open == (code == http.StatusUnauthorized) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}

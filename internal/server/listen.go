@@ -20,7 +20,7 @@ func (s *Server) listen(config *rest.Config) error {
 		return fmt.Errorf("--client-ca-file: %w", err)
 	}
 	if err := s.options.SecureServing.ApplyTo(&s.serving); err != nil {
-		return fmt.Errorf("serving: %w", err)
+		return fmt.Errorf("serving: %w: see --bind-address, --secure-port, --tls-cert-file and --tls-private-key-file", err)
 	}
 	s.serving.ClientCA = callers
 	s.callers = callers

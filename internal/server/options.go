@@ -126,7 +126,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. Empty if that is a static manifest, written anew when schemas change.")
 	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize, and so have to be proven: \"all\" behind the Service default/kubernetes, or the \"own\" one of --kubeconfig, where fieldperm runs beside it and listens for it alone.")
 	fs.DurationVar(&o.InterlockInterval, "interlock-interval", o.InterlockInterval, "Time between two proofs that admission is enforced. A proof counts for two of them.")
-	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is held up, so that nothing that was let through is still under way: at least two --interlock-interval, the authorizedTTL of the AuthorizationConfiguration and --request-timeout of kube-apiserver together.")
+	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is held up, so that nothing that was let through is still under way: more than two --interlock-interval, 3s for a call of /authorize, the authorizedTTL of the AuthorizationConfiguration and --request-timeout of kube-apiserver together.")
 	fs.StringVar(&o.AdmissionCallers, "admission-callers", o.AdmissionCallers, "Who may call /admit: those with a \"certificate\" of --client-ca-file, or \"any\", for control planes whose kube-apiserver shows none to webhooks. Whoever may call can ask what users may do; limit them by network policy.")
 	fs.StringVar(&o.TracingConfigFile, "tracing-config-file", o.TracingConfigFile, "File with a TracingConfiguration of apiserver.config.k8s.io, as kube-apiserver has it: where spans go, by OTLP, and how many. No spans if empty; the trace of whoever calls is passed on all the same.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving after SIGTERM, with /readyz failing, so that callers learn to go elsewhere.")
@@ -176,7 +176,7 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("--interlock-interval: %s is too short for a canary to come back: use at least %s", o.InterlockInterval, minInterval))
 	}
 	if o.ReleaseDelay < 2*o.InterlockInterval {
-		errs = append(errs, fmt.Errorf("--release-delay: %s is shorter than the life of a proof: use at least two --interlock-interval, authorizedTTL and --request-timeout together", o.ReleaseDelay))
+		errs = append(errs, fmt.Errorf("--release-delay: %s is shorter than the life of a proof: use more than two --interlock-interval, 3s, authorizedTTL and --request-timeout together", o.ReleaseDelay))
 	}
 	for name, d := range map[string]time.Duration{"--decision-cache-ttl": o.DecisionCacheTTL, "--shutdown-delay-duration": o.ShutdownDelay, "--shutdown-timeout": o.ShutdownTimeout} {
 		if d < 0 {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/generators"
 )
@@ -34,7 +35,8 @@ func newReleaseCommand() *cobra.Command {
 until fieldperm, which has to run meanwhile, has let go of it: nothing is let through by "granular" from
 then on, and nothing that was is still under way. What is left of the installation can be deleted in any
 order afterwards. It is what a chart does before it is uninstalled; kubectl delete does the same.`,
-		Args: cobra.NoArgs,
+		Example: `  fieldperm-webhook release --kubeconfig admin.kubeconfig`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {
@@ -57,7 +59,9 @@ order afterwards. It is what a chart does before it is uninstalled; kubectl dele
 
 func release(ctx context.Context, configurations admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string) error {
 	before, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	log := klog.FromContext(ctx)
 	if apierrors.IsNotFound(err) {
+		log.Info("There is no such webhook configuration: nothing to release", "configuration", name)
 		return nil
 	}
 	if err != nil {
@@ -67,12 +71,14 @@ func release(ctx context.Context, configurations admissionregistrationclient.Val
 	if err := configurations.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("webhook configuration %q: %w", name, err)
 	}
+	log.Info("The webhook configuration is deleted: waiting until fieldperm lets go of it, which takes --release-delay of serve", "configuration", name)
 	err = wait.PollUntilContextCancel(ctx, releaseLook, true, func(ctx context.Context) (bool, error) {
 		return gone(ctx, configurations, name, uid), nil
 	})
 	if err != nil {
 		return fmt.Errorf("webhook configuration %q: is deleted, but fieldperm has not let go of it: see that fieldperm runs and may update it; it goes on enforcing until then (%w)", name, err)
 	}
+	log.Info("The webhook configuration is released", "configuration", name)
 	return nil
 }
 

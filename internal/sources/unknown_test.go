@@ -1,9 +1,11 @@
 package sources
 
 import (
+	"context"
 	"errors"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -28,5 +30,28 @@ func TestA2_AFaultyDefinitionLeavesItsKindUnknown(t *testing.T) {
 	}
 	if len(before[0].Kinds) != 2 {
 		t.Error("the topology that was handed in has changed")
+	}
+}
+
+// TestLastGood_AnObjectMadeAnewHasNone: whoever deletes an object and makes another of its name means
+// another one.
+func TestLastGood_AnObjectMadeAnewHasNone(t *testing.T) {
+	var list []*unstructured.Unstructured
+	o := objects{known: map[objectKey]*object{}, list: func(context.Context) ([]*unstructured.Unstructured, error) { return list, nil }}
+	read := func(one *unstructured.Unstructured) *object {
+		t.Helper()
+		list = []*unstructured.Unstructured{one}
+		if _, err := o.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return o.known[objectKey{"UncoveredPermissionSet", "set"}]
+	}
+	read(set("1", 1, `{uncoveredPermissions: ["granular:scale"]}`))
+	o.settle("UncoveredPermissionSet", nil)
+	if again := read(set("1", 2, `{uncoveredPermissions: ["granular:image"]}`)); again.good == nil || again.goodGeneration != 1 {
+		t.Errorf("an edit: %+v", again)
+	}
+	if anew := read(set("2", 1, `{uncoveredPermissions: ["granular:image"]}`)); anew.good != nil {
+		t.Errorf("made anew: %+v", anew)
 	}
 }

@@ -1,0 +1,160 @@
+package generators
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+const (
+	ownUser  = "system:serviceaccount:fieldperm-system:fieldperm"
+	somebody = "alice"
+)
+
+// guarded evaluates the policy without types, which the API server adds. test/e2e asks a real one.
+type guarded struct {
+	conditions, variables, validations []cel.Program
+	names                              []string
+}
+
+func newGuarded(t *testing.T) *guarded {
+	t.Helper()
+	var variables []cel.EnvOption
+	for _, name := range []string{"object", "oldObject", "request", "variables"} {
+		variables = append(variables, cel.Variable(name, cel.DynType))
+	}
+	env, err := cel.NewEnv(variables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := func(expression string) cel.Program {
+		ast, issues := env.Compile(expression)
+		if issues.Err() != nil {
+			t.Fatalf("%s: %v", expression, issues.Err())
+		}
+		p, err := env.Program(ast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	o := service()
+	o.User = ownUser
+	policy, g := GuardPolicy(o), &guarded{}
+	for _, c := range policy.Spec.MatchConditions {
+		g.conditions = append(g.conditions, program(c.Expression))
+	}
+	for _, v := range policy.Spec.Variables {
+		g.names, g.variables = append(g.names, v.Name), append(g.variables, program(v.Expression))
+	}
+	for _, v := range policy.Spec.Validations {
+		g.validations = append(g.validations, program(v.Expression))
+	}
+	return g
+}
+
+// allows reports whether the policy lets a user put after in the place of before; nil is no object.
+func (g *guarded) allows(t *testing.T, user string, before, after *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+	t.Helper()
+	operation := "UPDATE"
+	content := func(c *admissionregistrationv1.ValidatingWebhookConfiguration, without string) any {
+		if c == nil {
+			operation = without
+			return nil
+		}
+		out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	variables := map[string]any{}
+	in := map[string]any{"oldObject": content(before, "CREATE"), "object": content(after, "DELETE"), "variables": variables}
+	in["request"] = map[string]any{"operation": operation, "userInfo": map[string]any{"username": user}}
+	eval := func(p cel.Program) any {
+		out, _, err := p.Eval(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Value()
+	}
+	for _, p := range g.conditions {
+		if eval(p) != true {
+			return true
+		}
+	}
+	for i, p := range g.variables {
+		out, _, err := p.Eval(in)
+		if err != nil {
+			t.Fatalf("%s: %v", g.names[i], err)
+		}
+		variables[g.names[i]] = out
+	}
+	for _, p := range g.validations {
+		if eval(p) != true {
+			return false
+		}
+	}
+	return true
+}
+
+func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
+	type configuration = admissionregistrationv1.ValidatingWebhookConfiguration
+	g := newGuarded(t)
+	good := GranularConfiguration(service())
+	ignore := admissionregistrationv1.Ignore
+	changed := func(change func(*configuration)) *configuration {
+		c := good.DeepCopy()
+		change(c)
+		return c
+	}
+	leaving := changed(func(c *configuration) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
+	released := leaving.DeepCopy()
+	released.Finalizers = nil
+	rules := []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}}
+	barriers := UncoveredConfiguration(good.Webhooks[0].ClientConfig, rules)
+	none := UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
+	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
+	for name, c := range map[string]struct {
+		before, after       *configuration
+		somebodyMay, ownMay bool
+	}{
+		"creation":        {nil, good, true, true},
+		"creation, loose": {nil, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
+		"a label":         {good, changed(func(c *configuration) { c.Labels["a"] = "b" }), true, true},
+		"deletion":        {good, nil, true, true},
+		"failurePolicy":   {good, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
+		"a condition":     {good, changed(func(c *configuration) { c.Webhooks[0].MatchConditions[0].Expression = "false" }), false, false},
+		"a selector": {good, changed(func(c *configuration) {
+			c.Webhooks[0].ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		}), false, false},
+		"no rule":                {good, changed(func(c *configuration) { c.Webhooks[0].Rules = nil }), false, false},
+		"the address":            {good, changed(func(c *configuration) { c.Webhooks[0].ClientConfig.Service.Name = "other" }), false, true},
+		"the finalizer":          {good, changed(func(c *configuration) { c.Finalizers = nil }), false, false},
+		"the finalizer, at last": {leaving, released, false, true},
+		"barriers":               {barriers, nil, false, true},
+		"the rules of barriers":  {barriers, none, false, true},
+		"of somebody else":       {unrelated, nil, true, true},
+	} {
+		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay} {
+			if got := g.allows(t, user, c.before, c.after); got != want {
+				t.Errorf("%s by %s: allowed is %t", name, user, got)
+			}
+		}
+	}
+}
+
+func TestA5_GuardFailsClosed(t *testing.T) {
+	if p := GuardPolicy(service()); *p.Spec.FailurePolicy != admissionregistrationv1.Fail {
+		t.Errorf("failurePolicy is %s", *p.Spec.FailurePolicy)
+	}
+	if actions := GuardBinding().Spec.ValidationActions; len(actions) != 1 || actions[0] != admissionregistrationv1.Deny {
+		t.Errorf("actions are %v", actions)
+	}
+}
