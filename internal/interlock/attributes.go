@@ -3,7 +3,7 @@ package interlock
 import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // Operation is what admission calls a write.
@@ -67,7 +67,7 @@ const maxSegment = 1024
 // canary of a name like "../b" would be sent to b, and no request for such a name exists.
 func (t Target) addressable() bool {
 	for _, segment := range []string{t.Group, t.Version, t.Resource, t.Subresource, t.Namespace, t.Name} {
-		if len(segment) > maxSegment || len(path.IsValidPathSegmentName(segment)) > 0 {
+		if len(segment) > maxSegment || len(content.IsPathSegmentName(segment)) > 0 {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/generators"
 )
 
 const (
@@ -90,6 +91,10 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 		return Unproven, fmt.Errorf("fieldperm may not impersonate %q: apply rbac.yaml of fieldperm-gen manifests again (%w)", admission.CanaryUser, err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "User \""+admission.CanaryUser+"\" cannot"):
 		return Unproven, fmt.Errorf("its authorization let no canary through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "/authorize?"):
+		return Unproven, fmt.Errorf("its authorizer cannot ask fieldperm: see that fieldperm answers, and address, CA and client certificate in authorizer.kubeconfig there (%w)", err)
+	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(generators.GranularWebhook)) || strings.Contains(err.Error(), calling(generators.UncoveredWebhookName))):
+		return Unproven, fmt.Errorf("its webhook cannot call fieldperm: see that fieldperm answers, and address and CA in the webhook configuration, and the client certificate in admission.kubeconfig there (%w)", err)
 	}
 	// Without a status it is not the API server's answer.
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
@@ -97,6 +102,9 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 	}
 	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: see that it answers, and that no other webhook or policy refuses %q first (%w)", admission.CanaryUser, err)
 }
+
+// calling is what kube-apiserver says when it cannot call a webhook.
+func calling(webhook string) string { return fmt.Sprintf("failed calling webhook %q", webhook) }
 
 // compose makes the request: an empty patch, which changes nothing, or the creation of body, or, where
 // nothing else is served, a PUT.

@@ -31,8 +31,8 @@ type definition struct {
 	identity identity
 	kind     runtimeschema.GroupKind
 	current  schema.Documents
-	// faults of decoding; current is empty if there are any, because a part of a document might be
-	// the part without its barriers.
+	// faults of decoding; current has no more than the kind's resource if there are any, because a part
+	// of a document might be the part without its barriers.
 	faults []error
 	good   *schema.Documents
 }
@@ -104,7 +104,9 @@ func decode(object *unstructured.Unstructured) *definition {
 		return out
 	}
 	if out.current, out.faults = load.CRD(source, raw); len(out.faults) > 0 {
-		out.current = schema.Documents{}
+		// The rules for barriers stay as they are for this kind, and are found by its resource.
+		plural, _, _ := unstructured.NestedString(object.Object, "spec", "names", "plural")
+		out.current = schema.Documents{Topologies: []schema.Topology{{Source: source, Plurals: map[runtimeschema.GroupVersionKind]string{out.kind.WithVersion(""): plural}}}}
 	}
 	return out
 }
@@ -120,6 +122,8 @@ func (d *definitions) documents(retreat map[string]bool) schema.Documents {
 			out = out.Append(one.current)
 		case one.good != nil:
 			out = out.Append(*one.good)
+		default:
+			out = out.Append(one.current)
 		}
 	}
 	return out

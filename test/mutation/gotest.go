@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // usualTimeout bounds the tests of one package under one mutation, baselineTimeout without any.
@@ -22,23 +24,33 @@ const (
 )
 
 // baseline runs the tests of the tree as it is: a mutation proves nothing where they fail anyway.
-func baseline(ctx context.Context, root string, packages []string, corpus bool) error {
-	passes := func(pkg string, more ...string) error {
-		o, err := goTest(ctx, root, pkg, "", baselineTimeout, more...)
-		if err == nil && o.failed {
-			err = fmt.Errorf("%s fails without any mutation: make it pass first\n%s", pkg, o.output)
-		}
-		return err
-	}
-	for _, p := range packages {
-		if err := passes(p); err != nil {
+func baseline(ctx context.Context, root string, mutations []Mutation, corpus bool, parallel int) error {
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(max(parallel, 1))
+	passes := func(pkg, tests string) {
+		workers.Go(func() error {
+			o, err := goTest(ctx, root, pkg, "", baselineTimeout, only(tests)...)
+			if err == nil && o.failed {
+				err = fmt.Errorf("%s fails without any mutation: make it pass first\n%s", pkg, o.output)
+			}
 			return err
-		}
+		})
+	}
+	for _, p := range packagesOf(mutations) {
+		passes(p, testsOf(mutations, p))
 	}
 	if corpus {
-		return passes(corpusPackage, "-run="+corpusTest)
+		passes(corpusPackage, corpusTest)
 	}
-	return nil
+	return workers.Wait()
+}
+
+// only are the arguments of go test for the tests that match; all for "".
+func only(tests string) []string {
+	if tests == "" {
+		return nil
+	}
+	return []string{"-run=" + tests}
 }
 
 // try runs the tests of a mutation's packages until one fails, then the corpus if it must notice too,
@@ -50,7 +62,7 @@ func try(ctx context.Context, root, dir string, m *Mutation, withCorpus bool) (R
 		return result, err
 	}
 	for _, p := range m.Packages {
-		o, err := goTest(ctx, root, p, overlay, m.timeout)
+		o, err := goTest(ctx, root, p, overlay, m.timeout, only(m.Tests)...)
 		if err != nil {
 			return result, fmt.Errorf("mutation %q: %w", m.Name, err)
 		}
@@ -64,7 +76,7 @@ func try(ctx context.Context, root, dir string, m *Mutation, withCorpus bool) (R
 		}
 	}
 	if m.Corpus || withCorpus {
-		o, err := goTest(ctx, root, corpusPackage, overlay, m.timeout, "-run="+corpusTest)
+		o, err := goTest(ctx, root, corpusPackage, overlay, m.timeout, only(corpusTest)...)
 		if err != nil {
 			return result, fmt.Errorf("mutation %q: %w", m.Name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -30,6 +31,8 @@ type Mutation struct {
 	// Packages are those whose tests are to notice, in the order in which they are run, which ends
 	// with the first that fails.
 	Packages []string `json:"packages"`
+	// Tests matches the only tests of them to run, as go test -run does, where all would take long.
+	Tests string `json:"tests,omitempty"`
 	// Why says what somebody could do who met such code.
 	Why string `json:"why"`
 	// Corpus says that a scenario must notice it too.
@@ -110,4 +113,20 @@ func packagesOf(mutations []Mutation) []string {
 		}
 	}
 	return out
+}
+
+// testsOf returns what matches the tests of a package that some mutation needs, "" for all.
+func testsOf(mutations []Mutation, pkg string) string {
+	var out []string
+	for i := range mutations {
+		m := &mutations[i]
+		if !slices.Contains(m.Packages, pkg) || slices.Contains(out, m.Tests) {
+			continue
+		}
+		if m.Tests == "" {
+			return ""
+		}
+		out = append(out, m.Tests)
+	}
+	return strings.Join(out, "|")
 }

@@ -11,12 +11,13 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-run %q matches no mutation: choose another", *pattern)
 	}
 	withCorpus := *corpus || slices.ContainsFunc(mutations, func(m Mutation) bool { return m.Corpus })
-	if err := baseline(ctx, tree, packagesOf(mutations), withCorpus); err != nil {
+	if err := baseline(ctx, tree, mutations, withCorpus, *parallel); err != nil {
 		return err
 	}
 	results, err := tryAll(ctx, tree, dir, mutations, *corpus, *parallel, out)

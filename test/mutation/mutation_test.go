@@ -80,6 +80,20 @@ func TestPrepare_Refuses(t *testing.T) {
 	}
 }
 
+func TestTestsOf_AllUnlessEveryMutationNamesSome(t *testing.T) {
+	named := []Mutation{{Packages: []string{"./a"}, Tests: "^TestX"}, {Packages: []string{"./a", "./b"}, Tests: "^TestY"}, {Packages: []string{"./a"}, Tests: "^TestX"}}
+	mixed := append(slices.Clone(named), Mutation{Packages: []string{"./a"}})
+	if got := testsOf(named, "./a"); got != "^TestX|^TestY" {
+		t.Errorf("got %q", got)
+	}
+	if got := testsOf(mixed, "./a") + testsOf(mixed, "./c"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := testsOf(mixed, "./b"); got != "^TestY" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestReadEvents(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     string
