@@ -43,8 +43,10 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # refuse nothing that is not refused anyway, and would cut the chain for others. The times are short,
 # because an Allow is right only as long as admission looks at the request, and because a new grant
 # works when a cached "no opinion" is gone. When fieldperm is removed, it goes on enforcing for the time
-# of its --release-delay (90s by default). That must exceed authorizedTTL and kube-apiserver's
-# --request-timeout (60s by default) together, so raise neither alone. The conditions leave out what fieldperm has no say in, the
+# of its --release-delay (90s by default). That must exceed authorizedTTL, kube-apiserver's
+# --request-timeout (60s by default) and 13s for proofs and calls under way together, so raise neither
+# alone. kube-apiserver reads this file again when it changes, but not the kubeconfig that it names. The
+# conditions leave out what fieldperm has no say in, the
 # checks in the webhooks' own match conditions (version "*", which no request has: with fieldperm
 # hanging, holders of patch alone would wait for them), its own requests, and its own questions for the
 # generic permission, which must not be answered by itself.

@@ -35,6 +35,7 @@ type Watcher struct {
 	named      []string
 	loop       *refresh.Loop
 	current    atomic.Pointer[Allowlist]
+	failure    atomic.Pointer[error]
 }
 
 // NewWatcher returns a Watcher with an empty allowlist. aggregated returns the groups that other
@@ -48,10 +49,13 @@ func (w *Watcher) Allowlist() *Allowlist { return w.current.Load() }
 
 // Ready is nil once there is an allowlist.
 func (w *Watcher) Ready() error {
-	if w.current.Load() == nil {
-		return errors.New("discovery: the API server has not been read yet: see the log for why")
+	switch failure := w.failure.Load(); {
+	case w.current.Load() != nil:
+		return nil
+	case failure != nil:
+		return fmt.Errorf("discovery: the API server has not been read yet: %w: see that it can be reached, and that rbac.yaml of fieldperm-gen manifests is applied", *failure)
 	}
-	return nil
+	return errors.New("discovery: the API server has not been read yet")
 }
 
 // Changed asks for a refresh soon. It never blocks.
@@ -62,6 +66,7 @@ func (w *Watcher) Changed() { w.loop.Changed() }
 func (w *Watcher) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("discovery"))
 	w.loop.Run(ctx, w.Refresh, func(err error) {
+		w.failure.Store(&err)
 		klog.FromContext(ctx).Error(err, "The allowlist stays as it was", "resources", w.Allowlist().Len())
 	})
 }
