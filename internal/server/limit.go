@@ -2,7 +2,11 @@ package server
 
 import (
 	"net/http"
+	"time"
 )
+
+// bodyTimeout bounds the reading of a request: no API server waits longer for the whole answer.
+const bodyTimeout = 30 * time.Second
 
 // limit bounds what is answered at the same time: every request holds its objects, and one that waits
 // for longer than its caller does is worth nothing.
@@ -20,6 +24,8 @@ func (l limit) handler(next http.Handler) http.Handler {
 			return
 		}
 		defer func() { <-l }()
+		// Whoever sends slowly must not keep a place. Not every writer has deadlines; those of the server do.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		next.ServeHTTP(w, r)
 	})
 }
