@@ -8,6 +8,7 @@ BIN := $(CURDIR)/bin
 COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
 # Test binaries that speak to the real control plane live under test/.
 INTEGRATION := ./test/... ./cmd/... ./internal/...
+INTEGRATION_FLAGS := -tags integration -count=1 -p 1 -timeout 20m
 
 .PHONY: help
 help: ## Show this list.
@@ -37,7 +38,10 @@ test-unit: ## The tests that need no control plane, with the race detector.
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.
-	go test -tags integration -count=1 -p 1 -timeout 20m $(INTEGRATION)
+	@# The faults mostly wait, so the others run beside them.
+	@status=0; go test $(INTEGRATION_FLAGS) ./test/faults & faults=$$!; \
+	go test $(INTEGRATION_FLAGS) $$(go list -tags integration $(INTEGRATION) | grep -v /test/faults) || status=1; \
+	wait $$faults || status=1; exit $$status
 
 .PHONY: test-faults
 test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.

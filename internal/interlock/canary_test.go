@@ -67,6 +67,9 @@ func TestA5_NonceIsGoodForItsTargetAlone(t *testing.T) {
 		"connect":  func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Connect },
 		"resource": func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "daemonsets" },
 		"name":     func(r *admissionv1.AdmissionRequest) { r.Name = "db" },
+		"another version was sent": func(r *admissionv1.AdmissionRequest) {
+			r.RequestResource, r.RequestSubResource = &metav1.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, "scale"
+		},
 		"as was sent": func(r *admissionv1.AdmissionRequest) {
 			r.RequestResource = &metav1.GroupVersionResource{Group: "extensions", Version: "v1", Resource: "deployments"}
 		},
