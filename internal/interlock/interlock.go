@@ -77,7 +77,7 @@ type Interlock struct {
 	config  Config
 	trigger chan struct{}
 	state   atomic.Pointer[state]
-	// epoch counts the times that it was opened: what began to be proven in an earlier one proves nothing.
+	// epoch counts what opens it, and changes of the servers: what began to be proven in an earlier one proves nothing.
 	epoch atomic.Uint64
 
 	// mu guards what follows, and every change of state and epoch.
@@ -158,7 +158,7 @@ func (i *Interlock) Run(ctx context.Context) {
 			retry = firstRetry
 			i.resources.prune(i.config.Clock.Now())
 		} else {
-			wait, retry = min(wait, max(retry, i.settling())), 2*retry
+			wait, retry = min(wait, max(retry, i.settling())), i.later(retry)
 		}
 		timer := i.config.Clock.NewTimer(wait)
 		select {
@@ -173,6 +173,10 @@ func (i *Interlock) Run(ctx context.Context) {
 		}
 	}
 }
+
+// later is the retry after this one. It is bounded: doubled for minutes it would wrap around, and no
+// round would wait for the next.
+func (i *Interlock) later(retry time.Duration) time.Duration { return min(2*retry, i.config.Interval) }
 
 // settling is how long the configuration takes to settle from now.
 func (i *Interlock) settling() time.Duration {
@@ -204,7 +208,7 @@ func (i *Interlock) ServersChanged() {
 		i.epoch.Add(1)
 		if current.err == nil {
 			// One that has left and comes back may be another.
-			i.store(&state{until: current.until, servers: addressesOf(servers)})
+			i.store(&state{until: current.until, servers: Addresses(servers)})
 		}
 	}
 	i.mu.Unlock()
@@ -325,10 +329,11 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 		}
 		return nil, ReasonCanaryError, err
 	}
-	return addressesOf(servers), ReasonClosed, nil
+	return Addresses(servers), ReasonClosed, nil
 }
 
-func addressesOf(servers []Server) []string {
+// Addresses of servers, in their order.
+func Addresses(servers []Server) []string {
 	out := make([]string, 0, len(servers))
 	for _, server := range servers {
 		out = append(out, server.Address)

@@ -333,3 +333,18 @@ func TestA5_RunProvesAndOpensAtTheEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestA5_AnInterlockThatStaysOpenWaitsBetweenRounds(t *testing.T) {
+	w := newWorld(t, false)
+	retry := firstRetry
+	for range 100 {
+		next := w.later(retry)
+		if next < retry || next > testInterval {
+			t.Fatalf("%s is followed by %s", retry, next)
+		}
+		retry = next
+	}
+	if retry != testInterval {
+		t.Errorf("rounds that fail follow each other after %s, want the interval", retry)
+	}
+}

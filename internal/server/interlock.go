@@ -82,11 +82,7 @@ func (s *Server) prove(config *rest.Config) error {
 func (s *Server) counted(servers interlock.Servers) interlock.Servers {
 	return func() ([]interlock.Server, error) {
 		known, err := servers()
-		addresses := make([]string, 0, len(known))
-		for _, server := range known {
-			addresses = append(addresses, server.Address)
-		}
-		s.metrics.Servers(addresses)
+		s.metrics.Servers(interlock.Addresses(known))
 		return known, err
 	}
 }

@@ -72,15 +72,16 @@ func (s *Server) trusted() (func() []byte, error) {
 	return nil, nil
 }
 
-// follow keeps what does not run by itself current until the context ends.
-func (s *Server) followCertificates(ctx context.Context) error {
+// followCertificates keeps what does not run by itself current for as long as background, and returns
+// when there is a certificate to serve or ctx ends.
+func (s *Server) followCertificates(ctx, background context.Context) error {
 	if s.webhookCA != nil {
-		go s.webhookCA.Run(ctx, 1)
+		go s.webhookCA.Run(background, 1)
 	}
 	if s.certificate == nil {
 		return nil
 	}
-	go s.certificate.Run(ctx)
+	go s.certificate.Run(background)
 	klog.FromContext(ctx).Info("Waiting for the serving certificate", "secret", s.options.TLSSecret)
 	return s.certificate.Await(ctx)
 }

@@ -92,7 +92,7 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { s.barriers.Run(background) })
 	}
 
-	if err := s.followCertificates(background); err != nil {
+	if err := s.followCertificates(ctx, background); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
 	closing := make(chan struct{})
