@@ -26,13 +26,18 @@ func badRequest(format string, args ...any) error {
 	return &fault{code: http.StatusBadRequest, err: fmt.Errorf(format, args...)}
 }
 
+// refused is about a request that holds no review at all.
+func refused(code int32, format string, args ...any) error {
+	return &fault{code: code, err: fmt.Errorf(format, args...)}
+}
+
 // unavailable is about a request that can be decided later: the client should try again.
 func unavailable(format string, args ...any) error {
 	return &fault{code: http.StatusServiceUnavailable, err: fmt.Errorf(format, args...)}
 }
 
-// Code returns the HTTP code of an error of this package's reviewers: 400 for a request that can
-// never be decided, 503 for one that can be decided later, a review that ran out of time included,
+// Code returns the HTTP code of an error of this package: 405, 413 or 415 for a request that holds no
+// review, 400 for one that can never be decided, 503 for one that can be decided later, a review that ran out of time included,
 // else 500. An object that does not fit its schema is a 500: the API server has accepted it, so it is
 // the schema at hand that is wrong.
 func Code(err error) int32 {

@@ -88,17 +88,8 @@ func (wire Wire) admissionHandler(endpoint string, review func(context.Context, 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		var in admissionv1.AdmissionReview
-		refused := wire.open(w, r, func(body []byte) *refusal {
-			if refused := decode(body, &in, &in.TypeMeta, admissionVersion, "AdmissionReview"); refused != nil {
-				return refused
-			}
-			if in.Request == nil {
-				return &refusal{http.StatusBadRequest, "AdmissionReview has no request: send one with .request"}
-			}
-			return nil
-		})
-		if refused != nil {
-			wire.refuse(w, r, endpoint, refused, started)
+		if err := readReview(w, r, wire.MaxBytes, &in); err != nil {
+			wire.refuse(w, r, endpoint, err, started)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
@@ -123,11 +114,8 @@ func (wire Wire) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		var review authorizationv1.SubjectAccessReview
-		refused := wire.open(w, r, func(body []byte) *refusal {
-			return decode(body, &review, &review.TypeMeta, authorizationVersion, "SubjectAccessReview")
-		})
-		if refused != nil {
-			wire.refuse(w, r, endpoint, refused, started)
+		if err := readDocument(w, r, wire.MaxBytes, &review, &review.TypeMeta, authorizationVersion, "SubjectAccessReview"); err != nil {
+			wire.refuse(w, r, endpoint, err, started)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
@@ -154,17 +142,9 @@ func (wire Wire) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 	})
 }
 
-func (wire Wire) open(w http.ResponseWriter, r *http.Request, decode func([]byte) *refusal) *refusal {
-	body, refused := read(w, r, wire.MaxBytes)
-	if refused != nil {
-		return refused
-	}
-	return decode(body)
-}
-
-func (wire Wire) refuse(w http.ResponseWriter, r *http.Request, endpoint string, refused *refusal, started time.Time) {
-	klog.FromContext(r.Context()).V(2).Info("Refused a request", "endpoint", endpoint, "code", refused.code, "reason", refused.message)
-	refused.write(w)
+func (wire Wire) refuse(w http.ResponseWriter, r *http.Request, endpoint string, err error, started time.Time) {
+	klog.FromContext(r.Context()).V(2).Info("Refused a request", "endpoint", endpoint, "code", Code(err), "reason", err.Error())
+	Refuse(w, err)
 	wire.observe(endpoint, OutcomeRefused, 0, started)
 }
 

@@ -3,8 +3,6 @@ package admission
 import (
 	"fmt"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -12,18 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/verbs"
 )
-
-// The audit annotations of every decision (P7). The API server puts the webhook's name before them.
-const (
-	AnnotationMode   = "mode"
-	AnnotationVerbs  = "verbs"
-	AnnotationChecks = "checks"
-)
-
-// maxVerbsAnnotation bounds the list of verbs in an audit annotation, in bytes.
-const maxVerbsAnnotation = 1024
 
 // Response renders what Review returned: allowed; 403 with the first field that is not covered (P5);
 // or, for an error, a status that the API server hands to the client as it is (P4). Exactly one of
@@ -87,45 +74,4 @@ func resourceName(req *admissionv1.AdmissionRequest) string {
 		name += "/" + ref.Subresource
 	}
 	return name
-}
-
-func annotations(result *Result) map[string]string {
-	return map[string]string{
-		AnnotationMode:   string(result.Mode),
-		AnnotationVerbs:  coveringVerbs(result),
-		AnnotationChecks: strconv.Itoa(len(result.Checks)),
-	}
-}
-
-// coveringVerbs lists the verbs that covered the change, sorted, each once, and the generic verb
-// that was found held; "" if the request is denied.
-func coveringVerbs(result *Result) string {
-	if !result.Allowed {
-		return ""
-	}
-	var held []string
-	for _, verb := range result.CoveredBy {
-		if verb != "" {
-			held = append(held, verb)
-		}
-	}
-	for _, check := range result.Checks {
-		if check.Allowed && check.Verb != verbs.Marker && !strings.HasPrefix(check.Verb, verbs.Prefix) {
-			held = append(held, check.Verb)
-		}
-	}
-	slices.Sort(held)
-	held = slices.Compact(held)
-	var b strings.Builder
-	for i, verb := range held {
-		if b.Len()+len(verb)+len(",…") > maxVerbsAnnotation {
-			b.WriteString(",…")
-			break
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(verb)
-	}
-	return b.String()
 }

@@ -228,7 +228,7 @@ func TestP7_AnnotationIsBounded(t *testing.T) {
 	for i := range 500 {
 		result.CoveredBy = append(result.CoveredBy, fmt.Sprintf("granular:label(example-%d.com)", i), "granular:scale", "")
 	}
-	if got := coveringVerbs(result); len(got) > maxVerbsAnnotation || !strings.HasSuffix(got, ",…") {
+	if got := coveringVerbs(result); len(got) > maxAnnotation || !strings.HasSuffix(got, ",…") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 	result.CoveredBy = []string{"granular:scale", "", "granular:image", "granular:scale"}

@@ -72,7 +72,10 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		}
 		// A4, the second lock: our own authorizer's Allow is conditional on what is decided here.
 		allowed := answer.Allowed && !strings.HasPrefix(answer.Reason, verbs.Prefix)
-		d.out.Checks = append(d.out.Checks, Check{verb, allowed})
+		if allowed != answer.Allowed {
+			answer.By = ""
+		}
+		d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
 		if allowed {
 			d.out.Mode = ModeGeneric
 			return verb, nil
@@ -84,7 +87,7 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		d.out.Checks = append(d.out.Checks, Check{verbs.Marker, answer.Allowed})
+		d.out.Checks = append(d.out.Checks, Check{verbs.Marker, answer.Allowed, answer.By})
 		if answer.Allowed {
 			d.out.Mode = ModeGranular
 			return "", nil
@@ -162,7 +165,7 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbs.Verb) error {
 			return err
 		}
 		allowed := outcomes[i].answer.Allowed
-		d.out.Checks = append(d.out.Checks, Check{v.String(), allowed})
+		d.out.Checks = append(d.out.Checks, Check{v.String(), allowed, outcomes[i].answer.By})
 		p.learn(v, allowed)
 		if p.blocked() != nil {
 			return nil

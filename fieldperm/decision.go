@@ -20,6 +20,8 @@ type Answer struct {
 	Allowed bool
 	// Reason is the deciding authorizer's, verbatim.
 	Reason string
+	// By is the name of the authorizer that decided, "" if none had an opinion.
+	By string
 }
 
 // Review is what has to be decided.
@@ -63,6 +65,8 @@ const (
 type Check struct {
 	Verb    string
 	Allowed bool
+	// By is the authorizer that decided, "" if none had an opinion that counts.
+	By string
 }
 
 // Decision is the outcome of a review. The zero Decision denies.
