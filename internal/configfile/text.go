@@ -1,0 +1,104 @@
+package configfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	// longestValue and longestText bound what one fault repeats of a file, in characters. A file is an
+	// administrator's, but may be the wrong one.
+	longestValue = 100
+	longestText  = 400
+)
+
+// quoted returns a value as it stands in a message.
+func quoted(value string) string {
+	return strconv.Quote(shortened(value, longestValue))
+}
+
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most]) + "…"
+}
+
+// oneLine returns text that fits a line of a log.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, strings.TrimSpace(text))
+	return shortened(text, longestText)
+}
+
+// nearest returns the name that is meant by one that does not exist, or "".
+func nearest(name string, known []string) string {
+	best, distance := "", 0
+	for _, candidate := range known {
+		d := edits(strings.ToLower(name), strings.ToLower(candidate))
+		if d <= max(1, min(len(name), len(candidate))/3) && (best == "" || d < distance) {
+			best, distance = candidate, d
+		}
+	}
+	return best
+}
+
+// edits is the number of characters to insert, delete or replace between two names.
+func edits(a, b string) int {
+	if len(a) > longestValue || len(b) > longestValue {
+		return longestValue
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// oneOf lists what may be written.
+func oneOf(values []string) string {
+	if len(values) < 2 {
+		return strings.Join(values, "")
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+// child and item are the paths of what is below another path.
+func child(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// parent is the path above, "" at the root.
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}
