@@ -23,8 +23,8 @@ func TestGranularVerbsHaveNoWildcard(t *testing.T) {
 		{"granular:label(*)", "granular:label(a)", false},
 	} {
 		rule := rbacv1.PolicyRule{Verbs: []string{c.holds}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}
-		asked := authorizer.AttributesRecord{Verb: c.asked, APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
-		if got := allows(&rule, asked); got != c.want {
+		asked := ask(authorizer.AttributesRecord{Verb: c.asked, APIGroup: "apps", Resource: "deployments", ResourceRequest: true})
+		if got := allows(&rule, &asked); got != c.want {
 			t.Errorf("%q allows %q: %v, want %v", c.holds, c.asked, got, c.want)
 		}
 	}

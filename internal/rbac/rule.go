@@ -8,24 +8,36 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
+// question is what is asked, with the names under which a rule's resources may hold it.
+type question struct {
+	authorizer.Attributes
+	resource, wildcard string
+}
+
+// ask puts the names together once, however many rules there are.
+func ask(a authorizer.Attributes) question {
+	q := question{Attributes: a, resource: a.GetResource(), wildcard: rbacv1.ResourceAll}
+	if sub := a.GetSubresource(); sub != "" {
+		// A resource's name alone does not stand for its subresources.
+		q.resource, q.wildcard = q.resource+"/"+sub, "*/"+sub
+	}
+	return q
+}
+
 // allows reports whether one rule allows what is asked. RBAC only adds up: there is no rule that
 // forbids, and no wildcard inside a verb: "granular:*" is a verb like any other.
-func allows(rule *rbacv1.PolicyRule, a authorizer.Attributes) bool {
+func allows(rule *rbacv1.PolicyRule, a *question) bool {
 	if !named(rule.Verbs, a.GetVerb()) {
 		return false
 	}
 	if !a.IsResourceRequest() {
-		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, a.GetPath()) })
+		path := a.GetPath()
+		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, path) })
 	}
 	if !named(rule.APIGroups, a.GetAPIGroup()) {
 		return false
 	}
-	resource, wildcard := a.GetResource(), rbacv1.ResourceAll
-	if sub := a.GetSubresource(); sub != "" {
-		// A resource's name alone does not stand for its subresources.
-		resource, wildcard = resource+"/"+sub, "*/"+sub
-	}
-	if !named(rule.Resources, resource) && !slices.Contains(rule.Resources, wildcard) {
+	if !named(rule.Resources, a.resource) && !slices.Contains(rule.Resources, a.wildcard) {
 		return false
 	}
 	return len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName())

@@ -1,0 +1,134 @@
+package rbac
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// busy is a cluster of so many bindings, three of four of them RoleBindings in ten namespaces. Two bind
+// benchUser itself and three its groups; one allows what benchQuestion asks.
+func busy(bindings int) Grants {
+	var g Grants
+	for i := range 50 {
+		g.ClusterRoles = append(g.ClusterRoles, *clusterRole(fmt.Sprintf("role-%d", i), "get", "list", "watch"))
+		for range 8 {
+			g.ClusterRoles[i].Rules = append(g.ClusterRoles[i].Rules, g.ClusterRoles[i].Rules[0])
+		}
+	}
+	g.ClusterRoles = append(g.ClusterRoles, *clusterRole("scaler", "granular", "granular:scale"))
+	in := func(namespace int, name, role string, kind, who string) {
+		b := *roleBinding(fmt.Sprintf("ns-%d", namespace), name, role)
+		b.RoleRef.Kind = "ClusterRole"
+		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: who}}
+		g.RoleBindings = append(g.RoleBindings, b)
+	}
+	everywhere := func(name, role, kind, who string) {
+		b := *clusterRoleBinding(name, role)
+		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: who}}
+		g.ClusterRoleBindings = append(g.ClusterRoleBindings, b)
+	}
+	everywhere("everyone", "role-0", rbacv1.GroupKind, user.AllAuthenticated)
+	everywhere("alice", "role-1", rbacv1.UserKind, "alice")
+	in(0, "dev", "role-2", rbacv1.GroupKind, "dev")
+	in(0, "alice", "role-3", rbacv1.UserKind, "alice")
+	in(0, "ops", "scaler", rbacv1.GroupKind, "ops")
+	for i := range bindings - 5 {
+		name, role, who := fmt.Sprintf("binding-%d", i), fmt.Sprintf("role-%d", i%50), fmt.Sprintf("user-%d", i/2)
+		if i%4 == 0 {
+			everywhere(name, role, rbacv1.UserKind, who)
+		} else {
+			in(i%10, name, role, rbacv1.UserKind, who)
+		}
+	}
+	return g
+}
+
+func (g *Grants) objects() []runtime.Object {
+	var out []runtime.Object
+	for i := range g.ClusterRoles {
+		out = append(out, &g.ClusterRoles[i])
+	}
+	for i := range g.Roles {
+		out = append(out, &g.Roles[i])
+	}
+	for i := range g.ClusterRoleBindings {
+		out = append(out, &g.ClusterRoleBindings[i])
+	}
+	for i := range g.RoleBindings {
+		out = append(out, &g.RoleBindings[i])
+	}
+	return out
+}
+
+func benchQuestion(verb string) authorizer.AttributesRecord {
+	return authorizer.AttributesRecord{
+		User: &user.DefaultInfo{Name: "alice", Groups: []string{"dev", "ops", user.AllAuthenticated}},
+		Verb: verb, Namespace: "ns-0", APIGroup: "apps", Resource: "deployments", Name: "web", ResourceRequest: true,
+	}
+}
+
+// benchmarkAuthorizer asks for a verb that one of the user's bindings has, and for one that none has.
+func benchmarkAuthorizer(b *testing.B, a authorizer.Authorizer) {
+	for _, c := range []struct {
+		name, verb string
+		want       authorizer.Decision
+	}{
+		{"allow", "granular:scale", authorizer.DecisionAllow},
+		{"no-opinion", "granular:image", authorizer.DecisionNoOpinion},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := benchQuestion(c.verb)
+			b.ReportAllocs()
+			for b.Loop() {
+				if decision, reason, err := a.Authorize(context.Background(), q); decision != c.want || err != nil {
+					b.Fatalf("got %v %q %v", decision, reason, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRBAC is what a check costs that asks no server. BenchmarkSubjectAccessReview is what it costs
+// to ask one.
+func BenchmarkRBAC(b *testing.B) {
+	for _, bindings := range []int{20, 2000} {
+		b.Run(fmt.Sprintf("bindings=%d", bindings), func(b *testing.B) {
+			g := busy(bindings)
+			b.Run("live", func(b *testing.B) {
+				l, _ := ready(b, newFakeAPI(g.objects()...))
+				benchmarkAuthorizer(b, l)
+			})
+			b.Run("files", func(b *testing.B) {
+				a, err := New(g)
+				if err != nil {
+					b.Fatal(err)
+				}
+				benchmarkAuthorizer(b, a)
+			})
+		})
+	}
+}
+
+func TestACheckCostsWhatTheUsersOwnBindingsCost(t *testing.T) {
+	cost := func(bindings int) float64 {
+		a, err := New(busy(bindings))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := benchQuestion("granular:image")
+		return testing.AllocsPerRun(100, func() {
+			if decision, _, err := a.Authorize(context.Background(), q); decision != authorizer.DecisionNoOpinion || err != nil {
+				t.Fatal(decision, err)
+			}
+		})
+	}
+	if few, many := cost(20), cost(2000); many != few || many > 15 {
+		t.Errorf("allocations: %v with 20 bindings, %v with 2000", few, many)
+	}
+}

@@ -1,0 +1,131 @@
+package rbac
+
+import (
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/tools/cache"
+)
+
+// index holds the objects that RBAC decides from: roles by name, and bindings by who is bound, so that
+// a question costs what the user's own bindings cost and not what all bindings do. The zero index
+// cannot be used; nil is one without objects.
+type index struct {
+	roles, clusterRoles, roleBindings, clusterRoleBindings cache.Indexer
+}
+
+// The names of the indexes of bindings. A ServiceAccount is found by its user name, and so among users.
+const (
+	byUser  = "user"
+	byGroup = "group"
+)
+
+func newIndex() *index {
+	return &index{
+		roles:               cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		clusterRoles:        cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		roleBindings:        cache.NewIndexer(cache.MetaNamespaceKeyFunc, subjectIndexers()),
+		clusterRoleBindings: cache.NewIndexer(cache.MetaNamespaceKeyFunc, subjectIndexers()),
+	}
+}
+
+func subjectIndexers() cache.Indexers {
+	return cache.Indexers{
+		byUser: func(object any) ([]string, error) {
+			b := bindingOf(object)
+			var keys []string
+			for i := range b.subjects {
+				s := &b.subjects[i]
+				switch s.Kind {
+				case rbacv1.UserKind:
+					keys = append(keys, subjectKey(b.namespace, s.Name))
+				case rbacv1.ServiceAccountKind:
+					if home := accountNamespace(s, b.namespace); home != "" {
+						keys = append(keys, subjectKey(b.namespace, serviceaccount.MakeUsername(home, s.Name)))
+					}
+				}
+			}
+			return keys, nil
+		},
+		byGroup: func(object any) ([]string, error) {
+			b := bindingOf(object)
+			var keys []string
+			for i := range b.subjects {
+				if s := &b.subjects[i]; s.Kind == rbacv1.GroupKind {
+					keys = append(keys, subjectKey(b.namespace, s.Name))
+				}
+			}
+			return keys, nil
+		},
+	}
+}
+
+// subjectKey is where bindings of a namespace, "" for ClusterRoleBindings, are found. Two subjects may
+// share a key, as who asks may name any namespace: search looks at the binding itself again.
+func subjectKey(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "\x00" + name
+}
+
+// binding is what RoleBindings and ClusterRoleBindings have in common. It shares the object's memory.
+type binding struct {
+	kind      string
+	name      string
+	namespace string // "" for a ClusterRoleBinding
+	role      *rbacv1.RoleRef
+	subjects  []rbacv1.Subject
+}
+
+// bindingOf returns a binding without subjects, which binds nobody, for anything that is none.
+func bindingOf(object any) binding {
+	switch b := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return binding{kind: "ClusterRoleBinding", name: b.Name, role: &b.RoleRef, subjects: b.Subjects}
+	case *rbacv1.RoleBinding:
+		return binding{kind: "RoleBinding", name: b.Name, namespace: b.Namespace, role: &b.RoleRef, subjects: b.Subjects}
+	}
+	return binding{}
+}
+
+// title names the binding as an API server's reasons do: name/namespace, not the other way round.
+func (b *binding) title() string {
+	if b.namespace == "" {
+		return fmt.Sprintf("%s %q", b.kind, b.name)
+	}
+	return fmt.Sprintf("%s %q", b.kind, b.name+"/"+b.namespace)
+}
+
+// rules returns the rules of the binding's role, as they are stored. The error says that there is no
+// such role, in the words in which the API server says it.
+func (x *index) rules(b *binding) ([]rbacv1.PolicyRule, error) {
+	switch b.role.Kind {
+	case "ClusterRole":
+		object, _, err := x.clusterRoles.GetByKey(b.role.Name)
+		if role, ok := object.(*rbacv1.ClusterRole); ok {
+			return role.Rules, err
+		}
+		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrole"), b.role.Name)
+	case "Role":
+		object, _, err := x.roles.GetByKey(b.namespace + "/" + b.role.Name)
+		if role, ok := object.(*rbacv1.Role); ok {
+			return role.Rules, err
+		}
+		return nil, apierrors.NewNotFound(rbacv1.Resource("role"), b.role.Name)
+	}
+	return nil, fmt.Errorf("unsupported role reference kind: %q", b.role.Kind)
+}
+
+// strip takes away what RBAC does not decide by and what is the larger part of many objects. It is a
+// cache.TransformFunc; tombstones pass as they are.
+func strip(object any) (any, error) {
+	if m, err := meta.Accessor(object); err == nil {
+		m.SetManagedFields(nil)
+		m.SetAnnotations(nil)
+	}
+	return object, nil
+}

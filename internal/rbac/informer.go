@@ -1,0 +1,178 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// grace is for how long an informer may be without a watch. An API server that starts anew is back
+	// within it; longer, and grants that are long gone would count.
+	grace = 30 * time.Second
+
+	// brief is the life of a watch that shows nothing: if each one ends as soon as it is open, the time
+	// without one goes on.
+	brief = time.Second
+
+	cure = "see that the API server can be reached, and that fieldperm may list and watch roles, clusterroles, rolebindings and clusterrolebindings (rbac.yaml of fieldperm-gen manifests grants it)"
+)
+
+// informer follows one resource, and knows since when it has been without a watch. The lists that come
+// in between do not count: an informer that can list and not watch is behind for as long as client-go
+// waits between two lists.
+//
+// What can be known is whether a watch is open, not whether it carries what happens. Two bounds hold
+// for one that hangs: HTTP/2 pings of client-go end a connection that is dead after 45 s, and a watch
+// that is silent for the time of that name ends in a list (see observed). After either comes the grace,
+// and so no answer is from a state that is older than 3½ minutes. An API server that has lost etcd
+// cannot be told from one where nothing happens; it decides by the same old state itself.
+type informer struct {
+	resource string
+	shared   cache.SharedIndexInformer
+	clock    clock.WithTicker
+
+	// lost is when the last watch ended, nil while one is open, zero before the first.
+	lost atomic.Pointer[time.Time]
+
+	mu      sync.Mutex
+	open    *observed
+	failure error // the last one of list or watch, nil once a watch is open
+}
+
+// resourceClient is a typed client of one resource.
+type resourceClient[L runtime.Object] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+func newInformer[L runtime.Object](client kubernetes.Interface, resource string, api resourceClient[L], kind runtime.Object, indexers cache.Indexers, clock clock.WithTicker) (*informer, error) {
+	i := &informer{resource: resource, clock: clock}
+	i.lost.Store(&time.Time{})
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := api.List(ctx, options)
+			if err != nil {
+				i.failed(err)
+			}
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			w, err := api.Watch(ctx, options)
+			if err != nil {
+				i.failed(err)
+				return nil, err
+			}
+			return observe(w, i, options.SendInitialEvents != nil && *options.SendInitialEvents), nil
+		},
+	}
+	i.shared = cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), kind, cache.SharedIndexInformerOptions{
+		Indexers: indexers, ObjectDescription: i.String(),
+	})
+	if err := i.shared.SetTransform(strip); err != nil {
+		return nil, fmt.Errorf("RBAC: %s: %w", i, err)
+	}
+	return i, nil
+}
+
+// String is the resource with its group.
+func (i *informer) String() string { return i.resource + "." + rbacv1.GroupName }
+
+// current is nil while what is held may be answered from.
+func (i *informer) current() error {
+	lost, synced := i.lost.Load(), i.shared.HasSynced()
+	if synced && (lost == nil || i.clock.Since(*lost) <= grace) {
+		return nil
+	}
+	text := "have not been read yet"
+	if synced && lost != nil && !lost.IsZero() {
+		text = fmt.Sprintf("have not been watched for %s", i.clock.Since(*lost).Round(time.Second))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.failure != nil {
+		return fmt.Errorf("RBAC: %s %s: %w: %s", i, text, i.failure, cure)
+	}
+	return fmt.Errorf("RBAC: %s %s: %s", i, text, cure)
+}
+
+// failed takes note of a list or a watch that the API server did not grant.
+func (i *informer) failed(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.failure = err
+}
+
+// saw takes note of an event, or of the opening of a watch if there is none.
+func (i *informer) saw(w *observed, event *watch.Event) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case w.ended:
+	case event == nil:
+		// The state is behind until all initial events are through.
+		if !w.initial {
+			i.opened(w)
+		}
+	case event.Type == watch.Error:
+		i.failure = fmt.Errorf("watch: %w", apierrors.FromObject(event.Object))
+	default:
+		w.served = true
+		if w.initial && !endsInitial(event) {
+			return
+		}
+		w.initial = false
+		if i.open != w {
+			i.opened(w)
+		}
+	}
+}
+
+func (i *informer) opened(w *observed) {
+	w.before, w.since = i.lost.Load(), i.clock.Now()
+	i.open, i.failure = w, nil
+	i.lost.Store(nil)
+}
+
+// closed takes note of the end of a watch, once. It returns before the reflector hears of it, and so
+// before the next watch opens.
+func (i *informer) closed(w *observed) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w.ended = true
+	if i.open != w {
+		return
+	}
+	i.open = nil
+	now := i.clock.Now()
+	if w.served || w.before == nil || w.before.IsZero() || now.Sub(w.since) >= brief {
+		i.lost.Store(&now)
+		return
+	}
+	i.lost.Store(w.before)
+	if i.failure == nil {
+		i.failure = errors.New("watch: ends as soon as it is open")
+	}
+}
+
+// endsInitial reports whether the event comes after the last of the initial ones.
+func endsInitial(event *watch.Event) bool {
+	if event.Type != watch.Bookmark {
+		return false
+	}
+	m, err := meta.Accessor(event.Object)
+	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
