@@ -176,7 +176,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		}
 		var writes []string
 		for _, rule := range role.Rules {
-			if verbs := strings.Join(rule.Verbs, ","); verbs != "get,list,watch" {
+			if verbs := strings.Join(rule.Verbs, ","); verbs != "get,list,watch" && verbs != "list,watch" {
 				writes = append(writes, verbs+" "+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.ResourceNames, ","))
 			}
 		}
@@ -189,6 +189,38 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		}
 		if !slices.Equal(writes, want) {
 			t.Errorf("REST %t: fieldperm's user may %q, want %q", rest, writes, want)
+		}
+	}
+}
+
+// RBAC in process follows all four kinds, and takes nothing but what an informer asks for.
+func TestKEP3221_OwnUserMayFollowRBAC(t *testing.T) {
+	o := options(t)
+	for _, rest := range []bool{false, true} {
+		o.REST, o.Uncovered = rest, nil
+		raw := file(t, manifests(t, o), fileRBAC)
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict(bytes.Split(raw, []byte("---\n"))[0], &role); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				if slices.Contains(rule.APIGroups, rbacv1.GroupName) {
+					got[resource] = append(got[resource], rule.Verbs...)
+				}
+			}
+		}
+		if len(got) != 4 {
+			t.Errorf("REST %t: the rules of RBAC are %v", rest, got)
+		}
+		for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+			if !slices.Equal(got[resource], []string{"list", "watch"}) {
+				t.Errorf("REST %t: fieldperm's user may %q %s", rest, got[resource], resource)
+			}
+		}
+		if !bytes.Contains(raw, []byte("#   roles, rolebindings, ")) || !bytes.Contains(raw, []byte("drop the rule.")) {
+			t.Errorf("REST %t: no comment says what the rule is for, and who may drop it", rest)
 		}
 	}
 }

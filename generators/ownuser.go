@@ -19,6 +19,9 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 #   permissionschemas,            read the administrator's schemas, and say in their status whether they compiled and
 #   uncoveredpermissionsets       are enforced.
 #   users, userextras             send the canaries: as a user who may do nothing, with a nonce. One name and one key.
+#   roles, rolebindings,          answer for RBAC in process: for an --authorization-config with an authorizer of type RBAC.
+#   clusterroles,                 Without one, drop the rule.
+#   clusterrolebindings
 `
 
 const rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered; renew the CA bundle of
@@ -69,6 +72,8 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
 		// The resource names of this would be the nonces.
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
+		// Always there, though few need it: the chain is a file of fieldperm's, which this does not read.
+		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: []string{"list", "watch"}},
 	}
 	if !o.REST {
 		return rules

@@ -29,6 +29,20 @@ func (p *Permission) Base() verbs.Verb { return p.verb }
 // ParameterName returns the name of the parameter that the verb takes, "" for none.
 func (p *Permission) ParameterName() string { return p.parameter }
 
+// Describe returns the verb as references show it, with what its parameter is in place of a value:
+// granular:image(containerName), granular:label(prefix of labelKey).
+func (p *Permission) Describe() string {
+	switch {
+	case p.parameter == "":
+		return p.verb.String()
+	case p.expression != nil:
+		return p.verb.String() + "(expression over " + p.parameter + ")"
+	case p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix:
+		return p.verb.String() + "(prefix of " + p.parameter + ")"
+	}
+	return p.verb.String() + "(" + p.parameter + ")"
+}
+
 // Verb returns the node's verb with its parameter filled in from lookup, which knows the values
 // that the path has emitted. It reports false when there is no such verb: the value is missing,
 // empty, too long, or the expression fails on it. Only more general verbs cover the node then.

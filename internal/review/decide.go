@@ -1,12 +1,11 @@
 package review
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/internal/authz"
@@ -16,8 +15,8 @@ import (
 // cacheTTL is for the answers of the cluster; one call asks no verb twice.
 const cacheTTL = 10 * time.Second
 
-// authorizer decides by the grants, or asks the cluster if there are none.
-func (o *options) authorizer(request *admissionv1.AdmissionRequest) (authorizer.Authorizer, error) {
+// chain decides by the grants, or asks the cluster if there are none.
+func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionRequest) (*authz.Chain, error) {
 	if o.offline() {
 		grants, err := rbac.Read(o.grants)
 		if err != nil {
@@ -33,18 +32,18 @@ func (o *options) authorizer(request *admissionv1.AdmissionRequest) (authorizer.
 		for _, w := range a.Warnings() {
 			o.warn("%s", w)
 		}
-		return a, nil
+		return authz.Fixed("grants", a), nil
 	}
 	o.hintAtNamespace(request)
 	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	client, err := authorizationclient.NewForConfig(config)
+	chain, err := authz.NewChain(ctx, authz.Settings{TTL: cacheTTL, Cluster: config})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
 	}
-	return authz.New(client, cacheTTL, cacheTTL)
+	return chain, nil
 }
 
 // hintAtNamespace is for objects out of files that kubectl would have put into a namespace.

@@ -2,6 +2,6 @@
 // laptop with the grants in files, or of a cluster.
 //
 // Read NewCommand first (the contract with users), then options.run (the way from flags to a report),
-// then Report (the output). The decision is admission.Reviewer's, the same that the webhook makes; here
-// is only what brings a request, a schema and an authorizer to it.
+// then report.Report (the output). The decision is admission.Reviewer's, the same that the webhook makes;
+// here is only what brings a request, a schema and an authorizer to it.
 package review

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/report"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -47,23 +47,23 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chain, err := o.authorizer(request)
+	chain, err := o.chain(ctx, request)
 	if err != nil {
 		return err
 	}
 	reviewer := &admission.Reviewer{
 		Schema:     func() *schema.Schema { return compiled },
-		Authorizer: func(r *admissionv1.AdmissionRequest) fieldperm.Authorizer { return authz.For(chain, r) },
+		Authorizer: chain.For,
 		Limits:     fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
 	}
-	result, err := reviewer.Review(ctx, admission.Granular, request)
+	decided, err := report.Decide(ctx, reviewer, request)
 	if err != nil {
 		return err
 	}
-	if err := o.print(newReport(result)); err != nil {
+	if err := o.print(decided); err != nil {
 		return err
 	}
-	if result.Allowed {
+	if decided.Allowed {
 		return nil
 	}
 	if o.denialHint != "" {

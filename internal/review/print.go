@@ -1,14 +1,9 @@
 package review
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"github.com/fieldperm/fieldperm/internal/report"
 )
 
 // The values of --output.
@@ -18,22 +13,16 @@ const (
 	outputYAML  = "yaml"
 )
 
-// maxCell is how many characters of a path or a verb a table shows: both may hold a label of 10 KB.
-const maxCell = 80
-
-// maxLine is how many characters of verbs a line of the table shows, unless a single verb is longer.
-const maxLine = 60
-
-func (o *options) print(r *Report) error {
+func (o *options) print(r *report.Report) error {
 	var out []byte
 	var err error
 	switch o.output {
 	case outputJSON:
-		out, err = r.json()
+		out, err = r.JSON()
 	case outputYAML:
-		out, err = yaml.Marshal(r)
+		out, err = r.YAML()
 	default:
-		out = r.table()
+		out = r.Table()
 	}
 	if err == nil {
 		_, err = o.streams.Out.Write(out)
@@ -42,93 +31,4 @@ func (o *options) print(r *Report) error {
 		return fmt.Errorf("report: %w: give an output that can be written to", err)
 	}
 	return nil
-}
-
-func (r *Report) json() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a path is for reading
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
-}
-
-func (r *Report) table() []byte {
-	var b bytes.Buffer
-	if len(r.Changes) == 0 {
-		b.WriteString("No field changes.\n")
-	} else {
-		w := tabwriter.NewWriter(&b, 0, 8, 3, ' ', 0)
-		row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // writes to memory
-		row("PATH", "OPERATION", "NEEDS ANY OF", "COVERED BY")
-		for i := range r.Changes {
-			c := &r.Changes[i]
-			lines := needs(c)
-			row(cell(c.Path), c.Operation, lines[0], covered(c))
-			for _, line := range lines[1:] {
-				row("", "", line, "")
-			}
-		}
-		_ = w.Flush()
-	}
-	b.WriteString("\n" + r.verdict() + "\n")
-	var out bytes.Buffer
-	for line := range bytes.Lines(b.Bytes()) {
-		out.Write(append(bytes.TrimRight(line, " \n"), '\n')) // a row below the first ends in an empty cell
-	}
-	return out.Bytes()
-}
-
-// needs lists the verbs from general to specific, as they are asked, on lines of at most maxLine
-// characters, of which there is at least one.
-func needs(c *Change) []string {
-	candidates := c.candidates()
-	if len(candidates) == 0 {
-		return []string{"(no verb covers it)"}
-	}
-	var lines []string
-	line := ""
-	for i, v := range candidates {
-		v = cell(v)
-		if i < len(candidates)-1 {
-			v += ","
-		} else if c.Barrier >= 0 {
-			v += " (barrier)"
-		}
-		switch {
-		case line == "":
-			line = v
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(v) <= maxLine:
-			line += " " + v
-		default:
-			lines, line = append(lines, line), v
-		}
-	}
-	return append(lines, line)
-}
-
-func covered(c *Change) string {
-	if c.CoveredBy == "" {
-		return "-"
-	}
-	return cell(c.CoveredBy)
-}
-
-func (r *Report) verdict() string {
-	how := fmt.Sprintf("(mode %s, %d checks)", r.Mode, len(r.Checks))
-	if len(r.Checks) == 1 {
-		how = fmt.Sprintf("(mode %s, 1 check)", r.Mode)
-	}
-	if r.Allowed {
-		return "allowed " + how
-	}
-	return "denied " + how + ": " + r.Message
-}
-
-// cell shortens a text to what a table can show.
-func cell(text string) string {
-	if runes := []rune(text); len(runes) > maxCell {
-		return string(runes[:maxCell-1]) + "…"
-	}
-	return text
 }

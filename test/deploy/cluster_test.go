@@ -55,19 +55,22 @@ func withoutCertManager(t *testing.T, text []byte) []byte {
 	return bytes.Join(out, []byte("\n---\n"))
 }
 
-// A real API server takes every object, of every overlay and of the chart's hook.
+// A real API server takes every object, of every overlay, of the components and of the chart's hook.
 func TestObjects_AreTakenByAnAPIServer(t *testing.T) {
 	_, kubectl := start(t)
 	kubectl(nil, "create", "namespace", "fieldperm-system")
-	for _, o := range overlays(t) {
-		for by, text := range map[string][]byte{"kustomize": o.kustomize(t), "Helm": o.helm(t)} {
-			text = withoutCertManager(t, text)
-			out := kubectl(text, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-f", "-")
-			if got, want := strings.Count(out, "serverside-applied"), len(split(t, text)); got != want {
-				t.Errorf("%s by %s: %d of %d objects were taken:\n%s", o.name, by, got, want, out)
-			}
+	take := func(name string, text []byte) {
+		text = withoutCertManager(t, text)
+		out := kubectl(text, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-f", "-")
+		if got, want := strings.Count(out, "serverside-applied"), len(split(t, text)); got != want {
+			t.Errorf("%s: %d of %d objects were taken:\n%s", name, got, want, out)
 		}
 	}
+	for _, o := range overlays(t) {
+		take(o.name+" by kustomize", o.kustomize(t))
+		take(o.name+" by Helm", o.helm(t))
+	}
+	take("components", withComponents(t))
 }
 
 // What is installed lets fieldperm keep its certificates, as its own service account and with the guard in

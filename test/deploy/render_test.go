@@ -60,10 +60,12 @@ func TestChart_EveryValue(t *testing.T) {
 		"--set", "clientCA.configMap=own-ca", "--set", "service.clusterIP=10.96.0.20", "--set", "service.annotations.a=b",
 		"--set", "webhook.timeoutSeconds=5", "--set", "webhook.guard=false", "--set", "crds.install=false",
 		"--set-string", "schemas.a\\.yaml=kind: PermissionSchema", "--set", "priorityClassName=", "--set", "networkPolicy.apiServerPorts={16443}",
+		"--set", "authorizationConfig.kind=AuthorizationConfiguration", "--set-string", "authenticationConfig=kind: AuthenticationConfiguration", "--set", "webhookTokenUsers={a,b}",
+		"--set", "extraVolumes[0].name=more", "--set", "extraVolumes[0].secret.secretName=kubeconfigs", "--set", "extraVolumeMounts[0].name=more", "--set", "extraVolumeMounts[0].mountPath=/etc/more",
 		"--set", "extraArgs={-v=4}", "--set", "nodeSelector.disk=ssd", "--set", "tolerations[0].operator=Exists", "--set", "release.enabled=false")
 	found := objects(t, text)
 	for _, name := range []string{
-		"Deployment.apps elsewhere/fieldperm", "ConfigMap elsewhere/fieldperm-schemas", "Role.rbac.authorization.k8s.io elsewhere/fieldperm-certificates",
+		"Deployment.apps elsewhere/fieldperm", "ConfigMap elsewhere/fieldperm-schemas", "ConfigMap elsewhere/fieldperm-authorization", "ConfigMap elsewhere/fieldperm-authentication", "Role.rbac.authorization.k8s.io elsewhere/fieldperm-certificates",
 		"ValidatingWebhookConfiguration.admissionregistration.k8s.io /fieldperm",
 	} {
 		if found[name] == nil {
@@ -72,7 +74,9 @@ func TestChart_EveryValue(t *testing.T) {
 	}
 	for _, want := range []string{
 		"fieldperm-webhook:v9", "name: pull", "- --tls-secret=elsewhere/own-tls", "resourceNames: [own-tls]", "name: own-ca", `clusterIP: "10.96.0.20"`, "a: b",
-		"timeoutSeconds: 5", "--permission-schemas=/etc/fieldperm/schemas", "port: 16443", `- "-v=4"`, "disk: ssd", "operator: Exists",
+		"timeoutSeconds: 5", "--permission-schemas=/etc/fieldperm/schemas", "--authorization-config=/etc/fieldperm/authorization/", "--authentication-config=/etc/fieldperm/authentication/",
+		`- "--webhook-token-users=a,b"`, "kind: AuthorizationConfiguration", "kind: AuthenticationConfiguration", "secretName: kubeconfigs", "mountPath: /etc/more",
+		"port: 16443", `- "-v=4"`, "disk: ssd", "operator: Exists",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not there", want)

@@ -90,6 +90,12 @@ func healthy() map[string]string {
 			`fieldperm_schema_faults{}`:                                               "0x400",
 			`fieldperm_schema_load_failures_total{}`:                                  "0x400",
 			`up{}`:                                                                    "1x400",
+			// A chain of an authorizer that bears the name that fieldperm has in kube-apiserver's, too.
+			`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="success"}`: "0+1000x400",
+			`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="error"}`:   "0+1x400",
+			// A file that was faulty once.
+			`apiserver_authorization_config_controller_automatic_reloads_total{status="failure"}`: "0x20 1x380",
+			`apiserver_authorization_config_controller_automatic_reloads_total{status="success"}`: "0x30 1x370",
 		} {
 			name, own, _ := strings.Cut(series, "{")
 			out[strings.Replace(name+`{instance="`+instance+`",job="fieldperm",`+own, ",}", "}", 1)] = values
@@ -103,6 +109,11 @@ func healthy() map[string]string {
 		`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="success"}`:                                               "0+100x400",
 		`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="canceled"}`:                                              "0+1x400",
 		`apiserver_authorization_webhook_evaluations_total{name="other",result="error"}`:                                                     "0+1x400",
+		// Two files of kube-apiserver's own, and an authorizer that its own chain passes over, are not fieldperm's.
+		`apiserver_authorization_config_controller_automatic_reloads_total{job="apiserver",status="failure"}`:  "0+1x400",
+		`apiserver_authentication_config_controller_automatic_reloads_total{job="apiserver",status="failure"}`: "0+1x400",
+		`apiserver_authorization_webhook_evaluations_fail_open_total{job="apiserver",name="other"}`:            "0+1x400",
+		`apiserver_authorization_match_condition_evaluation_errors_total{job="apiserver",name="other"}`:        "0+1x400",
 	} {
 		out[series] = values
 	}
@@ -124,6 +135,15 @@ func with(changed map[string]string) []string {
 }
 
 const of = `{instance="a",job="fieldperm",`
+
+// eachMinute is a counter that grows as often as a faulty file is read again.
+var eachMinute = func() string {
+	var out strings.Builder
+	for i := range 85 {
+		out.WriteString(strings.Repeat(fmt.Sprintf(" %d", i+1), 4))
+	}
+	return out.String()
+}()
 
 // faulty shows each alert what it is about. Other alerts than also may not fire.
 var faulty = map[string]struct {
@@ -210,6 +230,29 @@ var faulty = map[string]struct {
 	"FieldpermCertificateExpires": {
 		series: map[string]string{`fieldperm_serving_certificate_expiration_timestamp_seconds{instance="a",job="fieldperm"}`: "7776000x59" + strings.Repeat(" NaN", 340)},
 		after:  20 * time.Minute, says: []string{"cannot be read"},
+	},
+	"FieldpermAuthorizationConfigFailing": {
+		series: map[string]string{`apiserver_authorization_config_controller_automatic_reloads_total` + of + `status="failure"}`: "0x59" + eachMinute},
+		after:  20 * time.Minute, says: []string{"a goes on", "--authorization-config"},
+	},
+	"FieldpermAuthenticationConfigFailing": {
+		series: map[string]string{`apiserver_authentication_config_controller_automatic_reloads_total` + of + `status="failure"}`: "0x59" + eachMinute},
+		after:  20 * time.Minute, says: []string{"a goes on", "--authentication-config"},
+	},
+	"FieldpermChainFailsOpen": {
+		series: map[string]string{`apiserver_authorization_webhook_evaluations_fail_open_total` + of + `name="protector",result="timeout"}`: "0x59 0+1x340"},
+		after:  20*time.Minute + step, says: []string{"protector of a"},
+	},
+	"FieldpermChainWebhookErrors": {
+		series: map[string]string{
+			`apiserver_authorization_webhook_evaluations_total` + of + `name="protector",result="success"}`: "0+100x400",
+			`apiserver_authorization_webhook_evaluations_total` + of + `name="protector",result="timeout"}`: "0x59 0+5x340",
+		},
+		after: 21*time.Minute + step, says: []string{"of a to", "protector", "timeout", "%"},
+	},
+	"FieldpermMatchConditionErrors": {
+		series: map[string]string{`apiserver_authorization_match_condition_evaluation_errors_total` + of + `name="protector",type="Webhook"}`: "0x59 0+1x340"},
+		after:  20*time.Minute + step, says: []string{"protector of a"},
 	},
 	"FieldpermSchemaNotLoaded": {
 		series: map[string]string{`fieldperm_schema_last_compile_timestamp_seconds{instance="a",job="fieldperm"}`: "1x59 0x340"},

@@ -24,7 +24,7 @@ type family struct {
 }
 
 // free are the labels whose values nobody can list: Prometheus's own, and addresses and versions.
-var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code"}
+var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code", "hash", "apiserver_id_hash"}
 
 // sample uses metrics in every way that a server does.
 func sample() *metrics.Metrics {
@@ -46,9 +46,10 @@ func sample() *metrics.Metrics {
 		m.CheckTook(result, time.Millisecond)
 	}
 	m.Check("canceled")
-	for _, source := range []string{"hit", "miss", "shared"} {
+	for _, source := range []string{"hit", "miss", "shared", "local"} {
 		m.CheckFrom(source)
 	}
+	m.CacheEntries(func() map[string]int { return map[string]int{"in-cluster-authorizer": 1} })
 	m.Compiled(1, 0, 0, time.Unix(1, 0), time.Millisecond)
 	m.LoadFailed()
 	m.Interlock(true, "")
@@ -69,7 +70,8 @@ func ours(t *testing.T) map[string]family {
 	return families(scraped, func(name string) bool { return strings.HasPrefix(name, "fieldperm_") })
 }
 
-// theirs returns what is exposed by others: kube-apiserver, from its own source, and Prometheus.
+// theirs returns what is exposed by others: by kube-apiserver and by the libraries that fieldperm shares with
+// it, from their own source, and by Prometheus.
 func theirs(t *testing.T) map[string]family {
 	t.Helper()
 	ctx := context.Background()
@@ -84,14 +86,15 @@ func theirs(t *testing.T) map[string]family {
 	for _, result := range []string{"canceled", "timeout", "error", "success"} {
 		webhookmetrics.NewWebhookMetrics().RecordWebhookEvaluation(ctx, "fieldperm", result)
 	}
+	useLibraries(t)
 	scraped, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open_count", "apiserver_authorization_webhook_evaluations_total"}
+	known := append([]string{"apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open_count"}, ofLibraries()...)
 	out := families(scraped, func(name string) bool { return slices.Contains(known, name) })
 	if len(out) != len(known) {
-		t.Fatalf("kube-apiserver exposes %v, want %v", out, known)
+		t.Fatalf("others expose %v, want %v", out, known)
 	}
 	out["up"] = family{kind: dto.MetricType_GAUGE, labels: map[string][]string{"job": {"fieldperm"}}}
 	return out

@@ -1,4 +1,4 @@
-package review
+package report
 
 import (
 	"github.com/fieldperm/fieldperm/admission"
@@ -37,7 +37,8 @@ type Check struct {
 	Allowed bool   `json:"allowed"`
 }
 
-func newReport(result *admission.Result) *Report {
+// New reports a decision.
+func New(result *admission.Result) *Report {
 	r := &Report{
 		Allowed: result.Allowed,
 		Mode:    string(result.Mode),

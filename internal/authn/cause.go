@@ -1,0 +1,118 @@
+package authn
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+)
+
+// explained says of a token that is not accepted why, in words that hold nothing of it but its issuer.
+// What k8s.io/apiserver says holds claims: audiences, times, the values of required claims.
+func explained(tokens authenticator.Token) authenticator.Token {
+	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+		response, ok, err := tokens.AuthenticateToken(ctx, token)
+		if ok && err == nil {
+			return response, true, nil
+		}
+		return nil, false, refused(token, err)
+	})
+}
+
+// refused is the error of a token that was not accepted; err is nil if no issuer took it for its own.
+func refused(token string, err error) error {
+	issuer, readable := issuerOf(token)
+	switch {
+	case !readable:
+		return errors.New("bearer token: is not a JWT")
+	case err == nil:
+		return fmt.Errorf("bearer token: issuer %q: is none of jwt[].issuer.url", issuer)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("bearer token: issuer %q: %w", issuer, context.DeadlineExceeded)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("bearer token: issuer %q: %w", issuer, context.Canceled)
+	}
+	return fmt.Errorf("bearer token: issuer %q: %s", issuer, cause(err.Error()))
+}
+
+// issuerOf reads the issuer of a token that nobody has verified.
+func issuerOf(token string) (string, bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", false
+	}
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if json.Unmarshal(payload, &claims) != nil {
+		return "", false
+	}
+	return shortened(claims.Issuer), true
+}
+
+// causes are those of k8s.io/apiserver's messages whose end matters, with what may be said of it. They
+// are anchored: what stands before the group is the library's, and the group is the file's.
+var quoting = []struct {
+	message *regexp.Regexp
+	cause   string
+}{
+	{regexp.MustCompile(`^oidc: error evaluating claim validation expression: validation expression '(.*)' failed: (.*)$`), "claimValidationRules: expression %q: %s"},
+	{regexp.MustCompile(`^oidc: error evaluating user info validation rule: validation expression '(.*)' failed: (.*)$`), "userValidationRules: expression %q: %s"},
+	{regexp.MustCompile(`^oidc: required claim (.+?) not present in ID token$`), "claimValidationRules: claim %q is missing"},
+	{regexp.MustCompile(`^oidc: required claim (.+?) value does not match\. `), "claimValidationRules: claim %q has another value"},
+	{regexp.MustCompile(`^oidc: parse username claims "(.+?)": `), "claimMappings.username: claim %q is missing or not a text"},
+	{regexp.MustCompile(`^oidc: parse groups claim "(.+?)": `), "claimMappings.groups: claim %q is not a list of texts"},
+	{regexp.MustCompile(`^oidc: parse uid claim "(.+?)": `), "claimMappings.uid: claim %q is missing or not a text"},
+}
+
+// beginnings are the rest of them.
+var beginnings = []struct{ message, cause string }{
+	{"oidc: authenticator not initialized", "has not answered yet: the log says why"},
+	{"oidc: verify token: oidc: malformed jwt", "is not a JWT"},
+	{"oidc: verify token: oidc: id token not signed", "is not signed"},
+	{"oidc: verify token: oidc: id token signed with unsupported algorithm", "is signed by an algorithm that is not accepted"},
+	{"oidc: verify token: failed to verify signature: fetching keys", "the issuer's keys cannot be fetched"},
+	{"oidc: verify token: failed to verify signature", "is signed by none of the issuer's keys"},
+	{"oidc: verify token: oidc: token is expired", "is expired"},
+	{"oidc: verify token: oidc: current time", "is not valid yet"},
+	{"oidc: verify token: oidc: expected audience", "is for none of issuer.audiences"},
+	{"oidc: verify token: oidc: failed to unmarshal claims", "has claims that are not of the types that JWT gives them"},
+	{"oidc: could not expand distributed claims", "its distributed claims cannot be had"},
+	{"oidc: email not verified", "claimMappings.username: the claim \"email\" is not verified"},
+	{"oidc: parse 'email_verified' claim", "claimMappings.username: the claim \"email_verified\" is not a bool"},
+	{"oidc: empty username via CEL expression", "claimMappings.username: expression is empty"},
+	{"oidc: error evaluating username claim expression", "claimMappings.username: expression fails"},
+	{"oidc: error evaluating group claim expression", "claimMappings.groups: expression fails"},
+	{"oidc: error evaluating uid claim expression", "claimMappings.uid: expression fails"},
+	{"oidc: error evaluating extra claim expression", "claimMappings.extra: valueExpression fails"},
+	{"oidc: error evaluating claim validation expression", "claimValidationRules: expression fails"},
+	{"oidc: error evaluating user info validation rule", "userValidationRules: expression fails"},
+}
+
+// cause returns why, in the words of the file. A message that it does not know may hold anything.
+func cause(message string) string {
+	for _, one := range quoting {
+		if groups := one.message.FindStringSubmatch(message); groups != nil {
+			args := make([]any, 0, len(groups)-1)
+			for _, group := range groups[1:] {
+				args = append(args, group)
+			}
+			return fmt.Sprintf(one.cause, args...)
+		}
+	}
+	for _, one := range beginnings {
+		if strings.HasPrefix(message, one.message) {
+			return one.cause
+		}
+	}
+	return "is not accepted"
+}

@@ -1,0 +1,109 @@
+package authn
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	authenticationmetrics "k8s.io/apiserver/pkg/server/options/authenticationconfig/metrics"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
+)
+
+// load reads a configuration. An egress selector in it is for kube-apiserver; there is none here.
+func (a *Authenticator) load(ctx context.Context, data []byte) (*apiserver.AuthenticationConfiguration, error) {
+	configuration, warnings, err := configfile.LoadAuthentication(a.settings.File, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range warnings {
+		klog.FromContext(ctx).Info("Authentication configuration: warning", "warning", warning)
+	}
+	return configuration, nil
+}
+
+// apply puts what the file has now in force, if all of it is good: the file is valid, and every issuer
+// that is new or changed is there and is who the file says.
+func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error) {
+	configuration, err := a.load(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	g := a.enter()
+	if g == nil {
+		return nil, context.Canceled
+	}
+	defer a.leave(g)
+	if !reflect.DeepEqual(anonymousOf(g.anonymous), anonymousOf(configuration.Anonymous)) {
+		// kube-apiserver says the same of the same file; and who may come without a token is not to change
+		// by a file that is dropped into a directory.
+		return nil, configfile.Problems{problem(a.settings.File, data, "anonymous",
+			"is not what it was at start, and does not change by a reload", "restart fieldperm, or put it back")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.settings.reloadWait)
+	defer cancel()
+	if err := a.askNew(ctx, g, configuration, data); err != nil {
+		return nil, err
+	}
+	next, err := a.newGeneration(configuration, g.providers)
+	if err != nil {
+		return nil, fmt.Errorf("authentication configuration %q: %w", a.settings.File, err)
+	}
+	for i, one := range next.providers {
+		if kept(g.providers, &one.configuration) != nil {
+			continue
+		}
+		if err := one.initialized(ctx); err != nil {
+			a.drop(next)
+			return nil, configfile.Problems{(&IssuerError{Key: keyOf(i), Err: err, Cure: "see that it is up; it is asked again from time to time"}).Problem(a.settings.File, data)}
+		}
+	}
+	a.swap(next)
+	return nil, nil
+}
+
+// askNew asks the issuers that are new or changed.
+func (a *Authenticator) askNew(ctx context.Context, g *generation, configuration *apiserver.AuthenticationConfiguration, data []byte) error {
+	fresh := make([]apiserver.JWTAuthenticator, 0, len(configuration.JWT))
+	places := make([]int, 0, len(configuration.JWT))
+	for i := range configuration.JWT {
+		if kept(g.providers, &configuration.JWT[i]) == nil {
+			fresh, places = append(fresh, configuration.JWT[i]), append(places, i)
+		}
+	}
+	var problems configfile.Problems
+	for n, fault := range probe(ctx, fresh) {
+		if fault != nil {
+			fault.Key = keyOf(places[n])
+			problems = append(problems, fault.Problem(a.settings.File, data))
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// anonymousOf makes a configuration that says nothing the same as one that says no.
+func anonymousOf(c *apiserver.AnonymousAuthConfig) apiserver.AnonymousAuthConfig {
+	if c == nil {
+		return apiserver.AnonymousAuthConfig{}
+	}
+	out := *c.DeepCopy()
+	if len(out.Conditions) == 0 {
+		out.Conditions = nil
+	}
+	return out
+}
+
+func (a *Authenticator) observe(log klog.Logger, data []byte, err error) {
+	if err != nil {
+		authenticationmetrics.RecordAuthenticationConfigAutomaticReloadFailure(a.settings.Identity)
+		log.Error(err, "Authentication configuration: what was in force stays", "file", a.settings.File)
+		return
+	}
+	authenticationmetrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.settings.Identity, string(data))
+	log.Info("Authentication configuration: what the file has now is in force", "file", a.settings.File)
+}

@@ -1,0 +1,218 @@
+package authn
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/token/cache"
+	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+)
+
+// acceptedFor is how long a token that was accepted is not looked at again, as in kube-apiserver: so much
+// later than its expiry, or than its key's end, it may still be accepted. Refusals are not remembered.
+const acceptedFor = 10 * time.Second
+
+// generation is what one content of the file makes. It does not change; what its cache remembers goes
+// with it, so that no token outlives the configuration that accepted it.
+type generation struct {
+	providers []*provider
+	anonymous *apiserver.AnonymousAuthConfig
+	request   authenticator.Request
+
+	// Guarded by Authenticator.mu: how many requests are in it, and whether another has replaced it.
+	callers int
+	retired bool
+}
+
+// provider is the issuer of one entry of jwt. It goes from one generation to the next as long as its
+// entry stays the same, and its keys with it: a reload that is about another must not need it to be up.
+type provider struct {
+	configuration apiserver.JWTAuthenticator
+	token         oidc.AuthenticatorTokenWithHealthCheck
+	transport     *http.Transport
+	cancel        context.CancelFunc
+	// generations is how many have it; it ends with the last. Guarded by Authenticator.mu.
+	generations int
+}
+
+func (p *provider) url() string { return p.configuration.Issuer.URL }
+
+func (p *provider) end() {
+	p.cancel()
+	p.transport.CloseIdleConnections()
+}
+
+// initialized waits until the issuer's discovery document has been read.
+func (p *provider) initialized(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
+		last = p.token.HealthCheck()
+		return last == nil, nil
+	})
+	if err != nil {
+		return last
+	}
+	return nil
+}
+
+// newGeneration makes one, with the issuers of before that stay as they are. Those that are new begin to
+// ask for their discovery documents.
+func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationConfiguration, before []*provider) (*generation, error) {
+	g := &generation{anonymous: configuration.Anonymous}
+	var tokens []authenticator.Token
+	for n := range configuration.JWT {
+		one := kept(before, &configuration.JWT[n])
+		if one == nil {
+			var err error
+			if one, err = a.newProvider(configuration.JWT[n]); err != nil {
+				g.endNew()
+				return nil, fmt.Errorf("jwt[%d]: %w", n, err)
+			}
+		}
+		g.providers = append(g.providers, one)
+		tokens = append(tokens, one.token)
+	}
+	// A token names its issuer, and all others pass it on without an error: the first error is the only one
+	// there will be, and nobody else is to be asked after it.
+	union := cache.New(tokenunion.NewFailOnError(tokens...), true, acceptedFor, 0)
+	g.request = group.NewAuthenticatedGroupAdder(bearertoken.New(explained(union)))
+	if configuration.Anonymous != nil && configuration.Anonymous.Enabled {
+		// A caller whose token is bad is not anonymous.
+		g.request = requestunion.NewFailOnError(g.request, anonymous.NewAuthenticator(configuration.Anonymous.Conditions))
+	}
+	for _, one := range g.providers {
+		a.mu.Lock()
+		one.generations++
+		a.mu.Unlock()
+	}
+	return g, nil
+}
+
+// endNew ends the providers that no generation has.
+func (g *generation) endNew() {
+	for _, one := range g.providers {
+		if one.generations == 0 {
+			one.end()
+		}
+	}
+}
+
+func kept(before []*provider, entry *apiserver.JWTAuthenticator) *provider {
+	for _, one := range before {
+		if reflect.DeepEqual(&one.configuration, entry) {
+			return one
+		}
+	}
+	return nil
+}
+
+func (a *Authenticator) newProvider(entry apiserver.JWTAuthenticator) (*provider, error) {
+	client, transport, err := newClient(entry.Issuer.CertificateAuthority)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(a.base)
+	token, err := oidc.New(ctx, oidc.Options{
+		JWTAuthenticator:     entry,
+		Client:               client,
+		Compiler:             a.compiler,
+		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
+		APIServerID:          a.settings.Identity,
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &provider{configuration: entry, token: token, transport: transport, cancel: cancel}, nil
+}
+
+// enter returns the generation in force, which stays until leave. It is nil after the end.
+func (a *Authenticator) enter() *generation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current != nil {
+		a.current.callers++
+	}
+	return a.current
+}
+
+func (a *Authenticator) leave(g *generation) {
+	a.mu.Lock()
+	g.callers--
+	ended := a.released(g)
+	a.mu.Unlock()
+	a.endProviders(ended)
+}
+
+// swap puts a generation in force; that before ends once its last request is answered.
+func (a *Authenticator) swap(next *generation) {
+	a.mu.Lock()
+	before := a.current
+	a.current = next
+	var ended []*provider
+	if before != nil {
+		before.retired = true
+		ended = a.released(before)
+	}
+	a.mu.Unlock()
+	a.endProviders(ended)
+}
+
+// drop ends a generation that was never in force.
+func (a *Authenticator) drop(g *generation) {
+	a.mu.Lock()
+	g.retired = true
+	ended := a.released(g)
+	a.mu.Unlock()
+	a.endProviders(ended)
+}
+
+// released returns the providers that nobody has any more once a generation is done. It is called with the
+// lock held.
+func (a *Authenticator) released(g *generation) []*provider {
+	if !g.retired || g.callers > 0 {
+		return nil
+	}
+	var ended []*provider
+	for _, one := range g.providers {
+		if one.generations--; one.generations == 0 {
+			ended = append(ended, one)
+		}
+	}
+	return ended
+}
+
+// endProviders ends them, and what metrics say of those that are gone for good.
+func (a *Authenticator) endProviders(ended []*provider) {
+	for _, one := range ended {
+		one.end()
+		if !a.has(one.url()) {
+			oidc.DeleteJWKSFetchMetrics(one.url(), a.settings.Identity)
+		}
+	}
+}
+
+func (a *Authenticator) has(url string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current == nil {
+		return false
+	}
+	for _, one := range a.current.providers {
+		if one.url() == url {
+			return true
+		}
+	}
+	return false
+}

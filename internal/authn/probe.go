@@ -1,0 +1,153 @@
+package authn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	jose "gopkg.in/go-jose/go-jose.v2"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
+)
+
+// wellKnown is where an issuer's discovery document is, below its URL, unless discoveryURL says otherwise.
+const wellKnown = "/.well-known/openid-configuration"
+
+// probeWait bounds the asking of one issuer.
+const probeWait = 10 * time.Second
+
+// IssuerError is what is wrong with an issuer itself, as opposed to what the file says of it.
+type IssuerError struct {
+	// Key is its place in the file, for example "jwt[0].issuer.url".
+	Key  string
+	Err  error
+	Cure string
+	// Lies: it answers, and has another name. Waiting does not mend that.
+	Lies bool
+}
+
+// Error returns "key: what is wrong: cure".
+func (e *IssuerError) Error() string { return fmt.Sprintf("%s: %v: %s", e.Key, e.Err, e.Cure) }
+
+// Unwrap returns what is wrong.
+func (e *IssuerError) Unwrap() error { return e.Err }
+
+// Problem returns it with its place in a file.
+func (e *IssuerError) Problem(file string, data []byte) configfile.Problem {
+	return problem(file, data, e.Key, e.Err.Error(), e.Cure)
+}
+
+// Probe asks every issuer of a valid configuration for its discovery document and its keys, all at the
+// same time, each for 10 s at most. It returns what is wrong, in the order of the file; each is an
+// *IssuerError.
+func Probe(ctx context.Context, configuration *apiserver.AuthenticationConfiguration) []error {
+	var out []error
+	for _, fault := range probe(ctx, configuration.JWT) {
+		if fault != nil {
+			out = append(out, fault)
+		}
+	}
+	return out
+}
+
+// probe returns what is wrong with each, nil for those that are well.
+func probe(ctx context.Context, entries []apiserver.JWTAuthenticator) []*IssuerError {
+	out := make([]*IssuerError, len(entries))
+	var asking sync.WaitGroup
+	for i := range entries {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, probeWait)
+			defer cancel()
+			if out[i] = ask(ctx, entries[i].Issuer); out[i] != nil {
+				out[i].Key = keyOf(i)
+			}
+		})
+	}
+	asking.Wait()
+	return out
+}
+
+func keyOf(i int) string { return fmt.Sprintf("jwt[%d].issuer.url", i) }
+
+// ask reads what k8s.io/apiserver will read, as it will: the discovery document, whose name must be the
+// file's to the letter, and the keys.
+func ask(ctx context.Context, issuer apiserver.Issuer) *IssuerError {
+	client, transport, err := newClient(issuer.CertificateAuthority)
+	if err != nil {
+		return &IssuerError{Err: err, Cure: "write the CA's certificates in PEM"}
+	}
+	defer transport.CloseIdleConnections()
+	address, source := issuer.DiscoveryURL, "discoveryURL"
+	if address == "" {
+		address, source = strings.TrimSuffix(issuer.URL, "/")+wellKnown, "url"
+	}
+	var document struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := fetch(ctx, client, address, &document); err != nil {
+		return &IssuerError{
+			Err:  fmt.Errorf("issuer %q: discovery: %w", issuer.URL, err),
+			Cure: fmt.Sprintf("see that it is up, that %s is where it is, and that certificateAuthority has its CA", source),
+		}
+	}
+	if document.Issuer != issuer.URL {
+		return &IssuerError{
+			Lies: true,
+			Err:  fmt.Errorf("issuer %q answers at %q with the name %q", issuer.URL, address, shortened(document.Issuer)),
+			Cure: fmt.Sprintf("write url: %s if that is what its tokens have as \"iss\", or the %s of the issuer that is meant", shortened(document.Issuer), source),
+		}
+	}
+	if document.Keys == "" {
+		return &IssuerError{Err: fmt.Errorf("issuer %q: discovery document at %q has no jwks_uri", issuer.URL, address), Cure: "have it publish its keys"}
+	}
+	var keys jose.JSONWebKeySet
+	err = fetch(ctx, client, document.Keys, &keys)
+	if err == nil && len(keys.Keys) == 0 {
+		err = fmt.Errorf("%q has none", document.Keys)
+	}
+	if err != nil {
+		return &IssuerError{Err: fmt.Errorf("issuer %q: keys: %w", issuer.URL, err), Cure: "have it publish them where its jwks_uri says: no token is accepted without"}
+	}
+	return nil
+}
+
+// fetch reads a JSON document.
+func fetch(ctx context.Context, client *http.Client, address string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("%q: %w", address, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%q answers %q", address, response.Status)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%q does not answer with the JSON of one: %w", address, err)
+	}
+	return nil
+}
+
+// shortened bounds what others wrote.
+func shortened(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,114 @@
+package reviewapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/report"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// API answers questions. The zero API answers none.
+type API struct {
+	Reviewer *admission.Reviewer
+	// Schema returns the permission schema in force, nil while there is none.
+	Schema func() *schema.Schema
+	// MayReview says whether the caller may create subjectaccessreviews, and so ask about others; nil lets
+	// nobody.
+	MayReview func(ctx context.Context, caller user.Info) (bool, error)
+	// MaxBytes bounds a request's body; 0 refuses every body.
+	MaxBytes int64
+}
+
+// patience is how long one question may take: as long as an API server gives a webhook by default.
+const patience = 10 * time.Second
+
+// ReviewHandler serves POST /review: an AdmissionReview v1 whose request is a write that may be incomplete,
+// answered with the report's JSON, the same for allowed and denied. Nothing is written. Without
+// .request.userInfo the question is about the caller itself; whoever asks about another user, be it only
+// one of the caller's name with other groups, must hold what MayReview asks for.
+func (a API) ReviewHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		// Never object contents, and no user names above the API server's own logging.
+		log := klog.FromContext(ctx).WithValues("endpoint", "review")
+		decided, err := a.review(klog.NewContext(ctx, log), w, r)
+		var body []byte
+		if err == nil {
+			body, err = decided.JSON()
+		}
+		if err != nil {
+			refuse(log, w, err, http.MethodPost)
+			return
+		}
+		log.V(4).Info("Answered", "allowed", decided.Allowed, "mode", decided.Mode, "changes", len(decided.Changes), "checks", len(decided.Checks))
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(body); err != nil {
+			log.V(2).Info("Response was not read", "err", err)
+		}
+	})
+}
+
+func (a API) review(ctx context.Context, w http.ResponseWriter, r *http.Request) (*report.Report, error) {
+	caller, err := callerOf(r)
+	if err != nil {
+		return nil, err
+	}
+	question, err := readQuestion(w, r.WithContext(ctx), a.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	if question.UserInfo, err = a.subject(ctx, caller, question.UserInfo); err != nil {
+		return nil, err
+	}
+	if err := complete(question); err != nil {
+		return nil, err
+	}
+	if a.Reviewer == nil {
+		return nil, errors.New("review: has no reviewer: configure one")
+	}
+	decided, err := report.Decide(ctx, a.Reviewer, question)
+	if errors.Is(err, schema.ErrUnknownKind) {
+		return nil, refusef(http.StatusServiceUnavailable, "%w; if .request.kind is misspelt, GET /permissions lists the kinds", err)
+	}
+	return decided, err
+}
+
+// callerOf returns who asks.
+func callerOf(r *http.Request) (user.Info, error) {
+	caller, ok := request.UserFrom(r.Context())
+	if !ok || caller == nil || caller.GetName() == "" {
+		return nil, refusef(http.StatusUnauthorized, "caller is not authenticated: present a client certificate or a bearer token")
+	}
+	return caller, nil
+}
+
+// refuse answers with what was wrong. allow are the methods of the path.
+func refuse(log klog.Logger, w http.ResponseWriter, err error, allow string) {
+	code := codeOf(err)
+	if code == http.StatusInternalServerError {
+		log.Error(err, "No answer", "code", code)
+	} else {
+		// Whoever may call could fill a log with these.
+		log.V(2).Info("Refused a request", "code", code, "reason", err.Error())
+	}
+	switch code {
+	case http.StatusMethodNotAllowed:
+		w.Header().Set("Allow", allow)
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+	}
+	http.Error(w, err.Error(), code)
+}
+
+// retryAfterSeconds is about how long the schema of a new kind takes to compile.
+const retryAfterSeconds = 1

@@ -1,0 +1,78 @@
+package schema
+
+// Guarded visits every place of the kind that has permissions, parents first and names in order, and reports
+// whether it came to the end. Walk visits a node once; here a node that several paths lead to, such as the
+// containers of initContainers, is visited at each. A path never enters a node twice, so that recursive
+// schemas end, and at most limit places are looked at, because a schema may unfold without bound.
+func (k *Kind) Guarded(limit int, visit func(Pattern, *Node)) bool {
+	u := &unfolding{left: limit, leads: leads(k.Root), within: map[*Node]bool{}, visit: visit}
+	u.enter(nil, k.Root)
+	return u.left >= 0
+}
+
+type unfolding struct {
+	left int
+	// leads are the nodes from which a permission can be reached, within those of the path.
+	leads, within map[*Node]bool
+	visit         func(Pattern, *Node)
+}
+
+func (u *unfolding) enter(p Pattern, n *Node) {
+	if !u.leads[n] || u.within[n] || u.left < 0 {
+		return
+	}
+	if u.left--; u.left < 0 {
+		return
+	}
+	u.within[n] = true
+	if len(n.permissions) > 0 {
+		u.visit(p, n)
+	}
+	children(n, func(e element, child *Node) { u.enter(p.child(e), child) })
+	delete(u.within, n)
+}
+
+// leads returns the nodes below root from which one with permissions can be reached, those themselves
+// included.
+func leads(root *Node) map[*Node]bool {
+	above := map[*Node][]*Node{}
+	out := map[*Node]bool{}
+	var next []*Node
+	walk(root, nil, map[*Node]bool{}, func(_ Pattern, n *Node) {
+		children(n, func(_ element, child *Node) { above[child] = append(above[child], n) })
+		if len(n.permissions) > 0 {
+			out[n] = true
+			next = append(next, n)
+		}
+	})
+	for len(next) > 0 {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, parent := range above[n] {
+			if !out[parent] {
+				out[parent] = true
+				next = append(next, parent)
+			}
+		}
+	}
+	return out
+}
+
+// children visits what is directly below a node, in the order of a walk.
+func children(n *Node, visit func(element, *Node)) {
+	if n.list != nil && n.list.item != nil {
+		visit(element{any: true}, n.list.item)
+	}
+	if n.mapping == nil {
+		return
+	}
+	for _, name := range sortedKeys(n.mapping.fields) {
+		visit(element{name: name}, n.mapping.fields[name])
+	}
+	for _, name := range sortedKeys(n.mapping.keys) {
+		visit(element{name: name}, n.mapping.keys[name])
+	}
+	if n.mapping.value != nil {
+		visit(element{any: true}, n.mapping.value)
+	}
+}

@@ -1,0 +1,48 @@
+package schema
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+func fields(of map[string]*Node) *Node { return &Node{mapping: &Map{fields: of}} }
+
+func TestGuarded(t *testing.T) {
+	guard := []*Permission{{verb: verbs.All()}}
+	shared := fields(map[string]*Node{"image": {scalar: true, permissions: guard}, "tty": {scalar: true}})
+	recursive := fields(map[string]*Node{"name": {scalar: true, permissions: guard}})
+	recursive.mapping.fields["next"] = recursive
+	bare := fields(nil)
+	bare.mapping.fields = map[string]*Node{"next": bare}
+	// Each level has two ways to the next.
+	diamond := &Node{scalar: true, permissions: guard}
+	for range 64 {
+		diamond = fields(map[string]*Node{"a": diamond, "b": diamond})
+	}
+	for name, test := range map[string]struct {
+		root  *Node
+		limit int
+		want  []string
+		whole bool
+	}{
+		"shared":          {fields(map[string]*Node{"x": shared, "y": {list: &List{item: shared}}}), 100, []string{".x.image", ".y[*].image"}, true},
+		"recursive":       {fields(map[string]*Node{"r": recursive}), 100, []string{".r.name"}, true},
+		"nothing guarded": {bare, 100, nil, true},
+		"just enough":     {fields(map[string]*Node{"x": shared}), 3, []string{".x.image"}, true},
+		"one too few":     {fields(map[string]*Node{"x": shared}), 2, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			whole := (&Kind{Root: test.root}).Guarded(test.limit, func(p Pattern, n *Node) { got = append(got, p.String()) })
+			if whole != test.whole || !slices.Equal(got, test.want) {
+				t.Errorf("got %q, %v; want %q, %v", got, whole, test.want, test.whole)
+			}
+		})
+	}
+	places := 0
+	if (&Kind{Root: diamond}).Guarded(10_000, func(Pattern, *Node) { places++ }) || places == 0 || places > 10_000 {
+		t.Errorf("2^64 places: %d were visited", places)
+	}
+}
