@@ -61,14 +61,16 @@ test-mutation: ## Break the code on purpose, once per mutation; the tests must n
 	go run ./test/mutation
 
 .PHONY: bench
-bench: ## Benchmarks; keep the output for benchstat.
+bench: controlplane ## Benchmarks; keep the output for benchstat.
 	go test -run '^$$' -bench . -benchmem ./...
+	@# What a check costs in process, beside a round trip to the real server.
+	go test -tags integration -run '^$$' -bench SubjectAccessReview -benchmem ./internal/rbac
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each.
-	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law; do \
-	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME); \
+	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law ./internal/configfile:FuzzLoad ./internal/reviewapi:FuzzP4_Body; do \
+	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x; \
 	done
 
 .PHONY: lint

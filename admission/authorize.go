@@ -69,8 +69,11 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	}
 	// The same question with the verb granular, which this authorizer never answers: no recursion.
 	answer, err := r.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
-	if err != nil || !answer.Allowed {
+	if err != nil {
 		return noOpinion, err
+	}
+	if !answer.Allowed {
+		return noOpinion, answer.Failure
 	}
 	// Last of all, so that nothing is let through that was proven before something slow, and nothing is
 	// proven for those who are not let through.

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -128,5 +131,34 @@ func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
 	}
 	if status, err := r.Review(t.Context(), asking("update", "apps", "deployments", "")); err != nil || status.Allowed || status.Reason != "" {
 		t.Errorf("%+v, %v", status, err)
+	}
+}
+
+// unknown is an authorizer one part of which failed and was passed over.
+type unknown struct{ err error }
+
+func (u unknown) Authorize(context.Context, string, bool) (fieldperm.Answer, error) {
+	return fieldperm.Answer{Failure: u.err}, nil
+}
+
+func TestP4_AMarkerThatNobodyKnowsOfIsAnError(t *testing.T) {
+	r := authorizeReviewer(holding())
+	broken := errors.New("authorizer is down")
+	r.Authorizer = func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer { return unknown{broken} }
+	status, err := r.Review(t.Context(), asking("update", "apps", "deployments", ""))
+	if !errors.Is(err, broken) || status.Allowed || Code(err) != 500 {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
+func TestP4_C4_ADeletionThatNobodyKnowsOfIsAnError(t *testing.T) {
+	broken := errors.New("authorizer is down")
+	r := &Reviewer{Authorizer: func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return unknown{broken} }}
+	result, err := r.Review(t.Context(), Granular, &admissionv1.AdmissionRequest{
+		Operation: admissionv1.Delete, Resource: metav1.GroupVersionResource{Resource: "pods", Version: "v1"},
+		UserInfo: authenticationv1.UserInfo{Username: "alice"},
+	})
+	if !errors.Is(err, broken) || result != nil || Code(err) != 500 {
+		t.Errorf("%+v, %v", result, err)
 	}
 }

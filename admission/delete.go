@@ -1,13 +1,12 @@
 package admission
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // reviewDelete allows a deletion to holders of a generic verb for it only: granular verbs never
@@ -16,18 +15,22 @@ func (r *Reviewer) reviewDelete(ctx context.Context, req *admissionv1.AdmissionR
 	generic := []string{"delete", "deletecollection"}
 	result := &Result{Decision: fieldperm.Decision{Mode: fieldperm.ModeNone}}
 	authorizer := r.Authorizer(req)
+	var failure error
 	for _, verb := range generic {
 		answer, err := authorizer.Authorize(ctx, verb, true)
 		if err != nil {
 			return nil, err
 		}
-		// A4's second lock, though fieldperm's own authorizer knows nothing of deletion (A1).
-		allowed := answer.Allowed && !strings.HasPrefix(answer.Reason, verbs.Prefix)
-		result.Checks = append(result.Checks, fieldperm.Check{Verb: verb, Allowed: allowed})
+		allowed := answer.AllowsGeneric()
+		result.Checks = append(result.Checks, fieldperm.Check{Verb: verb, Allowed: allowed, By: answer.By})
+		failure = cmp.Or(failure, answer.Failure)
 		if allowed {
 			result.Allowed, result.Mode = true, fieldperm.ModeGeneric
 			return result, nil
 		}
+	}
+	if failure != nil {
+		return nil, failure
 	}
 	result.Denial = &fieldperm.Denial{Generic: generic}
 	result.Message = denialMessage(result.Denial, req)

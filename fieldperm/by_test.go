@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,42 @@ func TestP7_A4_OwnAllowIsNobodysDecision(t *testing.T) {
 	if err != nil || d.Allowed || slices.ContainsFunc(d.Checks, func(c Check) bool { return c.By != "" || c.Allowed }) {
 		t.Errorf("decision %+v, error %v", d, err)
 	}
-	if !strings.HasPrefix(verbs.Prefix, verbs.Marker) {
-		t.Error("the reason's prefix is no longer the marker's")
+}
+
+// passedOver answers some verbs with a failure that its policy passes over, and holds others.
+type passedOver struct {
+	failing, held string
+}
+
+func (p passedOver) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
+	if strings.Contains(p.failing, " "+verb+" ") {
+		return Answer{Failure: errBroken}, nil
+	}
+	return Answer{Allowed: strings.Contains(p.held, " "+verb+" ")}, nil
+}
+
+func TestP4_AFailureThatIsPassedOverIsNoDenial(t *testing.T) {
+	scale := []Requirement{need("replicas", "*", "specification", "scale")}
+	for name, test := range map[string]struct {
+		failing, held string
+		allowed, err  bool
+	}{
+		"others allow a more specific verb": {" update patch granular:* granular:specification ", " granular granular:scale ", true, false},
+		"the last verb is unknown":          {" granular:scale ", " granular ", false, true},
+		"a general verb is unknown":         {" granular:* ", " granular ", false, true},
+		"the marker is unknown":             {" granular ", " granular:scale ", false, true},
+		"the generic verb is unknown":       {" update ", "", false, true},
+		"the other generic verb is held":    {" update ", " patch ", true, false},
+		"nothing fails":                     {"", " granular ", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := Decide(context.Background(), passedOver{test.failing, test.held}, Review{Generic: update, Requirements: scale}, Limits{})
+			if d.Allowed != test.allowed || errors.Is(err, errBroken) != test.err {
+				t.Errorf("allowed %t, error %v", d.Allowed, err)
+			}
+			if err != nil && d.Denial != nil {
+				t.Error("an error comes with a denial")
+			}
+		})
 	}
 }

@@ -3,14 +3,15 @@ package fieldperm
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Decide asks the authorizer until every requirement is covered or one cannot be (P1). An error is
-// the authorizer's (P4) or the context's, and comes with the zero Decision.
+// the authorizer's (P4) or the context's, and comes with the zero Decision. A verb whose answer is a
+// Failure counts as not held, which allows nothing more; if it comes to a denial then, the failure is
+// the error.
 func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
 	d := &decider{authorizer: authorizer, review: review, limits: limits}
 	if d.limits.MaxChecks <= 0 {
@@ -19,6 +20,9 @@ func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Li
 	d.limits.Parallel = max(d.limits.Parallel, 1)
 	if err := d.decide(ctx); err != nil {
 		return Decision{}, err
+	}
+	if d.out.Denial != nil && d.failure != nil {
+		return Decision{}, d.failure
 	}
 	d.out.Allowed = d.out.Denial == nil
 	return d.out, nil
@@ -29,6 +33,24 @@ type decider struct {
 	review     Review
 	limits     Limits
 	out        Decision
+	// failure is the first that an answer had.
+	failure error
+}
+
+// learn adds an answer to the checks, and returns whether the verb is held.
+func (d *decider) learn(verb string, generic bool, answer Answer) bool {
+	allowed := answer.Allowed
+	if generic && !answer.AllowsGeneric() {
+		if allowed {
+			answer.By = "" // Whoever decided it, it was not this.
+		}
+		allowed = false
+	}
+	if !allowed && d.failure == nil {
+		d.failure = answer.Failure
+	}
+	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
+	return allowed
 }
 
 func (d *decider) decide(ctx context.Context) error {
@@ -70,13 +92,7 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// A4, the second lock: our own authorizer's Allow is conditional on what is decided here.
-		allowed := answer.Allowed && !strings.HasPrefix(answer.Reason, verbs.Prefix)
-		if allowed != answer.Allowed {
-			answer.By = ""
-		}
-		d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
-		if allowed {
+		if d.learn(verb, true, answer) {
 			d.out.Mode = ModeGeneric
 			return verb, nil
 		}
@@ -87,8 +103,7 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		d.out.Checks = append(d.out.Checks, Check{verbs.Marker, answer.Allowed, answer.By})
-		if answer.Allowed {
+		if d.learn(verbs.Marker, false, answer) {
 			d.out.Mode = ModeGranular
 			return "", nil
 		}
@@ -164,9 +179,7 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbs.Verb) error {
 		if err := outcomes[i].err; err != nil {
 			return err
 		}
-		allowed := outcomes[i].answer.Allowed
-		d.out.Checks = append(d.out.Checks, Check{v.String(), allowed, outcomes[i].answer.By})
-		p.learn(v, allowed)
+		p.learn(v, d.learn(v.String(), false, outcomes[i].answer))
 		if p.blocked() != nil {
 			return nil
 		}

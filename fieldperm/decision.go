@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"context"
+	"strings"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -22,6 +23,15 @@ type Answer struct {
 	Reason string
 	// By is the name of the authorizer that decided, "" if none had an opinion.
 	By string
+	// Failure is why the answer might be another one: an authorizer failed whose policy is to be passed
+	// over, and no other allowed it. Whoever is denied for it gets the error instead (P4).
+	Failure error
+}
+
+// AllowsGeneric reports whether the answer to a generic verb is the generic permission. An Allow of
+// fieldperm's own authorizer is not: it stands on what is decided by granular verbs (A4, the second lock).
+func (a Answer) AllowsGeneric() bool {
+	return a.Allowed && !strings.HasPrefix(a.Reason, verbs.Prefix)
 }
 
 // Review is what has to be decided.

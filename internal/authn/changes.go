@@ -39,7 +39,7 @@ func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error
 	if !reflect.DeepEqual(anonymousOf(g.anonymous), anonymousOf(configuration.Anonymous)) {
 		// kube-apiserver says the same of the same file; and who may come without a token is not to change
 		// by a file that is dropped into a directory.
-		return nil, configfile.Problems{problem(a.settings.File, data, "anonymous",
+		return nil, configfile.Problems{configfile.NewProblem(a.settings.File, data, "anonymous",
 			"is not what it was at start, and does not change by a reload", "restart fieldperm, or put it back")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.settings.reloadWait)

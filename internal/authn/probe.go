@@ -42,7 +42,7 @@ func (e *IssuerError) Unwrap() error { return e.Err }
 
 // Problem returns it with its place in a file.
 func (e *IssuerError) Problem(file string, data []byte) configfile.Problem {
-	return problem(file, data, e.Key, e.Err.Error(), e.Cure)
+	return configfile.NewProblem(file, data, e.Key, e.Err.Error(), e.Cure)
 }
 
 // Probe asks every issuer of a valid configuration for its discovery document and its keys, all at the

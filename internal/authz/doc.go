@@ -1,7 +1,12 @@
-// Package authz asks an authorizer about the author of a request, verb by verb. New makes the
-// authorizer that asks the kube-apiserver's whole chain by SubjectAccessReview, with a cache and with
-// equal questions asked once (P8); For and ForReview close over who asks and about what, so that
-// fieldperm.Decide sees an authorizer that knows verbs only.
+// Package authz asks a chain of authorizers about the author of a request, verb by verb. The chain is an
+// AuthorizationConfiguration (KEP-3221) made of k8s.io/apiserver's own parts: its webhook authorizer,
+// union, match conditions and metrics, and internal/rbac in process.
 //
-// Start reading at For. The package imports admission and fieldperm, never the server.
+// Start reading at Chain. A Chain has one generation in force, which is what one content of its file made
+// (generation.go); a reload puts another in its place (reload.go). For and ForReview take the generation
+// in force and close over who asks and about what, so that fieldperm.Decide sees an authorizer that knows
+// verbs only (request.go). Equal questions are asked once (shared.go, P8), and what became of one on its
+// way is on its trail (trail.go): who decided, and whether it took a round trip.
+//
+// The package imports admission and fieldperm, never the server.
 package authz

@@ -3,12 +3,9 @@ package authz
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
-	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 )
 
 // Observer is told of checks, for metrics. It must not block, and is told by several at once.
@@ -16,27 +13,33 @@ type Observer interface {
 	// Check is told how a check ended for whoever asked: allowed, denied, error, or canceled if that
 	// one gave up.
 	Check(result string)
-	// CheckFrom is told where an answer is from: hit (kept from an earlier question), miss (the API
-	// server was asked) or shared (another asked the same at the time). Each question that goes out
-	// is one miss, also if nobody waits for it any more.
+	// CheckFrom is told where an answer is from: miss (a webhook was asked by a round trip), hit (a webhook's
+	// answer to an earlier question), local (decided in process: no webhook was asked) or shared (another
+	// asked the same at the time). Each question that goes through the chain is one miss, hit or local, also
+	// if nobody waits for it any more.
 	CheckFrom(source string)
-	// CheckTook is told how long the API server took, retries included, if it was asked: allowed,
-	// denied or error.
+	// CheckTook is told how long a question took that was a miss, all of the chain and retries included:
+	// allowed, denied or error.
 	CheckTook(result string, took time.Duration)
+	// CacheEntries is given, once, a function that says how many answers the cache of each webhook holds, by
+	// name.
+	CacheEntries(count func() map[string]int)
 }
 
 const (
 	sourceHit    = "hit"
 	sourceMiss   = "miss"
 	sourceShared = "shared"
+	sourceLocal  = "local"
 )
 
 // nobody observes nothing.
 type nobody struct{}
 
-func (nobody) Check(string)                    {}
-func (nobody) CheckFrom(string)                {}
-func (nobody) CheckTook(string, time.Duration) {}
+func (nobody) Check(string)                       {}
+func (nobody) CheckFrom(string)                   {}
+func (nobody) CheckTook(string, time.Duration)    {}
+func (nobody) CacheEntries(func() map[string]int) {}
 
 // resultOf is never allowed if there is an error.
 func resultOf(decision authorizer.Decision, err error) string {
@@ -49,31 +52,4 @@ func resultOf(decision authorizer.Decision, err error) string {
 		return "allowed"
 	}
 	return "denied"
-}
-
-// roundTrips tells the questions that went to the API server from those that the cache of the
-// delegating authorizer answered, which it does not show: it reports each round trip as a metric,
-// with the context of the question. Its own metrics stay as they are.
-type roundTrips struct {
-	webhookmetrics.AuthorizerMetrics
-}
-
-func newRoundTrips() roundTrips {
-	return roundTrips{authorizerfactory.NewDelegatingAuthorizerMetrics()}
-}
-
-// RecordWebhookEvaluation is called once for each round trip, failed ones included.
-func (r roundTrips) RecordWebhookEvaluation(ctx context.Context, name, result string) {
-	if asked, ok := ctx.Value(askedKey{}).(*atomic.Bool); ok {
-		asked.Store(true)
-	}
-	r.AuthorizerMetrics.RecordWebhookEvaluation(ctx, name, result)
-}
-
-type askedKey struct{}
-
-// watched returns a context for one question, and whether that has made a round trip.
-func watched(ctx context.Context) (context.Context, *atomic.Bool) {
-	asked := new(atomic.Bool)
-	return context.WithValue(ctx, askedKey{}, asked), asked
 }

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,9 +16,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// For returns an authorizer for the author of an admission request and the object that it is about,
-// named as the request was sent (requestResource), because that is what the API server authorized.
-func For(a authorizer.UnconditionalAuthorizer, req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
+// forRequest asks about the object as the request named it (requestResource), because that is what the
+// API server authorized.
+func forRequest(chain *shared, req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
 	attributes := authorizer.AttributesRecord{
 		Namespace: req.Namespace, Name: req.Name,
 		APIGroup: req.Resource.Group, APIVersion: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource,
@@ -30,12 +31,11 @@ func For(a authorizer.UnconditionalAuthorizer, req *admissionv1.AdmissionRequest
 	for key, values := range req.UserInfo.Extra {
 		extra[key] = values
 	}
-	return newAsker(a, attributes, req.UserInfo.Username, req.UserInfo.UID, req.UserInfo.Groups, extra)
+	return newAsker(chain, attributes, req.UserInfo.Username, req.UserInfo.UID, req.UserInfo.Groups, extra)
 }
 
-// ForReview returns an authorizer for the user and the resource attributes of a SubjectAccessReview,
-// which must have them. Selectors are left out: granular verbs are about writes.
-func ForReview(a authorizer.UnconditionalAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
+// forReview leaves selectors out: granular verbs are about writes.
+func forReview(chain *shared, spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
 	r := spec.ResourceAttributes
 	attributes := authorizer.AttributesRecord{
 		Namespace: r.Namespace, Name: r.Name,
@@ -46,18 +46,18 @@ func ForReview(a authorizer.UnconditionalAuthorizer, spec *authorizationv1.Subje
 	for key, values := range spec.Extra {
 		extra[key] = values
 	}
-	return newAsker(a, attributes, spec.User, spec.UID, spec.Groups, extra)
+	return newAsker(chain, attributes, spec.User, spec.UID, spec.Groups, extra)
 }
 
 // asker knows who asks and about what; only the verb is left open.
 type asker struct {
-	chain      authorizer.UnconditionalAuthorizer
+	chain      *shared
 	attributes authorizer.AttributesRecord
 	// granular and generic are the user as it is, and with the extra key of A4.
 	granular, generic *user.DefaultInfo
 }
 
-func newAsker(chain authorizer.UnconditionalAuthorizer, attributes authorizer.AttributesRecord, name, uid string, groups []string, extra map[string][]string) *asker {
+func newAsker(chain *shared, attributes authorizer.AttributesRecord, name, uid string, groups []string, extra map[string][]string) *asker {
 	marked := make(map[string][]string, len(extra)+1)
 	for key, values := range extra {
 		// A user that happens to have the key must not lose its granular verbs by it, nor may its
@@ -88,10 +88,14 @@ func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (field
 	if generic {
 		attributes.User = k.generic
 	}
-	decision, reason, err := k.chain.Authorize(ctx, attributes)
-	span.SetAttributes(tracing.Result.String(resultOf(decision, err)))
-	if err != nil {
-		return fieldperm.Answer{}, fmt.Errorf("authorizer: verb %q on %q: %w", verb, k.attributes.Resource, err)
+	v, err := k.chain.ask(ctx, attributes)
+	failure := cmp.Or(err, v.failure)
+	span.SetAttributes(tracing.Result.String(resultOf(decisionOf(v), failure)))
+	if failure != nil {
+		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, k.attributes.Resource, failure)
 	}
-	return fieldperm.Answer{Allowed: decision == authorizer.DecisionAllow, Reason: reason}, nil
+	if err != nil {
+		return fieldperm.Answer{}, failure
+	}
+	return fieldperm.Answer{Allowed: v.allowed, Reason: v.reason, By: v.by, Failure: failure}, nil
 }

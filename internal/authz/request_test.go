@@ -2,12 +2,9 @@ package authz
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,126 +13,69 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// backend is the SubjectAccessReview API, for faults that a real one does not have on demand.
-type backend struct {
-	mu     sync.Mutex
-	asked  []authorizationv1.SubjectAccessReviewSpec
-	answer func(n int, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, int)
-}
-
-func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var review authorizationv1.SubjectAccessReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	b.mu.Lock()
-	b.asked = append(b.asked, review.Spec)
-	status, code := b.answer(len(b.asked), review.Spec)
-	b.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	if code != http.StatusOK {
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: metav1.StatusReasonInternalError})
-		return
-	}
-	review.APIVersion, review.Kind, review.Status = "authorization.k8s.io/v1", "SubjectAccessReview", status
-	_ = json.NewEncoder(w).Encode(review)
-}
-
-func (b *backend) authorizer(t *testing.T, ttl time.Duration) authorizer.Authorizer {
+// served returns the default chain in front of a stand-in for a kube-apiserver.
+func served(t *testing.T, ttl time.Duration, a answer) (*Chain, *remote) {
 	t.Helper()
-	server := httptest.NewServer(b)
-	t.Cleanup(server.Close)
-	clients, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"}})
+	r := newRemote(t, a)
+	chain, err := NewChain(t.Context(), Settings{TTL: ttl, Cluster: r.cluster()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(clients.AuthorizationV1(), ttl, ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func request() *admissionv1.AdmissionRequest {
-	return &admissionv1.AdmissionRequest{
-		Resource:  metav1.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
-		Namespace: "shop", Name: "web",
-		UserInfo: authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"team"}, Extra: map[string]authenticationv1.ExtraValue{"example.com/scopes": {"a", "b"}}},
-	}
+	return chain, r
 }
 
 func TestP8_AnswersAreKeptAllowedAndDenied(t *testing.T) {
-	b := &backend{answer: func(_ int, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, int) {
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: spec.ResourceAttributes.Verb == "granular:scale", Reason: "RBAC: it says so"}, http.StatusOK
-	}}
-	a := For(b.authorizer(t, time.Hour), request())
+	chain, r := served(t, time.Hour, func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
+		status(authorizationv1.SubjectAccessReviewStatus{Allowed: review.Spec.ResourceAttributes.Verb == "granular:scale", Reason: "RBAC: it says so"})(w, req, review)
+	})
+	a := chain.For(request())
 	for range 3 {
 		for verb, want := range map[string]bool{"granular:scale": true, "granular:image": false} {
 			answer, err := a.Authorize(t.Context(), verb, false)
-			if err != nil || answer.Allowed != want || answer.Reason != "RBAC: it says so" {
+			if err != nil || answer.Allowed != want || !strings.HasSuffix(answer.Reason, "RBAC: it says so") {
 				t.Errorf("%s: %+v, %v", verb, answer, err)
 			}
 		}
 	}
-	if len(b.asked) != 2 {
-		t.Errorf("asked %d times, want 2", len(b.asked))
+	if n := r.questions(); n != 2 {
+		t.Errorf("asked %d times, want 2", n)
 	}
 }
 
 func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotKept(t *testing.T) {
-	failing := true
-	b := &backend{answer: func(int, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, int) {
-		if failing {
-			return authorizationv1.SubjectAccessReviewStatus{}, http.StatusInternalServerError
-		}
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}, http.StatusOK
-	}}
-	a := For(b.authorizer(t, time.Hour), request())
-	if answer, err := a.Authorize(t.Context(), "update", true); err == nil || answer.Allowed {
+	chain, r := served(t, time.Hour, code(http.StatusInternalServerError))
+	a := chain.For(request())
+	answer, err := a.Authorize(t.Context(), "update", true)
+	if err == nil || answer != (fieldperm.Answer{}) {
 		t.Fatalf("got %+v, %v", answer, err)
-	} else if !strings.Contains(err.Error(), `"update"`) {
-		t.Errorf("error does not name the verb: %v", err)
 	}
-	b.mu.Lock()
-	failing = false
-	b.mu.Unlock()
+	for _, part := range []string{`"update"`, `"deployments"`, `"in-cluster-authorizer"`} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error does not name %s: %v", part, err)
+		}
+	}
+	r.become(allow(""))
 	if answer, err := a.Authorize(t.Context(), "update", true); err != nil || !answer.Allowed {
 		t.Errorf("after the fault: %+v, %v", answer, err)
 	}
 }
 
-func TestP4_BothAllowedAndDeniedIsNoAllow(t *testing.T) {
-	b := &backend{answer: func(int, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, int) {
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true}, http.StatusOK
-	}}
-	if answer, err := For(b.authorizer(t, time.Hour), request()).Authorize(t.Context(), "update", true); err == nil || answer.Allowed {
-		t.Errorf("got %+v, %v", answer, err)
-	}
-}
-
 func TestA4_OnlyChecksForTheGenericPermissionCarryTheKey(t *testing.T) {
-	b := &backend{answer: func(int, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, int) {
-		return authorizationv1.SubjectAccessReviewStatus{}, http.StatusOK
-	}}
-	chain := b.authorizer(t, 0)
+	chain, r := served(t, 0, pass())
 	req := request()
 	// A user may happen to have the key, in any case.
 	req.UserInfo.Extra["Fieldperm.dev/Generic-Only"] = authenticationv1.ExtraValue{"mine"}
-	a := For(chain, req)
+	a := chain.For(req)
 	for _, generic := range []bool{true, false} {
 		if _, err := a.Authorize(t.Context(), "update", generic); err != nil {
 			t.Fatal(err)
 		}
-		spec := b.asked[len(b.asked)-1]
+		spec := r.last().Spec
 		want := map[string]authorizationv1.ExtraValue{"example.com/scopes": {"a", "b"}}
 		if generic {
 			want[admission.GenericOnlyKey] = authorizationv1.ExtraValue{"true"}
@@ -166,11 +106,11 @@ func TestD11_AskedForTheResourceThatTheUserAddressed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got authorizer.Attributes
-			_, err := For(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			chain := Fixed("x", authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 				got = a
 				return authorizer.DecisionNoOpinion, "", nil
-			}), c.req).Authorize(t.Context(), "granular:scale", false)
-			if err != nil {
+			}))
+			if _, err := chain.For(c.req).Authorize(t.Context(), "granular:scale", false); err != nil {
 				t.Fatal(err)
 			}
 			if got.GetAPIGroup() != c.want.Group || got.GetAPIVersion() != c.want.Version || got.GetResource() != c.want.Resource || got.GetSubresource() != c.want.Subresource ||
@@ -187,11 +127,11 @@ func TestA1_ReviewIsAskedWithTheSameAttributes(t *testing.T) {
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "update", Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Name: "web"},
 	}
 	var got authorizer.Attributes
-	answer, err := ForReview(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	answer, err := Fixed("x", authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		got = a
 		return authorizer.DecisionDeny, "no", nil
-	}), spec).Authorize(t.Context(), "granular", false)
-	if err != nil || answer != (fieldperm.Answer{Reason: "no"}) {
+	})).ForReview(spec).Authorize(t.Context(), "granular", false)
+	if err != nil || answer != (fieldperm.Answer{Reason: "no", By: "x"}) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 	if got.GetVerb() != "granular" || got.GetNamespace() != "shop" || got.GetName() != "web" || got.GetSubresource() != "scale" || got.GetUser().GetExtra()["k"][0] != "v" {

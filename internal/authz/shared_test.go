@@ -3,6 +3,7 @@ package authz
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,57 +18,63 @@ func question(name, verb string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{User: &user.DefaultInfo{Name: name}, Verb: verb, APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
 }
 
-func TestP8_SameQuestionAtTheSameTimeIsAskedOnce(t *testing.T) {
+func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		release := make(chan struct{})
-		a := Shared(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newShared(&named{name: "decider", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 			asked.Add(1)
 			<-release
 			return authorizer.DecisionAllow, "because", nil
-		}), time.Minute)
+		})}, time.Minute, nobody{})
 		var wait sync.WaitGroup
-		for range 20 {
+		for range 1000 {
 			wait.Go(func() {
-				if d, reason, err := a.Authorize(t.Context(), question("alice", "granular:scale")); d != authorizer.DecisionAllow || reason != "because" || err != nil {
-					t.Errorf("got %v, %q, %v", d, reason, err)
+				if v, err := s.ask(t.Context(), question("alice", "granular:scale")); !v.allowed || v.reason != "because" || v.by != "decider" || err != nil {
+					t.Errorf("got %+v, %v", v, err)
 				}
 			})
 		}
 		for _, other := range []authorizer.AttributesRecord{question("bob", "granular:scale"), question("alice", "granular:image")} {
-			wait.Go(func() { _, _, _ = a.Authorize(t.Context(), other) })
+			wait.Go(func() { _, _ = s.ask(t.Context(), other) })
 		}
 		synctest.Wait()
 		if n := asked.Load(); n != 3 {
 			t.Errorf("asked %d times for 3 different questions", n)
 		}
+		if n := len(s.underway); n != 3 {
+			t.Errorf("%d are under way", n)
+		}
 		close(release)
 		wait.Wait()
+		if n := len(s.underway); n != 0 {
+			t.Errorf("%d are still under way", n)
+		}
 	})
 }
 
 func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		a := Shared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			select {
 			case <-release:
 				return authorizer.DecisionAllow, "", nil
 			case <-ctx.Done():
 				return authorizer.DecisionNoOpinion, "", ctx.Err()
 			}
-		}), time.Minute)
+		}), time.Minute, nobody{})
 		first, hangUp := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() {
-			if d, _, err := a.Authorize(first, question("alice", "update")); !errors.Is(err, context.Canceled) || d != authorizer.DecisionNoOpinion {
-				t.Errorf("whoever hung up got %v, %v", d, err)
+			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (verdict{}) {
+				t.Errorf("whoever hung up got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
 		wait.Go(func() {
-			if d, _, err := a.Authorize(t.Context(), question("alice", "update")); d != authorizer.DecisionAllow || err != nil {
-				t.Errorf("whoever waited got %v, %v", d, err)
+			if v, err := s.ask(t.Context(), question("alice", "update")); !v.allowed || err != nil {
+				t.Errorf("whoever waited got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
@@ -80,27 +87,110 @@ func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 
 func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := Shared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			<-ctx.Done()
 			return authorizer.DecisionAllow, "", ctx.Err()
-		}), time.Second)
-		if d, _, err := a.Authorize(t.Context(), question("alice", "update")); !errors.Is(err, context.DeadlineExceeded) || d != authorizer.DecisionNoOpinion {
-			t.Errorf("got %v, %v", d, err)
+		}), flightTime, nobody{})
+		started := time.Now()
+		if v, err := s.ask(t.Context(), question("alice", "update")); !errors.Is(err, context.DeadlineExceeded) || v != (verdict{}) {
+			t.Errorf("got %v, %v", v, err)
+		}
+		if took := time.Since(started); took != 29*time.Second {
+			t.Errorf("after %s", took)
 		}
 	})
 }
 
+func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := newShared(&named{name: "slow", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			<-release
+			return authorizer.DecisionAllow, "", nil
+		})}, time.Minute, nobody{})
+		var wait sync.WaitGroup
+		for _, patience := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+			wait.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				started := time.Now()
+				_, err := s.ask(ctx, question("alice", "update"))
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `authorizer "slow"`) || time.Since(started) != patience {
+					t.Errorf("after %s of %s: %v", time.Since(started), patience, err)
+				}
+			})
+		}
+		wait.Wait()
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestP4_CallerWhoIsGoneAsksNobody(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := newShared(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		t.Error("asked")
+		return authorizer.DecisionAllow, "", nil
+	}), time.Minute, nobody{})
+	if v, err := s.ask(ctx, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (verdict{}) {
+		t.Errorf("got %v, %v", v, err)
+	}
+}
+
 func TestP4_PanicAndErrorOfTheChainAreErrors(t *testing.T) {
-	for name, chain := range map[string]authorizer.AuthorizerFunc{
-		"panic": func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) { panic("boom") },
-		"error with Allow": func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	asked := map[string]int{"check error": 1, "from miss": 1, "took error": 1}
+	for name, c := range map[string]struct {
+		chain authorizer.AuthorizerFunc
+		seen  map[string]int
+	}{
+		"panic": {func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) { panic("boom") }, map[string]int{"check error": 1}},
+		"error with Allow": {func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 			return authorizer.DecisionAllow, "", errors.New("boom")
-		},
+		}, map[string]int{"check error": 1}},
+		"error after a round trip": {func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+			newTrailMetrics().RecordWebhookEvaluation(ctx, "broken", "error")
+			return authorizer.DecisionDeny, "", errors.New("boom")
+		}, asked},
+		"panic after a round trip": {func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+			newTrailMetrics().RecordWebhookEvaluation(ctx, "broken", "success")
+			panic("boom")
+		}, asked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d, _, err := Shared(chain, time.Minute).Authorize(t.Context(), question("alice", "update")); err == nil || d != authorizer.DecisionNoOpinion {
-				t.Errorf("got %v, %v", d, err)
+			var seen notes
+			s := newShared(&named{name: "broken", Authorizer: c.chain}, time.Minute, &seen)
+			v, err := s.ask(t.Context(), question("alice", "update"))
+			if err == nil || v != (verdict{}) || !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "boom") {
+				t.Errorf("got %+v, %v", v, err)
 			}
+			seen.expect(t, "failed", c.seen)
 		})
 	}
+}
+
+func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var seen notes
+		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+			newTrailMetrics().RecordWebhookEvaluation(ctx, "", "success")
+			<-release
+			return authorizer.DecisionAllow, "", nil
+		}), time.Minute, &seen)
+		first, hangUp := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		wait.Go(func() { _, _ = s.ask(first, question("alice", "update")) })
+		synctest.Wait()
+		for range 3 {
+			wait.Go(func() { _, _ = s.ask(t.Context(), question("alice", "update")) })
+		}
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		seen.expect(t, "whoever asked first hung up", map[string]int{"check canceled": 1})
+		close(release)
+		wait.Wait()
+		seen.expect(t, "answered", map[string]int{"check allowed": 3, "from shared": 3, "from miss": 1, "took allowed": 1})
+	})
 }

@@ -17,6 +17,16 @@ type Problem struct {
 	Cure string
 }
 
+// NewProblem is about a key of a file that loads, for faults that only show when it is put in force. The
+// line is the key's, or that of what is nearest above it.
+func NewProblem(file string, data []byte, key, message, cure string) Problem {
+	out := Problem{File: file, Line: 1, Key: key, Message: message, Cure: cure}
+	if r := newReading(file, data, language{compiles: func(string) bool { return false }}); r.places != nil {
+		out.Line = r.places.line(key)
+	}
+	return out
+}
+
 // Error returns "file:line: key: message: cure", on one line.
 func (p Problem) Error() string {
 	parts := []string{fmt.Sprintf("%s:%d", p.File, p.Line)}

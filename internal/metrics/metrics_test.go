@@ -208,3 +208,37 @@ func TestHandlerServesTheMetricsAndThoseOfTheProcess(t *testing.T) {
 		}
 	}
 }
+
+func TestP8_CacheEntriesAreThoseAtTheScrape(t *testing.T) {
+	m := New()
+	const name = "fieldperm_decision_cache_entries"
+	if scrape(t, m)[name] != nil {
+		t.Error("is there before there is a chain")
+	}
+	kept := map[string]int{"protector": 2, "in-cluster-authorizer": 8192}
+	m.CacheEntries(func() map[string]int { return kept })
+	expect(t, m, `# HELP fieldperm_decision_cache_entries [ALPHA] Answers to permission checks that are kept, by the name of the authorizer that gave them.
+# TYPE fieldperm_decision_cache_entries gauge
+fieldperm_decision_cache_entries{name="in-cluster-authorizer"} 8192
+fieldperm_decision_cache_entries{name="protector"} 2
+`, name)
+	kept = map[string]int{"other": 0}
+	expect(t, m, `# HELP fieldperm_decision_cache_entries [ALPHA] Answers to permission checks that are kept, by the name of the authorizer that gave them.
+# TYPE fieldperm_decision_cache_entries gauge
+fieldperm_decision_cache_entries{name="other"} 0
+`, name)
+}
+
+func TestP8_ChecksAreCountedByWhereTheAnswerIsFrom(t *testing.T) {
+	m := New()
+	for _, source := range []string{"hit", "miss", "shared", "local", "local"} {
+		m.CheckFrom(source)
+	}
+	expect(t, m, `# HELP fieldperm_check_cache_total [ALPHA] Permission checks, by where the answer is from: hit (kept from an earlier one), miss (an authorizer was asked by a round trip), shared (the same check was under way), local (decided in process).
+# TYPE fieldperm_check_cache_total counter
+fieldperm_check_cache_total{result="hit"} 1
+fieldperm_check_cache_total{result="local"} 2
+fieldperm_check_cache_total{result="miss"} 1
+fieldperm_check_cache_total{result="shared"} 1
+`, "fieldperm_check_cache_total")
+}

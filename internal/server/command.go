@@ -7,6 +7,10 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // For --logging-format json.
+
+	"github.com/fieldperm/fieldperm/internal/authn"
+	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/checkconfig"
 )
 
 // NewCommand returns fieldperm-webhook.
@@ -17,7 +21,10 @@ func NewCommand() *cobra.Command {
 		Long: `fieldperm-webhook decides, for a kube-apiserver, which fields of an object a user may write.
 Users are granted the verbs "granular" and "granular:<verb>" in RBAC or any other authorizer.`,
 	}
-	root.AddCommand(newServeCommand(), newReleaseCommand())
+	root.AddCommand(newServeCommand(), newReleaseCommand(), checkconfig.NewCommand(checkconfig.Probes{
+		Webhooks: authz.Probe,
+		Issuers:  authn.Probe,
+	}))
 	return root
 }
 
@@ -33,8 +40,10 @@ func newServeCommand() *cobra.Command {
   /admit/uncovered   ValidatingAdmissionWebhook for everyone, on resources that have uncovered verbs
   /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
   /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" through
+  /review            what a write would take, for the caller itself or for another user
+  /permissions       the verbs of every kind
   /livez /healthz    the process is alive
-  /readyz            it is of use: the checks schemas, discovery, certificate, interlock, shutdown
+  /readyz            it is of use: the checks schemas, discovery, certificate, authorization, interlock, shutdown
   /metrics           Prometheus metrics
 
 The interlock: /authorize lets nobody through before canaries have proven, on every kube-apiserver of
@@ -42,8 +51,9 @@ The interlock: /authorize lets nobody through before canaries have proven, on ev
 --interlock-interval. While it is open holders of "granular" get a 403, and /readyz/interlock says why and
 what to do. In a Pod, use /readyz?exclude=interlock: without an endpoint no canary comes back.
 
-All but the health checks need a client certificate that a CA of --client-ca-file has signed; with
---admission-callers any, /admit needs none. The configuration for the kube-apiserver is written by:
+All but the health checks need a client certificate that a CA of --client-ca-file has signed. With
+--admission-callers any, /admit needs none; with --authentication-config, /review and /permissions take a
+bearer token too, and so do /admit and /authorize of --webhook-token-users. The configuration for the kube-apiserver is written by:
 fieldperm-gen manifests.`,
 		Example: `  # Beside a kube-apiserver that has the webhooks as static manifests.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \

@@ -4,31 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
-
-// parallelChecks is how many verbs of one level are asked at the same time (P1).
-const parallelChecks = 4
 
 // Complete checks the options, compiles the schema files and binds the port. Nothing runs yet. The
 // error names the flag, or the file and the place in it.
@@ -56,7 +47,7 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	if err := s.keepBarriers(config); err != nil {
 		return nil, err
 	}
-	if err := s.decide(config); err != nil {
+	if err := s.decide(ctx, config); err != nil {
 		return nil, err
 	}
 	return s, s.listen(config)
@@ -112,41 +103,6 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 			return fmt.Errorf("informer: %w", err)
 		}
 	}
-	return nil
-}
-
-// decide sets up the reviewers.
-func (s *Server) decide(config *rest.Config) error {
-	authorization := client(config, "authorization")
-	authorization.Wrap(tracing.Client(s.tracer))
-	clients, err := kubernetes.NewForConfig(authorization)
-	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
-	}
-	chain, err := authz.Config{
-		Client:   clients.AuthorizationV1(),
-		AllowTTL: s.options.DecisionCacheTTL, DenyTTL: s.options.DecisionCacheTTL,
-		Observer: s.metrics,
-	}.New()
-	if err != nil {
-		return err
-	}
-	s.reviewer = &admission.Reviewer{
-		Schema:     s.schemas.Schema,
-		Authorizer: func(req *admissionv1.AdmissionRequest) fieldperm.Authorizer { return authz.For(chain, req) },
-		Limits:     fieldperm.Limits{MaxChecks: s.options.MaxChecks, Parallel: parallelChecks},
-	}
-	s.authorizer = &admission.AuthorizeReviewer{
-		Allowed: func(group, resource, subresource string) bool {
-			return s.resources.Allowlist().Has(group, resource, subresource)
-		},
-		Authorizer: func(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
-			return authz.ForReview(chain, spec)
-		},
-		Enforced: s.interlock.Enforced,
-		Canaries: s.canaries,
-	}
-	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents}
 	return nil
 }
 

@@ -8,46 +8,69 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/reviewapi"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// handler serves every path. Health checks are open; all else needs a client certificate.
-func (s *Server) handler() http.Handler {
+// endpoint is a path that is not a health check.
+type endpoint struct {
+	path    string
+	handler http.Handler
+	// guard refuses whoever may not call, and what is too much.
+	guard func(http.Handler) http.Handler
+	// public says that strangers may call.
+	public bool
+}
+
+// endpoints of the webhooks and those of the review API have limits of their own: people who ask must not
+// keep kube-apiservers from asking.
+func (s *Server) endpoints() []endpoint {
 	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries}
-	callers := x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion)
-	mux := http.NewServeMux()
-	limit := newLimit(s.options.MaxRequestsInFlight)
-	for path, handler := range map[string]http.Handler{
-		"/admit/granular":  wire.ReviewHandler(admission.Granular, s.reviewer),
-		"/admit/uncovered": wire.ReviewHandler(admission.Uncovered, s.reviewer),
-		"/admit/schemas":   wire.SchemaHandler(s.validator),
-		"/authorize":       wire.AuthorizeHandler(s.authorizer),
-		"/metrics":         s.metrics.Handler(),
-	} {
-		open := s.options.AdmissionCallers == callersAny && strings.HasPrefix(path, "/admit/")
-		switch {
-		case path == "/metrics":
-		case open:
-			// Strangers must not make anything sampled.
-			handler = s.metrics.InFlight(endpointOf(path), tracing.PublicHandler(handler, s.tracer))
-		default:
-			handler = s.metrics.InFlight(endpointOf(path), tracing.Handler(handler, s.tracer))
-		}
-		if path != "/metrics" {
-			handler = limit.handler(handler)
-		}
-		if !open {
-			handler = authenticated(callers, handler)
-		}
-		mux.Handle(path, handler)
+	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: s.options.MaxRequestBytes}
+	callers := s.newCallers()
+	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
+	webhook := func(next http.Handler) http.Handler {
+		// Strangers take no place.
+		return authenticated(callers.webhooks(), cureCertificate, calls.handler(next))
 	}
+	question := func(next http.Handler) http.Handler {
+		// To tell whose a token is may cost a request to its issuer.
+		return questions.handler(authenticated(callers.people(), cureToken, next))
+	}
+	admit, public := webhook, s.options.AdmissionCallers == callersAny
+	if public {
+		admit = calls.handler
+	}
+	return []endpoint{
+		{"/admit/granular", wire.ReviewHandler(admission.Granular, s.reviewer), admit, public},
+		{"/admit/uncovered", wire.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
+		{"/admit/schemas", wire.SchemaHandler(s.validator), admit, public},
+		{"/authorize", wire.AuthorizeHandler(s.authorizer), webhook, false},
+		{"/review", api.ReviewHandler(), question, true},
+		{"/permissions", api.PermissionsHandler(), question, true},
+	}
+}
+
+// reviewShare is how many webhook calls may be answered at the same time for each question of the review API.
+const reviewShare = 10
+
+// handler serves every path. Health checks are open.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, e := range s.endpoints() {
+		traced := tracing.Handler
+		if e.public {
+			// Strangers must not make anything sampled.
+			traced = tracing.PublicHandler
+		}
+		mux.Handle(e.path, e.guard(s.metrics.InFlight(endpointOf(e.path), traced(e.handler, s.tracer))))
+	}
+	mux.Handle("/metrics", authenticated(s.newCallers().certificate, cureCertificate, s.metrics.Handler()))
 	alive := []healthz.HealthChecker{healthz.PingHealthz, healthz.LogHealthz}
 	healthz.InstallHandler(mux, alive...)
 	healthz.InstallLivezHandler(mux, alive...)
@@ -61,6 +84,7 @@ func (s *Server) handler() http.Handler {
 			}
 			return s.certificate.Ready()
 		}),
+		healthz.NamedCheck("authorization", func(*http.Request) error { return s.chain.Ready() }),
 		healthz.NamedCheck("interlock", func(*http.Request) error { return s.interlock.Status() }),
 		healthz.NamedCheck("shutdown", func(*http.Request) error {
 			if s.draining.Load() {
@@ -85,6 +109,14 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 		if n := len(s.schemas.Faults()); n > 0 {
 			fmt.Fprintf(w, "[!]schemas: %d faults in documents, see the log\n", n)
 		}
+		if err := s.chain.Fault(); err != nil {
+			fmt.Fprintf(w, "[!]authorization: an earlier configuration is in force: %v\n", err)
+		}
+		if s.tokens != nil {
+			if err := s.tokens.Fault(); err != nil {
+				fmt.Fprintf(w, "[!]authentication: an earlier configuration is in force: %v\n", err)
+			}
+		}
 		for _, err := range s.interlock.Unproven() {
 			fmt.Fprintf(w, "[!]interlock: a resource is not proven: %v\n", err)
 		}
@@ -106,19 +138,6 @@ func (s *Server) decided(endpoint admission.Endpoint, mode fieldperm.Mode, allow
 
 // endpointOf is the name of a path in metrics.
 func endpointOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
-
-// authenticated lets those pass whose certificate a CA of --client-ca-file has signed.
-func authenticated(callers authenticator.Request, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, ok, err := callers.AuthenticateRequest(r)
-		if err != nil || !ok {
-			klog.FromContext(r.Context()).V(2).Info("Refused a caller", "path", r.URL.Path, "remote", r.RemoteAddr, "err", err)
-			http.Error(w, "caller is not authenticated: present a client certificate that a CA of --client-ca-file has signed", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // recovered turns a panic into a 500, which no API server takes for an Allow.
 func recovered(next http.Handler) http.Handler {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
@@ -31,9 +32,18 @@ type Options struct {
 	ClientCAFile string
 	// PermissionSchemas are files or directories.
 	PermissionSchemas []string
+	// AuthorizationConfig is the AuthorizationConfiguration of fieldperm's own checks; "" to ask the API
+	// server for all.
+	AuthorizationConfig string
+	// AuthenticationConfig is the AuthenticationConfiguration of those who call the review API; "" for
+	// certificates alone.
+	AuthenticationConfig string
+	// WebhookTokenUsers are users who may call /admit and /authorize by a token of AuthenticationConfig.
+	WebhookTokenUsers []string
 	// MaxChecks bounds the verbs asked for one request (P3).
 	MaxChecks int
-	// DecisionCacheTTL is how long the answer to a check is kept, allowed or denied (P8).
+	// DecisionCacheTTL is how long the answer to a check is kept, allowed or denied (P8), unless
+	// AuthorizationConfig says.
 	DecisionCacheTTL time.Duration
 	// MaxRequestBytes bounds the body of a request.
 	MaxRequestBytes int64
@@ -117,8 +127,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookCAFile, "webhook-ca-file", o.WebhookCAFile, "File with the CAs that --webhook-configuration is to trust and no others. Read again when it changes. Empty for any that makes canaries come back; with --tls-secret it is known.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "File with the CAs that sign callers' certificates: the client certificate of the kube-apiserver above all. Whoever has such a certificate may ask what users may do. Read again when it changes. Required.")
 	fs.StringSliceVar(&o.PermissionSchemas, "permission-schemas", o.PermissionSchemas, "Files or directories with PermissionSchema, UncoveredPermissionSet and CustomResourceDefinition objects, YAML or JSON. A faulty one is a reason not to start.")
+	fs.StringVar(&o.AuthorizationConfig, "authorization-config", o.AuthorizationConfig, "File with an AuthorizationConfiguration of apiserver.config.k8s.io, as kube-apiserver has it: the authorizers that fieldperm's own checks go through, in order. Types Webhook and RBAC, and Node, which has no opinion here. Read again when it changes; one that is faulty, or whose webhooks do not answer, leaves the last good one in force. Empty to ask the SubjectAccessReview API of --kubeconfig for all.")
+	fs.StringVar(&o.AuthenticationConfig, "authentication-config", o.AuthenticationConfig, "File with an AuthenticationConfiguration of apiserver.config.k8s.io, as kube-apiserver has it: whose bearer tokens are accepted on /review and /permissions. Read again when it changes. Empty to accept certificates of --client-ca-file alone.")
+	fs.StringSliceVar(&o.WebhookTokenUsers, "webhook-token-users", o.WebhookTokenUsers, "Users, by the names that --authentication-config gives them, whose bearer token is accepted on /admit and /authorize in place of a client certificate: the kube-apiserver's own. Empty for none.")
 	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "How many permission checks one request may cost; past that it is denied with the name of a more general verb.")
-	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer.")
+	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer. With --authorization-config the TTLs in that file count instead.")
 	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
 	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
@@ -171,6 +184,14 @@ func (o *Options) validate() error {
 	}
 	if o.AdmissionCallers != callersCertificate && o.AdmissionCallers != callersAny {
 		errs = append(errs, fmt.Errorf("--admission-callers: %q is not known: use %q or %q", o.AdmissionCallers, callersCertificate, callersAny))
+	}
+	if len(o.WebhookTokenUsers) > 0 && o.AuthenticationConfig == "" {
+		errs = append(errs, errors.New("--webhook-token-users: needs --authentication-config, which says whose tokens they are"))
+	}
+	for _, name := range o.WebhookTokenUsers {
+		if name == "" || name == user.Anonymous {
+			errs = append(errs, fmt.Errorf("--webhook-token-users: %q has no token: name the user that the kube-apiserver's token is of", name))
+		}
 	}
 	if o.InterlockInterval < minInterval {
 		errs = append(errs, fmt.Errorf("--interlock-interval: %s is too short for a canary to come back: use at least %s", o.InterlockInterval, minInterval))

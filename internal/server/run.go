@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/authn"
+	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/certificates"
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
@@ -44,6 +46,8 @@ type Server struct {
 	serving     *genericserver.SecureServingInfo
 	callers     dynamiccertificates.CAContentProvider
 	typed       []informers.SharedInformerFactory
+	chain       *authz.Chain
+	tokens      *authn.Authenticator // nil without --authentication-config
 	keys        *interlock.Keyring
 	canaries    *interlock.Canaries
 	interlock   *interlock.Interlock
@@ -88,6 +92,10 @@ func (s *Server) Run(ctx context.Context) error {
 		s.schemas.Run(background)
 	})
 	running.Go(func() { s.status.Run(background) })
+	running.Go(func() { s.chain.Run(background) })
+	if s.tokens != nil {
+		running.Go(func() { s.tokens.Run(background) })
+	}
 	if s.barriers != nil {
 		running.Go(func() { s.barriers.Run(background) })
 	}

@@ -308,16 +308,25 @@ func TestStart_RefusesBadOptions(t *testing.T) {
 		change func(*testing.T, *Options)
 		want   string
 	}{
-		"no client CA":        {func(_ *testing.T, o *Options) { o.ClientCAFile = "" }, "--client-ca-file"},
-		"no certificate":      {func(_ *testing.T, o *Options) { o.SecureServing.ServerCert.CertKey.CertFile = "" }, "--tls-cert-file"},
-		"no key":              {func(_ *testing.T, o *Options) { o.SecureServing.ServerCert.CertKey.KeyFile = "" }, "--tls-private-key-file"},
-		"client CA is gone":   {func(_ *testing.T, o *Options) { o.ClientCAFile += ".gone" }, "--client-ca-file"},
-		"no checks":           {func(_ *testing.T, o *Options) { o.MaxChecks = 0 }, "--max-checks"},
-		"no bytes":            {func(_ *testing.T, o *Options) { o.MaxRequestBytes = 0 }, "--max-request-bytes"},
-		"negative time":       {func(_ *testing.T, o *Options) { o.DecisionCacheTTL = -1 }, "--decision-cache-ttl"},
-		"wildcard group":      {func(_ *testing.T, o *Options) { o.AggregatedGroups = []string{"*"} }, "--aggregated-groups"},
-		"no kubeconfig there": {func(_ *testing.T, o *Options) { o.Kubeconfig += ".gone" }, "--kubeconfig"},
-		"port":                {func(_ *testing.T, o *Options) { o.SecureServing.Listener, o.SecureServing.BindPort = nil, 70000 }, "--secure-port"},
+		"no client CA":                         {func(_ *testing.T, o *Options) { o.ClientCAFile = "" }, "--client-ca-file"},
+		"no certificate":                       {func(_ *testing.T, o *Options) { o.SecureServing.ServerCert.CertKey.CertFile = "" }, "--tls-cert-file"},
+		"no key":                               {func(_ *testing.T, o *Options) { o.SecureServing.ServerCert.CertKey.KeyFile = "" }, "--tls-private-key-file"},
+		"client CA is gone":                    {func(_ *testing.T, o *Options) { o.ClientCAFile += ".gone" }, "--client-ca-file"},
+		"no checks":                            {func(_ *testing.T, o *Options) { o.MaxChecks = 0 }, "--max-checks"},
+		"no bytes":                             {func(_ *testing.T, o *Options) { o.MaxRequestBytes = 0 }, "--max-request-bytes"},
+		"negative time":                        {func(_ *testing.T, o *Options) { o.DecisionCacheTTL = -1 }, "--decision-cache-ttl"},
+		"wildcard group":                       {func(_ *testing.T, o *Options) { o.AggregatedGroups = []string{"*"} }, "--aggregated-groups"},
+		"no kubeconfig there":                  {func(_ *testing.T, o *Options) { o.Kubeconfig += ".gone" }, "--kubeconfig"},
+		"port":                                 {func(_ *testing.T, o *Options) { o.SecureServing.Listener, o.SecureServing.BindPort = nil, 70000 }, "--secure-port"},
+		"no authorization configuration there": {func(_ *testing.T, o *Options) { o.AuthorizationConfig = "/nope.yaml" }, "--authorization-config: "},
+		"faulty authorization configuration": {func(t *testing.T, o *Options) {
+			o.AuthorizationConfig = write(t, t.TempDir(), "chain.yaml", []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n- {type: RBAC, name: rbac}\n- {type: RBAC, name: rbac2}\n"))
+		}, "chain.yaml:5: authorizers[1]."},
+		"faulty authentication configuration": {func(t *testing.T, o *Options) {
+			o.AuthenticationConfig = write(t, t.TempDir(), "callers.yaml", []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n- issuer: {url: 'http://example.com', audiences: [a]}\n  claimMappings: {username: {claim: sub, prefix: ''}}\n"))
+		}, "callers.yaml:4: jwt[0].issuer.url: "},
+		"token users without issuers": {func(_ *testing.T, o *Options) { o.WebhookTokenUsers = []string{"x"} }, "--webhook-token-users: needs --authentication-config"},
+		"anonymous token user":        {func(_ *testing.T, o *Options) { o.WebhookTokenUsers = []string{"system:anonymous"} }, "--webhook-token-users: \"system:anonymous\""},
 		"faulty schema file": {func(t *testing.T, o *Options) {
 			o.PermissionSchemas = []string{write(t, t.TempDir(), "bad.yaml", []byte("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.nope, verb: example.com/nope}]}\n"))}
 		}, "bad.yaml:/spec/permissions/0: "},
@@ -337,7 +346,7 @@ func TestCommand_HelpNamesEveryFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubeconfig", "bind-address", "secure-port", "tls-cert-file", "tls-private-key-file", "client-ca-file", "permission-schemas", "max-checks", "decision-cache-ttl", "max-request-bytes", "aggregated-groups"} {
+	for _, name := range []string{"kubeconfig", "bind-address", "secure-port", "tls-cert-file", "tls-private-key-file", "client-ca-file", "permission-schemas", "max-checks", "decision-cache-ttl", "max-request-bytes", "aggregated-groups", "authorization-config", "authentication-config", "webhook-token-users"} {
 		if f := serve.Flags().Lookup(name); f == nil || f.Usage == "" {
 			t.Errorf("--%s is not there", name)
 		}

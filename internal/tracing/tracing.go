@@ -26,7 +26,7 @@ const (
 
 // The attributes of spans, besides those of HTTP.
 const (
-	// Source is where the answer to a check is from: hit, miss or shared.
+	// Source is where the answer to a check is from: hit, miss, shared or local.
 	Source = attribute.Key("fieldperm.check.source")
 	// Result is how something ended.
 	Result = attribute.Key("fieldperm.result")

@@ -1,4 +1,4 @@
-package authn
+package configfile
 
 import "testing"
 
@@ -24,14 +24,14 @@ anonymous:
 		"nothing":                     1,
 		"jwt[0].issuer.audiences[0].": 5,
 	} {
-		if got := line([]byte(text), key); got != want {
+		if got := NewProblem("f", []byte(text), key, "", "").Line; got != want {
 			t.Errorf("line of %q is %d, want %d", key, got, want)
 		}
 	}
-	if got := line([]byte("\t:"), "jwt"); got != 1 {
+	if got := NewProblem("f", []byte("\t:"), "jwt", "", "").Line; got != 1 {
 		t.Errorf("line in what is no YAML is %d, want 1", got)
 	}
-	if got := line([]byte("{\"kind\": \"x\",\n\"jwt\": [{\"issuer\":\n{\"url\": \"y\"}}]}"), "jwt[0].issuer.url"); got != 3 {
+	if got := NewProblem("f", []byte("{\"kind\": \"x\",\n\"jwt\": [{\"issuer\":\n{\"url\": \"y\"}}]}"), "jwt[0].issuer.url", "", "").Line; got != 3 {
 		t.Errorf("line in JSON is %d, want 3", got)
 	}
 }

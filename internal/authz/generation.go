@@ -1,0 +1,109 @@
+package authz
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	"k8s.io/apiserver/pkg/authorization/metrics"
+	"k8s.io/apiserver/pkg/authorization/union"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
+)
+
+const (
+	// privileged is the authorizer that lets members of system:masters pass, by its name in kube-apiserver.
+	privileged = "kubernetes.io/system-privileged-group"
+	// defaultName is what KEP-3221 calls the webhook that asks the kube-apiserver.
+	defaultName = "in-cluster-authorizer"
+	// defaultTimeout is below the 10 s that an admission webhook has by default, so that an API server that
+	// hangs yields an answer that says so.
+	defaultTimeout = 8 * time.Second
+	// flightTime is how long one question may be on its way, whoever waits for it: no API server waits longer
+	// than 30 s for a webhook.
+	flightTime = 29 * time.Second
+)
+
+// generation is what one configuration makes. It does not change; what its caches hold goes with it, so
+// that no answer outlives the configuration that it was given under.
+type generation struct {
+	*shared
+	configuration *apiserver.AuthorizationConfiguration
+	// data is what the configuration was read from, nil if it was not.
+	data     []byte
+	webhooks []*webhook
+}
+
+// newGeneration makes the authorizers of a configuration that is valid.
+func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguration, data []byte) (*generation, error) {
+	g := &generation{configuration: configuration, data: data}
+	chain := []union.NamedAuthorizer{entry(privileged, authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup))}
+	compiler := authorizationcel.NewDefaultCompiler()
+	for i := range configuration.Authorizers {
+		one := &configuration.Authorizers[i]
+		var a authorizer.Authorizer
+		switch one.Type {
+		case apiserver.TypeWebhook:
+			w, err := newWebhook(i, one, c.settings.Cluster, compiler)
+			if err != nil {
+				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
+			}
+			g.webhooks = append(g.webhooks, w)
+			a = w
+		case configfile.TypeRBAC:
+			a = c.roles
+		case configfile.TypeNode:
+			// It has no opinion: its graph is in kube-apiserver only.
+			continue
+		default:
+			return nil, fmt.Errorf("authorizer %q: type %q is not known: use Webhook, RBAC or Node", one.Name, one.Type)
+		}
+		chain = append(chain, entry(one.Name, metrics.InstrumentedAuthorizer(string(one.Type), one.Name, a)))
+	}
+	all, err := union.New(chain...)
+	if err != nil {
+		return nil, err
+	}
+	g.shared = newShared(all, flightTime, c.settings.Observer)
+	return g, nil
+}
+
+func entry(name string, a authorizer.Authorizer) union.NamedAuthorizer {
+	return union.NamedAuthorizer{AuthorizerName: name, Authorizer: &named{name: name, Authorizer: a}}
+}
+
+// defaultChain asks the SubjectAccessReview API, and so the whole chain of the kube-apiserver. Nobody is
+// behind it, so that to fail open would be none: it denies while the API server cannot be asked.
+func defaultChain(ttl time.Duration) *apiserver.AuthorizationConfiguration {
+	return &apiserver.AuthorizationConfiguration{Authorizers: []apiserver.AuthorizerConfiguration{{
+		Type: apiserver.TypeWebhook, Name: defaultName,
+		Webhook: &apiserver.WebhookConfiguration{
+			AuthorizedTTL: metav1.Duration{Duration: ttl}, CacheAuthorizedRequests: ttl > 0,
+			UnauthorizedTTL: metav1.Duration{Duration: ttl}, CacheUnauthorizedRequests: ttl > 0,
+			Timeout:                    metav1.Duration{Duration: defaultTimeout},
+			SubjectAccessReviewVersion: "v1",
+			FailurePolicy:              apiserver.FailurePolicyDeny,
+			ConnectionInfo:             apiserver.WebhookConnectionInfo{Type: apiserver.AuthorizationWebhookConnectionInfoTypeInCluster},
+		},
+	}}}
+}
+
+// has reports whether a configuration has an authorizer of a type.
+func has(configuration *apiserver.AuthorizationConfiguration, kind apiserver.AuthorizerType) bool {
+	return slices.ContainsFunc(configuration.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
+}
+
+// cacheEntries says how many answers each webhook's cache holds.
+func (g *generation) cacheEntries() map[string]int {
+	out := make(map[string]int, len(g.webhooks))
+	for _, w := range g.webhooks {
+		out[w.name] = w.kept.count(time.Now())
+	}
+	return out
+}

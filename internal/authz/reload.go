@@ -1,0 +1,99 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	configmetrics "k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
+)
+
+// apply puts what the file has now in force, if all of it is good: the file is valid, what cannot change
+// is as it was, and every webhook answers. Contents that mean the same as before make a generation of
+// their own all the same, with caches that are empty.
+func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
+	loaded, err := configfile.LoadAuthorization(c.settings.File, data)
+	if err != nil {
+		return nil, err
+	}
+	if problems := c.changed(loaded.Configuration, data); len(problems) > 0 {
+		return nil, problems
+	}
+	next, err := c.newGeneration(loaded.Configuration, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
+	}
+	if problems := c.unhealthy(ctx, next); len(problems) > 0 {
+		return nil, problems
+	}
+	c.current.Store(next)
+	report(klog.FromContext(ctx), c.settings.File, loaded)
+	return loaded.Files, nil
+}
+
+// changed finds authorizers that are no webhooks and were added or dropped (KEP-3221). They may be moved.
+func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte) configfile.Problems {
+	before := c.current.Load().configuration
+	var out configfile.Problems
+	for _, kind := range []apiserver.AuthorizerType{configfile.TypeRBAC, configfile.TypeNode} {
+		switch had, has := has(before, kind), has(next, kind); {
+		case has && !had:
+			i := slices.IndexFunc(next.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
+			out = append(out, c.problem(data, i, "type", fmt.Sprintf("%s was not there at start, and is not added by a reload", kind), "restart fieldperm, or leave it out"))
+		case had && !has:
+			out = append(out, c.problem(data, -1, "", fmt.Sprintf("%s was there at start, and is not dropped by a reload", kind), "restart fieldperm, or put it back"))
+		}
+	}
+	return out
+}
+
+// unhealthy asks all webhooks.
+func (c *Chain) unhealthy(ctx context.Context, g *generation) configfile.Problems {
+	var out configfile.Problems
+	for i, err := range askAll(ctx, g.webhooks) {
+		if w := g.webhooks[i]; err != nil {
+			out = append(out, c.problem(g.data, w.index, "webhook", fmt.Sprintf("authorizer %q does not answer: %v", w.name, err), cureUnhealthy))
+		}
+	}
+	return out
+}
+
+// askAtStart logs which webhooks do not answer. They are in force: what waits for them waits for each
+// other if fieldperm does.
+func (c *Chain) askAtStart(ctx context.Context) {
+	for _, problem := range c.unhealthy(ctx, c.current.Load()) {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Info("Authorization configuration: a webhook does not answer yet, and its failurePolicy decides until it does", "problem", problem.Error())
+		}
+	}
+}
+
+func (c *Chain) observe(log klog.Logger, data []byte, err error) {
+	if err != nil {
+		configmetrics.RecordAuthorizationConfigAutomaticReloadFailure(c.settings.Identity)
+		log.Error(err, "Authorization configuration: what was in force stays", "file", c.settings.File)
+		return
+	}
+	configmetrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.settings.Identity, string(data))
+}
+
+// report logs what is in force now.
+func report(log klog.Logger, file string, loaded *configfile.Authorization) {
+	for _, warning := range loaded.Warnings {
+		log.Info("Authorization configuration: warning", "warning", warning)
+	}
+	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded.Configuration))
+}
+
+// problem is about a field of an authorizer, or about all of them if there is no such index.
+func (c *Chain) problem(data []byte, index int, field, message, cure string) configfile.Problem {
+	key := "authorizers"
+	if index >= 0 {
+		key = fmt.Sprintf("authorizers[%d].%s", index, field)
+	}
+	return configfile.NewProblem(c.settings.File, data, key, message, cure)
+}

@@ -1,0 +1,188 @@
+package authz
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// remote is a webhook in this process, over TLS. It answers what answer says, which may be changed.
+type remote struct {
+	*httptest.Server
+	mu      sync.Mutex
+	asked   []authorizationv1.SubjectAccessReview
+	headers []http.Header
+	paths   []string
+	answer  answer
+}
+
+// answer is told what a webhook is asked.
+type answer func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview)
+
+func newRemote(t testing.TB, a answer) *remote {
+	t.Helper()
+	r := &remote{answer: a}
+	r.Server = httptest.NewUnstartedServer(r)
+	// What clients do that go away is not of interest.
+	r.Config.ErrorLog = log.New(io.Discard, "", 0)
+	// httptest's own certificate is the same for every server.
+	r.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+	r.StartTLS()
+	t.Cleanup(r.Close)
+	return r
+}
+
+// certificate is one that is its own CA.
+func certificate(t testing.TB) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (r *remote) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	var review authorizationv1.SubjectAccessReview
+	if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	if review.Spec.User != healthCheckUser {
+		r.asked = append(r.asked, review)
+		r.headers = append(r.headers, request.Header)
+		r.paths = append(r.paths, request.URL.Path)
+	}
+	a := r.answer
+	r.mu.Unlock()
+	a(w, request, &review)
+}
+
+func (r *remote) become(a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = a
+}
+
+// questions is how many there were, health checks left out.
+func (r *remote) questions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.asked)
+}
+
+func (r *remote) last() authorizationv1.SubjectAccessReview {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[len(r.asked)-1]
+}
+
+func (r *remote) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.TLS.Certificates[0].Certificate[0]})
+}
+
+// cluster is how to reach it where it stands in for a kube-apiserver.
+func (r *remote) cluster() *rest.Config {
+	return &rest.Config{Host: r.URL, TLSClientConfig: rest.TLSClientConfig{CAData: r.ca()}}
+}
+
+// status answers with a review.
+func status(s authorizationv1.SubjectAccessReviewStatus) answer {
+	return func(w http.ResponseWriter, _ *http.Request, review *authorizationv1.SubjectAccessReview) {
+		out := *review
+		out.Status = s
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(out)
+	}
+}
+
+func allow(reason string) answer {
+	return status(authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: reason})
+}
+
+func deny(reason string) answer {
+	return status(authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: reason})
+}
+
+func pass() answer { return status(authorizationv1.SubjectAccessReviewStatus{}) }
+
+func both() answer {
+	return status(authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true})
+}
+
+func code(n int) answer {
+	return func(w http.ResponseWriter, _ *http.Request, _ *authorizationv1.SubjectAccessReview) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(n)
+		reason := metav1.StatusReasonUnknown
+		if n == http.StatusInternalServerError {
+			reason = metav1.StatusReasonInternalError
+		}
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(n), Reason: reason})
+	}
+}
+
+func body(text string) answer {
+	return func(w http.ResponseWriter, _ *http.Request, _ *authorizationv1.SubjectAccessReview) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, text)
+	}
+}
+
+// hang answers nothing until the client goes away.
+func hang() answer {
+	return func(_ http.ResponseWriter, r *http.Request, _ *authorizationv1.SubjectAccessReview) {
+		<-r.Context().Done()
+	}
+}
+
+func drop() answer {
+	return func(http.ResponseWriter, *http.Request, *authorizationv1.SubjectAccessReview) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// gate holds answers back until it is opened, and tells when one waits.
+type gate struct{ waits, open chan struct{} }
+
+func newGate() gate { return gate{make(chan struct{}, 2000), make(chan struct{})} }
+
+func (g gate) then(a answer) answer {
+	return func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
+		if review.Spec.User != healthCheckUser {
+			g.waits <- struct{}{}
+			select {
+			case <-g.open:
+			case <-r.Context().Done():
+			}
+		}
+		a(w, r, review)
+	}
+}

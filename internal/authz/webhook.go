@@ -1,0 +1,130 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
+	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// reviewsPath is where a kube-apiserver serves SubjectAccessReviews, in v1 only.
+	reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+	// notKept is the time to live of answers that are not to be kept. At 0 they would count as long as the
+	// clock stands still.
+	notKept = -time.Nanosecond
+)
+
+// webhook is k8s.io/apiserver's webhook authorizer, which says neither whether an answer was kept nor how
+// many are.
+type webhook struct {
+	authorizer.Authorizer
+	name string
+	// index is its place in the configuration.
+	index int
+	// probe asks the same webhook, at once and once, whatever its match conditions.
+	probe                          authorizer.Authorizer
+	authorizedTTL, unauthorizedTTL time.Duration
+	kept                           expiries
+}
+
+func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest.Config, compiler authorizationcel.Compiler) (*webhook, error) {
+	config, err := connection(&one.Webhook.ConnectionInfo, cluster)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = one.Webhook.Timeout.Duration
+	w := &webhook{name: one.Name, index: index, authorizedTTL: notKept, unauthorizedTTL: notKept}
+	if one.Webhook.CacheAuthorizedRequests {
+		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
+	}
+	if one.Webhook.CacheUnauthorizedRequests {
+		w.unauthorizedTTL = one.Webhook.UnauthorizedTTL.Duration
+	}
+	// Any policy but the one that goes on to the next authorizer is the one that does not.
+	onError := authorizer.DecisionDeny
+	if one.Webhook.FailurePolicy == apiserver.FailurePolicyNoOpinion {
+		onError = authorizer.DecisionNoOpinion
+	}
+	version := one.Webhook.SubjectAccessReviewVersion
+	// Short steps: a request of a user waits for this. They sum to under a second.
+	retry := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
+	w.Authorizer, err = webhookauthorizer.New(config, version, w.authorizedTTL, w.unauthorizedTTL, retry, onError, one.Webhook.MatchConditions, one.Name, newTrailMetrics(), compiler)
+	if err != nil {
+		return nil, err
+	}
+	w.probe, err = webhookauthorizer.New(config, version, notKept, notKept, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, one.Name, webhookmetrics.NoopAuthorizerMetrics{}, compiler)
+	return w, err
+}
+
+// connection returns how to reach a webhook. client-go's rate limit is off: the limit of fieldperm's own
+// requests is what holds checks.
+func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*rest.Config, error) {
+	switch info.Type {
+	case apiserver.AuthorizationWebhookConnectionInfoTypeInCluster:
+		if cluster == nil {
+			return nil, errNoCluster(info.Type)
+		}
+		config := rest.CopyConfig(cluster)
+		config.APIPath = reviewsPath
+		// k8s.io/apiserver sets what reviews are written in, but not what is accepted.
+		config.ContentConfig = rest.ContentConfig{}
+		config.QPS, config.RateLimiter = -1, nil
+		return config, nil
+	case apiserver.AuthorizationWebhookConnectionInfoTypeKubeConfigFile:
+		config, err := webhookutil.LoadKubeconfig(*info.KubeConfigFile, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
+		}
+		// What is read now is what counts, until a change of the files makes another generation: client-go
+		// would find them anew from time to time, and only some of them.
+		if err := rest.LoadTLSFiles(config); err != nil {
+			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
+		}
+		return config, nil
+	}
+	return nil, fmt.Errorf("connectionInfo.type %q is not known: use KubeConfigFile or InClusterConfig", info.Type)
+}
+
+func errNoCluster(what string) error {
+	return fmt.Errorf("%s: needs a cluster, and none is known: give --kubeconfig, or run in a cluster", what)
+}
+
+// Authorize asks, and notes on the trail where the answer is from.
+func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	t := trailOf(ctx)
+	t.call = call{}
+	decision, reason, err := w.Authorizer.Authorize(ctx, a)
+	switch {
+	case t.call.asked:
+		t.asked = true
+		if t.call.answered {
+			w.keep(decision == authorizer.DecisionAllow || err != nil)
+		}
+	case t.call.skipped || err != nil:
+	default:
+		t.hit = true
+	}
+	return decision, reason, err
+}
+
+// keep counts an answer that the cache has now. One that both allows and denies is kept as one that
+// allows; it is an error each time.
+func (w *webhook) keep(allowed bool) {
+	ttl := w.unauthorizedTTL
+	if allowed {
+		ttl = w.authorizedTTL
+	}
+	if ttl > 0 {
+		w.kept.add(time.Now().Add(ttl))
+	}
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/authn"
+)
+
+// callers says who calls. A certificate of --client-ca-file opens every path; a token of
+// --authentication-config opens the review API, and the webhooks only to the users that are named.
+type callers struct {
+	certificate authenticator.Request
+	tokens      *authn.Authenticator // nil without --authentication-config
+	tokenUsers  []string
+}
+
+func (s *Server) newCallers() callers {
+	return callers{
+		certificate: x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion),
+		tokens:      s.tokens,
+		tokenUsers:  s.options.WebhookTokenUsers,
+	}
+}
+
+// webhooks are the callers of /admit, /authorize: whoever calls them learns what others may do.
+func (c callers) webhooks() authenticator.Request {
+	if c.tokens == nil || len(c.tokenUsers) == 0 {
+		return c.certificate
+	}
+	return union.New(c.certificate, authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		response, ok, err := c.tokens.AuthenticateRequest(r)
+		if err != nil || !ok || !slices.Contains(c.tokenUsers, response.User.GetName()) {
+			return nil, false, err
+		}
+		return response, true, nil
+	}))
+}
+
+// people are the callers of the review API.
+func (c callers) people() authenticator.Request {
+	if c.tokens == nil {
+		return group.NewAuthenticatedGroupAdder(c.certificate)
+	}
+	return union.New(group.NewAuthenticatedGroupAdder(c.certificate), c.tokens)
+}
+
+// authenticated lets those pass whom who knows, and tells next who they are. Whoever is refused is not
+// told why: the log is.
+func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		response, ok, err := who.AuthenticateRequest(r)
+		if err != nil || !ok || response == nil || response.User == nil {
+			klog.FromContext(r.Context()).V(2).Info("Refused a caller", "path", r.URL.Path, "remote", r.RemoteAddr, "err", err)
+			http.Error(w, "caller is not authenticated: "+cure, http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), response.User)))
+	})
+}
+
+// What would let a caller pass who was refused.
+const (
+	cureCertificate = "present a client certificate that a CA of --client-ca-file has signed"
+	cureToken       = cureCertificate + ", or a bearer token that --authentication-config accepts"
+)
+
+// mayReview says whether a caller may ask what others may do: whoever may create SubjectAccessReviews
+// can ask the API server itself.
+func (s *Server) mayReview(ctx context.Context, caller user.Info) (bool, error) {
+	spec := &authorizationv1.SubjectAccessReviewSpec{
+		User: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups(), Extra: map[string]authorizationv1.ExtraValue{},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: authorizationv1.GroupName, Version: "v1", Resource: "subjectaccessreviews",
+		},
+	}
+	for key, values := range caller.GetExtra() {
+		spec.Extra[key] = values
+	}
+	answer, err := s.chain.ForReview(spec).Authorize(ctx, "create", true)
+	if err != nil {
+		return false, err
+	}
+	if answer.AllowsGeneric() {
+		return true, nil
+	}
+	return false, answer.Failure
+}
