@@ -76,3 +76,29 @@ func TestP4_AFailureThatIsPassedOverIsNoDenial(t *testing.T) {
 		})
 	}
 }
+
+func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
+	scale := []Requirement{need("replicas", "*", "specification", "scale")}
+	who := Subject{Resource: "deployments.apps", Name: "web", User: "alice", Verb: "update"}
+	for name, test := range map[string]struct {
+		answers decidedBy
+		want    string
+	}{
+		"the most specific verb": {decidedBy{verbs.Marker: {Allowed: true}, "granular:*": {By: "x"}, "granular:scale": {By: "freeze", Reason: "until Monday\n"}}, `; authorizer "freeze" denies granular:scale: "until Monday\n"`},
+		"a general verb":         {decidedBy{verbs.Marker: {Allowed: true}, "granular:*": {By: "freeze"}}, `; authorizer "freeze" denies granular:*`},
+		"the marker":             {decidedBy{verbs.Marker: {By: "freeze", Reason: "no bots"}}, `; authorizer "freeze" denies granular: "no bots"`},
+		"nobody":                 {decidedBy{verbs.Marker: {Allowed: true}}, ""},
+		"only the generic verb":  {decidedBy{"update": {By: "freeze"}, verbs.Marker: {Allowed: true}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := Decide(context.Background(), test.answers, Review{Generic: update, Requirements: scale}, Limits{})
+			if err != nil || d.Denial == nil {
+				t.Fatalf("%+v, %v", d, err)
+			}
+			message := d.Denial.Message(who)
+			if _, rest, _ := strings.Cut(message, "; "); "; "+rest != test.want && rest+test.want != "" {
+				t.Errorf("got %s\nwant %s at its end", message, test.want)
+			}
+		})
+	}
+}

@@ -35,6 +35,8 @@ type decider struct {
 	out        Decision
 	// failure is the first that an answer had.
 	failure error
+	// refusals are by verb.
+	refusals map[string]*Refusal
 }
 
 // learn adds an answer to the checks, and returns whether the verb is held.
@@ -48,6 +50,12 @@ func (d *decider) learn(verb string, generic bool, answer Answer) bool {
 	}
 	if !allowed && d.failure == nil {
 		d.failure = answer.Failure
+	}
+	if !allowed && answer.By != "" {
+		if d.refusals == nil {
+			d.refusals = map[string]*Refusal{}
+		}
+		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
 	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
 	return allowed
@@ -108,7 +116,7 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 			return "", nil
 		}
 	}
-	d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements)}
+	d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements), Refusal: d.refusals[verbs.Marker]}
 	return "", nil
 }
 
@@ -192,6 +200,11 @@ func (d *decider) deny(p *plan, g *group) {
 	needs := slices.Clone(g.candidates)
 	slices.Reverse(needs)
 	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered() - 1}
+	for _, v := range needs {
+		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
+			break
+		}
+	}
 	if !r.Barred() {
 		d.out.Denial.Generic = d.review.Generic
 	}

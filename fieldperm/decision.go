@@ -110,4 +110,12 @@ type Denial struct {
 	// Checks is the limit of checks if that ended the review (P3), else 0; Needs then holds the one
 	// verb that would have made do.
 	Checks int
+	// Refusal is of an authorizer that denies a verb that would do, the most specific one of them; nil if
+	// none had that opinion.
+	Refusal *Refusal
+}
+
+// Refusal is an authorizer's Deny, which no grant elsewhere makes up for.
+type Refusal struct {
+	Verb, By, Reason string
 }

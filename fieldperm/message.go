@@ -28,6 +28,7 @@ func (d *Denial) Message(s Subject) string {
 		if s.Verb != "delete" {
 			b.WriteString(", or granular with the granular verbs of every changed field")
 		}
+		d.Refusal.write(&b)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
@@ -60,6 +61,7 @@ func (d *Denial) Message(s Subject) string {
 			b.WriteString(v.String())
 		}
 	}
+	d.Refusal.write(&b)
 	if d.Unattributed {
 		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")
 	}
@@ -67,6 +69,17 @@ func (d *Denial) Message(s Subject) string {
 		fmt.Fprintf(&b, " (%d more %s not looked at)", d.More, plural(d.More, "change was", "changes were"))
 	}
 	return b.String()
+}
+
+// write says who denies what, so that nobody looks for the grant that is there.
+func (r *Refusal) write(b *strings.Builder) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(b, "; authorizer %q denies %s", shorten(r.By), shorten(r.Verb))
+	if r.Reason != "" {
+		fmt.Fprintf(b, ": %q", shorten(r.Reason))
+	}
 }
 
 // Field returns the path of the first change that is not covered, "" if the denial is not about one.

@@ -61,7 +61,11 @@ func authenticated(who authenticator.Request, cure string, next http.Handler) ht
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := who.AuthenticateRequest(r)
 		if err != nil || !ok || response == nil || response.User == nil {
-			klog.FromContext(r.Context()).V(2).Info("Refused a caller", "path", r.URL.Path, "remote", r.RemoteAddr, "err", err)
+			log := klog.FromContext(r.Context())
+			if err == nil {
+				log = log.V(2) // Nothing was shown, so that there is nothing to look into.
+			}
+			log.Info("Refused a caller", "path", r.URL.Path, "remote", r.RemoteAddr, "cause", err)
 			http.Error(w, "caller is not authenticated: "+cure, http.StatusUnauthorized)
 			return
 		}

@@ -47,6 +47,9 @@ func configureAPIServer(flags *envtest.Arguments, config Config, dir string) err
 	// Without it an open watch holds up the end of the server for a minute.
 	flags.Set("shutdown-watch-termination-grace-period", "1s")
 
+	if config.AuthenticationConfig != "" {
+		flags.Set("authentication-config", config.AuthenticationConfig)
+	}
 	if config.AdmissionConfig != "" {
 		flags.Set("admission-control-config-file", config.AdmissionConfig)
 	}

@@ -23,6 +23,10 @@ type Config struct {
 	// AuthorizationConfig is the path of kube-apiserver's AuthorizationConfiguration. Empty: Node, then RBAC.
 	AuthorizationConfig string
 
+	// AuthenticationConfig is the path of kube-apiserver's AuthenticationConfiguration: whose tokens it accepts, beside
+	// the certificates of users. It excludes the flags oidc-*, and with an anonymous field anonymous-auth. Empty: none.
+	AuthenticationConfig string
+
 	// AdmissionConfig is the path of kube-apiserver's AdmissionConfiguration. Empty: none.
 	AdmissionConfig string
 

@@ -27,14 +27,18 @@ import (
 // TestCluster_Scenarios runs every scenario against a real kube-apiserver: real requests of real users.
 // What it sends to webhooks must be what is recorded; -update records it.
 func TestCluster_Scenarios(t *testing.T) {
-	plane := startPlane(t)
+	t.Parallel()
+	startPlane(t, "").runAll(t)
+}
+
+func (p *plane) runAll(t *testing.T) {
 	for _, s := range scenarios(t) {
 		if s.NotOnCluster != "" {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			(&run{T: t, plane: plane, s: s}).all()
+			(&run{T: t, plane: p, s: s}).all()
 		})
 	}
 }

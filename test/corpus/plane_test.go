@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,7 +23,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// plane is the control plane of all scenarios.
+// built builds fieldperm once for all planes.
+var built = sync.OnceValues(func() (string, error) { return e2e.Build(context.Background()) })
+
+// plane is a control plane of all scenarios.
 type plane struct {
 	stack    *stack.Stack
 	recorder *Recorder
@@ -30,29 +34,24 @@ type plane struct {
 	wires    wires
 }
 
-// theSharedPlane is started by the first test that wants it; TestMain stops it.
-var theSharedPlane struct {
-	once sync.Once
-	it   *plane
-	err  error
-}
-
-func startPlane(t *testing.T) *plane {
+// startPlane starts one that ends with the test. chain is the AuthorizationConfiguration of fieldperm's own checks, ""
+// for none.
+func startPlane(t *testing.T, chain string) *plane {
 	t.Helper()
-	theSharedPlane.once.Do(func() {
-		theSharedPlane.it, theSharedPlane.err = newPlane(context.Background())
-		if theSharedPlane.err == nil {
-			atExit = theSharedPlane.it.stop
-		}
-	})
-	if theSharedPlane.err != nil {
-		t.Fatal(theSharedPlane.err)
+	var arguments []string
+	if chain != "" {
+		file := filepath.Join(t.TempDir(), "authorization.yaml")
+		must(t, os.WriteFile(file, []byte(chain), 0o600))
+		arguments = []string{"--authorization-config", file}
 	}
-	return theSharedPlane.it
+	p, err := newPlane(t.Context(), arguments)
+	must(t, err)
+	t.Cleanup(func() { must(t, p.stop()) })
+	return p
 }
 
-func newPlane(ctx context.Context) (*plane, error) {
-	bin, err := e2e.Build(ctx)
+func newPlane(ctx context.Context, arguments []string) (*plane, error) {
+	bin, err := built()
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,8 @@ func newPlane(ctx context.Context) (*plane, error) {
 	p.stack, err = stack.Start(ctx, stack.Config{
 		Bin: bin, Audit: true,
 		Definitions: files[:1], Schemas: files[1:],
-		Webhooks: map[string][]byte{"recorder.json": manifest},
+		Webhooks:  map[string][]byte{"recorder.json": manifest},
+		Arguments: arguments,
 	})
 	if err == nil {
 		err = p.define(ctx, files[0])

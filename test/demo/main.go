@@ -60,10 +60,16 @@ func play(ctx context.Context, keep bool, out *printer) (seen tally, err error) 
 	if err := build(ctx, root, out); err != nil {
 		return seen, err
 	}
+	frozen, err := startFreeze()
+	if err != nil {
+		return seen, err
+	}
+	defer func() { err = errors.Join(err, frozen.stop()) }()
 	s, err := stack.Start(ctx, stack.Config{
 		Bin:         filepath.Join(root, "bin"),
 		Schemas:     []string{filepath.Join(root, schemasDir, "pod-security.yaml")},
 		Definitions: []string{filepath.Join(root, schemasDir, definitionFile)},
+		Prepare:     frozen.write,
 		Audit:       true,
 		Log:         out,
 	})

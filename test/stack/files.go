@@ -12,6 +12,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
+// authenticationFile is kube-apiserver's AuthenticationConfiguration.
+const authenticationFile = "authentication-configuration.yaml"
+
 // writeFiles makes the certificates and what kube-apiserver is started with.
 func (s *Stack) writeFiles(ctx context.Context) error {
 	for _, dir := range []string{"config", "pids"} {
@@ -53,6 +56,19 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 			return fmt.Errorf("stack: %w", err)
 		}
 	}
+	if s.config.Authentication != nil {
+		if err := os.WriteFile(s.configuration(authenticationFile), s.config.Authentication, 0o600); err != nil {
+			return fmt.Errorf("stack: %w", err)
+		}
+	}
+	if s.config.Prepare == nil {
+		return nil
+	}
+	arguments, err := s.config.Prepare(s.configuration(""))
+	if err != nil {
+		return fmt.Errorf("stack: prepare: %w", err)
+	}
+	s.config.Arguments = append(s.config.Arguments[:len(s.config.Arguments):len(s.config.Arguments)], arguments...)
 	return nil
 }
 

@@ -37,6 +37,10 @@ type Config struct {
 	Webhooks map[string][]byte
 	// Arguments are further flags of fieldperm-webhook serve.
 	Arguments []string
+	// Prepare is given the directory of what fieldperm-gen has written and of the certificates, before anything is
+	// started. It may change all files in it, kube-apiserver's chain of authorizers say, and add others; it returns
+	// flags for Arguments that name them. Nil: they stay.
+	Prepare func(dir string) (arguments []string, err error)
 	// Audit asks for an audit log, see Stack.AuditLog.
 	Audit bool
 	// Log takes a line for each step of the start. Nil: none.
@@ -51,6 +55,8 @@ type Config struct {
 	Proxied bool
 	// AuthorizedTTL and UnauthorizedTTL are how long kube-apiserver keeps fieldperm's answers. Zero: the generator's default.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
+	// Authentication is the content of kube-apiserver's AuthenticationConfiguration, see cluster.Config. Nil: none.
+	Authentication []byte
 	// Address and ServerFlags are those of kube-apiserver, see cluster.Config. With an address fieldperm proves every API
 	// server that is published in the endpoints of the Service "kubernetes", else the one that it is a client of.
 	Address     string
@@ -155,13 +161,18 @@ func (s *Stack) ServerConfig() cluster.Config {
 		flags["endpoint-reconciler-type"] = []string{"none"}
 	}
 	maps.Copy(flags, s.config.ServerFlags)
+	authentication := ""
+	if s.config.Authentication != nil {
+		authentication = s.configuration(authenticationFile)
+	}
 	return cluster.Config{
-		AuthorizationConfig: s.configuration("authorization-configuration.yaml"),
-		AdmissionConfig:     s.configuration("admission-configuration.yaml"),
-		Log:                 s.config.Log,
-		Dir:                 s.dir,
-		Address:             s.config.Address,
-		ExtraArgs:           flags,
+		AuthenticationConfig: authentication,
+		AuthorizationConfig:  s.configuration("authorization-configuration.yaml"),
+		AdmissionConfig:      s.configuration("admission-configuration.yaml"),
+		Log:                  s.config.Log,
+		Dir:                  s.dir,
+		Address:              s.config.Address,
+		ExtraArgs:            flags,
 	}
 }
 
