@@ -14,6 +14,9 @@ import (
 const (
 	// mostBytes is more than any discovery document or key set has. k8s.io/apiserver would read on.
 	mostBytes = 1 << 20
+	// keysKept is in the terms of HTTP. go-oidc fetches keys that do not fit a token again 30 s before they
+	// expire at the earliest, and so 10 s after it had them.
+	keysKept = "max-age=40"
 	// clientTimeout is what k8s.io/apiserver gives an issuer for one answer.
 	clientTimeout = 30 * time.Second
 )
@@ -46,6 +49,11 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = &bounded{response.Body, mostBytes}
+	if response.Header.Get("Cache-Control") != "" || response.Header.Get("Expires") != "" {
+		// However long the issuer says that keys may be kept, a new one must not wait for so long.
+		response.Header.Del("Expires")
+		response.Header.Set("Cache-Control", keysKept)
+	}
 	return response, nil
 }
 

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -27,7 +28,7 @@ func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
 	}
-	if problems := c.unhealthy(ctx, next); len(problems) > 0 {
+	if problems := c.unhealthy(ctx, next); len(problems) > 0 && !c.noWorse(ctx, next, problems) {
 		return nil, problems
 	}
 	c.current.Store(next)
@@ -60,6 +61,24 @@ func (c *Chain) unhealthy(ctx context.Context, g *generation) configfile.Problem
 		}
 	}
 	return out
+}
+
+// noWorse reports whether only files that the configuration names have changed, and those that do not
+// answer now do not answer in the chain in force either: one webhook that is down must not keep the
+// certificates of another from being rotated.
+func (c *Chain) noWorse(ctx context.Context, next *generation, problems configfile.Problems) bool {
+	before := c.current.Load()
+	if !bytes.Equal(before.data, next.data) {
+		return false
+	}
+	errs, now := askAll(ctx, before.webhooks), askAll(ctx, next.webhooks)
+	for i := range now {
+		if now[i] != nil && errs[i] == nil {
+			return false
+		}
+	}
+	klog.FromContext(ctx).Info("Authorization configuration: a webhook still does not answer", "problem", problems.Error())
+	return true
 }
 
 // askAtStart logs which webhooks do not answer. They are in force: what waits for them waits for each

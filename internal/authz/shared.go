@@ -24,11 +24,20 @@ type shared struct {
 	flights  singleflight.Group
 
 	mu       sync.Mutex
-	underway map[string]*trail
+	underway map[string]*flight
+}
+
+// flight is a question on its way. It ends when nobody waits for it any more: callers who leave must not be
+// able to have more asked at the same time than may call.
+type flight struct {
+	trail   trail
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int // guarded by shared.mu
 }
 
 func newShared(chain authorizer.UnconditionalAuthorizer, timeout time.Duration, observer Observer) *shared {
-	return &shared{chain: chain, timeout: timeout, observer: observer, underway: map[string]*trail{}}
+	return &shared{chain: chain, timeout: timeout, observer: observer, underway: map[string]*flight{}}
 }
 
 // verdict is the answer to a question. The zero verdict denies.
@@ -64,16 +73,24 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 	}
 	// Only the function of whoever asks first runs. What it sets is read after its result came.
 	first := false
-	flight := s.flights.DoChan(key, func() (any, error) {
+	s.mu.Lock()
+	q := s.underway[key]
+	if q == nil {
+		q = &flight{}
+		q.ctx, q.cancel = context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
+		s.underway[key] = q
+	}
+	q.waiting++
+	answered := s.flights.DoChan(key, func() (any, error) {
 		first = true
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-		defer cancel()
-		return s.fly(own, key, a)
+		return s.fly(q, key, a)
 	})
+	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		return verdict{}, s.gaveUp(key, ctx.Err())
-	case result := <-flight:
+		s.leave(q, key)
+		return verdict{}, gaveUp(&q.trail, ctx.Err())
+	case result := <-answered:
 		v, ok := result.Val.(verdict)
 		if !first {
 			v.source = sourceShared
@@ -89,18 +106,16 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 
 // fly asks the chain. It turns a panic of the chain into an error: singleflight would rethrow it where
 // nothing can recover, and end the process.
-func (s *shared) fly(ctx context.Context, key string, a authorizer.Attributes) (v verdict, err error) {
-	t := &trail{}
-	s.mu.Lock()
-	s.underway[key] = t
-	s.mu.Unlock()
+func (s *shared) fly(q *flight, key string, a authorizer.Attributes) (v verdict, err error) {
+	ctx, t := q.ctx, &q.trail
+	defer q.cancel()
 	started := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			v, err = verdict{}, fmt.Errorf("authorizer %q: panicked: %v", t.name(), r)
 		}
 		s.mu.Lock()
-		delete(s.underway, key)
+		s.forget(q, key)
 		s.mu.Unlock()
 		failure := cmp.Or(err, v.failure)
 		v.source = t.source(failure)
@@ -118,15 +133,37 @@ func (s *shared) fly(ctx context.Context, key string, a authorizer.Attributes) (
 	if err != nil {
 		return verdict{}, err
 	}
+	if decision == authorizer.DecisionDeny && t.failed != nil {
+		// The one before might have allowed it: who is denied behind it is denied for a failure (P4).
+		if ctx.Err() != nil {
+			return verdict{}, t.failed
+		}
+		return verdict{reason: reason, by: t.by, failure: t.failed}, nil
+	}
 	return verdict{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by}, nil
 }
 
-// gaveUp says for whom a caller waited until its own time was over.
-func (s *shared) gaveUp(key string, err error) error {
+// leave is for a caller that waits no more.
+func (s *shared) leave(q *flight, key string) {
 	s.mu.Lock()
-	t := s.underway[key]
-	s.mu.Unlock()
-	if t == nil {
+	defer s.mu.Unlock()
+	if q.waiting--; q.waiting == 0 {
+		s.forget(q, key)
+		q.cancel()
+	}
+}
+
+// forget has the next who asks the same ask anew. It is called with the lock held.
+func (s *shared) forget(q *flight, key string) {
+	if s.underway[key] == q {
+		delete(s.underway, key)
+		s.flights.Forget(key)
+	}
+}
+
+// gaveUp says for whom a caller waited until its own time was over.
+func gaveUp(t *trail, err error) error {
+	if t.name() == "" {
 		return err
 	}
 	return fmt.Errorf("authorizer %q: has not answered yet: %w: see that it is up, or write a shorter timeout for it in the authorization configuration", t.name(), err)

@@ -19,6 +19,8 @@ type trail struct {
 	by string
 	// asked says that a webhook was asked by a round trip, hit that one answered from its cache.
 	asked, hit bool
+	// failed is of the first authorizer that failed and was passed over.
+	failed error
 	// call is about the webhook that is being asked.
 	call call
 }
@@ -81,6 +83,9 @@ func (n *named) Authorize(ctx context.Context, a authorizer.Attributes) (authori
 	}
 	if err != nil {
 		err = fmt.Errorf("authorizer %q: %w", n.name, err)
+		if decision == authorizer.DecisionNoOpinion && t.failed == nil {
+			t.failed = err
+		}
 	}
 	return decision, reason, err
 }

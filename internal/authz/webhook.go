@@ -2,7 +2,9 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -43,6 +45,7 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 		return nil, err
 	}
 	config.Timeout = one.Webhook.Timeout.Duration
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return judged{base} })
 	w := &webhook{name: one.Name, index: index, authorizedTTL: notKept, unauthorizedTTL: notKept}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
@@ -104,6 +107,9 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	t := trailOf(ctx)
 	t.call = call{}
 	decision, reason, err := w.Authorizer.Authorize(ctx, a)
+	if i := (*inconclusive)(nil); errors.As(err, &i) {
+		decision = authorizer.DecisionNoOpinion
+	}
 	switch {
 	case t.call.asked:
 		t.asked = true

@@ -76,6 +76,7 @@ type kubeconfig struct{ *reading }
 
 func (k *kubeconfig) check(data []byte) []string {
 	if k.tree.value == nil {
+		k.hide()
 		return nil
 	}
 	unknown := map[string]string{}
@@ -83,6 +84,7 @@ func (k *kubeconfig) check(data []byte) []string {
 		report:  k.report,
 		unknown: func(path, _, cure string) { unknown[path] = cure },
 	}.fit(k.tree.value, "", reflect.TypeFor[clientcmdv1.Config]())
+	k.hide()
 	for path, cure := range unknown {
 		k.warn(path, "is not a field of a kubeconfig, and is ignored", cure)
 	}
@@ -105,6 +107,15 @@ func (k *kubeconfig) check(data []byte) []string {
 		return nil
 	}
 	return k.current(config)
+}
+
+// hide takes what a fault quotes away where that may be a credential: faults are logged and shown.
+func (k *kubeconfig) hide() {
+	for i := range k.problems {
+		if p := &k.problems[i]; strings.HasPrefix(p.Key, "users") {
+			p.Message, p.Cure = "is not what belongs there; it may be a credential, and is not shown", "see that the file is YAML and the value a text in quotes, as kubectl config view has it"
+		}
+	}
 }
 
 // current checks the context in use; no other is looked at.

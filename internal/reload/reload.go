@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apiserver/pkg/util/filesystem"
@@ -122,10 +124,13 @@ func (w *Watcher) tell() {
 
 // look applies what is new, and again what failed if it is to be tried again.
 func (w *Watcher) look(ctx context.Context, again bool) {
-	data, unread := os.ReadFile(w.config.File)
+	data, unread := read(w.config.File)
 	w.mu.Lock()
 	files := w.files
+	w.mu.Unlock()
+	// Without the lock, and not from what blocks: whoever asks for the fault must not wait for a file.
 	known, began := contents(files), time.Now()
+	w.mu.Lock()
 	now := digest(data, files, known)
 	if unread != nil {
 		// No file has these contents and this name.
@@ -192,11 +197,27 @@ func contents(files []string) map[string]string {
 
 // content tells a file that cannot be read from every other.
 func content(file string) string {
-	data, err := os.ReadFile(file)
+	data, err := read(file)
 	if err != nil {
 		return "error: " + err.Error()
 	}
 	return "content: " + string(data)
+}
+
+// read reads a regular file, and nothing that might block or have no end.
+func read(file string) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	switch info, err := f.Stat(); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is not a regular file", file)
+	}
+	return io.ReadAll(f)
 }
 
 // clockGrain is how much older than the clock the times of a file system may be.

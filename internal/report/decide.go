@@ -14,20 +14,20 @@ import (
 // lack the generic verb (W1) and meets their barriers as well; of the others /admit/uncovered sees the
 // barriers alone (W2). Granular's review tells the two apart by itself and is both. Errors are the
 // reviewer's.
-func Decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest) (*Report, error) {
+func Decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
 	result, err := reviewer.Review(ctx, admission.Granular, request)
 	if err != nil {
 		return nil, err
 	}
 	if result.Mode == fieldperm.ModeUncovered && result.Denial != nil && result.Denial.Checks > 0 {
-		return decideBarriers(ctx, reviewer, request, result)
+		return decideBarriers(ctx, reviewer, request, result, most)
 	}
-	return New(result), nil
+	return New(result, most)
 }
 
 // decideBarriers is for a holder of the generic verb whose barriers cost too many checks (P3): there the
 // API server has asked for the generic verb, and it is none of the checks that the webhook counts.
-func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, granular *admission.Result) (*Report, error) {
+func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, granular *admission.Result, most int) (*Report, error) {
 	result, err := reviewer.Review(ctx, admission.Uncovered, request)
 	if err != nil {
 		return nil, err
@@ -40,5 +40,5 @@ func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *
 			result.CoveredBy[i] = generic[held].Verb
 		}
 	}
-	return New(result), nil
+	return New(result, most)
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+
 	"github.com/fieldperm/fieldperm/admission"
 )
 
@@ -37,8 +39,13 @@ type Check struct {
 	Allowed bool   `json:"allowed"`
 }
 
-// New reports a decision.
-func New(result *admission.Result) *Report {
+// ErrTooLong is of a report that nobody would read: paths and verbs hold names out of the object, of any
+// length, and hold them for each change.
+var ErrTooLong = errors.New("report: there are too many changes, or their names are too long: ask about fewer at once")
+
+// New reports a decision, in at most so many bytes of paths and verbs; 0 for any number.
+func New(result *admission.Result, most int) (*Report, error) {
+	size := 0
 	r := &Report{
 		Allowed: result.Allowed,
 		Mode:    string(result.Mode),
@@ -56,6 +63,10 @@ func New(result *admission.Result) *Report {
 		}
 		for _, v := range requirement.Chain {
 			change.Chain = append(change.Chain, v.String())
+			size += len(change.Chain[len(change.Chain)-1])
+		}
+		if size += len(change.Path); most > 0 && size > most {
+			return nil, ErrTooLong
 		}
 		if i < len(result.CoveredBy) {
 			change.CoveredBy = result.CoveredBy[i]
@@ -65,7 +76,7 @@ func New(result *admission.Result) *Report {
 	for _, check := range result.Checks {
 		r.Checks = append(r.Checks, Check{Verb: check.Verb, Allowed: check.Allowed})
 	}
-	return r
+	return r, nil
 }
 
 // candidates are the verbs of the chain that count.

@@ -49,7 +49,7 @@ func labelled(t *testing.T, maxChecks int, labels string, h holds) (*Report, err
 		Operation: admissionv1.Update, Name: "c", Namespace: "shop", UserInfo: authenticationv1.UserInfo{Username: "bob"},
 		Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		OldObject: object(`"z":"1"`), Object: object(labels),
-	})
+	}, 0)
 }
 
 // TestP3_TheGenericVerbIsNoCheckOfUncovered: of a holder of patch only /admit/uncovered is asked, and it
@@ -123,7 +123,11 @@ func TestReportContract(t *testing.T) {
 	if err != nil || string(raw) != want {
 		t.Errorf("got %s, %v", raw, err)
 	}
-	empty, err := New(&admission.Result{}).JSON()
+	nothing, err := New(&admission.Result{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := nothing.JSON()
 	if err != nil || strings.Contains(string(empty), "null") {
 		t.Errorf("got %s, %v", empty, err)
 	}

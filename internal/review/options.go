@@ -56,7 +56,7 @@ func (o *options) run(ctx context.Context) error {
 		Authorizer: chain.For,
 		Limits:     fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
 	}
-	decided, err := report.Decide(ctx, reviewer, request)
+	decided, err := report.Decide(ctx, reviewer, request, 0)
 	if err != nil {
 		return err
 	}

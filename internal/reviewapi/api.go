@@ -76,12 +76,18 @@ func (a API) review(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	if a.Reviewer == nil {
 		return nil, errors.New("review: has no reviewer: configure one")
 	}
-	decided, err := report.Decide(ctx, a.Reviewer, question)
+	decided, err := report.Decide(ctx, a.Reviewer, question, maxReport)
 	if errors.Is(err, schema.ErrUnknownKind) {
 		return nil, refusef(http.StatusServiceUnavailable, "%w; if .request.kind is misspelt, GET /permissions lists the kinds", err)
 	}
+	if errors.Is(err, report.ErrTooLong) {
+		return nil, refusef(http.StatusRequestEntityTooLarge, "%w", err)
+	}
 	return decided, err
 }
+
+// maxReport bounds an answer: several are held at the same time.
+const maxReport = 4 << 20
 
 // callerOf returns who asks.
 func callerOf(r *http.Request) (user.Info, error) {

@@ -152,7 +152,7 @@ func encode(t testing.TB, request *admissionv1.AdmissionRequest) string {
 // reported is what the core says, and the code for it.
 func reported(t *testing.T, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest) (string, int) {
 	t.Helper()
-	decided, err := report.Decide(t.Context(), reviewer, request)
+	decided, err := report.Decide(t.Context(), reviewer, request, 0)
 	if err != nil {
 		return "", codeOf(err)
 	}

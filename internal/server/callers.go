@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -23,6 +24,21 @@ type callers struct {
 	certificate authenticator.Request
 	tokens      *authn.Authenticator // nil without --authentication-config
 	tokenUsers  []string
+	// looking bounds how many tokens are looked at: that may take a request to their issuer, and strangers
+	// must not take a place from those who are known.
+	looking limit
+}
+
+var errLooking = errors.New("bearer token: too many are being looked at")
+
+func (c callers) token(r *http.Request) (*authenticator.Response, bool, error) {
+	select {
+	case c.looking <- struct{}{}:
+		defer func() { <-c.looking }()
+		return c.tokens.AuthenticateRequest(r)
+	default:
+		return nil, false, errLooking
+	}
 }
 
 func (s *Server) newCallers() callers {
@@ -30,6 +46,7 @@ func (s *Server) newCallers() callers {
 		certificate: x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion),
 		tokens:      s.tokens,
 		tokenUsers:  s.options.WebhookTokenUsers,
+		looking:     newLimit(s.options.MaxRequestsInFlight),
 	}
 }
 
@@ -39,7 +56,7 @@ func (c callers) webhooks() authenticator.Request {
 		return c.certificate
 	}
 	return union.New(c.certificate, authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
-		response, ok, err := c.tokens.AuthenticateRequest(r)
+		response, ok, err := c.token(r)
 		if err != nil || !ok || !slices.Contains(c.tokenUsers, response.User.GetName()) {
 			return nil, false, err
 		}
@@ -52,7 +69,14 @@ func (c callers) people() authenticator.Request {
 	if c.tokens == nil {
 		return group.NewAuthenticatedGroupAdder(c.certificate)
 	}
-	return union.New(group.NewAuthenticatedGroupAdder(c.certificate), c.tokens)
+	both := union.New(group.NewAuthenticatedGroupAdder(c.certificate), authenticator.RequestFunc(c.token))
+	return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		response, ok, err := both.AuthenticateRequest(r)
+		if err == nil && ok && response.User.GetName() == user.Anonymous && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+			return nil, false, errors.New("client certificate: is not accepted, and who presents one is not anonymous")
+		}
+		return response, ok, err
+	})
 }
 
 // authenticated lets those pass whom who knows, and tells next who they are. Whoever is refused is not
@@ -60,6 +84,10 @@ func (c callers) people() authenticator.Request {
 func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := who.AuthenticateRequest(r)
+		if errors.Is(err, errLooking) {
+			http.Error(w, "too many callers are being authenticated: try again", http.StatusServiceUnavailable)
+			return
+		}
 		if err != nil || !ok || response == nil || response.User == nil {
 			log := klog.FromContext(r.Context())
 			if err == nil {

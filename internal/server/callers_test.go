@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -234,5 +235,44 @@ func TestReview_HasALimitOfItsOwn(t *testing.T) {
 	close(release)
 	if code := <-first; code != http.StatusOK {
 		t.Errorf("the first: %d", code)
+	}
+}
+
+// Whoever shows a certificate that does not count is not anonymous.
+func TestKEP3331_AForeignCertificateIsNotAnonymous(t *testing.T) {
+	r := start(t, func(r *running) {
+		withIssuer(t, r)
+		data, err := os.ReadFile(r.options.AuthenticationConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, r.dir, "authentication.yaml", append(data, "anonymous: {enabled: true}\n"...))
+	})
+	certificate := client509(t, r.serving, r.serving)
+	eventually(t, "ready", func() bool { code, _ := r.get(t, certificate, "/readyz"); return code == http.StatusOK })
+	if code, text := r.call(t, http.MethodPost, "/review", question, nil); code != http.StatusOK {
+		t.Errorf("nothing shown: %d %s", code, text)
+	}
+	if code, text := r.call(t, http.MethodPost, "/review", question, bearer("x.y.z")); code != http.StatusUnauthorized {
+		t.Errorf("a bad token: %d %s", code, text)
+	}
+	pair, err := tls.X509KeyPair(newAuthority(t, "another").issue(t, "kube-apiserver"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := client509(t, r.serving, nil)
+	transport, ok := foreign.Transport.(*http.Transport)
+	if !ok {
+		t.Fatal("the client's transport cannot be changed")
+	}
+	transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	if code, text := r.post(t, foreign, "/review", question); code != http.StatusUnauthorized {
+		t.Errorf("a certificate of another CA: %d %s", code, text)
+	}
+	// Nor is it ever enough for the webhooks.
+	for _, path := range []string{"/admit/granular", "/authorize", "/metrics"} {
+		if code, text := r.call(t, http.MethodPost, path, scaling, nil); code != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
 	}
 }

@@ -39,8 +39,7 @@ func (s *Server) endpoints() []endpoint {
 		return authenticated(callers.webhooks(), cureCertificate, calls.handler(next))
 	}
 	question := func(next http.Handler) http.Handler {
-		// To tell whose a token is may cost a request to its issuer.
-		return questions.handler(authenticated(callers.people(), cureToken, next))
+		return authenticated(callers.people(), cureToken, questions.handler(next))
 	}
 	admit, public := webhook, s.options.AdmissionCallers == callersAny
 	if public {
@@ -109,13 +108,12 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 		if n := len(s.schemas.Faults()); n > 0 {
 			fmt.Fprintf(w, "[!]schemas: %d faults in documents, see the log\n", n)
 		}
-		if err := s.chain.Fault(); err != nil {
-			fmt.Fprintf(w, "[!]authorization: an earlier configuration is in force: %v\n", err)
+		// Anyone may look here, and faults name addresses and quote files.
+		if s.chain.Fault() != nil {
+			fmt.Fprintln(w, "[!]authorization: an earlier configuration is in force, see the log")
 		}
-		if s.tokens != nil {
-			if err := s.tokens.Fault(); err != nil {
-				fmt.Fprintf(w, "[!]authentication: an earlier configuration is in force: %v\n", err)
-			}
+		if s.tokens != nil && s.tokens.Fault() != nil {
+			fmt.Fprintln(w, "[!]authentication: an earlier configuration is in force, see the log")
 		}
 		for _, err := range s.interlock.Unproven() {
 			fmt.Fprintf(w, "[!]interlock: a resource is not proven: %v\n", err)

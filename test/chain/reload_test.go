@@ -78,9 +78,12 @@ func TestKEP3221_Reload(t *testing.T) {
 			if code != http.StatusOK {
 				t.Fatalf("%s: /readyz: %d: %s", name, code, body)
 			}
-			for _, part := range append(c.says, "[!]authorization: an earlier configuration is in force") {
-				if !strings.Contains(body, part) {
-					return fmt.Errorf("%s: /readyz?verbose lacks %q: %s", name, part, body)
+			if !strings.Contains(body, "[!]authorization: an earlier configuration is in force") {
+				return fmt.Errorf("%s: /readyz?verbose: %s", name, body)
+			}
+			for _, part := range c.says {
+				if log := s.WebhookLogTail(); !strings.Contains(log, part) {
+					return fmt.Errorf("%s: the log lacks %q: %s", name, part, log)
 				}
 			}
 			return nil

@@ -1,0 +1,163 @@
+package authz
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+func decide(t *testing.T, c *Chain) (fieldperm.Decision, error) {
+	t.Helper()
+	return fieldperm.Decide(t.Context(), c.For(request()), fieldperm.Review{Generic: []string{"update"}}, fieldperm.Limits{})
+}
+
+// A webhook that grants is passed over; the denial of one behind it is no denial by policy.
+func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
+	p := newPlace(t)
+	failing, denying := newRemote(t, code(http.StatusInternalServerError)), newRemote(t, deny("no"))
+	p.configure(hook{name: "granter", kubeconfig: p.kubeconfig("a", failing), policy: "NoOpinion"}, hook{name: "protector", kubeconfig: p.kubeconfig("b", denying)})
+	if d, err := decide(t, p.chain(Settings{})); err == nil || d.Allowed || !strings.Contains(err.Error(), `"granter"`) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A kube-apiserver of whose chain a webhook is down says so beside its no.
+func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
+	failed := status(authorizationv1.SubjectAccessReviewStatus{EvaluationError: "granter: connection refused"})
+	api := newRemote(t, failed)
+	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster(), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := decide(t, c); err == nil || d.Allowed || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if err := c.current.Load().webhooks[0].healthy(t.Context()); err != nil {
+		t.Errorf("it answers, but the health check says %v", err)
+	}
+	// Whoever holds a more specific verb needs no other.
+	api.become(func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
+		if review.Spec.ResourceAttributes.Verb == "granular" {
+			allow("")(w, r, review)
+			return
+		}
+		failed(w, r, review)
+	})
+	if d, err := decide(t, c); err != nil || !d.Allowed {
+		t.Errorf("the marker is held: %+v, %v", d, err)
+	}
+	api.become(allow(""))
+	if d, err := decide(t, c); err != nil || d.Mode != fieldperm.ModeGeneric {
+		t.Errorf("afterwards: %+v, %v", d, err)
+	}
+	// A denial is one, whatever failed beside it.
+	api = newRemote(t, status(authorizationv1.SubjectAccessReviewStatus{Denied: true, EvaluationError: "x"}))
+	if c, err = NewChain(t.Context(), Settings{Cluster: api.cluster()}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := decide(t, c); err != nil || d.Allowed || d.Denial == nil {
+		t.Errorf("denied: %+v, %v", d, err)
+	}
+}
+
+func TestKEP3221_P4_WhatIsNoReviewIsNoOpinionOfAProtector(t *testing.T) {
+	const head = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"`
+	for name, text := range map[string]string{
+		"empty object": `{}`, "null": `null`, "health page": `{"status":{"phase":"ok"}}`, "array": `[]`, "string": `"x"`,
+		"a status":       `{"apiVersion":"v1","kind":"Status","status":"Success"}`,
+		"no status":      head + `}`,
+		"nothing said":   head + `,"status":{"reason":"hm"}}`,
+		"other version":  `{"apiVersion":"authorization.k8s.io/v2","kind":"SubjectAccessReview","status":{"allowed":true}}`,
+		"self review":    `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":true}}`,
+		"names by case":  head + `,"status":{"Allowed":false,"Denied":true}}`,
+		"status is null": head + `,"status":null}`,
+		"too long":       head + `,"status":{"allowed":true,"reason":"` + strings.Repeat("x", mostAnswer) + `"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("a", newRemote(t, body(text))), policy: "Deny"}, rbacEntry)
+			c := p.chain(Settings{newRoles: mayAll(t, "alice")})
+			if d, err := decide(t, c); err == nil || d.Allowed {
+				t.Errorf("%+v, %v", d, err)
+			}
+			if c.current.Load().webhooks[0].healthy(t.Context()) == nil {
+				t.Error("the health check is content")
+			}
+		})
+	}
+	p := newPlace(t)
+	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("a", newRemote(t, body(head+`,"status":{"denied":true}}`))), policy: "Deny"}, rbacEntry)
+	if d, err := decide(t, p.chain(Settings{newRoles: mayAll(t, "alice")})); err != nil || d.Allowed {
+		t.Errorf("denied and nothing else: %+v, %v", d, err)
+	}
+}
+
+func TestKEP3221_NoQuestionFollowsARedirect(t *testing.T) {
+	p := newPlace(t)
+	seen := make(chan string, 10)
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":true}}`)
+	}))
+	t.Cleanup(plain.Close)
+	a := newRemote(t, func(w http.ResponseWriter, r *http.Request, _ *authorizationv1.SubjectAccessReview) {
+		http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
+	})
+	p.configure(hook{name: "moved", kubeconfig: p.kubeconfig("a", a)})
+	if d, err := decide(t, p.chain(Settings{})); err == nil || d.Allowed || len(seen) > 0 {
+		t.Errorf("%+v, %v, %d requests at the other address", d, err, len(seen))
+	}
+}
+
+// Whoever asks and leaves must not leave a question behind each time.
+func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
+	g := newGate()
+	defer close(g.open)
+	api := newRemote(t, g.then(allow("")))
+	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.current.Load().shared
+	under := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.underway)
+	}
+	first, leave := context.WithCancel(t.Context())
+	second, leaveToo := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	for _, ctx := range []context.Context{first, second} {
+		go func() {
+			_, err := c.For(request()).Authorize(ctx, "granular", false)
+			ended <- err
+		}()
+	}
+	until(t, "both wait for one question", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, q := range s.underway {
+			return q.waiting == 2
+		}
+		return false
+	})
+	<-g.waits
+	leave()
+	if err := <-ended; err == nil || under() != 1 {
+		t.Errorf("the first left (%v), and %d questions are under way", err, under())
+	}
+	leaveToo()
+	if err := <-ended; err == nil {
+		t.Error("the last left with an answer")
+	}
+	until(t, "nothing is under way", func() bool { return under() == 0 })
+}
