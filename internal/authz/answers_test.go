@@ -156,8 +156,7 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 		t.Errorf("the first left (%v), and %d questions are under way", err, under())
 	}
 	leaveToo()
-	if err := <-ended; err == nil {
-		t.Error("the last left with an answer")
+	if err := <-ended; err == nil || under() != 0 {
+		t.Errorf("the last left (%v), and %d questions are under way", err, under())
 	}
-	until(t, "nothing is under way", func() bool { return under() == 0 })
 }
