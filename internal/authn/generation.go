@@ -76,7 +76,7 @@ func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationCon
 		if one == nil {
 			var err error
 			if one, err = a.newProvider(configuration.JWT[n]); err != nil {
-				g.endNew()
+				a.endNew(g)
 				return nil, fmt.Errorf("jwt[%d]: %w", n, err)
 			}
 		}
@@ -99,8 +99,10 @@ func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationCon
 	return g, nil
 }
 
-// endNew ends the providers that no generation has.
-func (g *generation) endNew() {
+// endNew ends the providers of a generation that came to nothing, which no other has.
+func (a *Authenticator) endNew(g *generation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, one := range g.providers {
 		if one.generations == 0 {
 			one.end()

@@ -210,7 +210,7 @@ func read(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // It was read only.
 	switch info, err := f.Stat(); {
 	case err != nil:
 		return nil, err
