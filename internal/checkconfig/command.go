@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -210,12 +211,17 @@ func (f *flags) issuers(ctx context.Context) (*report, []error) {
 
 // flatten returns the errors that were joined.
 func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	var parts []error
+	switch joined := err.(type) { //nolint:errorlint // It is about this error itself, not one that it wraps.
+	case interface{ Unwrap() []error }:
+		parts = joined.Unwrap()
+	case utilerrors.Aggregate:
+		parts = joined.Errors()
+	default:
 		return []error{err}
 	}
 	var out []error
-	for _, err := range joined.Unwrap() {
+	for _, err := range parts {
 		out = append(out, flatten(err)...)
 	}
 	return out

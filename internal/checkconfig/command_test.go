@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 	if len(lines) != 5 || lines[0] != "configuration has 4 faults:" {
 		t.Errorf("said %q", lines)
 	}
-	for _, want := range []string{"$DIR/bad-chain:4: authorizers[0].name: ", "$DIR/bad-chain:7: authorizers[1].webhook.timeout: ", "$DIR/bad-issuers:4: jwt[0].issuer.url: ", "$DIR/bad.yaml:/spec/versions/0/"} {
+	for _, want := range []string{"$DIR/bad-chain:4: authorizers[0].name: ", "$DIR/bad-chain:7: authorizers[1].webhook.timeout: ", "$DIR/bad-issuers:4: jwt[0].issuer.url: ", "$DIR/bad.yaml:17: /spec/versions/0/"} {
 		if !strings.Contains(strings.ReplaceAll(err.Error(), dir, "$DIR"), "\n"+want) {
 			t.Errorf("lacks %q: %v", want, err)
 		}

@@ -23,11 +23,11 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 	}
 	_, compiled, unmatched, err := sources.Files(f.schemas)
 	if err != nil {
-		return nil, flatten(err)
+		return nil, withLines(flatten(err))
 	}
 	given, errs := load.Files(f.schemas)
 	if len(errs) > 0 {
-		return nil, errs
+		return nil, withLines(errs)
 	}
 	out := &report{title: "permission schemas of " + strings.Join(f.schemas, ", ") + ":"}
 	var kinds []*schema.Kind
@@ -58,6 +58,24 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 		}
 	}
 	return out, nil
+}
+
+// withLines gives faults of schema documents their lines, and leaves out what is said twice: a kind may have
+// several versions.
+func withLines(errs []error) []error {
+	var out []error
+	said := map[string]bool{}
+	for _, err := range errs {
+		var fault *schema.Error
+		if errors.As(err, &fault) {
+			err = errors.New(placed(fault))
+		}
+		if !said[err.Error()] {
+			said[err.Error()] = true
+			out = append(out, err)
+		}
+	}
+	return out
 }
 
 // speaksFor reports whether the documents bring a kind or guard its fields.
