@@ -152,8 +152,10 @@ func TestKEP3331_Reload(t *testing.T) {
 	name(`oidc:uma`)
 	must(t, replace(s.authentication(), strings.ReplaceAll(content, "audiences", "audience")))
 	eventually(t, func() error {
-		if code, body := s.get(t, "/readyz?verbose"); code != http.StatusOK || !strings.Contains(body, "[!]authentication: an earlier configuration is in force") || !strings.Contains(body, s.authentication()+":") {
-			return fmt.Errorf("%d: %s", code, body)
+		// kube-apiserver's own token has another name by now, and so the interlock may be open.
+		_, body := s.get(t, "/readyz?verbose")
+		if log := s.WebhookLogTail(); !strings.Contains(body, "[!]authentication: an earlier configuration is in force") || !strings.Contains(log, s.authentication()+":") {
+			return fmt.Errorf("%s: %s", body, log)
 		}
 		return nil
 	})
