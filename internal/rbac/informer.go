@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -73,15 +72,6 @@ func newInformer[L runtime.Object](client kubernetes.Interface, resource string,
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := api.Watch(ctx, options)
-			for err != nil && utilnet.IsConnectionRefused(err) && ctx.Err() == nil {
-				// The reflector would wait for up to a minute, which is longer than the grace.
-				i.failed(err)
-				select {
-				case <-ctx.Done():
-				case <-i.clock.After(time.Second):
-					w, err = api.Watch(ctx, options)
-				}
-			}
 			if err != nil {
 				i.failed(err)
 				return nil, err
