@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -159,4 +160,32 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 	if err := <-ended; err == nil || under() != 0 {
 		t.Errorf("the last left (%v), and %d questions are under way", err, under())
 	}
+}
+
+// What a webhook that is down has never answered is no reason to keep another's new certificate out.
+func TestKEP3221_ARotationDoesNotWaitForAnotherThatIsDown(t *testing.T) {
+	p := newPlace(t)
+	protector, down := newRemote(t, pass()), newRemote(t, pass())
+	p.configure(
+		hook{name: "protector", kubeconfig: p.kubeconfig("a", protector), more: keepNone, timeout: "1s"},
+		hook{name: "granter", kubeconfig: p.kubeconfig("b", down), policy: "NoOpinion", more: keepNone, timeout: "1s"}, rbacEntry)
+	c := run(t, p.chain(Settings{newRoles: mayAll(t, "alice")}))
+	if d, err := decide(t, c); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	down.Close()
+	pair := certificate(t)
+	protector.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	}
+	protector.CloseClientConnections()
+	if d, err := decide(t, c); err == nil || d.Allowed {
+		t.Errorf("the new certificate is trusted before the file has its CA: %+v, %v", d, err)
+	}
+	rotated := &remote{Server: &httptest.Server{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}}
+	p.write("a.ca", string(rotated.ca()))
+	until(t, "the rotated certificate is trusted", func() bool {
+		d, err := decide(t, c)
+		return err == nil && d.Allowed
+	})
 }

@@ -28,8 +28,12 @@ func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
 	}
-	if problems := c.unhealthy(ctx, next); len(problems) > 0 && !c.noWorse(ctx, next, problems) {
-		return nil, problems
+	errs := askAll(ctx, next.webhooks)
+	if problems := c.unhealthy(next, errs); len(problems) > 0 {
+		if !c.noWorse(ctx, next, errs) {
+			return nil, problems
+		}
+		klog.FromContext(ctx).Info("Authorization configuration: a webhook still does not answer", "problem", problems.Error())
 	}
 	c.current.Store(next)
 	report(klog.FromContext(ctx), c.settings.File, loaded)
@@ -52,10 +56,10 @@ func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte)
 	return out
 }
 
-// unhealthy asks all webhooks.
-func (c *Chain) unhealthy(ctx context.Context, g *generation) configfile.Problems {
+// unhealthy says which webhooks did not answer, by what askAll returned.
+func (c *Chain) unhealthy(g *generation, errs []error) configfile.Problems {
 	var out configfile.Problems
-	for i, err := range askAll(ctx, g.webhooks) {
+	for i, err := range errs {
 		if w := g.webhooks[i]; err != nil {
 			out = append(out, c.problem(g.data, w.index, "webhook", fmt.Sprintf("authorizer %q does not answer: %v", w.name, err), cureUnhealthy))
 		}
@@ -66,25 +70,24 @@ func (c *Chain) unhealthy(ctx context.Context, g *generation) configfile.Problem
 // noWorse reports whether only files that the configuration names have changed, and those that do not
 // answer now do not answer in the chain in force either: one webhook that is down must not keep the
 // certificates of another from being rotated.
-func (c *Chain) noWorse(ctx context.Context, next *generation, problems configfile.Problems) bool {
+func (c *Chain) noWorse(ctx context.Context, next *generation, errs []error) bool {
 	before := c.current.Load()
 	if !bytes.Equal(before.data, next.data) {
 		return false
 	}
-	errs, now := askAll(ctx, before.webhooks), askAll(ctx, next.webhooks)
-	for i := range now {
-		if now[i] != nil && errs[i] == nil {
+	for i, err := range askAll(ctx, before.webhooks) {
+		if err == nil && errs[i] != nil {
 			return false
 		}
 	}
-	klog.FromContext(ctx).Info("Authorization configuration: a webhook still does not answer", "problem", problems.Error())
 	return true
 }
 
 // askAtStart logs which webhooks do not answer. They are in force: what waits for them waits for each
 // other if fieldperm does.
 func (c *Chain) askAtStart(ctx context.Context) {
-	for _, problem := range c.unhealthy(ctx, c.current.Load()) {
+	g := c.current.Load()
+	for _, problem := range c.unhealthy(g, askAll(ctx, g.webhooks)) {
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).Info("Authorization configuration: a webhook does not answer yet, and its failurePolicy decides until it does", "problem", problem.Error())
 		}
