@@ -3,6 +3,8 @@ package fieldperm
 import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
 // Unattributed reports whether a change is nobody's: no manager in the new object's managedFields
@@ -13,11 +15,12 @@ func Unattributed(new []byte, r *Requirement) bool {
 	if r == nil || r.Operation != Modified && r.Operation != Added {
 		return false
 	}
-	object, err := decode(new)
+	doc, err := rawjson.Scan(new)
 	if err != nil {
 		return false
 	}
-	managed, ok := decodeManagedFields(object.get("metadata").get("managedFields"))
+	defer doc.Release()
+	managed, ok := readManagedFields(doc.Root().Get("metadata").Get("managedFields"))
 	if !ok || len(managed.entries) == 0 {
 		return false
 	}
@@ -25,8 +28,8 @@ func Unattributed(new []byte, r *Requirement) bool {
 	if !ok {
 		return false
 	}
-	for _, entry := range managed.entries {
-		if ownsAround(entry.fields, path) {
+	for i := range managed.entries {
+		if e := &managed.entries[i]; ownsAround(e.set(), path) || e.faulty {
 			return false
 		}
 	}
@@ -56,13 +59,13 @@ func (p Path) fields() (fieldpath.Path, bool) {
 		case stepIndex:
 			element.Index = &s.index
 		case stepMember:
-			v := smdvalue.NewValueInterface(native(s.keys[0].value))
+			v := s.keys[0].native()
 			element.Value = &v
 		case stepItem:
 			keys := smdvalue.FieldList{}
 			for _, k := range s.keys {
-				if k.value != nil {
-					keys = append(keys, smdvalue.Field{Name: k.name, Value: smdvalue.NewValueInterface(native(k.value))})
+				if k.Value != nil {
+					keys = append(keys, smdvalue.Field{Name: k.Name, Value: k.native()})
 				}
 			}
 			keys.Sort()
@@ -73,4 +76,13 @@ func (p Path) fields() (fieldpath.Path, bool) {
 		out = append(out, element)
 	}
 	return out, true
+}
+
+func (k PathKey) native() smdvalue.Value {
+	doc, err := rawjson.Scan(k.Value)
+	if err != nil {
+		return smdvalue.NewValueInterface(nil)
+	}
+	defer doc.Release()
+	return smdvalue.NewValueInterface(native(doc.Root()))
 }

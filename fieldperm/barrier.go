@@ -1,32 +1,37 @@
 package fieldperm
 
+import "github.com/fieldperm/fieldperm/internal/rawjson"
+
 // barriersWithin charges the barriers strictly inside something that is charged as a whole: the
 // verbs of the whole do not count for what a barrier guards (D2, D4). Lists are compared by position,
 // because what is atomic has no keys to go by.
-func (d *differ) barriersWithin(s scope, old, new *value) {
-	if d.err != nil || equal(old, new) {
+func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
+	if d.err != nil || d.same.Equal(old, new) {
 		return
 	}
-	if m := s.node.Map(); m != nil && (isObject(old) || isObject(new)) {
-		if ambiguous(old) || ambiguous(new) {
+	if s.node.Map() != nil && (old.IsObject() || new.IsObject()) {
+		if old.Ambiguous() || new.Ambiguous() {
 			d.eachMember(s, old, new)
 			return
 		}
-		for _, name := range unionKeys(old, new) {
-			was, is := old.get(name), new.get(name)
-			if !equal(was, is) {
-				d.key(s, name, was, is, d.guarded(s))
+		begin, end := d.changes(old, new)
+		for i := begin; i < end; i++ {
+			c := d.changed[i]
+			d.same.Recall(c.run)
+			if !d.same.Equal(c.old, c.new) {
+				d.key(s, c.name.String(), c.old, c.new, guardedBelow(s))
 			}
 		}
+		d.changed = d.changed[:begin]
 	}
-	if s.node.List() != nil && (isList(old) || isList(new)) {
-		d.pairwise(s, listItems(old), listItems(new))
+	if s.node.List() != nil && (old.IsList() || new.IsList()) {
+		d.positions(s, old, new)
 	}
 }
 
-// guarded charges the node if it is a barrier of its own, and goes on below it.
-func (d *differ) guarded(above scope) func(scope, *value, *value) {
-	return func(s scope, old, new *value) {
+// guardedBelow charges the node if it is a barrier of its own, and goes on below it.
+func guardedBelow(above scope) visitor {
+	return func(d *differ, s scope, old, new rawjson.Value) {
 		if s.barrier > above.barrier {
 			d.charge(s, operation(old, new))
 		}
@@ -34,40 +39,62 @@ func (d *differ) guarded(above scope) func(scope, *value, *value) {
 	}
 }
 
-// pairwise looks for barriers in items by position. Items whose keys differ are different items.
-func (d *differ) pairwise(s scope, old, new []*value) {
+// positions looks for barriers in the items of lists by position.
+func (d *differ) positions(s scope, old, new rawjson.Value) {
+	x, y := old.Items(), new.Items()
+	for i := 0; ; i++ {
+		var was, is rawjson.Value
+		if x.Next() {
+			was = x.Value()
+		}
+		if y.Next() {
+			is = y.Value()
+		}
+		if was.IsAbsent() && is.IsAbsent() {
+			return
+		}
+		d.position(s, i, was, is)
+	}
+}
+
+// pairwise looks for barriers in items by position.
+func (d *differ) pairwise(s scope, old, new []rawjson.Value) {
 	for i := range max(len(old), len(new)) {
-		var was, is *value
+		var was, is rawjson.Value
 		if i < len(old) {
 			was = old[i]
 		}
 		if i < len(new) {
 			is = new[i]
 		}
-		if equal(was, is) {
-			continue
-		}
-		if was != nil && is != nil && !sameKeys(s, was, is) {
-			d.positioned(s, i, was, nil)
-			d.positioned(s, i, nil, is)
-			continue
-		}
-		d.positioned(s, i, was, is)
+		d.position(s, i, was, is)
 	}
 }
 
-func (d *differ) positioned(s scope, i int, old, new *value) {
-	v := new
-	if v == nil {
-		v = old
+// position looks for barriers in one position. Items whose keys differ are different items.
+func (d *differ) position(s scope, i int, was, is rawjson.Value) {
+	if d.same.Equal(was, is) {
+		return
 	}
-	_, emitted := itemStep(s, v)
-	d.child(s, s.node.List().Item(), s.path.then(step{stepKind: stepIndex, index: i}), emitted, old, new, d.guarded(s))
+	if !was.IsAbsent() && !is.IsAbsent() && !d.sameKeys(s, was, is) {
+		d.positioned(s, i, was, rawjson.Value{})
+		d.positioned(s, i, rawjson.Value{}, is)
+		return
+	}
+	d.positioned(s, i, was, is)
 }
 
-func sameKeys(s scope, a, b *value) bool {
-	for _, k := range s.node.List().Keys() {
-		if !equal(keyValue(k, a), keyValue(k, b)) {
+func (d *differ) positioned(s scope, i int, old, new rawjson.Value) {
+	_, emitted := d.itemStep(s, either(new, old))
+	d.child(s, s.node.List().Item(), s.path.Index(i), emitted, old, new, guardedBelow(s))
+}
+
+func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
+	keys := s.node.List().Keys()
+	for i := range keys {
+		x, _ := d.keyValue(&keys[i], a)
+		y, _ := d.keyValue(&keys[i], b)
+		if !d.keys.Equal(x, y) {
 			return false
 		}
 	}
@@ -75,28 +102,11 @@ func sameKeys(s scope, a, b *value) bool {
 }
 
 // eachMember looks for barriers where a name occurs twice: every occurrence counts, on both sides.
-func (d *differ) eachMember(s scope, old, new *value) {
-	if isObject(old) {
-		for _, m := range old.members {
-			d.key(s, m.name, m.value, nil, d.guarded(s))
-		}
+func (d *differ) eachMember(s scope, old, new rawjson.Value) {
+	for m := old.Members(); m.Next(); {
+		d.key(s, m.Name().String(), m.Value(), rawjson.Value{}, guardedBelow(s))
 	}
-	if isObject(new) {
-		for _, m := range new.members {
-			d.key(s, m.name, nil, m.value, d.guarded(s))
-		}
+	for m := new.Members(); m.Next(); {
+		d.key(s, m.Name().String(), rawjson.Value{}, m.Value(), guardedBelow(s))
 	}
-}
-
-func isObject(v *value) bool { return v != nil && v.kind == kindObject }
-
-func isList(v *value) bool { return v != nil && v.kind == kindList }
-
-func ambiguous(v *value) bool { return isObject(v) && v.duplicate }
-
-func listItems(v *value) []*value {
-	if !isList(v) {
-		return nil
-	}
-	return v.items
 }

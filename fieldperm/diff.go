@@ -2,9 +2,8 @@ package fieldperm
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -17,63 +16,109 @@ import (
 //
 // Errors: *InvalidObjectError if an object is no JSON or a changed part does not fit the schema.
 func Diff(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
-	d := &differ{uncovered: uncovered, create: old == nil}
-	var err error
-	if !d.create {
-		if d.old, err = decode(old); err != nil {
+	var was rawjson.Value
+	if old != nil {
+		doc, err := scan(old)
+		if err != nil {
 			return nil, err
 		}
+		defer doc.Release()
+		was = doc.Root()
 	}
-	if d.new, err = decode(new); err != nil {
+	doc, err := scan(new)
+	if err != nil {
 		return nil, err
 	}
-	root := d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, d.old, d.new, nil)
-	d.root = root
-	d.walk(root, d.old, d.new)
+	defer doc.Release()
+	return DiffValues(was, doc.Root(), kind, uncovered)
+}
+
+func scan(raw []byte) (*rawjson.Document, error) {
+	doc, err := rawjson.Scan(raw)
+	if err != nil {
+		return nil, &InvalidObjectError{Message: fmt.Sprintf("is no JSON: %v: send the object as an API server does", err)}
+	}
+	return doc, nil
+}
+
+// DiffValues is Diff of objects that have been scanned; old is absent on CREATE. The result refers to the
+// bytes of the text, not to what Release takes back.
+func DiffValues(old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
+		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
+	}
+	d := &differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new}
+	d.root = d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
+	d.walk(d.root, old, new)
 	d.finishOwnership()
 	if d.err != nil {
 		return nil, d.err
 	}
 	if d.create && len(d.out) == 0 {
 		// An object of nothing but its name did appear, and may mean much: the marker alone grants nothing.
-		d.charge(root, Added)
+		d.charge(d.root, Added)
 	}
 	if kind.Lossy() {
 		// What this version does not show may be lost or changed all the same, even by a write of nothing.
-		d.charge(root, Modified)
+		d.charge(d.root, Modified)
 	}
 	return d.out, nil
 }
 
-// differ is one run of Diff, in its plain form: it decodes both objects and compares them node by
-// node, to be easily read and to be the reference for any faster form.
+// InvalidObjectError says that an object is no JSON or does not fit its schema. It is not a denial.
+type InvalidObjectError struct {
+	// Path is where, "" for the object as a whole.
+	Path string
+	// Message says what is wrong and ends with the cure.
+	Message string
+}
+
+func (e *InvalidObjectError) Error() string {
+	if e.Path == "" {
+		return "object: " + e.Message
+	}
+	return "object: " + e.Path + ": " + e.Message
+}
+
+// differ is one run of Diff. It walks both texts in step: what is byte for byte the same is passed over, and
+// schema nodes are looked at only on the way to what is not. What bytes cannot tell — order, escapes, the
+// spelling of numbers, names that occur twice, the keys of lists — is compared as values where it is met.
+//
+// internal/plain has the same rules in their plain form, over decoded objects. Both must say the same.
 type differ struct {
 	uncovered schema.VerbSet
 	create    bool
-	old, new  *value
+	old, new  rawjson.Value
 	root      scope
 	out       []Requirement
+	// same compares old with new values, on the way down.
+	same rawjson.Comparison
+	// keys compares the keys of items, wherever they stand.
+	keys rawjson.Comparison
+	// changed is a stack of members that differ, for each level of the walk.
+	changed []change
+	// defaults are the declared defaults of keys that have been met.
+	defaults []keyDefault
 	// owned is the place of managedFields once the walk has met a change there.
 	owned *ownership
-	// indices are the items of lists by key, for the paths of owners.
-	indices map[*value]map[string]*value
+	// index is for the paths of owners.
+	index index
 	// passed counts nodes that were passed over because of their role.
 	passed int
 	err    error
 }
 
-// walk charges what differs at or below s. An absent value is nil.
-func (d *differ) walk(s scope, old, new *value) {
-	if d.err != nil || equal(old, new) {
+// walk charges what differs at or below s.
+func (d *differ) walk(s scope, old, new rawjson.Value) {
+	if d.err != nil || d.same.Same(old, new) || d.passes(s, old, new) || !d.fits(s, old, new) {
 		return
 	}
-	if d.passes(s, old, new) || !d.fits(s, old) || !d.fits(s, new) {
-		return
-	}
-	switch oldForm, newForm := d.form(s, old, new), d.form(s, new, old); {
+	switch oldForm, newForm := form(s, old, new), form(s, new, old); {
 	case oldForm == formLeaf && newForm == formLeaf, oldForm == formNone && newForm == formLeaf, oldForm == formLeaf && newForm == formNone:
-		d.charge(s, operation(old, new))
-		d.barriersWithin(s, old, new)
+		if !d.same.Equal(old, new) {
+			d.charge(s, operation(old, new))
+			d.barriersWithin(s, old, new)
+		}
 	case oldForm == newForm, oldForm == formNone, newForm == formNone:
 		if oldForm == formMap || newForm == formMap {
 			d.members(s, old, new)
@@ -82,16 +127,18 @@ func (d *differ) walk(s scope, old, new *value) {
 		}
 	default:
 		// What was there disappears, and something of another form appears.
-		d.walk(s, old, nil)
-		d.walk(s, nil, new)
+		d.walk(s, old, rawjson.Value{})
+		d.walk(s, rawjson.Value{}, new)
 	}
 }
 
-// form is how a value takes part in the comparison.
-type form byte
+func walk(d *differ, s scope, old, new rawjson.Value) { d.walk(s, old, new) }
+
+// theForm is how a value takes part in the comparison.
+type theForm byte
 
 const (
-	formNone form = iota
+	formNone theForm = iota
 	// formLeaf is charged as a whole: scalars, null, what is empty, what is atomic.
 	formLeaf
 	formMap
@@ -100,13 +147,13 @@ const (
 
 // form returns how v is compared with other. An empty container is a leaf unless it is compared with
 // one of its kind.
-func (d *differ) form(s scope, v, other *value) form {
+func form(s scope, v, other rawjson.Value) theForm {
 	switch {
-	case v == nil:
+	case v.IsAbsent():
 		return formNone
-	case v.kind == kindObject && !s.node.Map().Atomic() && !v.duplicate && (len(v.members) > 0 || isObject(other)):
+	case v.IsObject() && !s.node.Map().Atomic() && (other.IsObject() || !v.IsEmpty()) && !v.Ambiguous():
 		return formMap
-	case v.kind == kindList && !s.node.List().Atomic() && (len(v.items) > 0 || isList(other)):
+	case v.IsList() && !s.node.List().Atomic() && (other.IsList() || !v.IsEmpty()):
 		return formList
 	default:
 		return formLeaf
@@ -115,7 +162,7 @@ func (d *differ) form(s scope, v, other *value) form {
 
 // passes reports whether the change is the API server's own (D7), the identity of a new object or a
 // declared default (C5), or kept for the comparison of owners (D8).
-func (d *differ) passes(s scope, old, new *value) bool {
+func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 	switch s.node.Role() {
 	case schema.RoleServerWritten:
 		d.passed++
@@ -131,50 +178,46 @@ func (d *differ) passes(s scope, old, new *value) bool {
 		}
 	case schema.RoleNone:
 	}
-	if raw := s.node.Default(); d.create && raw != nil {
-		fallback, err := decodeAny(raw)
-		return err == nil && equal(fallback, new)
-	}
-	return false
+	return d.create && isDefault(s.node.Default(), new)
 }
 
-// fits reports whether the value is of a form that the node allows; else Diff ends in an error.
-func (d *differ) fits(s scope, v *value) bool {
-	if v == nil || v.kind == kindNull ||
-		v.kind == kindObject && s.node.Map() != nil ||
-		v.kind == kindList && s.node.List() != nil ||
-		v.isScalar() && s.node.AllowsScalar() {
-		return true
+// isDefault reports whether v is the default, given as JSON; nil for none.
+func isDefault(fallback []byte, v rawjson.Value) bool {
+	if fallback == nil || v.IsAbsent() {
+		return false
 	}
-	d.err = &InvalidObjectError{Path: s.path.String(), Message: fmt.Sprintf("a value of this type does not fit the schema (%s): reload the schema or correct the object", v.kindName())}
-	return false
+	doc, err := rawjson.Scan(fallback)
+	if err != nil {
+		return false
+	}
+	defer doc.Release()
+	var c rawjson.Comparison
+	return c.Equal(doc.Root(), v)
 }
 
-func (v *value) kindName() string {
-	return [...]string{"null", "boolean", "number", "string", "list", "object"}[v.kind]
-}
-
-// members compares objects key by key over the union of their keys (D1). One side may be absent.
-func (d *differ) members(s scope, old, new *value) {
-	charged, passed := len(d.out), d.passed
-	for _, name := range unionKeys(old, new) {
-		d.key(s, name, old.get(name), new.get(name), d.walk)
-	}
-	// Below an object that appears with nothing but defaults nothing was charged, but the object did
-	// appear: like an empty one it is a leaf. Only around what has a role (metadata) it is free.
-	if len(d.out) == charged && d.passed == passed && old == nil && d.err == nil && !(d.create && string(s.node.Default()) == "{}") {
-		d.charge(s, Added)
-	}
-}
-
-func unionKeys(old, new *value) []string {
-	keys := map[string]struct{}{}
-	for _, v := range []*value{old, new} {
-		if v != nil && v.kind == kindObject {
-			for name := range v.index {
-				keys[name] = struct{}{}
+// fits reports whether the values are of a form that the node allows; else Diff ends in an error, unless
+// nothing changed.
+func (d *differ) fits(s scope, values ...rawjson.Value) bool {
+	for _, v := range values {
+		if !fits(s.node, v) {
+			if len(values) != 2 || !d.same.Equal(values[0], values[1]) {
+				d.err = &InvalidObjectError{Path: s.path.String(), Message: fmt.Sprintf("a value of this type does not fit the schema (%s): reload the schema or correct the object", v.Kind())}
 			}
+			return false
 		}
 	}
-	return slices.Sorted(maps.Keys(keys))
+	return true
+}
+
+func fits(node *schema.Node, v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.Absent, rawjson.Null:
+		return true
+	case rawjson.Object:
+		return node.Map() != nil
+	case rawjson.List:
+		return node.List() != nil
+	case rawjson.Bool, rawjson.Number, rawjson.String:
+	}
+	return node.AllowsScalar()
 }

@@ -1,30 +1,32 @@
 package fieldperm
 
 import (
-	"slices"
-	"strconv"
-	"strings"
-
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
 // items compares list-maps and sets. One side may be absent or a leaf that stands for no items.
-func (d *differ) items(s scope, old, new *value) {
+func (d *differ) items(s scope, old, new rawjson.Value) {
+	if old.IsList() && new.IsList() && d.inStep(s, old, new) {
+		return
+	}
 	list := s.node.List()
-	was, wasKeyed := groupItems(list, old)
-	is, isKeyed := groupItems(list, new)
-	if !wasKeyed || !isKeyed {
+	g := &grouping{d: d, keys: list.Keys(), bySum: map[uint64]int32{}}
+	// The groups are then in the order of the new list, and behind those of the old one that it lacks.
+	if !g.add(new, true) || !g.add(old, false) {
 		// D5: without keys there is no telling which item became which.
-		d.charge(s, operation(old, new))
-		d.barriersWithin(s, old, new)
+		if !d.same.Equal(old, new) {
+			d.charge(s, operation(old, new))
+			d.barriersWithin(s, old, new)
+		}
 		return
 	}
 	ambiguous := false
-	for _, key := range unionOrder(is, was) {
-		before, after := was.by[key], is.by[key]
-		switch {
-		case len(before) > 1 || len(after) > 1:
-			if slices.EqualFunc(before, after, equal) {
+	for i := range g.groups {
+		switch group := &g.groups[i]; {
+		case group.was.n > 1 || group.is.n > 1:
+			before, after := g.values(group.was), g.values(group.is)
+			if d.equalItems(before, after) {
 				continue
 			}
 			if !ambiguous {
@@ -32,23 +34,83 @@ func (d *differ) items(s scope, old, new *value) {
 				d.charge(s, operation(old, new))
 			}
 			d.pairwise(s, before, after)
-		case len(before) == 0:
-			d.item(s, nil, after[0], d.membership)
-		case len(after) == 0:
-			d.item(s, before[0], nil, d.membership)
+		case group.was.n == 0:
+			d.item(s, rawjson.Value{}, g.items[group.is.first].value, membership)
+		case group.is.n == 0:
+			d.item(s, g.items[group.was.first].value, rawjson.Value{}, membership)
 		default:
-			d.item(s, before[0], after[0], d.walk)
+			d.item(s, g.items[group.was.first].value, g.items[group.is.first].value, walk)
 		}
 	}
 	// D3: only items that stay have an order to change.
-	if !ambiguous && !slices.Equal(was.staying(is), is.staying(was)) {
+	if !ambiguous && g.reordered() {
 		d.charge(s, Reordered)
 	}
 }
 
+// inStepLimit is how many items may change in a list whose items are compared in step: each is compared
+// with all others, to know that its key is nobody else's.
+const inStepLimit = 4
+
+// inStep compares lists that have the same keys in the same order, and reports whether these do and no
+// key of an item that changed occurs twice. It looks at keys only, and needs no memory for them.
+func (d *differ) inStep(s scope, old, new rawjson.Value) bool {
+	keys := s.node.List().Keys()
+	if len(keys) > maxKeys {
+		return false
+	}
+	var found [inStepLimit]change
+	n := 0
+	x, y := old.Items(), new.Items()
+	for {
+		more, others := x.Next(), y.Next()
+		if more != others {
+			return false
+		}
+		if !more {
+			break
+		}
+		was, ok := d.identify(keys, x.Value())
+		if !ok {
+			return false
+		}
+		if d.same.Same(x.Value(), y.Value()) {
+			continue
+		}
+		is, ok := d.identify(keys, y.Value())
+		if !ok || !d.sameIdentity(&was, &is) || n == len(found) {
+			return false
+		}
+		found[n] = change{old: x.Value(), new: y.Value(), run: d.same.Last()}
+		n++
+	}
+	for i := range found[:n] {
+		if !d.unique(keys, found[i].new, new) {
+			return false
+		}
+	}
+	for _, c := range found[:n] {
+		d.same.Recall(c.run)
+		d.item(s, c.old, c.new, walk)
+	}
+	return true
+}
+
+// unique reports whether no other item of the list has the keys of this one.
+func (d *differ) unique(keys []schema.Key, item, list rawjson.Value) bool {
+	own, _ := d.identify(keys, item)
+	n := 0
+	for i := list.Items(); i.Next(); {
+		if other, _ := d.identify(keys, i.Value()); d.sameIdentity(&own, &other) {
+			n++
+		}
+	}
+	return n == 1
+}
+
 // membership charges an item that appears or disappears, and the barriers inside it (D2).
-func (d *differ) membership(s scope, old, new *value) {
-	if !d.fits(s, old) || !d.fits(s, new) {
+func membership(d *differ, s scope, old, new rawjson.Value) {
+	if !d.fits(s, old, new) {
 		return
 	}
 	d.charge(s, operation(old, new))
@@ -56,141 +118,37 @@ func (d *differ) membership(s scope, old, new *value) {
 }
 
 // item enters the node of one item with what its keys emit.
-func (d *differ) item(s scope, old, new *value, visit func(scope, *value, *value)) {
-	v := new
-	if v == nil {
-		v = old
+func (d *differ) item(s scope, old, new rawjson.Value, visit visitor) {
+	if d.same.Same(old, new) {
+		return
 	}
-	path, emitted := itemStep(s, v)
-	if !equal(old, new) {
-		d.child(s, s.node.List().Item(), path, emitted, old, new, visit)
+	path, emitted := d.itemStep(s, either(new, old))
+	d.child(s, s.node.List().Item(), path, emitted, old, new, visit)
+}
+
+func either(first, second rawjson.Value) rawjson.Value {
+	if first.IsAbsent() {
+		return second
 	}
+	return first
 }
 
 // itemStep returns the path of an item and the parameters that its keys emit.
-func itemStep(s scope, v *value) (Path, *binding) {
-	emitted := s.emitted
-	next := step{stepKind: stepItem}
-	for _, k := range s.node.List().Keys() {
-		property := keyValue(k, v)
-		next.keys = append(next.keys, itemKey{k.Name, property})
-		if property.isScalar() {
-			emitted = emitted.with(k.Emits, property.spell())
-		} else {
-			// The same name further out is another item's: no verb takes "" as a parameter.
-			emitted = emitted.with(k.Emits, "")
-		}
-	}
-	if len(next.keys) == 0 {
-		next.stepKind = stepMember
-		next.keys = []itemKey{{value: v}}
-	}
-	return s.path.then(next), emitted
-}
-
-// grouped is a list's items by key, in the order of the list.
-type grouped struct {
-	by    map[string][]*value
-	order []string
-}
-
-func groupItems(list *schema.List, v *value) (grouped, bool) {
-	g := grouped{by: map[string][]*value{}}
-	if v == nil || v.kind != kindList {
-		return g, true
-	}
-	for _, item := range v.items {
-		key, ok := identify(list.Keys(), item)
-		if !ok {
-			return g, false
-		}
-		g.by[key] = append(g.by[key], item)
-		g.order = append(g.order, key)
-	}
-	return g, true
-}
-
-// staying returns the keys of g in order, without those that other lacks.
-func (g grouped) staying(other grouped) []string {
-	var out []string
-	for _, key := range g.order {
-		if len(other.by[key]) > 0 {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
-// unionOrder returns each key of a, then each of b that a lacks, in the order of the lists.
-func unionOrder(a, b grouped) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, key := range append(a.order[:len(a.order):len(a.order)], b.order...) {
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
-// identify returns a text that is equal for items with equal keys. It fails where the keys do not
-// identify: an item that is no plain object, a key that is no scalar, no key at all.
-func identify(keys []schema.Key, item *value) (string, bool) {
+func (d *differ) itemStep(s scope, v rawjson.Value) (Path, *binding) {
+	keys := s.node.List().Keys()
 	if len(keys) == 0 {
-		return canonical(item), true
+		return s.path.Member(v.Raw()), s.emitted
 	}
-	if item.kind != kindObject || item.duplicate {
-		return "", false
-	}
-	var b strings.Builder
-	present := false
-	for _, k := range keys {
-		v := keyValue(k, item)
-		switch {
-		case v == nil:
-			b.WriteString("-;")
-		case v.isScalar():
-			present = true
-			b.WriteString(canonical(v) + ";")
-		default:
-			return "", false
+	emitted := s.emitted
+	path := make([]PathKey, len(keys))
+	for i := range keys {
+		property, _ := d.keyValue(&keys[i], v)
+		path[i] = PathKey{keys[i].Name, property.Raw()}
+		// Of what is no scalar spell is "", which no verb takes as a parameter: the same name further out is
+		// another item's.
+		if keys[i].Emits != "" {
+			emitted = emitted.with(keys[i].Emits, spell(property))
 		}
 	}
-	return b.String(), present
-}
-
-func keyValue(k schema.Key, item *value) *value {
-	if v := item.get(k.Name); v != nil || k.Default == nil {
-		return v
-	}
-	fallback, err := decodeAny(k.Default)
-	if err != nil {
-		return nil
-	}
-	return fallback
-}
-
-// canonical is equal for equal values and differs for others.
-func canonical(v *value) string {
-	switch v.kind {
-	case kindList:
-		var b strings.Builder
-		for _, item := range v.items {
-			b.WriteString(canonical(item) + ",")
-		}
-		return "[" + b.String() + "]"
-	case kindObject:
-		members := v.members
-		if !v.duplicate {
-			members = slices.SortedFunc(slices.Values(v.members), func(a, b member) int { return strings.Compare(a.name, b.name) })
-		}
-		var b strings.Builder
-		for _, m := range members {
-			b.WriteString(strconv.Quote(m.name) + ":" + canonical(m.value) + ",")
-		}
-		return "{" + b.String() + "}"
-	default:
-		return strconv.Itoa(int(v.kind)) + strconv.Quote(v.text)
-	}
+	return s.path.Item(path), emitted
 }

@@ -4,45 +4,44 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
 // ownership is a change of metadata.managedFields (D8): a power of its own, compared by managers and
 // paths and charged at the paths.
 type ownership struct {
 	scope    scope
-	old, new *value
+	old, new rawjson.Value
 }
 
 // finishOwnership charges changed owners after all values, so that a denial names a value first.
 func (d *differ) finishOwnership() {
-	if d.owned == nil || d.err != nil {
+	if d.owned == nil || d.err != nil || d.onlyOneTime() || d.same.Equal(d.owned.old, d.owned.new) {
 		return
 	}
-	was, wasValid := decodeManagedFields(d.owned.old)
-	is, isValid := decodeManagedFields(d.owned.new)
-	if !wasValid || !isValid {
+	was, wasRead := readManagedFields(d.owned.old)
+	is, isRead := readManagedFields(d.owned.new)
+	if !wasRead || !isRead {
 		d.charge(d.owned.scope, Ownership)
 		return
 	}
+	managers, valid := changedManagers(was, is)
 	if d.create {
 		// The API server writes the creator's entry; more than one is somebody's plan.
-		if len(is.entries) > 1 {
+		if len(is.entries) > 1 || !valid {
 			d.charge(d.owned.scope, Ownership)
 		}
 		return
 	}
-	if touched(was, is, d.new.get("apiVersion")) > 1 {
+	if !valid || touched(was, is, d.new.Get("apiVersion")) > 1 {
 		d.charge(d.owned.scope, Ownership)
 	}
-	o := owners{d: d, was: was, is: is}
-	for _, who := range append(was.order[:len(was.order):len(was.order)], is.order...) {
-		if o.seen[who] {
-			continue
-		}
-		if o.seen == nil {
-			o.seen = map[manager]bool{}
-		}
-		o.seen[who] = true
+	if !valid {
+		return
+	}
+	o := d.newOwners(was, is)
+	for _, who := range managers {
 		before, after := was.fields(who), is.fields(who)
 		lost, gone := before.Difference(after), fieldpath.NewSet()
 		lost.Iterate(func(p fieldpath.Path) {
@@ -55,11 +54,56 @@ func (d *differ) finishOwnership() {
 	}
 }
 
+// onlyOneTime reports whether nothing but the time of one entry changed, as with most updates: an API
+// server does that by itself, and so nobody's fields need be looked at.
+func (d *differ) onlyOneTime() bool {
+	if !d.owned.old.IsList() || !d.owned.new.IsList() {
+		return false
+	}
+	changed := 0
+	x, y := d.owned.old.Items(), d.owned.new.Items()
+	for {
+		more, others := x.Next(), y.Next()
+		if !more || !others {
+			return more == others
+		}
+		was, ok := entryMembers(x.Value())
+		if !ok {
+			return false
+		}
+		if d.same.Same(x.Value(), y.Value()) {
+			continue
+		}
+		is, ok := entryMembers(y.Value())
+		if changed++; !ok || changed > 1 {
+			return false
+		}
+		for i := range was {
+			if i != entryTime && !d.same.Same(was[i], is[i]) {
+				return false
+			}
+		}
+	}
+}
+
 type owners struct {
 	d       *differ
 	was, is *managedFields
-	seen    map[manager]bool
 	charged map[string]bool
+	// vanished are the Update managers that are no longer there, and merged is what they owned, nil until
+	// somebody asks.
+	vanished []manager
+	merged   *fieldpath.Set
+}
+
+func (d *differ) newOwners(was, is *managedFields) *owners {
+	o := &owners{d: d, was: was, is: is, charged: map[string]bool{}}
+	for _, who := range was.order {
+		if who.operation == operationUpdate && !is.has(who) {
+			o.vanished = append(o.vanished, who)
+		}
+	}
+	return o
 }
 
 // each charges every path that is not free, once however many managers it concerns.
@@ -68,12 +112,8 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 		if o.d.err != nil || free(shared) {
 			return
 		}
-		p := slices.Clone(shared)
-		s := o.d.resolve(p).scope
+		s := o.d.resolve(slices.Clone(shared)).scope
 		if key := s.path.String(); !o.charged[key] {
-			if o.charged == nil {
-				o.charged = map[string]bool{}
-			}
 			o.charged[key] = true
 			o.d.charge(s, Ownership)
 		}
@@ -82,7 +122,7 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 
 // lossIsFree: gone are the paths that the manager lost and whose values changed.
 func (o *owners) lossIsFree(who manager, p fieldpath.Path, gone *fieldpath.Set) bool {
-	if _, stays := o.is.owners[who]; !stays && who.operation == operationUpdate && o.capped() && o.ancient(o.is).Has(p) {
+	if !o.is.has(who) && who.operation == operationUpdate && o.capped() && o.ancient(o.is).Has(p) {
 		return true
 	}
 	return o.changedOrContainer(who, p, o.was, o.is) && (!o.memberOf(p) || hasBelow(gone, itemOf(p)))
@@ -131,7 +171,7 @@ func (o *owners) gainIsFree(who manager, p fieldpath.Path) bool {
 // nearest above it did.
 func (o *owners) changedOrContainer(who manager, p fieldpath.Path, holding, lacking *managedFields) bool {
 	r := o.d.resolve(p)
-	if r.changed || r.missing && r.changedAbove && holding.ofOtherVersion(who, p, o.d.new.get("apiVersion")) {
+	if r.changed || r.missing && r.changedAbove && holding.ofOtherVersion(who, p, o.d.new.Get("apiVersion")) {
 		return true
 	}
 	if r.container {
@@ -146,13 +186,7 @@ func (o *owners) capped() bool {
 		return false
 	}
 	// It merges no more than it must: to make room for the one who makes the request, and for the bucket.
-	vanished := 0
-	for _, who := range o.was.order {
-		if _, stays := o.is.owners[who]; !stays && who.operation == operationUpdate {
-			vanished++
-		}
-	}
-	return vanished <= o.was.updates-maxUpdateManagers+2
+	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
 }
 
 func (o *owners) ancient(m *managedFields) *fieldpath.Set {
@@ -161,17 +195,20 @@ func (o *owners) ancient(m *managedFields) *fieldpath.Set {
 
 // heldByVanished reports whether a manager that was merged away owned p.
 func (o *owners) heldByVanished(p fieldpath.Path) bool {
-	for _, who := range o.was.order {
-		if _, stays := o.is.owners[who]; !stays && who.operation == operationUpdate && o.was.fields(who).Has(p) {
-			return true
-		}
+	if o.merged == nil {
+		o.merged = o.union(o.vanished)
 	}
-	return false
+	return o.merged.Has(p)
 }
 
-func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
-	for _, element := range p {
-		set = set.WithPrefix(element)
+// union halves the managers, because a union costs as much as its larger part.
+func (o *owners) union(managers []manager) *fieldpath.Set {
+	switch n := len(managers); n {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return o.was.fields(managers[0])
+	default:
+		return o.union(managers[:n/2]).Union(o.union(managers[n/2:]))
 	}
-	return !set.Empty()
 }

@@ -3,10 +3,12 @@ package fieldperm
 import (
 	"strconv"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
 // Path is a place in an object, rendered only when somebody wants to read it. The zero Path is the
-// object itself.
+// object itself. A Path is not changed: each method returns another one.
 type Path struct {
 	last *step
 }
@@ -18,8 +20,8 @@ type step struct {
 	name string
 	// index in an atomic list.
 	index int
-	// keys and values that identify an item of a list-map; for an item of a set the value alone.
-	keys []itemKey
+	// keys that identify an item of a list-map; for an item of a set its value alone.
+	keys []PathKey
 }
 
 type stepKind byte
@@ -32,15 +34,37 @@ const (
 	stepMember
 )
 
-type itemKey struct {
-	name  string
-	value *value
+// PathKey is a property that identifies an item of a list-map.
+type PathKey struct {
+	Name string
+	// Value is JSON; nil if the item lacks the property. It must not be changed.
+	Value []byte
+}
+
+// Field is a named field of the object at p.
+func (p Path) Field(name string) Path { return p.then(step{stepKind: stepField, name: name}) }
+
+// Key is the entry of a map, or a field that the schema does not know.
+func (p Path) Key(name string) Path { return p.then(step{stepKind: stepKey, name: name}) }
+
+// Index is an item of a list by its position.
+func (p Path) Index(i int) Path { return p.then(step{stepKind: stepIndex, index: i}) }
+
+// Item is an item of a list-map.
+func (p Path) Item(keys []PathKey) Path { return p.then(step{stepKind: stepItem, keys: keys}) }
+
+// Member is an item of a set. The value is JSON and must not be changed.
+func (p Path) Member(value []byte) Path {
+	return p.then(step{stepKind: stepMember, keys: []PathKey{{Value: value}}})
 }
 
 func (p Path) then(s step) Path {
 	s.up = p.last
 	return Path{&s}
 }
+
+// isRoot reports whether p is the object itself.
+func (p Path) isRoot() bool { return p.last == nil }
 
 // steps returns the path from the root on.
 func (p Path) steps() []*step {
@@ -60,7 +84,7 @@ func (p Path) steps() []*step {
 // of sets as [="x"] and items of atomic lists as [0]. Whatever an object's author chooses is quoted,
 // so that no key can look like another path. The object itself is ".".
 func (p Path) String() string {
-	if p.last == nil {
+	if p.isRoot() {
 		return "."
 	}
 	var b strings.Builder
@@ -73,14 +97,14 @@ func (p Path) String() string {
 		case stepIndex:
 			b.WriteString("[" + strconv.Itoa(s.index) + "]")
 		case stepMember:
-			b.WriteString("[=" + s.keys[0].value.quote() + "]")
+			b.WriteString("[=" + s.keys[0].quote() + "]")
 		case stepItem:
 			b.WriteByte('[')
 			for i, k := range s.keys {
 				if i > 0 {
 					b.WriteByte(',')
 				}
-				b.WriteString(k.name + "=" + k.value.quote())
+				b.WriteString(k.Name + "=" + k.quote())
 			}
 			b.WriteByte(']')
 		}
@@ -89,15 +113,23 @@ func (p Path) String() string {
 }
 
 // quote renders a key's value; containers cannot be told apart in a path and need not be.
-func (v *value) quote() string {
-	switch {
-	case v == nil || v.kind == kindNull:
+func (k PathKey) quote() string {
+	if k.Value == nil {
 		return "null"
-	case v.kind == kindString:
-		return strconv.Quote(v.text)
-	case v.isScalar():
-		return v.spell()
-	default:
+	}
+	doc, err := rawjson.Scan(k.Value)
+	if err != nil {
 		return "…"
 	}
+	defer doc.Release()
+	switch v := doc.Root(); v.Kind() {
+	case rawjson.Null:
+		return "null"
+	case rawjson.String:
+		return strconv.Quote(v.Text())
+	case rawjson.Bool, rawjson.Number:
+		return spell(v)
+	case rawjson.Absent, rawjson.List, rawjson.Object:
+	}
+	return "…"
 }

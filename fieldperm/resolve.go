@@ -2,11 +2,11 @@ package fieldperm
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -31,65 +31,62 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 	s, old, new := d.root, d.old, d.new
 	keyField := false
 	// What is nearest above the path is compared only if the path leads nowhere: it may be large.
-	var oldAbove, newAbove *value
+	var oldAbove, newAbove rawjson.Value
 	above := d.root.node
 	for i := range p {
 		element := &p[i]
 		keyField = false
-		if old != nil || new != nil {
+		if !old.IsAbsent() || !new.IsAbsent() {
 			oldAbove, newAbove, above = old, new, s.node
 		}
+		list := s.node.List()
 		switch {
 		case element.FieldName != nil && s.node.Map() != nil:
-			keyField = i > 0 && p[i-1].Key != nil && old != nil && new != nil && hasKey(p[i-1].Key, *element.FieldName)
-			d.keyOf(&s, *element.FieldName, &old, &new)
-		case element.Key != nil && s.node.List() != nil:
-			want, l := keyItem(element.Key), s.node.List()
-			old, new = d.find(l, old, want), d.find(l, new, want)
-			d.itemOf(&s, old, new, want)
-		case element.Value != nil && s.node.List() != nil:
-			want, l := fromSMD(*element.Value), s.node.List()
-			old, new = d.find(l, old, want), d.find(l, new, want)
-			d.itemOf(&s, old, new, want)
-		case element.Index != nil && s.node.List() != nil:
-			old, new = at(old, *element.Index), at(new, *element.Index)
-			s = d.enter(s, s.node.List().Item(), s.path.then(step{stepKind: stepIndex, index: *element.Index}), s.emitted, old, new, pick(new, old))
+			keyField = i > 0 && p[i-1].Key != nil && !old.IsAbsent() && !new.IsAbsent() && hasKey(p[i-1].Key, *element.FieldName)
+			name := *element.FieldName
+			old, new = d.index.member(old, name), d.index.member(new, name)
+			d.key(s, name, old, new, into(&s))
+		case element.Key != nil && list != nil:
+			like := keyItem(element.Key)
+			old, new = d.find(list, old, like), d.find(list, new, like)
+			d.itemOf(&s, old, new, like)
+		case element.Value != nil && list != nil:
+			like := fromSMD(*element.Value)
+			old, new = d.find(list, old, like), d.find(list, new, like)
+			d.itemOf(&s, old, new, like)
+		case element.Index != nil && list != nil:
+			old, new = d.index.item(old, *element.Index), d.index.item(new, *element.Index)
+			s = d.enter(s, list.Item(), s.path.Index(*element.Index), s.emitted, old, new, either(new, old))
 		default:
-			return resolved{scope: s, missing: true, changedAbove: changedValue(above, oldAbove, newAbove)}
+			return resolved{scope: s, missing: true, changedAbove: d.changedValue(above, oldAbove, newAbove)}
 		}
 	}
-	if old == nil && new == nil {
-		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: changedValue(above, oldAbove, newAbove)}
+	if old.IsAbsent() && new.IsAbsent() {
+		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: d.changedValue(above, oldAbove, newAbove)}
 	}
 	m, l := s.node.Map(), s.node.List()
-	if isObject(old) && isObject(new) && m != nil && !m.Atomic() && len(old.members)+len(new.members) > 0 || isList(old) && isList(new) && l != nil && !l.Atomic() && len(old.items)+len(new.items) > 0 {
-		// A container that stays is not changed as such: what changed in it has paths of its own.
-		return resolved{scope: s, container: true}
+	if !old.IsEmpty() || !new.IsEmpty() {
+		if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
+			// A container that stays is not changed as such: what changed in it has paths of its own.
+			return resolved{scope: s, container: true}
+		}
 	}
-	return resolved{scope: s, changed: !equal(old, new), keyField: keyField}
+	return resolved{scope: s, changed: !d.same.Equal(old, new), keyField: keyField}
 }
 
-func (d *differ) keyOf(s *scope, name string, old, new **value) {
-	*old, *new = (*old).get(name), (*new).get(name)
-	above := *s
-	d.key(above, name, *old, *new, func(c scope, _, _ *value) { *s = c })
+// into is a visitor that takes the scope and no more.
+func into(s *scope) visitor {
+	return func(_ *differ, c scope, _, _ rawjson.Value) { *s = c }
 }
 
-func (d *differ) itemOf(s *scope, old, new, known *value) {
-	v := pick(pick(new, old), known)
-	path, emitted := itemStep(*s, v)
-	above := *s
-	d.child(above, above.node.List().Item(), path, emitted, old, new, func(c scope, _, _ *value) { *s = c })
-	if old == nil && new == nil && v.isScalar() {
-		*s = d.enter(above, above.node.List().Item(), path, emitted, nil, nil, v)
+func (d *differ) itemOf(s *scope, old, new, known rawjson.Value) {
+	above, item := *s, s.node.List().Item()
+	path, emitted := d.itemStep(above, either(either(new, old), known))
+	if old.IsAbsent() && new.IsAbsent() && known.IsScalar() {
+		*s = d.enter(above, item, path, emitted, old, new, known)
+		return
 	}
-}
-
-func pick(first, second *value) *value {
-	if first != nil {
-		return first
-	}
-	return second
+	d.child(above, item, path, emitted, old, new, into(s))
 }
 
 func hasKey(keys *smdvalue.FieldList, name string) bool {
@@ -102,84 +99,139 @@ func hasKey(keys *smdvalue.FieldList, name string) bool {
 }
 
 // keyItem makes an item of nothing but its keys, to stand for one that is in neither object.
-func keyItem(keys *smdvalue.FieldList) *value {
-	v := &value{kind: kindObject, index: map[string]*value{}}
+func keyItem(keys *smdvalue.FieldList) rawjson.Value {
+	item := make(map[string]any, len(*keys))
 	for _, k := range *keys {
-		property := fromSMD(k.Value)
-		v.index[k.Name] = property
-		v.members = append(v.members, member{k.Name, property})
+		item[k.Name] = k.Value.Unstructured()
 	}
-	return v
-}
-
-// find returns the item of a keyed list that has the keys of another, the first of several; nil if
-// there is none. Lists are indexed once, because owners name many items.
-func (d *differ) find(l *schema.List, list, like *value) *value {
-	if !isList(list) {
-		return nil
-	}
-	index := d.indices[list]
-	if index == nil {
-		index = make(map[string]*value, len(list.items))
-		for _, item := range list.items {
-			if key, ok := identify(l.Keys(), item); ok && index[key] == nil {
-				index[key] = item
-			}
-		}
-		if d.indices == nil {
-			d.indices = map[*value]map[string]*value{}
-		}
-		d.indices[list] = index
-	}
-	key, ok := identify(l.Keys(), like)
-	if !ok {
-		return nil
-	}
-	return index[key]
-}
-
-func at(list *value, i int) *value {
-	if items := listItems(list); i >= 0 && i < len(items) {
-		return items[i]
-	}
-	return nil
+	return encoded(item)
 }
 
 // fromSMD converts a key's value; what JSON cannot express becomes null, which equals no key.
-func fromSMD(v smdvalue.Value) *value {
-	switch {
-	case v.IsString():
-		return newScalar(kindString, v.AsString())
-	case v.IsInt():
-		return newScalar(kindNumber, normalNumber(strconv.FormatInt(v.AsInt(), 10)))
-	case v.IsBool():
-		return newScalar(kindBool, strconv.FormatBool(v.AsBool()))
-	}
-	raw, err := json.Marshal(v.Unstructured())
+func fromSMD(v smdvalue.Value) rawjson.Value { return encoded(v.Unstructured()) }
+
+// encoded returns a value whose document is not released: paths refer to it.
+func encoded(v any) rawjson.Value {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		return newScalar(kindNull, "")
+		raw = []byte("null")
 	}
-	out, err := decodeAny(raw)
+	doc, err := rawjson.Scan(raw)
 	if err != nil {
-		return newScalar(kindNull, "")
+		return rawjson.Value{}
+	}
+	return doc.Root()
+}
+
+// find returns the item of a keyed list that has the keys of another, the first of several; absent if
+// there is none.
+func (d *differ) find(list *schema.List, in, like rawjson.Value) rawjson.Value {
+	if !in.IsList() {
+		return rawjson.Value{}
+	}
+	want, ok := d.identify(list.Keys(), like)
+	if !ok {
+		return rawjson.Value{}
+	}
+	index := d.index.keyed[in]
+	if index == nil {
+		index = map[uint64][]rawjson.Value{}
+		for i := in.Items(); i.Next(); {
+			if id, ok := d.identify(list.Keys(), i.Value()); ok {
+				index[id.sum()] = append(index[id.sum()], i.Value())
+			}
+		}
+		if d.index.keyed == nil {
+			d.index.keyed = map[rawjson.Value]map[uint64][]rawjson.Value{}
+		}
+		d.index.keyed[in] = index
+	}
+	for _, item := range index[want.sum()] {
+		if id, _ := d.identify(list.Keys(), item); d.sameIdentity(&id, &want) {
+			return item
+		}
+	}
+	return rawjson.Value{}
+}
+
+// index has what is in lists and objects that paths of managedFields lead through, because owners name
+// many items and members.
+type index struct {
+	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
+	members map[rawjson.Value]map[string]rawjson.Value
+	items   map[rawjson.Value][]rawjson.Value
+	above   map[[2]rawjson.Value]bool
+}
+
+// member is Get.
+func (x *index) member(v rawjson.Value, name string) rawjson.Value {
+	if !v.IsObject() {
+		return rawjson.Value{}
+	}
+	byName, known := x.members[v]
+	if !known {
+		if x.members == nil {
+			x.members = map[rawjson.Value]map[string]rawjson.Value{}
+		}
+		byName = map[string]rawjson.Value{}
+		for m := v.Members(); m.Next(); {
+			byName[m.Name().String()] = m.Value()
+		}
+		x.members[v] = byName
+	}
+	return byName[name]
+}
+
+// item returns the item at a position, absent if there is none.
+func (x *index) item(v rawjson.Value, i int) rawjson.Value {
+	if !v.IsList() || i < 0 {
+		return rawjson.Value{}
+	}
+	items, known := x.items[v]
+	if !known {
+		if x.items == nil {
+			x.items = map[rawjson.Value][]rawjson.Value{}
+		}
+		for i := v.Items(); i.Next(); {
+			items = append(items, i.Value())
+		}
+		x.items[v] = items
+	}
+	if i >= len(items) {
+		return rawjson.Value{}
+	}
+	return items[i]
+}
+
+// changedValue reports whether something differs that is not passed over because of its role: around
+// managedFields something always does. Many paths ask it of one value.
+func (d *differ) changedValue(n *schema.Node, old, new rawjson.Value) bool {
+	both := [2]rawjson.Value{old, new}
+	out, known := d.index.above[both]
+	if !known {
+		if d.index.above == nil {
+			d.index.above = map[[2]rawjson.Value]bool{}
+		}
+		out = d.differs(n, old, new)
+		d.index.above[both] = out
 	}
 	return out
 }
 
-// changedValue reports whether something differs that is not passed over because of its role: around
-// managedFields something always does.
-func changedValue(n *schema.Node, old, new *value) bool {
-	if equal(old, new) || n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership {
+func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
+	if d.same.Equal(old, new) || n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership {
 		return false
 	}
-	if n.Map() == nil || !isObject(old) || !isObject(new) || old.duplicate || new.duplicate {
+	if n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous() {
 		return true
 	}
-	for _, side := range []*value{old, new} {
-		for _, m := range side.members {
-			if changedValue(n.Map().Child(m.name), old.get(m.name), new.get(m.name)) {
-				return true
-			}
+	begin, end := d.changes(old, new)
+	defer func() { d.changed = d.changed[:begin] }()
+	for i := begin; i < end; i++ {
+		c := d.changed[i]
+		d.same.Recall(c.run)
+		if name := c.name.String(); d.differs(n.Map().Child(name), c.old, c.new) {
+			return true
 		}
 	}
 	return false

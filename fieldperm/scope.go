@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -36,12 +37,15 @@ func (b *binding) with(name, value string) *binding {
 	return &binding{up: b, name: name, value: value}
 }
 
+// visitor is what is done with a child of a scope.
+type visitor func(d *differ, s scope, old, new rawjson.Value)
+
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar that
-// the child's own parameter takes its value from; nil for none.
-func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit *value) scope {
+// the child's own parameter takes its value from; absent for none.
+func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit rawjson.Value) scope {
 	c := scope{node: node, path: path, chain: s.chain[:len(s.chain):len(s.chain)], barrier: s.barrier, emitted: emitted}
-	if emit.isScalar() {
-		c.emitted = c.emitted.with(node.Emits(), emit.spell())
+	if node.Emits() != "" && emit.IsScalar() {
+		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
 	for _, p := range node.Permissions() {
 		if p.MayBar() && (!p.Conditional() || p.Bars(native(old), native(new))) {
@@ -60,30 +64,30 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 }
 
 // key enters the node below a member of an object.
-func (d *differ) key(s scope, name string, old, new *value, visit func(scope, *value, *value)) {
-	m := s.node.Map()
+func (d *differ) key(s scope, name string, old, new rawjson.Value, visit visitor) {
 	emitted := s.emitted
-	step := step{stepKind: stepField, name: name}
+	m := s.node.Map()
+	path := s.path.Field(name)
 	if m == nil || !m.IsField(name) {
-		step.stepKind = stepKey
+		path = s.path.Key(name)
 		emitted = emitted.with(s.node.Emits(), name)
 	}
-	d.child(s, m.Child(name), s.path.then(step), emitted, old, new, visit)
+	d.child(s, m.Child(name), path, emitted, old, new, visit)
 }
 
 // child enters a node. A scalar that emits its own value as a parameter is not modified: one value
 // is removed and another added, and each needs a verb of its own.
-func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, old, new *value, visit func(scope, *value, *value)) {
-	if node.Emits() != "" && old.isScalar() && new.isScalar() && !equal(old, new) {
-		visit(d.enter(s, node, path, emitted, old, new, old), old, nil)
-		visit(d.enter(s, node, path, emitted, old, new, new), nil, new)
+func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, old, new rawjson.Value, visit visitor) {
+	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.same.Equal(old, new) {
+		visit(d, d.enter(s, node, path, emitted, old, new, old), old, rawjson.Value{})
+		visit(d, d.enter(s, node, path, emitted, old, new, new), rawjson.Value{}, new)
 		return
 	}
 	emit := new
-	if !new.isScalar() {
+	if !new.IsScalar() {
 		emit = old
 	}
-	visit(d.enter(s, node, path, emitted, old, new, emit), old, new)
+	visit(d, d.enter(s, node, path, emitted, old, new, emit), old, new)
 }
 
 // charge records that the node of s changed.
@@ -91,11 +95,11 @@ func (d *differ) charge(s scope, op Operation) {
 	d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
 }
 
-func operation(old, new *value) Operation {
+func operation(old, new rawjson.Value) Operation {
 	switch {
-	case old == nil:
+	case old.IsAbsent():
 		return Added
-	case new == nil:
+	case new.IsAbsent():
 		return Removed
 	default:
 		return Modified

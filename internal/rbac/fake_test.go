@@ -118,9 +118,12 @@ func ready(t testing.TB, api *fakeAPI) (*Live, *clocktesting.FakeClock) {
 	return l, clock
 }
 
+// patience is longer than what a reflector waits at most between two lists after an API server was away: twice 30 s.
+const patience = 3 * time.Minute
+
 func await(t testing.TB, what string, met func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return met(), nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, patience, true, func(context.Context) (bool, error) { return met(), nil }); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -1,4 +1,4 @@
-package fieldperm
+package plain
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
 // kind is that of a decoded JSON value.
@@ -47,21 +49,6 @@ type member struct {
 	value *value
 }
 
-// InvalidObjectError says that an object is no JSON or does not fit its schema. It is not a denial.
-type InvalidObjectError struct {
-	// Path is where, "" for the object as a whole.
-	Path string
-	// Message says what is wrong and ends with the cure.
-	Message string
-}
-
-func (e *InvalidObjectError) Error() string {
-	if e.Path == "" {
-		return "object: " + e.Message
-	}
-	return "object: " + e.Path + ": " + e.Message
-}
-
 // decode reads one JSON object; see decodeAny.
 func decode(raw []byte) (*value, error) {
 	v, err := decodeAny(raw)
@@ -69,7 +56,7 @@ func decode(raw []byte) (*value, error) {
 		return nil, err
 	}
 	if v.kind != kindObject {
-		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
+		return nil, &fieldperm.InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
 	}
 	return v, nil
 }
@@ -79,10 +66,10 @@ func decodeAny(raw []byte) (*value, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	v, err := decodeNext(d, raw)
 	if err != nil {
-		return nil, &InvalidObjectError{Message: fmt.Sprintf("is no JSON: %v: send the object as an API server does", err)}
+		return nil, &fieldperm.InvalidObjectError{Message: fmt.Sprintf("is no JSON: %v: send the object as an API server does", err)}
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, &InvalidObjectError{Message: "is followed by more JSON: send one object"}
+		return nil, &fieldperm.InvalidObjectError{Message: "is followed by more JSON: send one object"}
 	}
 	return v, nil
 }

@@ -1,0 +1,190 @@
+package fieldperm
+
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// maxKeys is how many keys an item may have to be compared without memory for them; any number may be grouped.
+const maxKeys = 4
+
+// identity is what tells the items of a list apart: the values of the keys, or the item of a set itself.
+type identity struct {
+	few  [maxKeys]rawjson.Value
+	many []rawjson.Value
+	n    int
+}
+
+func (i *identity) values() []rawjson.Value {
+	if i.many != nil {
+		return i.many
+	}
+	return i.few[:i.n]
+}
+
+// identify fails where the keys do not identify: an item that is no object, a key that is no scalar or
+// occurs twice, no key at all.
+func (d *differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool) {
+	var id identity
+	if len(keys) == 0 {
+		id.n, id.few[0] = 1, item
+		return id, true
+	}
+	if !item.IsObject() {
+		return id, false
+	}
+	if id.n = len(keys); id.n > maxKeys {
+		id.many = make([]rawjson.Value, id.n)
+	}
+	present := false
+	for i := range keys {
+		v, once := d.keyValue(&keys[i], item)
+		if !once || !v.IsAbsent() && !v.IsScalar() {
+			return identity{}, false
+		}
+		id.values()[i] = v
+		present = present || !v.IsAbsent()
+	}
+	return id, present
+}
+
+func (d *differ) sameIdentity(a, b *identity) bool {
+	return slices.EqualFunc(a.values(), b.values(), d.keys.Equal)
+}
+
+// sum is the same for equal identities.
+func (i *identity) sum() uint64 {
+	var sum uint64
+	for _, v := range i.values() {
+		sum = sum*0x9e3779b97f4a7c15 + v.Sum()
+	}
+	return sum
+}
+
+// keyValue returns the value of a key, or its default, and whether it stands there once at most.
+func (d *differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, bool) {
+	v, n := item.Find(k.Name)
+	if n > 0 || k.Default == nil {
+		return v, n <= 1
+	}
+	for i := range d.defaults {
+		if d.defaults[i].key == k {
+			return d.defaults[i].value, true
+		}
+	}
+	// The default goes into paths; it is not released.
+	if doc, err := rawjson.Scan(k.Default); err == nil {
+		v = doc.Root()
+	}
+	d.defaults = append(d.defaults, keyDefault{k, v})
+	return v, true
+}
+
+// keyDefault is the default of a list-map's key, scanned.
+type keyDefault struct {
+	key   *schema.Key
+	value rawjson.Value
+}
+
+// grouping is the items of two lists by their keys.
+type grouping struct {
+	d      *differ
+	keys   []schema.Key
+	items  []groupItem
+	groups []itemGroup
+	// bySum has the latest group of a sum; others of the same sum follow by next.
+	bySum map[uint64]int32
+}
+
+// groupItem is an item with its group and the next item of that group and side, -1 for none.
+type groupItem struct {
+	value       rawjson.Value
+	group, next int32
+	isNew       bool
+}
+
+type itemGroup struct {
+	identity identity
+	was, is  side
+	next     int32
+}
+
+// side is the items of a group on one side, by their places in items.
+type side struct{ first, last, n int32 }
+
+// add groups the items of a list, none if the value is no list. It reports false if one cannot be identified.
+func (g *grouping) add(list rawjson.Value, isNew bool) bool {
+	for i := list.Items(); i.Next(); {
+		id, ok := g.d.identify(g.keys, i.Value())
+		if !ok {
+			return false
+		}
+		at := g.group(id)
+		items := &g.groups[at].was
+		if isNew {
+			items = &g.groups[at].is
+		}
+		place := int32(len(g.items)) //nolint:gosec // Fewer than bytes.
+		g.items = append(g.items, groupItem{i.Value(), at, -1, isNew})
+		if items.n == 0 {
+			items.first = place
+		} else {
+			g.items[items.last].next = place
+		}
+		items.last = place
+		items.n++
+	}
+	return true
+}
+
+// group returns the group of an identity, a new one if there is none.
+func (g *grouping) group(id identity) int32 {
+	sum := id.sum()
+	latest, known := g.bySum[sum]
+	if !known {
+		latest = -1
+	}
+	for at := latest; at >= 0; at = g.groups[at].next {
+		if g.d.sameIdentity(&g.groups[at].identity, &id) {
+			return at
+		}
+	}
+	at := int32(len(g.groups)) //nolint:gosec // Fewer than bytes.
+	g.groups = append(g.groups, itemGroup{identity: id, next: latest})
+	g.bySum[sum] = at
+	return at
+}
+
+func (g *grouping) values(m side) []rawjson.Value {
+	var out []rawjson.Value
+	for at, n := m.first, m.n; n > 0; at, n = g.items[at].next, n-1 {
+		out = append(out, g.items[at].value)
+	}
+	return out
+}
+
+// reordered reports whether the items that stay come in another order.
+func (g *grouping) reordered() bool {
+	old := slices.IndexFunc(g.items, func(i groupItem) bool { return !i.isNew })
+	if old < 0 {
+		return false
+	}
+	news, olds := g.items[:old], g.items[old:]
+	stays := func(i groupItem) bool { return g.groups[i.group].was.n > 0 && g.groups[i.group].is.n > 0 }
+	for {
+		i, j := slices.IndexFunc(news, stays), slices.IndexFunc(olds, stays)
+		if i < 0 || j < 0 {
+			return i != j
+		}
+		if news[i].group != olds[j].group {
+			return true
+		}
+		news, olds = news[i+1:], olds[j+1:]
+	}
+}
+
+func (d *differ) equalItems(a, b []rawjson.Value) bool {
+	return slices.EqualFunc(a, b, d.same.Equal)
+}

@@ -1,0 +1,106 @@
+package fieldperm
+
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
+
+// change is a member of an object that is not the same bytes on both sides, or is on one side only.
+type change struct {
+	name     rawjson.Name
+	old, new rawjson.Value
+	// run is what the comparison of the two came to: going on below it begins from there.
+	run rawjson.Run
+}
+
+// members compares objects key by key over the union of their keys (D1). One side may be absent.
+func (d *differ) members(s scope, old, new rawjson.Value) {
+	charged, passed := len(d.out), d.passed
+	begin, end := d.changes(old, new)
+	for i := begin; i < end; i++ {
+		c := d.changed[i]
+		d.same.Recall(c.run)
+		d.key(s, c.name.String(), c.old, c.new, walk)
+	}
+	d.changed = d.changed[:begin]
+	// Below an object that appears with nothing but defaults nothing was charged, but the object did
+	// appear: like an empty one it is a leaf. Only around what has a role (metadata) it is free.
+	if len(d.out) == charged && d.passed == passed && old.IsAbsent() && d.err == nil && !(d.create && string(s.node.Default()) == "{}") {
+		d.charge(s, Added)
+	}
+}
+
+// changes puts the members that may differ between two objects on the stack of changes, in the order of
+// their names, and returns where they begin and end. What is no object has no members. A name must not occur
+// twice on either side.
+func (d *differ) changes(old, new rawjson.Value) (begin, end int) {
+	begin = len(d.changed)
+	if old.IsObject() && new.IsObject() {
+		d.gather(old, new)
+	} else {
+		for m := old.Members(); m.Next(); {
+			d.changed = append(d.changed, change{name: m.Name(), old: m.Value()})
+		}
+		for m := new.Members(); m.Next(); {
+			d.changed = append(d.changed, change{name: m.Name(), new: m.Value()})
+		}
+	}
+	d.changed = d.changed[:begin+merge(d.changed[begin:])]
+	return begin, len(d.changed)
+}
+
+// gather walks two objects in step. Where the names part, the lesser goes on alone, which finds what was
+// added or removed among names that are sorted; one that is met again further on is put together by merge.
+func (d *differ) gather(old, new rawjson.Value) {
+	x, y := old.Members(), new.Members()
+	more, others := x.Next(), y.Next()
+	for more && others {
+		if x.Name().Equal(y.Name()) {
+			if !d.same.Same(x.Value(), y.Value()) {
+				d.changed = append(d.changed, change{x.Name(), x.Value(), y.Value(), d.same.Last()})
+			}
+			more, others = x.Next(), y.Next()
+			continue
+		}
+		// The next may be the one, where names are in the order of a struct's fields.
+		ahead, behind := x, y
+		removed := ahead.Next() && ahead.Name().Equal(y.Name())
+		added := !removed && behind.Next() && behind.Name().Equal(x.Name())
+		if removed || !added && x.Name().Compare(y.Name()) < 0 {
+			d.changed = append(d.changed, change{name: x.Name(), old: x.Value()})
+			more = x.Next()
+		} else {
+			d.changed = append(d.changed, change{name: y.Name(), new: y.Value()})
+			others = y.Next()
+		}
+	}
+	for ; more; more = x.Next() {
+		d.changed = append(d.changed, change{name: x.Name(), old: x.Value()})
+	}
+	for ; others; others = y.Next() {
+		d.changed = append(d.changed, change{name: y.Name(), new: y.Value()})
+	}
+}
+
+// merge sorts by name, makes one of two that have the same, and returns how many are left.
+func merge(changes []change) int {
+	if len(changes) < 2 {
+		return len(changes)
+	}
+	slices.SortFunc(changes, func(a, b change) int { return a.name.Compare(b.name) })
+	n := 0
+	for _, c := range changes[1:] {
+		if last := &changes[n]; last.name.Equal(c.name) {
+			if c.old.IsAbsent() {
+				last.new = c.new
+			} else {
+				last.old = c.old
+			}
+			continue
+		}
+		n++
+		changes[n] = c
+	}
+	return n + 1
+}

@@ -1,0 +1,104 @@
+package plain
+
+import (
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// scope is what is known at one place of the walk.
+type scope struct {
+	node    *schema.Node
+	path    fieldperm.Path
+	chain   []verbs.Verb
+	barrier int
+	emitted *binding
+}
+
+// binding is a parameter's value that the path has emitted; the nearest of a name counts.
+type binding struct {
+	up          *binding
+	name, value string
+}
+
+func (b *binding) lookup(name string) (string, bool) {
+	for ; b != nil; b = b.up {
+		if b.name == name {
+			return b.value, true
+		}
+	}
+	return "", false
+}
+
+func (b *binding) with(name, value string) *binding {
+	if name == "" {
+		return b
+	}
+	return &binding{up: b, name: name, value: value}
+}
+
+// enter returns the scope of a child node whose value went from old to new. emit is the scalar that
+// the child's own parameter takes its value from; nil for none.
+func (d *differ) enter(s scope, node *schema.Node, path fieldperm.Path, emitted *binding, old, new, emit *value) scope {
+	c := scope{node: node, path: path, chain: s.chain[:len(s.chain):len(s.chain)], barrier: s.barrier, emitted: emitted}
+	if emit.isScalar() {
+		c.emitted = c.emitted.with(node.Emits(), emit.spell())
+	}
+	for _, p := range node.Permissions() {
+		if p.MayBar() && (!p.Conditional() || p.Bars(native(old), native(new))) {
+			c.barrier = len(c.chain)
+		}
+		v, ok := p.Verb(c.emitted.lookup)
+		if !ok {
+			continue
+		}
+		if d.uncovered.Has(v) {
+			c.barrier = len(c.chain)
+		}
+		c.chain = append(c.chain, v)
+	}
+	return c
+}
+
+// key enters the node below a member of an object.
+func (d *differ) key(s scope, name string, old, new *value, visit func(scope, *value, *value)) {
+	m := s.node.Map()
+	emitted := s.emitted
+	path := s.path.Field(name)
+	if m == nil || !m.IsField(name) {
+		path = s.path.Key(name)
+		emitted = emitted.with(s.node.Emits(), name)
+	}
+	d.child(s, m.Child(name), path, emitted, old, new, visit)
+}
+
+// child enters a node. A scalar that emits its own value as a parameter is not modified: one value
+// is removed and another added, and each needs a verb of its own.
+func (d *differ) child(s scope, node *schema.Node, path fieldperm.Path, emitted *binding, old, new *value, visit func(scope, *value, *value)) {
+	if node.Emits() != "" && old.isScalar() && new.isScalar() && !equal(old, new) {
+		visit(d.enter(s, node, path, emitted, old, new, old), old, nil)
+		visit(d.enter(s, node, path, emitted, old, new, new), nil, new)
+		return
+	}
+	emit := new
+	if !new.isScalar() {
+		emit = old
+	}
+	visit(d.enter(s, node, path, emitted, old, new, emit), old, new)
+}
+
+// charge records that the node of s changed.
+func (d *differ) charge(s scope, op Operation) {
+	d.out = append(d.out, fieldperm.Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
+}
+
+func operation(old, new *value) fieldperm.Operation {
+	switch {
+	case old == nil:
+		return fieldperm.Added
+	case new == nil:
+		return fieldperm.Removed
+	default:
+		return fieldperm.Modified
+	}
+}

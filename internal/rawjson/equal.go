@@ -1,0 +1,241 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strconv"
+)
+
+// Comparison compares values of two documents. It remembers how far their bytes are the same, so that a
+// walk down to a change, which asks about a container and then about what is in it, looks at each byte
+// once. Its zero value is ready. It is used by one goroutine.
+type Comparison struct{ run Run }
+
+// Run is a piece of one document that is the same bytes as a piece of the other, and cannot be made longer
+// within what was compared.
+type Run struct {
+	aDoc, bDoc *Document
+	// a and b are where the piece begins, n is how long it is.
+	a, b, n uint32
+	// differs says that the next bytes are not the same; else the comparison went no further.
+	differs bool
+}
+
+// Last returns what the last comparison came to.
+func (c *Comparison) Last() Run { return c.run }
+
+// Recall has the next comparisons begin from what an earlier one came to.
+func (c *Comparison) Recall(run Run) { c.run = run }
+
+// Same reports whether two values are the same bytes; two that are absent are.
+func (c *Comparison) Same(a, b Value) bool {
+	if a.doc == nil || b.doc == nil {
+		return a.doc == b.doc
+	}
+	size := a.end - a.start
+	if size != b.end-b.start {
+		return false
+	}
+	r := &c.run
+	if r.aDoc == a.doc && r.bDoc == b.doc && a.start >= r.a && a.start <= r.a+r.n && a.start-r.a == b.start-r.b {
+		switch until := r.a + r.n; {
+		case a.end <= until:
+			return true
+		case r.differs:
+			return false
+		}
+	}
+	n := commonPrefix(a.Raw(), b.Raw())
+	*r = Run{a.doc, b.doc, a.start, b.start, n, n < size}
+	return !r.differs
+}
+
+// commonPrefix returns how many bytes are the same from the start, of two texts of one size.
+func commonPrefix(a, b []byte) uint32 {
+	const block = 512
+	i := 0
+	for i+block <= len(a) && bytes.Equal(a[i:i+block], b[i:i+block]) {
+		i += block
+	}
+	for ; i+8 <= len(a); i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return uint32(i + bits.TrailingZeros64(x)/8) //nolint:gosec // Scan has seen to the length.
+		}
+	}
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return uint32(i) //nolint:gosec // As above.
+}
+
+// Equal compares as JSON values: neither the order of members nor the spelling of numbers and strings
+// counts. If a name occurs twice, nobody can say which of the members counts, and only the same sequence is
+// equal. Absent is not null.
+func (c *Comparison) Equal(a, b Value) bool {
+	if c.Same(a, b) {
+		return true
+	}
+	kind := a.Kind()
+	if kind != b.Kind() {
+		return false
+	}
+	switch kind {
+	case Number:
+		return equalNumbers(a.Raw(), b.Raw())
+	case String:
+		return a.inside().Equal(b.inside())
+	case List, Object:
+		// Most that differ are told apart by a sum that each container has once, however often it is asked about.
+		if a.sum() != b.sum() {
+			return false
+		}
+		if kind == List {
+			return c.equalLists(a, b)
+		}
+		return c.equalObjects(a, b)
+	case Absent, Null, Bool:
+	}
+	return false
+}
+
+func (c *Comparison) equalLists(a, b Value) bool {
+	x, y := a.Items(), b.Items()
+	for x.Next() {
+		if !y.Next() || !c.Equal(x.value, y.value) {
+			return false
+		}
+	}
+	return !y.Next()
+}
+
+func (c *Comparison) equalObjects(a, b Value) bool {
+	// First the names alone: values must be compared once only, or each level would double the work.
+	if !sameNames(a, b) {
+		return c.equalUnordered(a, b)
+	}
+	x, y := a.Members(), b.Members()
+	for x.Next() && y.Next() {
+		if !c.Equal(x.value, y.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameNames reports whether two objects have the same names in the same order.
+func sameNames(a, b Value) bool {
+	x, y := a.Members(), b.Members()
+	for x.Next() {
+		if !y.Next() || !x.name.Equal(y.name) {
+			return false
+		}
+	}
+	return !y.Next()
+}
+
+// equalUnordered compares objects whose members do not come in the same order.
+func (c *Comparison) equalUnordered(a, b Value) bool {
+	names := map[string]Value{}
+	n := 0
+	for m := b.Members(); m.Next(); n++ {
+		names[m.name.String()] = m.value
+	}
+	if len(names) != n {
+		return false // A name occurs twice.
+	}
+	for m := a.Members(); m.Next(); n-- {
+		other, known := names[m.name.String()]
+		if !known || !c.Equal(m.value, other) {
+			return false
+		}
+		delete(names, m.name.String())
+	}
+	return n == 0
+}
+
+// seed makes sums differ between processes, so that nobody can prepare values of equal sums.
+var seed = maphash.MakeSeed()
+
+// Sum returns a number that is the same for equal values, of one process. Values that differ rarely share one.
+func (v Value) Sum() uint64 { return v.sum() }
+
+func (v Value) sum() uint64 {
+	switch kind := v.Kind(); kind {
+	case String:
+		return maphash.Bytes(seed, v.text()) + uint64(kind)
+	case Number:
+		if i, ok := v.Int(); ok {
+			return maphash.Comparable(seed, i)
+		}
+		return maphash.String(seed, v.NormalNumber()) + uint64(kind)
+	case List, Object:
+		d := v.doc
+		if len(d.sums) < len(d.tape) {
+			d.sums = slices.Grow(d.sums[:0], len(d.tape))[:len(d.tape)]
+			clear(d.sums)
+		}
+		if d.sums[v.at] == 0 {
+			d.sums[v.at] = max(v.contents(), 1)
+		}
+		return d.sums[v.at]
+	case Absent, Null, Bool:
+		return maphash.String(seed, strconv.Itoa(int(kind))+string(v.Raw()))
+	}
+	return 0
+}
+
+// contents sums up what is in a container. The order of members does not count.
+func (v Value) contents() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := v.Items(); i.Next(); {
+		maphash.WriteComparable(&h, i.value.sum())
+	}
+	var members uint64
+	for m := v.Members(); m.Next(); {
+		members += maphash.Comparable(seed, [2]uint64{maphash.Bytes(seed, m.name.Bytes()), m.value.sum()})
+	}
+	maphash.WriteComparable(&h, [2]uint64{uint64(v.Kind()), members})
+	return h.Sum64()
+}
+
+// few is up to how many names are compared by pairs.
+const few = 64
+
+// Ambiguous reports whether a name occurs twice in an object, so that readers of it may disagree.
+func (v Value) Ambiguous() bool {
+	var last []byte
+	for m := v.Members(); ; last = m.name.raw {
+		if !m.Next() {
+			return false // The names rise, as those of maps do out of an encoder.
+		}
+		if last != nil && bytes.Compare(last, m.name.raw) >= 0 || m.name.escaped() {
+			break
+		}
+	}
+	var sums [few]uint64
+	n := 0
+	for m := v.Members(); m.Next(); n++ {
+		if n == few {
+			return v.repeats()
+		}
+		sums[n] = maphash.Bytes(seed, m.name.Bytes())
+		if slices.Contains(sums[:n], sums[n]) {
+			return v.repeats()
+		}
+	}
+	return false
+}
+
+// repeats is Ambiguous for objects of many members.
+func (v Value) repeats() bool {
+	names := map[string]struct{}{}
+	n := 0
+	for m := v.Members(); m.Next(); n++ {
+		names[m.name.String()] = struct{}{}
+	}
+	return len(names) < n
+}

@@ -1,0 +1,241 @@
+package rawjson
+
+import "bytes"
+
+// Kind is that of a Value.
+type Kind byte
+
+// The kinds. A value that is absent is not null.
+const (
+	Absent Kind = iota
+	Null
+	Bool
+	Number
+	String
+	List
+	Object
+)
+
+func (k Kind) String() string {
+	return [...]string{"absent", "null", "boolean", "number", "string", "list", "object"}[k]
+}
+
+// Value is one JSON value in its Document. The zero Value is absent.
+type Value struct {
+	doc        *Document
+	start, end uint32
+	// at is the container's place on the tape, for lists and objects.
+	at uint32
+}
+
+// Root returns the value that the text is.
+func (d *Document) Root() Value {
+	start := skipSpace(d.data, 0)
+	v, _ := d.value(start, 0)
+	return v
+}
+
+// value returns the value that begins at start, and the container on the tape that comes after it. next
+// is the first container at or after start.
+func (d *Document) value(start int, next uint32) (Value, uint32) {
+	data := d.data
+	v := Value{doc: d, start: uint32(start)} //nolint:gosec // Scan has seen to the length.
+	switch data[start] {
+	case '{', '[':
+		c := &d.tape[next]
+		v.at, v.end = next, c.end
+		return v, c.next
+	case '"':
+		v.end = uint32(closingQuote(data, start+1) + 1) //nolint:gosec // As above.
+	default:
+		i := start + 1
+		for i < len(data) && data[i] > ' ' && data[i] != ',' && data[i] != ']' && data[i] != '}' {
+			i++
+		}
+		v.end = uint32(i) //nolint:gosec // As above.
+	}
+	return v, next
+}
+
+// Kind returns what the value is.
+func (v Value) Kind() Kind {
+	if v.doc == nil {
+		return Absent
+	}
+	switch v.doc.data[v.start] {
+	case '{':
+		return Object
+	case '[':
+		return List
+	case '"':
+		return String
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	default:
+		return Number
+	}
+}
+
+// IsAbsent reports whether there is no value.
+func (v Value) IsAbsent() bool { return v.doc == nil }
+
+// IsObject reports whether the value is an object.
+func (v Value) IsObject() bool { return v.doc != nil && v.doc.data[v.start] == '{' }
+
+// IsList reports whether the value is a list.
+func (v Value) IsList() bool { return v.doc != nil && v.doc.data[v.start] == '[' }
+
+// IsScalar reports whether the value is a boolean, a number or a string.
+func (v Value) IsScalar() bool {
+	k := v.Kind()
+	return k == Bool || k == Number || k == String
+}
+
+// Raw returns the value as it stands in the text, nil if it is absent. It must not be changed.
+func (v Value) Raw() []byte {
+	if v.doc == nil {
+		return nil
+	}
+	return v.doc.data[v.start:v.end:v.end]
+}
+
+// IsEmpty reports whether a list or object has nothing in it. Any other value is empty.
+func (v Value) IsEmpty() bool {
+	if !v.IsList() && !v.IsObject() {
+		return true
+	}
+	return skipSpace(v.doc.data, int(v.start)+1)+1 == int(v.end)
+}
+
+// ID tells a list or object apart from every other of the same Document.
+func (v Value) ID() uint32 { return v.at }
+
+// Items goes over a list: for i := v.Items(); i.Next(); { i.Value() }. Other values have no items.
+func (v Value) Items() Items {
+	if !v.IsList() {
+		return Items{}
+	}
+	return Items{doc: v.doc, pos: skipSpace(v.doc.data, int(v.start)+1), next: v.at + 1}
+}
+
+// Items is a place in a list.
+type Items struct {
+	doc   *Document
+	pos   int
+	next  uint32
+	value Value
+}
+
+// Next goes to the next item and reports whether there is one.
+func (i *Items) Next() bool {
+	if i.doc == nil || i.doc.data[i.pos] == ']' {
+		return false
+	}
+	i.value, i.next = i.doc.value(i.pos, i.next)
+	i.pos = i.doc.after(int(i.value.end))
+	return true
+}
+
+// Value returns the item.
+func (i *Items) Value() Value { return i.value }
+
+// after returns where the next item or member begins, or the closing bracket stands, behind a value that ends at i.
+func (d *Document) after(i int) int {
+	if i = skipSpace(d.data, i); d.data[i] == ',' {
+		i = skipSpace(d.data, i+1)
+	}
+	return i
+}
+
+// Members goes over an object: for m := v.Members(); m.Next(); { m.Name(), m.Value() }. Other values have
+// no members.
+func (v Value) Members() Members {
+	if !v.IsObject() {
+		return Members{}
+	}
+	return Members{doc: v.doc, pos: skipSpace(v.doc.data, int(v.start)+1), next: v.at + 1}
+}
+
+// Members is a place in an object.
+type Members struct {
+	doc   *Document
+	pos   int
+	next  uint32
+	name  Name
+	value Value
+}
+
+// Next goes to the next member and reports whether there is one.
+func (m *Members) Next() bool {
+	if m.doc == nil || m.doc.data[m.pos] == '}' {
+		return false
+	}
+	data := m.doc.data
+	quote := closingQuote(data, m.pos+1)
+	m.name = Name{data[m.pos+1 : quote]}
+	m.value, m.next = m.doc.value(skipSpace(data, skipSpace(data, quote+1)+1), m.next)
+	m.pos = m.doc.after(int(m.value.end))
+	return true
+}
+
+// Name returns the member's name.
+func (m *Members) Name() Name { return m.name }
+
+// Value returns the member's value.
+func (m *Members) Value() Value { return m.value }
+
+// Get returns the last member of the name, absent if there is none or v is no object. It goes over the
+// whole object.
+func (v Value) Get(name string) Value {
+	out, _ := v.Find(name)
+	return out
+}
+
+// Find returns the last member of the name, and how many there are.
+func (v Value) Find(name string) (Value, int) {
+	var out Value
+	n := 0
+	for m := v.Members(); m.Next(); {
+		if m.name.Is(name) {
+			out = m.value
+			n++
+		}
+	}
+	return out, n
+}
+
+// Name is the name of a member as it is spelled, without its quotes.
+type Name struct{ raw []byte }
+
+// Is reports whether the name means the text.
+func (n Name) Is(text string) bool {
+	if len(n.raw) == len(text) {
+		return string(n.raw) == text // An escape sequence is longer than what it means.
+	}
+	return len(n.raw) > len(text) && n.escaped() && n.String() == text
+}
+
+// Equal reports whether two names mean the same.
+func (n Name) Equal(other Name) bool {
+	if bytes.Equal(n.raw, other.raw) {
+		return true
+	}
+	return (n.escaped() || other.escaped()) && bytes.Equal(n.Bytes(), other.Bytes())
+}
+
+// Bytes returns what the name means. It must not be changed.
+func (n Name) Bytes() []byte {
+	if !n.escaped() {
+		return n.raw
+	}
+	return unquote(n.raw)
+}
+
+func (n Name) String() string { return string(n.Bytes()) }
+
+func (n Name) escaped() bool { return bytes.IndexByte(n.raw, '\\') >= 0 }
+
+// Compare orders names by what they mean, byte by byte.
+func (n Name) Compare(other Name) int { return bytes.Compare(n.Bytes(), other.Bytes()) }
