@@ -286,9 +286,9 @@ func testAggregation(t *testing.T, p *pair, s source) {
 // testRestart: an API server that is away stops no answer within the grace, and every answer after it; when it is back,
 // what has changed counts.
 func testRestart(t *testing.T, p *pair) {
-	p.do(t, p.create(clusterRole("restart", "*")), p.create(clusterRoleBinding("restart", "restart", "alice")))
+	p.do(t, p.create(clusterRole("restart", "*")), p.create(clusterRoleBinding("restart", "restart", "restarter")))
 	p.settle(t)
-	if !holds(t, p.live, "alice", "granular:scale", "shop") {
+	if !holds(t, p.live, "restarter", "granular:scale", "shop") {
 		t.Fatal("not allowed at first")
 	}
 	if err := p.cluster.Shutdown(cluster.APIServer); err != nil {
@@ -298,7 +298,7 @@ func testRestart(t *testing.T, p *pair) {
 		await(t, i.resource, func() bool { return lostWatch(i) })
 	}
 	p.clock.Step(grace)
-	if !holds(t, p.live, "alice", "granular:scale", "shop") {
+	if !holds(t, p.live, "restarter", "granular:scale", "shop") {
 		t.Error("not allowed within the grace")
 	}
 	p.clock.Step(time.Second)
@@ -308,6 +308,6 @@ func testRestart(t *testing.T, p *pair) {
 	}
 	p.do(t, p.remove(clusterRoleBinding("restart", "", "")))
 	await(t, "ready", func() bool { return p.live.Ready() == nil })
-	await(t, "no longer allowed", func() bool { return !holds(t, p.live, "alice", "granular:scale", "shop") })
+	await(t, "no longer allowed", func() bool { return !holds(t, p.live, "restarter", "granular:scale", "shop") })
 	p.settle(t)
 }
