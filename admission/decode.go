@@ -16,11 +16,12 @@ import (
 // ReadRequest reads a POST of one AdmissionReview v1, in JSON of at most limit bytes, and returns its
 // request. Code tells what is wrong with one that holds none; nothing is written to w.
 func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
-	var in admissionv1.AdmissionReview
-	if err := readReview(w, r, limit, &in); err != nil {
+	reading, err := readReview(w, r, limit)
+	if err != nil {
 		return nil, err
 	}
-	return in.Request, nil
+	defer reading.Release()
+	return reading.Request, nil
 }
 
 // Refuse answers a request that held no review with what ReadRequest returned.
@@ -32,14 +33,12 @@ func Refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-func readReview(w http.ResponseWriter, r *http.Request, limit int64, in *admissionv1.AdmissionReview) error {
-	if err := readDocument(w, r, limit, in, &in.TypeMeta, admissionVersion, "AdmissionReview"); err != nil {
-		return err
+func readReview(w http.ResponseWriter, r *http.Request, limit int64) (*Reading, error) {
+	body, err := read(w, r, limit)
+	if err != nil {
+		return nil, err
 	}
-	if in.Request == nil {
-		return badRequest("AdmissionReview has no request: send one with .request")
-	}
-	return nil
+	return Read(body)
 }
 
 // readDocument reads a body that is one document of the given version and kind.
@@ -47,6 +46,10 @@ func readDocument(w http.ResponseWriter, r *http.Request, limit int64, into any,
 	body, err := read(w, r, limit)
 	if err != nil {
 		return err
+	}
+	if !utf8.Valid(body) {
+		// The decoder would replace the bytes, and then two names that differ could look the same.
+		return badRequest("body is not UTF-8: send JSON in UTF-8")
 	}
 	return decode(body, into, meta, apiVersion, kind)
 }
@@ -76,9 +79,6 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 		return nil, badRequest("body cannot be read: %w: send it again", err)
 	case len(body) == 0:
 		return nil, badRequest("body is empty: send one JSON document")
-	case !utf8.Valid(body):
-		// A decoder would replace the bytes, and then two names that differ could look the same.
-		return nil, badRequest("body is not UTF-8: send JSON in UTF-8")
 	}
 	return body, nil
 }
@@ -91,10 +91,14 @@ func decode(body []byte, into any, meta *metav1.TypeMeta, apiVersion, kind strin
 	if err == nil {
 		err = utilerrors.NewAggregate(duplicates)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return badRequest("body is no %s: %w: send one JSON document of apiVersion %q, kind %q", kind, err, apiVersion, kind)
-	case meta.APIVersion != apiVersion || meta.Kind != kind:
+	}
+	return isOf(meta, apiVersion, kind)
+}
+
+func isOf(meta *metav1.TypeMeta, apiVersion, kind string) error {
+	if meta.APIVersion != apiVersion || meta.Kind != kind {
 		return badRequest("body is of apiVersion %q, kind %q: send apiVersion %q, kind %q", meta.APIVersion, meta.Kind, apiVersion, kind)
 	}
 	return nil

@@ -45,11 +45,12 @@ type Wire struct {
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
 func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
-	return wire.admissionHandler(string(endpoint), func(ctx context.Context, w http.ResponseWriter, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
+	return wire.admissionHandler(string(endpoint), func(ctx context.Context, w http.ResponseWriter, in *Reading) (*admissionv1.AdmissionResponse, Outcome, int) {
+		req := in.Request
 		if response, is := wire.canary(ctx, w, endpoint, req); is {
 			return response, OutcomeCanary, 0
 		}
-		result, err := reviewer.Review(ctx, endpoint, req)
+		result, err := reviewer.ReviewReading(ctx, endpoint, in)
 		response := Response(result, err, req)
 		log := klog.FromContext(ctx)
 		if err != nil {
@@ -69,9 +70,9 @@ func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handl
 
 // SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
 func (wire Wire) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
-	return wire.admissionHandler("schemas", func(ctx context.Context, _ http.ResponseWriter, req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int) {
-		faults, err := reviewer.Review(req)
-		response := SchemaResponse(faults, err, req)
+	return wire.admissionHandler("schemas", func(ctx context.Context, _ http.ResponseWriter, in *Reading) (*admissionv1.AdmissionResponse, Outcome, int) {
+		faults, err := reviewer.Review(in.Request)
+		response := SchemaResponse(faults, err, in.Request)
 		switch {
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Validation failed", "code", Code(err))
@@ -84,24 +85,25 @@ func (wire Wire) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 }
 
 // admissionHandler answers with what review returns. A nil response is that it has answered itself.
-func (wire Wire) admissionHandler(endpoint string, review func(context.Context, http.ResponseWriter, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, Outcome, int)) http.Handler {
+func (wire Wire) admissionHandler(endpoint string, review func(context.Context, http.ResponseWriter, *Reading) (*admissionv1.AdmissionResponse, Outcome, int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
-		var in admissionv1.AdmissionReview
-		if err := readReview(w, r, wire.MaxBytes, &in); err != nil {
+		in, err := readReview(w, r, wire.MaxBytes)
+		if err != nil {
 			wire.refuse(w, r, endpoint, err, started)
 			return
 		}
+		defer in.Release()
 		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
 		defer cancel()
 		// Never object contents, and no user names above the API server's own logging.
 		log := klog.FromContext(ctx).WithValues("endpoint", endpoint, "uid", in.Request.UID,
 			"operation", in.Request.Operation, "resource", resourceName(in.Request), "object", klog.KRef(in.Request.Namespace, in.Request.Name))
-		response, outcome, checks := review(klog.NewContext(ctx, log), w, in.Request)
+		response, outcome, checks := review(klog.NewContext(ctx, log), w, in)
 		if response != nil {
-			in.Request = nil
-			in.Response = response
-			wire.answer(log, w, in)
+			answer := admissionv1.AdmissionReview{Response: response}
+			answer.APIVersion, answer.Kind = admissionVersion, "AdmissionReview"
+			wire.answer(log, w, answer)
 		}
 		wire.observe(endpoint, outcome, checks, started)
 	})

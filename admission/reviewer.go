@@ -46,6 +46,12 @@ type Result struct {
 // An error is no denial: Code tells one that can never be decided (400), one that should be tried
 // again (503) and all others (500).
 func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest) (*Result, error) {
+	return r.ReviewReading(ctx, endpoint, &Reading{Request: req})
+}
+
+// ReviewReading is Review of what has been read already.
+func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Reading) (*Result, error) {
+	req := in.Request
 	if err := r.check(endpoint, req); err != nil {
 		return nil, err
 	}
@@ -65,13 +71,12 @@ func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admission
 		}
 		return nil, unavailable("%w; correct the document, then try again", err)
 	}
-	old := req.OldObject.Raw
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
-		old, generic = nil, []string{"create"}
+		generic = []string{"create"}
 	}
 	_, span := startSpan(ctx, "diff")
-	requirements, err := fieldperm.Diff(old, req.Object.Raw, kind, r.uncovered(ctx, compiled, req))
+	requirements, err := in.diff(kind, r.uncovered(ctx, compiled, req))
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {

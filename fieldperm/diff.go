@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -35,7 +36,10 @@ func Diff(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requi
 
 func scan(raw []byte) (*rawjson.Document, error) {
 	doc, err := rawjson.Scan(raw)
-	if err != nil {
+	switch {
+	case errors.Is(err, rawjson.ErrMore):
+		return nil, &InvalidObjectError{Message: "is followed by more JSON: send one object"}
+	case err != nil:
 		return nil, &InvalidObjectError{Message: fmt.Sprintf("is no JSON: %v: send the object as an API server does", err)}
 	}
 	return doc, nil

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"math/bits"
 	"sync"
@@ -64,6 +62,9 @@ func (d *Document) Release() {
 	documents.Put(d)
 }
 
+// ErrMore is what a SyntaxError is about if one value is followed by more text.
+var ErrMore = errors.New("more text after the value")
+
 // SyntaxError says why a text is no JSON, in jsontext's words.
 type SyntaxError struct{ err error }
 
@@ -77,11 +78,8 @@ func explain(data []byte) error {
 	err := d.SkipValue()
 	if err == nil {
 		if _, err = d.ReadToken(); err == nil {
-			err = fmt.Errorf("more JSON after offset %d", d.InputOffset())
+			err = ErrMore
 		}
-	}
-	if errors.Is(err, io.EOF) && len(bytes.TrimLeft(data, " \t\r\n")) > 0 {
-		err = errors.New("invalid text")
 	}
 	return &SyntaxError{err}
 }

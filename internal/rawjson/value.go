@@ -101,6 +101,9 @@ func (v Value) Raw() []byte {
 	return v.doc.data[v.start:v.end:v.end]
 }
 
+// Extent returns where the value begins and ends in the text.
+func (v Value) Extent() (begin, end int) { return int(v.start), int(v.end) }
+
 // IsEmpty reports whether a list or object has nothing in it. Any other value is empty.
 func (v Value) IsEmpty() bool {
 	if !v.IsList() && !v.IsObject() {

@@ -1,0 +1,108 @@
+package admission
+
+import (
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// Reading is an AdmissionReview that has been read where it stands: one pass over its bytes finds the two
+// objects, which are neither copied nor decoded; the rest, which is small, is decoded.
+type Reading struct {
+	// Request refers to the bytes of the body in its Object and OldObject.
+	Request *admissionv1.AdmissionRequest
+
+	doc               *rawjson.Document
+	object, oldObject rawjson.Value
+}
+
+// Read reads one AdmissionReview v1. Names of fields are case-sensitive and may occur once only, so that a
+// document means the same to whoever reads it; fields that are not known are passed over, because newer API
+// servers may send more. The body must not be changed while the Reading is in use.
+func Read(body []byte) (*Reading, error) {
+	doc, err := rawjson.Scan(body)
+	if err != nil {
+		return nil, noReview(err)
+	}
+	r := &Reading{doc: doc}
+	if err := r.decode(body); err != nil {
+		r.Release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Release lets the memory of the Reading be used again, but for the Request.
+func (r *Reading) Release() {
+	if r.doc != nil {
+		r.doc.Release()
+	}
+	*r = Reading{Request: r.Request}
+}
+
+func noReview(err error) error {
+	return badRequest("body is no AdmissionReview: %w: send one JSON document of apiVersion %q, kind %q", err, admissionVersion, "AdmissionReview")
+}
+
+// envelopes are buffers for reviews without their objects.
+var envelopes = sync.Pool{New: func() any { return new([]byte) }}
+
+// decode decodes what is around the objects. That each name occurs once is the library's to see to, for
+// which it gets both objects as null.
+func (r *Reading) decode(body []byte) error {
+	buffer, _ := envelopes.Get().(*[]byte)
+	defer envelopes.Put(buffer)
+	envelope, from := (*buffer)[:0], 0
+	for m := r.doc.Root().Get("request").Members(); m.Next(); {
+		var at *rawjson.Value
+		switch name := m.Name(); {
+		case name.Is("object"):
+			at = &r.object
+		case name.Is("oldObject"):
+			at = &r.oldObject
+		default:
+			continue
+		}
+		if m.Value().Kind() == rawjson.Null {
+			continue
+		}
+		*at = m.Value()
+		begin, end := at.Extent()
+		envelope = append(append(envelope, body[from:begin]...), "null"...)
+		from = end
+	}
+	envelope = append(envelope, body[from:]...)
+	*buffer = envelope
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(envelope, &review); err != nil {
+		return noReview(err)
+	}
+	if err := isOf(&review.TypeMeta, admissionVersion, "AdmissionReview"); err != nil {
+		return err
+	}
+	if review.Request == nil {
+		return badRequest("AdmissionReview has no request: send one with .request")
+	}
+	r.Request = review.Request
+	r.Request.Object.Raw, r.Request.OldObject.Raw = r.object.Raw(), r.oldObject.Raw()
+	return nil
+}
+
+// diff returns the requirements of the request, whose objects are scanned now if they have not been.
+func (r *Reading) diff(kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+	creates := r.Request.Operation == admissionv1.Create
+	switch {
+	case r.doc == nil && creates:
+		return fieldperm.Diff(nil, r.Request.Object.Raw, kind, uncovered)
+	case r.doc == nil:
+		return fieldperm.Diff(r.Request.OldObject.Raw, r.Request.Object.Raw, kind, uncovered)
+	case creates:
+		return fieldperm.DiffValues(rawjson.Value{}, r.object, kind, uncovered)
+	}
+	return fieldperm.DiffValues(r.oldObject, r.object, kind, uncovered)
+}
