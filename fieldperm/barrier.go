@@ -19,7 +19,7 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 			c := d.changed[i]
 			d.same.Recall(c.run)
 			if !d.same.Equal(c.old, c.new) {
-				d.key(s, c.name.String(), c.old, c.new, guardedBelow(s))
+				d.key(s, c.name.Bytes(), c.old, c.new, guardedBelow(s))
 			}
 		}
 		d.changed = d.changed[:begin]
@@ -104,9 +104,9 @@ func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
 // eachMember looks for barriers where a name occurs twice: every occurrence counts, on both sides.
 func (d *differ) eachMember(s scope, old, new rawjson.Value) {
 	for m := old.Members(); m.Next(); {
-		d.key(s, m.Name().String(), m.Value(), rawjson.Value{}, guardedBelow(s))
+		d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))
 	}
 	for m := new.Members(); m.Next(); {
-		d.key(s, m.Name().String(), rawjson.Value{}, m.Value(), guardedBelow(s))
+		d.key(s, m.Name().Bytes(), rawjson.Value{}, m.Value(), guardedBelow(s))
 	}
 }

@@ -101,6 +101,7 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 	if !item.IsObject() {
 		return members, false
 	}
+	seen := 0
 	for m := item.Members(); m.Next(); {
 		at, kind := entrySize, rawjson.String
 		switch name := m.Name(); {
@@ -119,6 +120,10 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 		case name.Is("fieldsV1"):
 			at, kind = entryFields, rawjson.Object
 		}
+		if seen&(1<<at) != 0 && (at < entrySize || item.Ambiguous()) {
+			return members, false
+		}
+		seen |= 1 << at
 		switch v := m.Value(); {
 		case v.Kind() == rawjson.Null:
 		case at == entrySize || v.Kind() != kind:
@@ -128,7 +133,7 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 		}
 	}
 	known := members[entryType].Is(managedFieldsTypeKnown) && (members[entryOperation].Is(operationUpdate) || members[entryOperation].Is(operationApply))
-	return members, known && !item.Ambiguous()
+	return members, known
 }
 
 // set returns what the entry owns, nothing if it is faulty.

@@ -21,7 +21,7 @@ func (d *differ) members(s scope, old, new rawjson.Value) {
 	for i := begin; i < end; i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
-		d.key(s, c.name.String(), c.old, c.new, walk)
+		d.key(s, c.name.Bytes(), c.old, c.new, walk)
 	}
 	d.changed = d.changed[:begin]
 	// Below an object that appears with nothing but defaults nothing was charged, but the object did

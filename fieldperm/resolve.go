@@ -45,7 +45,7 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 			keyField = i > 0 && p[i-1].Key != nil && !old.IsAbsent() && !new.IsAbsent() && hasKey(p[i-1].Key, *element.FieldName)
 			name := *element.FieldName
 			old, new = d.index.member(old, name), d.index.member(new, name)
-			d.key(s, name, old, new, into(&s))
+			d.key(s, []byte(name), old, new, into(&s))
 		case element.Key != nil && list != nil:
 			like := keyItem(element.Key)
 			old, new = d.find(list, old, like), d.find(list, new, like)
@@ -230,7 +230,7 @@ func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
 	for i := begin; i < end; i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
-		if name := c.name.String(); d.differs(n.Map().Child(name), c.old, c.new) {
+		if child, _ := n.Map().Lookup(c.name.Bytes()); d.differs(child, c.old, c.new) {
 			return true
 		}
 	}

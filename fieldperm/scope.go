@@ -64,15 +64,14 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 }
 
 // key enters the node below a member of an object.
-func (d *differ) key(s scope, name string, old, new rawjson.Value, visit visitor) {
-	emitted := s.emitted
-	m := s.node.Map()
-	path := s.path.Field(name)
-	if m == nil || !m.IsField(name) {
-		path = s.path.Key(name)
-		emitted = emitted.with(s.node.Emits(), name)
+func (d *differ) key(s scope, key []byte, old, new rawjson.Value, visit visitor) {
+	child, field := s.node.Map().Lookup(key)
+	name, emitted := string(key), s.emitted
+	if field {
+		d.child(s, child, s.path.Field(name), emitted, old, new, visit)
+		return
 	}
-	d.child(s, m.Child(name), path, emitted, old, new, visit)
+	d.child(s, child, s.path.Key(name), emitted.with(s.node.Emits(), name), old, new, visit)
 }
 
 // child enters a node. A scalar that emits its own value as a parameter is not modified: one value

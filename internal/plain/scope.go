@@ -88,7 +88,7 @@ func (d *differ) child(s scope, node *schema.Node, path fieldperm.Path, emitted 
 }
 
 // charge records that the node of s changed.
-func (d *differ) charge(s scope, op Operation) {
+func (d *differ) charge(s scope, op fieldperm.Operation) {
 	d.out = append(d.out, fieldperm.Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
 }
 

@@ -89,7 +89,7 @@ func (c *Comparison) Equal(a, b Value) bool {
 		return a.inside().Equal(b.inside())
 	case List, Object:
 		// Most that differ are told apart by a sum that each container has once, however often it is asked about.
-		if a.sum() != b.sum() {
+		if a.Sum() != b.Sum() {
 			return false
 		}
 		if kind == List {
@@ -159,44 +159,54 @@ func (c *Comparison) equalUnordered(a, b Value) bool {
 // seed makes sums differ between processes, so that nobody can prepare values of equal sums.
 var seed = maphash.MakeSeed()
 
-// Sum returns a number that is the same for equal values, of one process. Values that differ rarely share one.
-func (v Value) Sum() uint64 { return v.sum() }
-
-func (v Value) sum() uint64 {
+// Sum returns a number that is the same for equal values, in one process. Values that differ rarely share
+// one.
+func (v Value) Sum() uint64 {
 	switch kind := v.Kind(); kind {
 	case String:
-		return maphash.Bytes(seed, v.text()) + uint64(kind)
+		if v.end-v.start < long {
+			return v.contents()
+		}
+		return v.remembered()
 	case Number:
 		if i, ok := v.Int(); ok {
 			return maphash.Comparable(seed, i)
 		}
 		return maphash.String(seed, v.NormalNumber()) + uint64(kind)
 	case List, Object:
-		d := v.doc
-		if len(d.sums) < len(d.tape) {
-			d.sums = slices.Grow(d.sums[:0], len(d.tape))[:len(d.tape)]
-			clear(d.sums)
-		}
-		if d.sums[v.at] == 0 {
-			d.sums[v.at] = max(v.contents(), 1)
-		}
-		return d.sums[v.at]
+		return v.remembered()
 	case Absent, Null, Bool:
 		return maphash.String(seed, strconv.Itoa(int(kind))+string(v.Raw()))
 	}
 	return 0
 }
 
-// contents sums up what is in a container. The order of members does not count.
+// remembered computes the sum of what is on the tape once.
+func (v Value) remembered() uint64 {
+	d := v.doc
+	if len(d.sums) < len(d.tape) {
+		d.sums = slices.Grow(d.sums[:0], len(d.tape))[:len(d.tape)]
+		clear(d.sums)
+	}
+	if d.sums[v.at] == 0 {
+		d.sums[v.at] = max(v.contents(), 1)
+	}
+	return d.sums[v.at]
+}
+
+// contents sums up a string or what is in a container. The order of members does not count.
 func (v Value) contents() uint64 {
+	if v.Kind() == String {
+		return maphash.Bytes(seed, v.text()) + uint64(String)
+	}
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := v.Items(); i.Next(); {
-		maphash.WriteComparable(&h, i.value.sum())
+		maphash.WriteComparable(&h, i.value.Sum())
 	}
 	var members uint64
 	for m := v.Members(); m.Next(); {
-		members += maphash.Comparable(seed, [2]uint64{maphash.Bytes(seed, m.name.Bytes()), m.value.sum()})
+		members += maphash.Comparable(seed, [2]uint64{maphash.Bytes(seed, m.name.Bytes()), m.value.Sum()})
 	}
 	maphash.WriteComparable(&h, [2]uint64{uint64(v.Kind()), members})
 	return h.Sum64()

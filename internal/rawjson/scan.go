@@ -2,12 +2,9 @@ package rawjson
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
-	"math/bits"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,19 +17,22 @@ const maxDepth = 10_000
 // in it, and is used by one goroutine at a time.
 type Document struct {
 	data []byte
-	// tape has the objects and lists in the order in which they begin.
-	tape []container
-	// sums are by container, 0 where nobody has asked yet; see Value.sum.
+	// tape has the objects, lists and long strings in the order in which they begin.
+	tape []extent
+	// sums are by place on the tape, 0 where nobody has asked yet; see Value.Sum.
 	sums []uint64
 }
 
-// container is one object or list: data[start:end] with its brackets.
-type container struct {
+// extent is where one of them is: data[start:end] with its brackets or quotes.
+type extent struct {
 	start, end uint32
-	// next is the first container behind this one and all that is in it. While the text is being scanned
-	// it is the one around it.
+	// next is the first extent behind this one and all that is in it. While the text is being scanned it is
+	// the container around it.
 	next uint32
 }
+
+// long is from how many bytes on a string is on the tape: to find the end of a shorter one costs no more.
+const long = 64
 
 const none = math.MaxUint32
 
@@ -85,12 +85,19 @@ func explain(data []byte) error {
 }
 
 // scan reports whether the text is one JSON value.
+//
+// The two objects of an AdmissionReview are nearly the same bytes. So each container has a model, the one at
+// its place in the container that its parent was modelled on, or else a large one just before it: if it is
+// the same bytes, it is as valid, ends as far from its begin, and is copied on the tape. A model is at the
+// same depth as what is compared with it, and only ever saves work.
 func (d *Document) scan() bool {
 	data, tape := d.data, d.tape
 	var (
 		i     int
 		ok    bool
 		open  uint32 = none // the innermost container that is open
+		model uint32 = none // of the next extent in it
+		same  likeness
 		depth int
 		named bool // the innermost open container is an object
 	)
@@ -101,17 +108,37 @@ func (d *Document) scan() bool {
 			return false
 		}
 	value:
-		switch c := data[i]; c {
+		c := data[i]
+		if model != none && data[tape[model].start] == c {
+			if m := tape[model]; same.bytes(data, m, i) {
+				tape = appendCopy(tape, model, i)
+				i += int(m.end - m.start)
+				model = following(tape, open, m.next)
+				goto ended
+			}
+		}
+		switch c {
 		case '"':
+			begin := i
 			if i, ok = scanString(data, i+1); !ok {
 				return false
+			}
+			if i-begin >= long {
+				tape = appendString(tape, begin, i)
+				if model != none && data[tape[model].start] == '"' {
+					model = following(tape, open, tape[model].next)
+				}
 			}
 		case '{', '[':
 			if depth++; depth > maxDepth {
 				return false
 			}
-			tape = append(tape, container{start: uint32(i), next: open}) //nolint:gosec // Scan has seen to the length.
-			open, named = uint32(len(tape)-1), c == '{'                  //nolint:gosec // Fewer than bytes.
+			// While a container is open, its end is the place of its model.
+			tape = append(tape, extent{start: uint32(i), end: model, next: open}) //nolint:gosec // Scan has seen to the length.
+			open, named = uint32(len(tape)-1), c == '{'                           //nolint:gosec // Fewer than bytes.
+			if model != none {
+				model = following(tape, open, model+1)
+			}
 			i = skipSpace(data, i+1)
 			if i >= len(data) {
 				return false
@@ -122,7 +149,7 @@ func (d *Document) scan() bool {
 			if !named {
 				goto value
 			}
-			if i, ok = scanName(data, i); !ok {
+			if i, tape, ok = scanName(data, i, tape); !ok {
 				return false
 			}
 			continue
@@ -146,6 +173,7 @@ func (d *Document) scan() bool {
 				return false
 			}
 		}
+	ended:
 		// A value has ended, or a container has nothing in it.
 		for {
 			if i < len(data) && data[i] <= ' ' {
@@ -166,178 +194,76 @@ func (d *Document) scan() bool {
 			if c != ']' && c != '}' || named != (c == '}') {
 				return false
 			}
-			at := &tape[open]
-			open, at.next, at.end = at.next, uint32(len(tape)), uint32(i) //nolint:gosec // Fewer than bytes.
+			closed := &tape[open]
+			was, at := closed.end, open
+			open, closed.next, closed.end = closed.next, uint32(len(tape)), uint32(i) //nolint:gosec // Fewer than bytes.
 			depth--
 			named = open != none && data[tape[open].start] == '{'
+			switch model = none; {
+			case was != none && open != none && tape[open].end != none:
+				model = following(tape, open, tape[was].next)
+			case closed.end-closed.start >= alike:
+				model = at
+			}
 		}
 		if named {
-			if i, ok = scanName(data, skipSpace(data, i)); !ok {
+			if i, tape, ok = scanName(data, skipSpace(data, i), tape); !ok {
 				return false
 			}
 		}
 	}
 }
 
-func hasPrefix(data []byte, literal string) bool {
-	return len(data) >= len(literal) && string(data[:len(literal)]) == literal
+// alike is from how many bytes on a container is the model of the next one beside it.
+const alike = 512
+
+// following returns at, if that is within the model of the open container, else none.
+func following(tape []extent, open, at uint32) uint32 {
+	if open == none {
+		return none
+	}
+	if around := tape[open].end; around == none || at >= tape[around].next {
+		return none
+	}
+	return at
 }
 
-func skipSpace(data []byte, i int) int {
-	for i < len(data) && data[i] <= ' ' && (data[i] == ' ' || data[i] == '\n' || data[i] == '\r' || data[i] == '\t') {
-		i++
-	}
-	return i
+// likeness remembers how far the last comparison went: where containers are nested, each asks about a
+// part of what was compared for the one around it.
+type likeness struct {
+	a, b, n uint32
+	differs bool
 }
 
-// scanName reads a member's name and the colon after it.
-func scanName(data []byte, i int) (int, bool) {
-	if i >= len(data) || data[i] != '"' {
-		return 0, false
+// bytes reports whether the extent is the same bytes as those at i.
+func (l *likeness) bytes(data []byte, m extent, i int) bool {
+	b, size := uint32(i), m.end-m.start //nolint:gosec // Scan has seen to the length.
+	if len(data)-i < int(size) {
+		return false
 	}
-	i, ok := scanString(data, i+1)
-	if !ok {
-		return 0, false
-	}
-	i = skipSpace(data, i)
-	if i >= len(data) || data[i] != ':' {
-		return 0, false
-	}
-	return i + 1, true
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x80 * ones
-)
-
-// special has the high bit set of each byte of x that is a quote, a backslash, a control character or no
-// ASCII. The lowest set bit is exact; above it a borrow may have set bits as well.
-func special(x uint64) uint64 {
-	quote, backslash := x^'"'*ones, x^'\\'*ones
-	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
-}
-
-// scanString reads a string from behind its opening quote and returns the place behind the closing one.
-func scanString(data []byte, i int) (int, bool) {
-	for {
-		for i+8 <= len(data) {
-			if hit := special(binary.LittleEndian.Uint64(data[i:])); hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
-			}
-			i += 8
-		}
-		if i >= len(data) {
-			return 0, false
-		}
-		switch c := data[i]; {
-		case c == '"':
-			return i + 1, true
-		case c == '\\':
-			var ok bool
-			if i, ok = scanEscape(data, i); !ok {
-				return 0, false
-			}
-		case c < ' ':
-			return 0, false
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError && n == 1 {
-				return 0, false
-			}
-			i += n
-		default:
-			i++ // Fewer than eight bytes are left.
+	if m.start-l.a == b-l.b && m.start >= l.a && m.start <= l.a+l.n {
+		switch until := l.a + l.n; {
+		case m.end <= until:
+			return true
+		case l.differs:
+			return false
 		}
 	}
+	n := commonPrefix(data[m.start:m.end], data[i:i+int(size)])
+	*l = likeness{m.start, b, n, n < size}
+	return !l.differs
 }
 
-// scanEscape reads an escape sequence, both halves of a surrogate pair.
-func scanEscape(data []byte, i int) (int, bool) {
-	if i+1 >= len(data) {
-		return 0, false
+// appendCopy appends the extent at model, and all that is in it, as it stands at i.
+func appendCopy(tape []extent, model uint32, i int) []extent {
+	first := tape[model]
+	shift, places := uint32(i)-first.start, uint32(len(tape))-model //nolint:gosec // Modulo 2^32, as the sums.
+	for _, e := range tape[model:first.next] {
+		tape = append(tape, extent{e.start + shift, e.end + shift, e.next + places})
 	}
-	switch data[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return i + 2, true
-	case 'u':
-	default:
-		return 0, false
-	}
-	r, ok := scanHex(data, i+2)
-	if !ok || r >= 0xdc00 && r < 0xe000 {
-		return 0, false
-	}
-	i += 6
-	if r < 0xd800 || r >= 0xe000 {
-		return i, true
-	}
-	if !hasPrefix(data[i:], `\u`) {
-		return 0, false
-	}
-	r, ok = scanHex(data, i+2)
-	return i + 6, ok && r >= 0xdc00 && r < 0xe000
+	return tape
 }
 
-func scanHex(data []byte, i int) (rune, bool) {
-	if i+4 > len(data) {
-		return 0, false
-	}
-	var r rune
-	for _, c := range data[i : i+4] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// scanNumber reads a number of JSON's grammar.
-func scanNumber(data []byte, i int) (int, bool) {
-	if i < len(data) && data[i] == '-' {
-		i++
-	}
-	switch {
-	case i >= len(data):
-		return 0, false
-	case data[i] == '0':
-		i++
-	case '1' <= data[i] && data[i] <= '9':
-		i = skipDigits(data, i+1)
-	default:
-		return 0, false
-	}
-	if i < len(data) && data[i] == '.' {
-		begin := i + 1
-		if i = skipDigits(data, begin); i == begin {
-			return 0, false
-		}
-	}
-	if i < len(data) && (data[i] == 'e' || data[i] == 'E') {
-		i++
-		if i < len(data) && (data[i] == '+' || data[i] == '-') {
-			i++
-		}
-		begin := i
-		if i = skipDigits(data, begin); i == begin {
-			return 0, false
-		}
-	}
-	return i, true
-}
-
-func skipDigits(data []byte, i int) int {
-	for i < len(data) && '0' <= data[i] && data[i] <= '9' {
-		i++
-	}
-	return i
+func appendString(tape []extent, begin, end int) []extent {
+	return append(tape, extent{uint32(begin), uint32(end), uint32(len(tape) + 1)}) //nolint:gosec // Scan has seen to the length.
 }

@@ -3,8 +3,8 @@ package rawjson
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // closingQuote returns where the string ends that has been scanned and whose first character is at i.
@@ -31,13 +31,101 @@ func closingQuote(data []byte, i int) int {
 	}
 }
 
+// reader gives what the inside of a string means, byte by byte.
+type reader struct {
+	raw  []byte
+	rune [utf8.UTFMax]byte
+	left []byte // of rune
+}
+
+// next reports false at the end.
+func (r *reader) next() (byte, bool) {
+	if len(r.left) > 0 {
+		c := r.left[0]
+		r.left = r.left[1:]
+		return c, true
+	}
+	if len(r.raw) == 0 {
+		return 0, false
+	}
+	c := r.raw[0]
+	if c != '\\' {
+		r.raw = r.raw[1:]
+		return c, true
+	}
+	c = r.raw[1]
+	r.raw = r.raw[2:]
+	switch c {
+	case 'b':
+		return '\b', true
+	case 'f':
+		return '\f', true
+	case 'n':
+		return '\n', true
+	case 'r':
+		return '\r', true
+	case 't':
+		return '\t', true
+	case 'u':
+		meant, _ := scanHex(r.raw, 0)
+		r.raw = r.raw[4:]
+		if utf16.IsSurrogate(meant) {
+			low, _ := scanHex(r.raw, 2)
+			meant = utf16.DecodeRune(meant, low)
+			r.raw = r.raw[6:]
+		}
+		n := utf8.EncodeRune(r.rune[:], meant)
+		r.left = r.rune[1:n]
+		return r.rune[0], true
+	default:
+		return c, true
+	}
+}
+
 // unquote returns what the inside of a string means.
 func unquote(raw []byte) []byte {
-	quoted := make([]byte, 0, len(raw)+2)
-	quoted = append(append(append(quoted, '"'), raw...), '"')
-	// The string has been scanned; jsontext finds no fault with it.
-	out, _ := jsontext.AppendUnquote(make([]byte, 0, len(raw)), quoted)
-	return out
+	out, r := make([]byte, 0, len(raw)), reader{raw: raw}
+	for {
+		c, more := r.next()
+		if !more {
+			return out
+		}
+		out = append(out, c)
+	}
+}
+
+// equalTexts compares what the insides of two strings mean, from where their bytes part.
+func equalTexts(a, b []byte) bool {
+	same := int(commonPrefix(a[:min(len(a), len(b))], b[:min(len(a), len(b))]))
+	from := plainBefore(a, same)
+	x, y := reader{raw: a[from:]}, reader{raw: b[from:]}
+	for {
+		c, more := x.next()
+		d, others := y.next()
+		if c != d || more != others {
+			return false
+		}
+		if !more {
+			return true
+		}
+	}
+}
+
+// plainBefore returns a place at or before i that is not inside of an escape sequence or between the
+// halves of a pair: behind a character with no backslash in reach.
+func plainBefore(raw []byte, i int) int {
+	const reach, patience = len(`\u0000`), 1024
+	clear := 0
+	for at := i - 1; at >= 0 && at > i-patience; at-- {
+		if raw[at] == '\\' {
+			clear = 0
+			continue
+		}
+		if clear++; clear == reach {
+			return at + reach
+		}
+	}
+	return 0
 }
 
 // Text returns what a string means, and "" for other values.

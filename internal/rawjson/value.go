@@ -24,7 +24,7 @@ func (k Kind) String() string {
 type Value struct {
 	doc        *Document
 	start, end uint32
-	// at is the container's place on the tape, for lists and objects.
+	// at is the place on the tape, for lists, objects and long strings.
 	at uint32
 }
 
@@ -35,8 +35,8 @@ func (d *Document) Root() Value {
 	return v
 }
 
-// value returns the value that begins at start, and the container on the tape that comes after it. next
-// is the first container at or after start.
+// value returns the value that begins at start, and the extent on the tape that comes after it. next is
+// the first extent at or after start.
 func (d *Document) value(start int, next uint32) (Value, uint32) {
 	data := d.data
 	v := Value{doc: d, start: uint32(start)} //nolint:gosec // Scan has seen to the length.
@@ -46,7 +46,8 @@ func (d *Document) value(start int, next uint32) (Value, uint32) {
 		v.at, v.end = next, c.end
 		return v, c.next
 	case '"':
-		v.end = uint32(closingQuote(data, start+1) + 1) //nolint:gosec // As above.
+		v.at = next
+		v.end, next = d.stringEnd(v.start, next)
 	default:
 		i := start + 1
 		for i < len(data) && data[i] > ' ' && data[i] != ',' && data[i] != ']' && data[i] != '}' {
@@ -55,6 +56,14 @@ func (d *Document) value(start int, next uint32) (Value, uint32) {
 		v.end = uint32(i) //nolint:gosec // As above.
 	}
 	return v, next
+}
+
+// stringEnd returns where the string that begins at start ends, and the extent on the tape that comes after it.
+func (d *Document) stringEnd(start, next uint32) (end, after uint32) {
+	if int(next) < len(d.tape) && d.tape[next].start == start {
+		return d.tape[next].end, next + 1
+	}
+	return uint32(closingQuote(d.data, int(start)+1) + 1), next //nolint:gosec // Scan has seen to the length.
 }
 
 // Kind returns what the value is.
@@ -176,9 +185,9 @@ func (m *Members) Next() bool {
 		return false
 	}
 	data := m.doc.data
-	quote := closingQuote(data, m.pos+1)
-	m.name = Name{data[m.pos+1 : quote]}
-	m.value, m.next = m.doc.value(skipSpace(data, skipSpace(data, quote+1)+1), m.next)
+	end, next := m.doc.stringEnd(uint32(m.pos), m.next) //nolint:gosec // Scan has seen to the length.
+	m.name = Name{data[m.pos+1 : end-1]}
+	m.value, m.next = m.doc.value(skipSpace(data, skipSpace(data, int(end))+1), next)
 	m.pos = m.doc.after(int(m.value.end))
 	return true
 }
@@ -222,10 +231,7 @@ func (n Name) Is(text string) bool {
 
 // Equal reports whether two names mean the same.
 func (n Name) Equal(other Name) bool {
-	if bytes.Equal(n.raw, other.raw) {
-		return true
-	}
-	return (n.escaped() || other.escaped()) && bytes.Equal(n.Bytes(), other.Bytes())
+	return bytes.Equal(n.raw, other.raw) || (n.escaped() || other.escaped()) && equalTexts(n.raw, other.raw)
 }
 
 // Bytes returns what the name means. It must not be changed.

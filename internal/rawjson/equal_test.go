@@ -1,0 +1,211 @@
+package rawjson
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// checkEqual holds Equal, Same, Sum and NormalNumber against what jsontext and math/big say.
+func checkEqual(t *testing.T, a, b []byte) {
+	t.Helper()
+	x, err := decodeAll(a)
+	if err != nil {
+		return
+	}
+	y, err := decodeAll(b)
+	if err != nil {
+		return
+	}
+	was, err := Scan(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer was.Release()
+	is, err := Scan(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer is.Release()
+	left, right := x.String(), y.String()
+	if strings.Contains(left+right, "beyond") {
+		return
+	}
+	var c Comparison
+	want := left == right
+	for range 2 { // What is remembered counts the second time.
+		if got := c.Equal(was.Root(), is.Root()); got != want {
+			t.Fatalf("%.300q and %.300q: equal is %t, want %t", a, b, got, want)
+		}
+	}
+	if want && was.Root().Sum() != is.Root().Sum() {
+		t.Fatalf("%.300q and %.300q: are equal, their sums are not", a, b)
+	}
+	if got, same := c.Same(was.Root(), is.Root()), string(was.Root().Raw()) == string(is.Root().Raw()); got != same {
+		t.Fatalf("%.300q and %.300q: same is %t, want %t", a, b, got, same)
+	}
+}
+
+func TestEqual_Pairs(t *testing.T) {
+	same := []string{
+		`0`, `-0`, `0.0`, `0e5`, `-0E-7`, `100`, `1e2`, `1E+2`, `100.0`, `1000e-1`, `-100`, `-1.0e2`, `9007199254740993`, `9007199254740992`, `9007199254740993.0`, `1e300`, `10e299`, `0.1`, `1e-1`, `123456789012345678901234567890`,
+		`"a"`, `"\u0061"`, `"A"`, `"é"`, `"\u00e9"`, `"\u00E9"`, `"😀"`, `"\ud83d\ude00"`, `"\n"`, `"\u000a"`, `"/"`, `"\/"`, `"\\u0061"`, `""`, `null`, `true`, `false`, `[]`, `{}`, `[null]`, `{"a":null}`,
+		`{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"b":2.0,"\u0061":1}`, `{"a":1,"a":1}`, `{"a":1,"a":2}`, `{"a":2,"a":1}`, `{"a":1}`, `[1,2]`, `[2,1]`, `[1.0,2]`, `[[1],[2]]`, `[[1],[2],[]]`,
+		`{"x":{"a":[1,{"b":2,"c":3}]},"y":1}`, `{"y":1,"x":{"a":[1,{"c":3,"b":2}]}}`, `{"y":1,"x":{"a":[1,{"c":3,"b":3}]}}`,
+		`"` + strings.Repeat(`\n`, 300) + `a"`, `"` + strings.Repeat(`\n`, 300) + `\u0061"`, `"` + strings.Repeat(`\u000a`, 300) + `a"`, `"` + strings.Repeat(`\n`, 300) + `b"`, `"` + strings.Repeat("x", 2000) + `\u0061"`, `"` + strings.Repeat("x", 2000) + `a"`,
+	}
+	for _, a := range same {
+		for _, b := range same {
+			checkEqual(t, []byte(a), []byte(b))
+			checkEqual(t, []byte(`{"k":[`+a+`,`+b+`]}`), []byte(`{"k":[`+b+`,`+a+`]}`))
+		}
+	}
+}
+
+// FuzzEqual compares hostile pairs.
+func FuzzEqual(f *testing.F) {
+	f.Add([]byte(`{"a":1,"b":2}`), []byte(`{"b":2,"\u0061":1.0}`))
+	f.Add([]byte(`["\ud83d\ude00",1e2]`), []byte(`["😀",100]`))
+	f.Fuzz(checkEqual)
+}
+
+// drawn writes one of few values in one of many spellings.
+func drawn(r *rand.Rand, depth int) string {
+	switch n := r.IntN(8); {
+	case n == 0 && depth > 0:
+		items := make([]string, r.IntN(3))
+		for i := range items {
+			items[i] = drawn(r, depth-1)
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	case n < 3 && depth > 0:
+		members := make([]string, r.IntN(4))
+		for i := range members {
+			members[i] = []string{`"a"`, `"\u0061"`, `"b"`, `"` + strings.Repeat("n", 70) + `"`}[r.IntN(4)] + ":" + drawn(r, depth-1)
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	case n < 6:
+		return []string{"1", "1.0", "10e-1", "2", `"x"`, `"\u0078"`, `"` + strings.Repeat(`\n`, 40) + `"`, `"` + strings.Repeat(`\u000a`, 40) + `"`}[r.IntN(8)]
+	}
+	return []string{"null", "true", "[]", "{}"}[r.IntN(4)]
+}
+
+func TestEqual_RandomPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 3617))
+	for range 40000 {
+		checkEqual(t, []byte(drawn(r, 4)), []byte(drawn(r, 4)))
+	}
+}
+
+// TestSame_Recall: whatever was compared before, in whatever order, Same tells the bytes.
+func TestSame_Recall(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 3617))
+	for range 3000 {
+		a := "[" + drawn(r, 2) + "," + drawn(r, 3) + "," + drawn(r, 2) + "]"
+		b := a
+		if r.IntN(4) > 0 {
+			b = strings.Replace(a, []string{"1", "x", "null", "n"}[r.IntN(4)], []string{"2", "y", "true", "m"}[r.IntN(4)], 1)
+		}
+		was, err := Scan([]byte(a))
+		if err != nil {
+			continue
+		}
+		is, err := Scan([]byte(b))
+		if err != nil {
+			continue
+		}
+		var left, right []Value
+		collect(was.Root(), &left)
+		collect(is.Root(), &right)
+		var c Comparison
+		runs := []Run{{}}
+		for range 60 {
+			i := r.IntN(len(left))
+			j := min(i, len(right)-1)
+			if r.IntN(4) == 0 {
+				j = r.IntN(len(right))
+			}
+			if r.IntN(3) == 0 {
+				c.Recall(runs[r.IntN(len(runs))])
+			}
+			if got, want := c.Same(left[i], right[j]), string(left[i].Raw()) == string(right[j].Raw()); got != want {
+				t.Fatalf("%s and %s: %s and %s: same is %t", a, b, left[i].Raw(), right[j].Raw(), got)
+			}
+			runs = append(runs, c.Last())
+		}
+	}
+}
+
+func collect(v Value, into *[]Value) {
+	*into = append(*into, v)
+	for i := v.Items(); i.Next(); {
+		collect(i.Value(), into)
+	}
+	for m := v.Members(); m.Next(); {
+		collect(m.Value(), into)
+	}
+}
+
+func TestNormalNumber(t *testing.T) {
+	digits := strings.Repeat("7", 1000)
+	for _, same := range [][]string{
+		{"0", "-0", "0.000", "0e999999999999999999999999"},
+		{"1e1000000000000000000", "10e999999999999999999", "0.1e1000000000000000001", "1000e+0999999999999999997"},
+		{"-1e-1000000000000000000", "-10e-1000000000000000001", "-0.1e-999999999999999999", "-0.01e-999999999999999998"},
+		{"1e" + digits, "10e" + digits[:999] + "6", "0.1e" + digits[:999] + "8"},
+		{"1e-" + digits, "10e-" + digits[:999] + "8", "0.1e-" + digits[:999] + "6"},
+		{digits + "000", digits + "e3", digits[:500] + "." + digits[500:] + "e503"},
+	} {
+		for _, a := range same {
+			for _, b := range same {
+				if x, y := normalNumber([]byte(a)), normalNumber([]byte(b)); x != y {
+					t.Errorf("%.40s is %.40s, %.40s is %.40s", a, x, b, y)
+				}
+				if !equalNumbers([]byte(a), []byte(b)) {
+					t.Errorf("%.40s and %.40s are not equal", a, b)
+				}
+			}
+			if normalNumber([]byte(a)) == normalNumber([]byte("1"+strings.TrimPrefix(a, "-"))) {
+				t.Errorf("%.40s is not told from another", a)
+			}
+		}
+	}
+	for _, i := range []int64{0, 1, -1, 10, 9223372036854775807, -9223372036854775808, 1000000000000000000} {
+		text := strconv.FormatInt(i, 10)
+		for _, spelled := range []string{text, text + ".0", text + "e0", text + ".00e-0"} {
+			doc, err := Scan([]byte(spelled))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := doc.Root().Int(); got != i || !ok {
+				t.Errorf("%s is %d, %t", spelled, got, ok)
+			}
+		}
+	}
+	for _, none := range []string{"9223372036854775808", "1.5", "1e19", "1e-1", "1e99999999999999999999", "-9223372036854775809"} {
+		doc, err := Scan([]byte(none))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := doc.Root().Int(); ok {
+			t.Errorf("%s is %d", none, got)
+		}
+	}
+}
+
+func TestName_Compare(t *testing.T) {
+	names := []string{``, `a`, `\u0061b`, `a\nb`, `é`, `\u00ea`, `😀`}
+	for i, a := range names {
+		for j, b := range names {
+			x, y := Name{[]byte(a)}, Name{[]byte(b)}
+			if got, want := x.Compare(y), strings.Compare(x.String(), y.String()); got != want || x.Equal(y) != (want == 0) {
+				t.Errorf("%d %d: %s and %s: %d, want %d", i, j, a, b, got, want)
+			}
+		}
+	}
+	if !slices.IsSortedFunc([]string{`a`, `\u0062`, `c`}, func(a, b string) int { return Name{[]byte(a)}.Compare(Name{[]byte(b)}) }) {
+		t.Error("names are not compared by what they mean")
+	}
+}

@@ -1,0 +1,174 @@
+package rawjson
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+func hasPrefix(data []byte, literal string) bool {
+	return len(data) >= len(literal) && string(data[:len(literal)]) == literal
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && data[i] <= ' ' && (data[i] == ' ' || data[i] == '\n' || data[i] == '\r' || data[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// scanName reads a member's name and the colon after it.
+func scanName(data []byte, i int, tape []extent) (int, []extent, bool) {
+	if i >= len(data) || data[i] != '"' {
+		return 0, tape, false
+	}
+	begin := i
+	i, ok := scanString(data, i+1)
+	if !ok {
+		return 0, tape, false
+	}
+	if i-begin >= long {
+		tape = appendString(tape, begin, i)
+	}
+	i = skipSpace(data, i)
+	if i >= len(data) || data[i] != ':' {
+		return 0, tape, false
+	}
+	return i + 1, tape, true
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+// special has the high bit set of each byte of x that is a quote, a backslash, a control character or no
+// ASCII. The lowest set bit is exact; above it a borrow may have set bits as well.
+func special(x uint64) uint64 {
+	quote, backslash := x^'"'*ones, x^'\\'*ones
+	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
+}
+
+// scanString reads a string from behind its opening quote and returns the place behind the closing one.
+func scanString(data []byte, i int) (int, bool) {
+	for {
+		for i+8 <= len(data) {
+			if hit := special(binary.LittleEndian.Uint64(data[i:])); hit != 0 {
+				i += bits.TrailingZeros64(hit) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(data) {
+			return 0, false
+		}
+		switch c := data[i]; {
+		case c == '"':
+			return i + 1, true
+		case c == '\\':
+			var ok bool
+			if i, ok = scanEscape(data, i); !ok {
+				return 0, false
+			}
+		case c < ' ':
+			return 0, false
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && n == 1 {
+				return 0, false
+			}
+			i += n
+		default:
+			i++ // Fewer than eight bytes are left.
+		}
+	}
+}
+
+// scanEscape reads an escape sequence, both halves of a surrogate pair.
+func scanEscape(data []byte, i int) (int, bool) {
+	if i+1 >= len(data) {
+		return 0, false
+	}
+	switch data[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2, true
+	case 'u':
+	default:
+		return 0, false
+	}
+	r, ok := scanHex(data, i+2)
+	if !ok || r >= 0xdc00 && r < 0xe000 {
+		return 0, false
+	}
+	i += 6
+	if r < 0xd800 || r >= 0xe000 {
+		return i, true
+	}
+	if !hasPrefix(data[i:], `\u`) {
+		return 0, false
+	}
+	r, ok = scanHex(data, i+2)
+	return i + 6, ok && r >= 0xdc00 && r < 0xe000
+}
+
+func scanHex(data []byte, i int) (rune, bool) {
+	if i+4 > len(data) {
+		return 0, false
+	}
+	var r rune
+	for _, c := range data[i : i+4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// scanNumber reads a number of JSON's grammar.
+func scanNumber(data []byte, i int) (int, bool) {
+	if i < len(data) && data[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(data):
+		return 0, false
+	case data[i] == '0':
+		i++
+	case '1' <= data[i] && data[i] <= '9':
+		i = skipDigits(data, i+1)
+	default:
+		return 0, false
+	}
+	if i < len(data) && data[i] == '.' {
+		begin := i + 1
+		if i = skipDigits(data, begin); i == begin {
+			return 0, false
+		}
+	}
+	if i < len(data) && (data[i] == 'e' || data[i] == 'E') {
+		i++
+		if i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		begin := i
+		if i = skipDigits(data, begin); i == begin {
+			return 0, false
+		}
+	}
+	return i, true
+}
+
+func skipDigits(data []byte, i int) int {
+	for i < len(data) && '0' <= data[i] && data[i] <= '9' {
+		i++
+	}
+	return i
+}
