@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"sync"
-
 	"github.com/go-json-experiment/json"
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -49,38 +47,24 @@ func noReview(err error) error {
 	return badRequest("body is no AdmissionReview: %w: send one JSON document of apiVersion %q, kind %q", err, admissionVersion, "AdmissionReview")
 }
 
-// envelopes are buffers for reviews without their objects.
-var envelopes = sync.Pool{New: func() any { return new([]byte) }}
-
-// decode decodes what is around the objects. That each name occurs once is the library's to see to, for
-// which it gets both objects as null.
+// decode decodes what is around the objects.
 func (r *Reading) decode(body []byte) error {
-	buffer, _ := envelopes.Get().(*[]byte)
-	defer envelopes.Put(buffer)
-	envelope, from := (*buffer)[:0], 0
-	for m := r.doc.Root().Get("request").Members(); m.Next(); {
-		var at *rawjson.Value
+	root := r.doc.Root()
+	for m := root.Get("request").Members(); m.Next(); {
 		switch name := m.Name(); {
+		case m.Value().Kind() == rawjson.Null:
 		case name.Is("object"):
-			at = &r.object
+			r.object = m.Value()
 		case name.Is("oldObject"):
-			at = &r.oldObject
-		default:
-			continue
+			r.oldObject = m.Value()
 		}
-		if m.Value().Kind() == rawjson.Null {
-			continue
-		}
-		*at = m.Value()
-		begin, end := at.Extent()
-		envelope = append(append(envelope, body[from:begin]...), "null"...)
-		from = end
 	}
-	envelope = append(envelope, body[from:]...)
-	*buffer = envelope
 	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(envelope, &review); err != nil {
-		return noReview(err)
+	if !plainReview(root, &review) {
+		review = admissionv1.AdmissionReview{}
+		if err := json.Unmarshal(r.withoutObjects(body), &review); err != nil {
+			return noReview(err)
+		}
 	}
 	if err := isOf(&review.TypeMeta, admissionVersion, "AdmissionReview"); err != nil {
 		return err
@@ -91,6 +75,20 @@ func (r *Reading) decode(body []byte) error {
 	r.Request = review.Request
 	r.Request.Object.Raw, r.Request.OldObject.Raw = r.object.Raw(), r.oldObject.Raw()
 	return nil
+}
+
+// withoutObjects returns the body with null in place of both objects, for a library that would copy them.
+func (r *Reading) withoutObjects(body []byte) []byte {
+	var out []byte
+	from := 0
+	for m := r.doc.Root().Get("request").Members(); m.Next(); {
+		if v := m.Value(); v == r.object || v == r.oldObject {
+			begin, end := v.Extent()
+			out = append(append(out, body[from:begin]...), "null"...)
+			from = end
+		}
+	}
+	return append(out, body[from:]...)
 }
 
 // diff returns the requirements of the request, whose objects are scanned now if they have not been.

@@ -11,11 +11,11 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 	}
 	if s.node.Map() != nil && (old.IsObject() || new.IsObject()) {
 		if old.Ambiguous() || new.Ambiguous() {
-			d.eachMember(s, old, new)
+			d.eachOccurrence(s, old, new)
 			return
 		}
-		begin, end := d.changes(old, new)
-		for i := begin; i < end; i++ {
+		begin := d.changes(old, new)
+		for i := begin; i < len(d.changed); i++ {
 			c := d.changed[i]
 			d.same.Recall(c.run)
 			if !d.same.Equal(c.old, c.new) {
@@ -101,8 +101,8 @@ func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
 	return true
 }
 
-// eachMember looks for barriers where a name occurs twice: every occurrence counts, on both sides.
-func (d *differ) eachMember(s scope, old, new rawjson.Value) {
+// eachOccurrence looks for barriers where a name occurs twice: every occurrence counts, on both sides.
+func (d *differ) eachOccurrence(s scope, old, new rawjson.Value) {
 	for m := old.Members(); m.Next(); {
 		d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))
 	}

@@ -51,7 +51,7 @@ func DiffValues(old, new rawjson.Value, kind *schema.Kind, uncovered schema.Verb
 	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
 		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
 	}
-	d := &differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new}
+	d := &differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: make([]change, 0, 8)}
 	d.root = d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
 	d.walk(d.root, old, new)
 	d.finishOwnership()
@@ -115,6 +115,9 @@ type differ struct {
 // walk charges what differs at or below s.
 func (d *differ) walk(s scope, old, new rawjson.Value) {
 	if d.err != nil || d.same.Same(old, new) || d.passes(s, old, new) || !d.fits(s, old, new) {
+		return
+	}
+	if old.IsObject() && new.IsObject() && !s.node.Map().Atomic() && d.membersInStep(s, old, new) {
 		return
 	}
 	switch oldForm, newForm := form(s, old, new), form(s, new, old); {

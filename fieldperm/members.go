@@ -17,13 +17,7 @@ type change struct {
 // members compares objects key by key over the union of their keys (D1). One side may be absent.
 func (d *differ) members(s scope, old, new rawjson.Value) {
 	charged, passed := len(d.out), d.passed
-	begin, end := d.changes(old, new)
-	for i := begin; i < end; i++ {
-		c := d.changed[i]
-		d.same.Recall(c.run)
-		d.key(s, c.name.Bytes(), c.old, c.new, walk)
-	}
-	d.changed = d.changed[:begin]
+	d.eachMember(s, d.changes(old, new))
 	// Below an object that appears with nothing but defaults nothing was charged, but the object did
 	// appear: like an empty one it is a leaf. Only around what has a role (metadata) it is free.
 	if len(d.out) == charged && d.passed == passed && old.IsAbsent() && d.err == nil && !(d.create && string(s.node.Default()) == "{}") {
@@ -31,11 +25,33 @@ func (d *differ) members(s scope, old, new rawjson.Value) {
 	}
 }
 
+// membersInStep compares objects that have the same names in the same order, and reports whether these do,
+// and no name occurs twice.
+func (d *differ) membersInStep(s scope, old, new rawjson.Value) bool {
+	begin := len(d.changed)
+	if !d.gather(old, new) || old.Ambiguous() {
+		d.changed = d.changed[:begin]
+		return false
+	}
+	d.eachMember(s, d.sorted(begin))
+	return true
+}
+
+// eachMember goes on below the changes from begin on, and takes them off the stack.
+func (d *differ) eachMember(s scope, begin int) {
+	for i := begin; i < len(d.changed); i++ {
+		c := d.changed[i]
+		d.same.Recall(c.run)
+		d.key(s, c.name.Bytes(), c.old, c.new, walk)
+	}
+	d.changed = d.changed[:begin]
+}
+
 // changes puts the members that may differ between two objects on the stack of changes, in the order of
-// their names, and returns where they begin and end. What is no object has no members. A name must not occur
+// their names, and returns where they begin. What is no object has no members. A name must not occur
 // twice on either side.
-func (d *differ) changes(old, new rawjson.Value) (begin, end int) {
-	begin = len(d.changed)
+func (d *differ) changes(old, new rawjson.Value) int {
+	begin := len(d.changed)
 	if old.IsObject() && new.IsObject() {
 		d.gather(old, new)
 	} else {
@@ -46,13 +62,21 @@ func (d *differ) changes(old, new rawjson.Value) (begin, end int) {
 			d.changed = append(d.changed, change{name: m.Name(), new: m.Value()})
 		}
 	}
+	return d.sorted(begin)
+}
+
+// sorted puts the changes from begin on in the order of their names.
+func (d *differ) sorted(begin int) int {
 	d.changed = d.changed[:begin+merge(d.changed[begin:])]
-	return begin, len(d.changed)
+	return begin
 }
 
 // gather walks two objects in step. Where the names part, the lesser goes on alone, which finds what was
 // added or removed among names that are sorted; one that is met again further on is put together by merge.
-func (d *differ) gather(old, new rawjson.Value) {
+//
+// It reports whether the names are the same in the same order.
+func (d *differ) gather(old, new rawjson.Value) bool {
+	inStep := true
 	x, y := old.Members(), new.Members()
 	more, others := x.Next(), y.Next()
 	for more && others {
@@ -63,6 +87,7 @@ func (d *differ) gather(old, new rawjson.Value) {
 			more, others = x.Next(), y.Next()
 			continue
 		}
+		inStep = false
 		// The next may be the one, where names are in the order of a struct's fields.
 		ahead, behind := x, y
 		removed := ahead.Next() && ahead.Name().Equal(y.Name())
@@ -75,12 +100,14 @@ func (d *differ) gather(old, new rawjson.Value) {
 			others = y.Next()
 		}
 	}
+	inStep = inStep && !more && !others
 	for ; more; more = x.Next() {
 		d.changed = append(d.changed, change{name: x.Name(), old: x.Value()})
 	}
 	for ; others; others = y.Next() {
 		d.changed = append(d.changed, change{name: y.Name(), new: y.Value()})
 	}
+	return inStep
 }
 
 // merge sorts by name, makes one of two that have the same, and returns how many are left.

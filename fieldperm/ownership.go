@@ -17,7 +17,7 @@ type ownership struct {
 
 // finishOwnership charges changed owners after all values, so that a denial names a value first.
 func (d *differ) finishOwnership() {
-	if d.owned == nil || d.err != nil || d.onlyOneTime() || d.same.Equal(d.owned.old, d.owned.new) {
+	if d.owned == nil || d.err != nil || d.onlyOneTime() {
 		return
 	}
 	was, wasRead := readManagedFields(d.owned.old)
@@ -54,8 +54,8 @@ func (d *differ) finishOwnership() {
 	}
 }
 
-// onlyOneTime reports whether nothing but the time of one entry changed, as with most updates: an API
-// server does that by itself, and so nobody's fields need be looked at.
+// onlyOneTime reports whether nothing but the time of one entry changed at most, as with most updates: an
+// API server does that by itself, and so nobody's fields need be looked at.
 func (d *differ) onlyOneTime() bool {
 	if !d.owned.old.IsList() || !d.owned.new.IsList() {
 		return false
@@ -67,19 +67,16 @@ func (d *differ) onlyOneTime() bool {
 		if !more || !others {
 			return more == others
 		}
-		was, ok := entryMembers(x.Value())
-		if !ok {
-			return false
-		}
-		if d.same.Same(x.Value(), y.Value()) {
+		if d.same.Equal(x.Value(), y.Value()) {
 			continue
 		}
-		is, ok := entryMembers(y.Value())
-		if changed++; !ok || changed > 1 {
+		was, ok1 := entryMembers(x.Value())
+		is, ok2 := entryMembers(y.Value())
+		if changed++; !ok1 || !ok2 || changed > 1 {
 			return false
 		}
 		for i := range was {
-			if i != entryTime && !d.same.Same(was[i], is[i]) {
+			if i != entryTime && !d.same.Equal(was[i], is[i]) {
 				return false
 			}
 		}

@@ -225,9 +225,9 @@ func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
 	if n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous() {
 		return true
 	}
-	begin, end := d.changes(old, new)
+	begin := d.changes(old, new)
 	defer func() { d.changed = d.changed[:begin] }()
-	for i := begin; i < end; i++ {
+	for i := begin; i < len(d.changed); i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
 		if child, _ := n.Map().Lookup(c.name.Bytes()); d.differs(child, c.old, c.new) {

@@ -17,7 +17,7 @@ type ownership struct {
 
 // finishOwnership charges changed owners after all values, so that a denial names a value first.
 func (d *differ) finishOwnership() {
-	if d.owned == nil || d.err != nil {
+	if d.owned == nil || d.err != nil || onlyOneTime(listItems(d.owned.old), listItems(d.owned.new)) {
 		return
 	}
 	was, wasValid := decodeManagedFields(d.owned.old)
@@ -52,6 +52,26 @@ func (d *differ) finishOwnership() {
 		o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, gone) })
 		o.each(after.Difference(before), func(p fieldpath.Path) bool { return o.gainIsFree(who, p) })
 	}
+}
+
+// onlyOneTime reports whether nothing but the time of one entry changed at most. Then nobody need
+// understand the entries that stay.
+func onlyOneTime(old, new []*value) bool {
+	changed := 0
+	for i := range old {
+		if len(old) != len(new) {
+			return false
+		}
+		if equal(old[i], new[i]) {
+			continue
+		}
+		was, ok1 := decodeManagedEntry(old[i])
+		is, ok2 := decodeManagedEntry(new[i])
+		if changed++; !ok1 || !ok2 || changed > 1 || was.manager != is.manager || was.version != is.version || !equal(was.raw, is.raw) {
+			return false
+		}
+	}
+	return len(old) > 0 && len(old) == len(new)
 }
 
 type owners struct {

@@ -232,7 +232,7 @@ func (v Value) Ambiguous() bool {
 		if n == few {
 			return v.repeats()
 		}
-		sums[n] = maphash.Bytes(seed, m.name.Bytes())
+		sums[n] = m.name.signature()
 		if slices.Contains(sums[:n], sums[n]) {
 			return v.repeats()
 		}
@@ -240,7 +240,25 @@ func (v Value) Ambiguous() bool {
 	return false
 }
 
-// repeats is Ambiguous for objects of many members.
+// signature is the same for equal names, and differs for most others.
+func (n Name) signature() uint64 {
+	raw := n.Bytes()
+	var first, last uint64
+	switch size := len(raw); {
+	case size >= 8:
+		first, last = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[size-8:])
+	case size >= 4:
+		first, last = uint64(binary.LittleEndian.Uint32(raw)), uint64(binary.LittleEndian.Uint32(raw[size-4:]))
+	default:
+		for _, c := range raw {
+			first = first<<8 | uint64(c)
+		}
+	}
+	const odd, odder = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
+	return (first*odd^last)*odder ^ uint64(len(raw))
+}
+
+// repeats is Ambiguous for objects of many members, or of names that look alike.
 func (v Value) repeats() bool {
 	names := map[string]struct{}{}
 	n := 0

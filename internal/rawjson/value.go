@@ -155,6 +155,9 @@ func (i *Items) Value() Value { return i.value }
 
 // after returns where the next item or member begins, or the closing bracket stands, behind a value that ends at i.
 func (d *Document) after(i int) int {
+	if d.data[i] == ',' && d.data[i+1] > ' ' {
+		return i + 1
+	}
 	if i = skipSpace(d.data, i); d.data[i] == ',' {
 		i = skipSpace(d.data, i+1)
 	}
@@ -187,7 +190,11 @@ func (m *Members) Next() bool {
 	data := m.doc.data
 	end, next := m.doc.stringEnd(uint32(m.pos), m.next) //nolint:gosec // Scan has seen to the length.
 	m.name = Name{data[m.pos+1 : end-1]}
-	m.value, m.next = m.doc.value(skipSpace(data, skipSpace(data, int(end))+1), next)
+	i := int(end) + 1
+	if data[i-1] != ':' || data[i] <= ' ' {
+		i = skipSpace(data, skipSpace(data, int(end))+1)
+	}
+	m.value, m.next = m.doc.value(i, next)
 	m.pos = m.doc.after(int(m.value.end))
 	return true
 }
