@@ -1,8 +1,8 @@
 package admission
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"unicode/utf8"
@@ -54,6 +54,9 @@ func readDocument(w http.ResponseWriter, r *http.Request, limit int64, into any,
 	return decode(body, into, meta, apiVersion, kind)
 }
 
+// mostAnnounced is for how many bytes there is room before they have come.
+const mostAnnounced = 1 << 20
+
 // read returns the body of a POST of JSON of at most limit bytes.
 func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Method != http.MethodPost {
@@ -70,17 +73,19 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	// Room for what is announced, up to what may be asked for without being sent.
+	body := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), mostAnnounced)+bytes.MinRead))
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, tooLarge
 	case err != nil:
 		return nil, badRequest("body cannot be read: %w: send it again", err)
-	case len(body) == 0:
+	case body.Len() == 0:
 		return nil, badRequest("body is empty: send one JSON document")
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // decode reads exactly one document of the given version and kind. Names of fields are case-sensitive

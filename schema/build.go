@@ -15,7 +15,11 @@ type builder struct {
 	topology *Topology
 	inline   map[string]*overlay
 	memo     map[memoKey]*Node
-	errs     []error
+	// permissions are those of the whole compile.
+	permissions permissions
+	// at is where the builder is, for errors.
+	at   Pattern
+	errs []error
 }
 
 type memoKey struct {
@@ -27,31 +31,51 @@ type memoKey struct {
 	fallback            string
 }
 
-func newBuilder(topology *Topology) *builder {
-	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}}
+func newBuilder(topology *Topology, known permissions) *builder {
+	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}, permissions: known}
 	for _, name := range sortedKeys(topology.TypePermissions) {
-		o := &overlay{}
-		b.errs = append(b.errs, o.add(topology.Source, RankExtension, topology.TypePermissions[name])...)
-		b.inline[name] = o
+		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name])
+		b.errs = append(b.errs, errs...)
+		b.inline[name] = &overlay{}
+		b.inline[name].lay(said)
 	}
 	return b
 }
 
-// place is where a node is being built: its pattern for errors, and the parameters that the path
-// has emitted so far, sorted.
-type place struct {
-	at      Pattern
-	emitted []string
+// kind returns the root of a type under the overlay of a kind, and what is wrong with it. A kind with a
+// fault leaves nothing for the next one to share, which would miss the fault.
+func (b *builder) kind(name string, o *overlay) (*Node, []error) {
+	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
+	errs := b.errs
+	if b.errs = nil; len(errs) > 0 {
+		clear(b.memo)
+	}
+	return root, errs
 }
 
-func (p place) below(step element, emits ...string) place {
-	next := place{at: p.at.child(step), emitted: p.emitted}
+// place is what the path to a node has emitted so far, sorted.
+type place struct {
+	emitted []string
+	// key is the same as one string.
+	key string
+}
+
+func (p place) with(emits ...string) place {
 	for _, name := range emits {
-		if i, found := slices.BinarySearch(next.emitted, name); name != "" && !found {
-			next.emitted = slices.Insert(slices.Clone(next.emitted), i, name)
+		if i, found := slices.BinarySearch(p.emitted, name); name != "" && !found {
+			p.emitted = slices.Insert(slices.Clone(p.emitted), i, name)
+			p.key = strings.Join(p.emitted, "\x00")
 		}
 	}
-	return next
+	return p
+}
+
+// below builds the node that is one step further.
+func (b *builder) below(step element, ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
+	b.at = append(b.at, step)
+	n := b.build(ref, o, fallback, p)
+	b.at = b.at[:len(b.at)-1]
+	return n
 }
 
 // build returns the node of a type under an overlay. The overlay's guards have been checked against
@@ -66,6 +90,9 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 			return unknown
 		}
 	}
+	if o == nil && fallback == nil && atom.List == nil && atom.Map == nil {
+		return plain
+	}
 	key := b.key(ref, o, fallback, p)
 	if n, done := b.memo[key]; done {
 		return n
@@ -74,7 +101,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	b.memo[key] = n
 	if o != nil {
 		n.role = o.role
-		b.checked(n, func() { n.emits = b.source(o, atom, p) })
+		n.emits = b.source(o, atom)
 	}
 	if atom.List != nil {
 		n.list = b.list(atom.List, o, p)
@@ -82,30 +109,19 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
 	}
-	b.checked(n, func() { b.unknownPaths(o, atom, p) })
 	if o != nil {
+		b.unknownPaths(o, atom)
 		own := p
 		if n.scalar && n.mapping == nil {
-			own = place{at: p.at, emitted: p.below(element{}, n.emits).emitted}
+			own = p.with(n.emits)
 		}
 		for _, g := range []*guard{o.general, o.guard} {
-			b.checked(n, func() {
-				if permission := b.permission(g, own); permission != nil {
-					n.permissions = append(n.permissions, permission)
-				}
-			})
+			if permission := b.permission(g, own); permission != nil {
+				n.permissions = append(n.permissions, permission)
+			}
 		}
 	}
 	return n
-}
-
-// checked remembers a fault with the node, because every kind that shares the node shares the fault.
-func (b *builder) checked(n *Node, check func()) {
-	before := len(b.errs)
-	check()
-	if len(b.errs) > before {
-		n.fault = b.errs[before]
-	}
 }
 
 // withType lays an overlay over what the type says of itself.
@@ -119,7 +135,7 @@ func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
 	k := memoKey{
 		scalar: ref.Inlined.Scalar, list: ref.Inlined.List, mapping: ref.Inlined.Map,
-		overlay: o.identity(), emitted: strings.Join(p.emitted, "\x00"), fallback: string(fallback),
+		overlay: o.identity(), emitted: p.key, fallback: string(fallback),
 	}
 	if ref.NamedType != nil {
 		k.named = *ref.NamedType
@@ -144,7 +160,7 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 			out.keys = append(out.keys, k)
 		}
 	}
-	out.item = b.build(l.ElementType, o.items(), nil, p.below(element{any: true}, emits...))
+	out.item = b.below(element{any: true}, l.ElementType, o.items(), nil, p.with(emits...))
 	return out
 }
 
@@ -154,12 +170,13 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.build(f.Type, o.field(f.Name), defaultJSON(f.Default), p.below(element{name: f.Name}))
+		out.fields[f.Name] = b.below(element{name: f.Name}, f.Type, o.field(f.Name), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out
 	}
-	out.value = b.build(m.ElementType, o.items(), nil, p.below(element{any: true}, emits))
+	inner := p.with(emits)
+	out.value = b.below(element{any: true}, m.ElementType, o.items(), nil, inner)
 	if o == nil {
 		return out
 	}
@@ -170,7 +187,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		if out.keys == nil {
 			out.keys = map[string]*Node{}
 		}
-		out.keys[name] = b.build(m.ElementType, o.singleOut(name), nil, p.below(element{name: name}, emits))
+		out.keys[name] = b.below(element{name: name}, m.ElementType, o.singleOut(name), nil, inner)
 	}
 	return out
 }
@@ -206,7 +223,7 @@ func defaultJSON(value any) []byte {
 }
 
 // source returns the parameter name that the node emits, after a check that it can.
-func (b *builder) source(o *overlay, atom smd.Atom, p place) string {
+func (b *builder) source(o *overlay, atom smd.Atom) string {
 	for _, g := range []*guard{o.guard, o.general} {
 		if g == nil || g.entry.ParameterSource == "" {
 			continue
@@ -214,7 +231,7 @@ func (b *builder) source(o *overlay, atom smd.Atom, p place) string {
 		granularMap := atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
 		if atom.Scalar == nil && !granularMap {
 			if !g.entry.Optional {
-				b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", p.at, g.entry.ParameterSource))
+				b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", b.at, g.entry.ParameterSource))
 			}
 			return ""
 		}
@@ -224,13 +241,10 @@ func (b *builder) source(o *overlay, atom smd.Atom, p place) string {
 }
 
 // unknownPaths reports the guards below o that lead nowhere in the type.
-func (b *builder) unknownPaths(o *overlay, atom smd.Atom, p place) {
-	if o == nil {
-		return
-	}
+func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 	isMap := atom.Map != nil && hasValues(atom.Map)
 	if o.any != nil && !isMap && atom.List == nil {
-		b.lost(o.any, p.at.child(element{any: true}), "no list or map is there")
+		b.lost(o.any, b.at.child(element{any: true}), "no list or map is there")
 	}
 	if isMap {
 		return
@@ -247,7 +261,7 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom, p place) {
 			if len(known) > 0 {
 				cure = "its siblings are " + strings.Join(sortedKeys(known), ", ")
 			}
-			b.lost(o.fields[name], p.at.child(element{name: name}), cure)
+			b.lost(o.fields[name], b.at.child(element{name: name}), cure)
 		}
 	}
 }

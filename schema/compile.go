@@ -1,13 +1,13 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -15,38 +15,27 @@ import (
 // Compile turns documents into a Schema. It always returns one: a kind that a faulty document
 // touches is among its Failed kinds, and Kind refuses it. The errors are *Error, each once, in the
 // order of the documents; one that is Unmatched leaves every kind intact.
+//
+// The Schema keeps nothing of the documents but strings. Its kinds share every part of their trees that
+// is the same, whichever documents it comes from.
 func Compile(docs Documents) (*Schema, []error) {
-	c := &compiler{docs: docs, faulty: map[string]error{}, seen: map[string]bool{}}
-	slices.SortStableFunc(c.docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
+	docs.Permissions = slices.Clone(docs.Permissions)
+	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
+	c := &compiler{
+		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]bool, len(docs.Permissions)),
+		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
+	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		scales: map[runtimeschema.GroupResource]*Kind{}, failedScales: map[runtimeschema.GroupResource]error{},
-		lossy: map[runtimeschema.GroupVersionResource]bool{},
+		lossyScales: map[runtimeschema.GroupVersionResource]*Kind{},
 	}
 	owners := c.owners()
 	touched := map[runtimeschema.GroupVersionKind][]string{}
-	matched := make([]bool, len(c.docs.Permissions))
-	for gvk, topology := range owners {
-		touched[gvk] = []string{topology.Source}
-		k := c.kind(gvk, topology, func(i int) {
-			matched[i] = true
-			touched[gvk] = append(touched[gvk], c.docs.Permissions[i].Source)
-		})
-		s.kinds[gvk] = k
-		if topology.Lossy[gvk] || gvk == shadowedKind {
-			k.lossy = true
-			s.lossy[topology.resource(gvk).WithVersion(gvk.Version)] = true
-		}
-		k.Walk(func(_ Pattern, n *Node) {
-			if n.fault != nil && s.failed[gvk] == nil {
-				s.failed[gvk] = n.fault
-			}
-		})
+	for i := range c.docs.Topologies {
+		c.topology(s, &c.docs.Topologies[i], owners, touched)
 	}
-	for _, b := range c.builders {
-		c.report(b.errs...)
-	}
-	for i, ok := range matched {
+	for i, ok := range c.matched {
 		if d := &c.docs.Permissions[i]; !ok && d.Rank == RankAdministrator {
 			c.errs = append(c.errs, &Error{Source: d.Source, Pointer: "/spec/kind", Unmatched: true,
 				Message: fmt.Sprintf("kind %q of group %q is not known: install it first, or correct the name", d.Kind, d.Group)})
@@ -69,11 +58,15 @@ func Compile(docs Documents) (*Schema, []error) {
 }
 
 type compiler struct {
-	docs     Documents
-	builders map[*Topology]*builder
-	faulty   map[string]error
-	seen     map[string]bool
-	errs     []error
+	docs Documents
+	// statements are those of the permission documents that have matched a kind.
+	statements  [][]statement
+	matched     []bool
+	permissions permissions
+	sharing     *sharing
+	faulty      map[string]error
+	seen        map[string]bool
+	errs        []error
 }
 
 func (c *compiler) report(errs ...error) {
@@ -101,34 +94,67 @@ func (c *compiler) owners() map[runtimeschema.GroupVersionKind]*Topology {
 	return out
 }
 
-func (c *compiler) kind(gvk runtimeschema.GroupVersionKind, topology *Topology, uses func(int)) *Kind {
-	if c.builders == nil {
-		c.builders = map[*Topology]*builder{}
+// topology compiles the kinds that one topology owns. What it builds is shared at once, so that no more
+// than one topology's own nodes are held at a time.
+func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.GroupVersionKind]*Topology, touched map[runtimeschema.GroupVersionKind][]string) {
+	var b *builder
+	for _, gvk := range inOrder(t.Kinds) {
+		if owners[gvk] != t {
+			continue
+		}
+		if b == nil {
+			b = newBuilder(t, c.permissions)
+		}
+		o, sources := c.overlay(gvk)
+		touched[gvk] = append(sources, t.Source)
+		root, errs := b.kind(t.Kinds[gvk], o)
+		if len(errs) > 0 {
+			// Their documents touch the kind, which fails by that.
+			c.report(errs...)
+			continue
+		}
+		k := newKind(gvk, c.sharing.share(root))
+		k.lossy = t.Lossy[gvk] || gvk == shadowedKind
+		s.kinds[gvk] = k
 	}
-	b := c.builders[topology]
-	if b == nil {
-		b = newBuilder(topology)
-		c.builders[topology] = b
+}
+
+// inOrder returns kinds in the order of their names, so that a compile takes the same way each time.
+func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.GroupVersionKind {
+	out := make([]runtimeschema.GroupVersionKind, 0, len(kinds))
+	for gvk := range kinds {
+		out = append(out, gvk)
 	}
+	slices.SortFunc(out, func(a, b runtimeschema.GroupVersionKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// overlay lays the documents about a kind over each other, and returns their sources.
+func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []string) {
 	o := &overlay{}
+	var sources []string
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
 		if !d.matches(gvk) {
 			continue
 		}
-		uses(i)
-		c.report(o.add(d.Source, d.Rank, d.Entries)...)
-	}
-	name := topology.Kinds[gvk]
-	inner := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
-	// The root of a kind is a node of its own, because the same type may also be a field.
-	root := *inner
-	root.permissions = []*Permission{{verb: verbs.All(), source: "built in"}}
-	k := &Kind{GroupVersionKind: gvk, Root: &root}
-	k.Walk(func(_ Pattern, n *Node) {
-		for _, p := range n.permissions {
-			k.mayBar = k.mayBar || p.MayBar()
+		if !c.matched[i] {
+			c.matched[i] = true
+			var errs []error
+			c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
+			c.report(errs...)
 		}
-	})
-	return k
+		o.lay(c.statements[i])
+		sources = append(sources, d.Source)
+	}
+	return o, sources
+}
+
+// newKind gives a kind a root of its own, because the same type may also be a field.
+func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
+	root := *inner
+	root.permissions = []*Permission{{verb: verbs.All()}}
+	return &Kind{GroupVersionKind: gvk, Root: &root, mayBar: root.MayBarWithin()}
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -17,13 +18,15 @@ type Documents struct {
 	Uncovered   []UncoveredDocument
 }
 
-// Append returns d followed by more.
-func (d Documents) Append(more Documents) Documents {
-	return Documents{
-		Topologies:  append(d.Topologies[:len(d.Topologies):len(d.Topologies)], more.Topologies...),
-		Permissions: append(d.Permissions[:len(d.Permissions):len(d.Permissions)], more.Permissions...),
-		Uncovered:   append(d.Uncovered[:len(d.Uncovered):len(d.Uncovered)], more.Uncovered...),
+// Append returns d followed by more, in slices of its own. Many are better appended in one call.
+func (d Documents) Append(more ...Documents) Documents {
+	out := Documents{Topologies: slices.Clone(d.Topologies), Permissions: slices.Clone(d.Permissions), Uncovered: slices.Clone(d.Uncovered)}
+	for _, next := range more {
+		out.Topologies = append(out.Topologies, next.Topologies...)
+		out.Permissions = append(out.Permissions, next.Permissions...)
+		out.Uncovered = append(out.Uncovered, next.Uncovered...)
 	}
+	return out
 }
 
 // Topology is the types of one source, in structured-merge-diff's terms, and the kinds they stand for.

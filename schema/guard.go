@@ -10,6 +10,10 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
+// permissions are those of a compile, by the content of the entries that they come from. CEL is slow to
+// compile and large, and hundreds of definitions say the same.
+type permissions map[string]*Permission
+
 // permission compiles one guard where it stands, nil if it has no verb, does not apply, or is faulty.
 func (b *builder) permission(g *guard, p place) *Permission {
 	if g == nil {
@@ -18,30 +22,38 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	e := g.entry
 	if e.Verb == "" {
 		if e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.Excluded || e.ExcludedWhen != "" {
-			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", p.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", b.at.orRoot()))
 		} else if e.ParameterSource == "" && e.Role == RoleNone {
-			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", p.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", b.at.orRoot()))
 		}
 		return nil
 	}
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
 		// The overlay has refused such entries.
-		b.errs = append(b.errs, g.fault("%s: %v", p.at.orRoot(), err))
+		b.errs = append(b.errs, g.fault("%s: %v", b.at.orRoot(), err))
 		return nil
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, source: g.source}
-	if !b.parameter(g, p, out) || !b.exclusion(g, p, out) {
+	if !b.takes(g, p) {
 		return nil
 	}
+	if known := b.permissions[g.content]; known != nil {
+		return known
+	}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded}
+	if !b.parameter(g, out) || !b.exclusion(g, out) {
+		return nil
+	}
+	b.permissions[g.content] = out
 	return out
 }
 
-func (b *builder) parameter(g *guard, p place, out *Permission) bool {
+// takes reports whether the path emits the parameter that the guard takes, if it takes one.
+func (b *builder) takes(g *guard, p place) bool {
 	e := g.entry
 	if e.ParameterizedBy == "" {
 		if e.ParameterTreatment != "" || e.ParameterExpression != "" {
-			b.errs = append(b.errs, g.fault("%s: treats a parameter that the verb does not take: add parameterizedBy", p.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: treats a parameter that the verb does not take: add parameterizedBy", b.at.orRoot()))
 			return false
 		}
 		return true
@@ -54,20 +66,25 @@ func (b *builder) parameter(g *guard, p place, out *Permission) bool {
 		if len(p.emitted) > 0 {
 			cure += ", or use one of " + strings.Join(p.emitted, ", ")
 		}
-		b.errs = append(b.errs, g.fault("%s: nothing on the path emits parameter %q: %s", p.at.orRoot(), e.ParameterizedBy, cure))
+		b.errs = append(b.errs, g.fault("%s: nothing on the path emits parameter %q: %s", b.at.orRoot(), e.ParameterizedBy, cure))
 		return false
 	}
+	return true
+}
+
+func (b *builder) parameter(g *guard, out *Permission) bool {
+	e := g.entry
 	switch {
 	case e.ParameterTreatment != "" && e.ParameterTreatment != v1alpha1.TreatmentSlashDelimitedPrefix:
-		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", p.at.orRoot(), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
+		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", b.at.orRoot(), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
 		return false
 	case e.ParameterTreatment != "" && e.ParameterExpression != "":
-		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", p.at.orRoot()))
+		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", b.at.orRoot()))
 		return false
 	case e.ParameterExpression != "":
 		program, err := parameterDialect.compile(e.ParameterExpression, cel.StringType)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: parameter %v", p.at.orRoot(), err))
+			b.errs = append(b.errs, g.fault("%s: parameter %v", b.at.orRoot(), err))
 			return false
 		}
 		out.expression = program
@@ -75,17 +92,17 @@ func (b *builder) parameter(g *guard, p place, out *Permission) bool {
 	return true
 }
 
-func (b *builder) exclusion(g *guard, p place, out *Permission) bool {
+func (b *builder) exclusion(g *guard, out *Permission) bool {
 	if g.entry.ExcludedWhen == "" {
 		return true
 	}
 	if g.entry.Excluded {
-		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", p.at.orRoot()))
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.at.orRoot()))
 		return false
 	}
 	program, err := valueDialect.compile(g.entry.ExcludedWhen, cel.BoolType)
 	if err != nil {
-		b.errs = append(b.errs, g.fault("%s: excludedWhen %v", p.at.orRoot(), err))
+		b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.at.orRoot(), err))
 		return false
 	}
 	out.excludedWhen = program

@@ -26,8 +26,8 @@ type Node struct {
 	permissions []*Permission
 	emits       string
 	role        Role
-	// fault is why a guard of the node did not compile; no kind that has one is served.
-	fault error
+	// unbarred is that no permission below the node may bar. The zero value says that one may.
+	unbarred bool
 }
 
 // List is how a list compares.
@@ -60,8 +60,11 @@ type Map struct {
 // maps that compare key by key.
 var unknown = newUnknown()
 
+// plain is the node of every scalar of which there is nothing more to say.
+var plain = &Node{scalar: true, unbarred: true}
+
 func newUnknown() *Node {
-	n := &Node{scalar: true}
+	n := &Node{scalar: true, unbarred: true}
 	n.list = &List{atomic: true, item: n}
 	n.mapping = &Map{value: n}
 	return n
@@ -83,6 +86,10 @@ func (n *Node) Default() []byte { return n.fallback }
 // of its own, two where a path names one key of a map whose values have a verb as well. The slice
 // must not be changed.
 func (n *Node) Permissions() []*Permission { return n.permissions }
+
+// MayBarWithin reports whether a permission below the node, the node's own not counted, may be a barrier,
+// so that a change of the whole has to be searched for barriers. UncoveredPermissionSets are not counted.
+func (n *Node) MayBarWithin() bool { return !n.unbarred }
 
 // Emits returns the parameter's name under which the keys of this map or the value of this scalar
 // are known below and at the node, "" for none.
@@ -121,6 +128,25 @@ func (m *Map) Child(key string) *Node {
 func (m *Map) IsField(key string) bool {
 	_, ok := m.fields[key]
 	return ok
+}
+
+// Lookup is Child and IsField in one, for a key whose bytes are the caller's to change: it allocates
+// nothing and keeps nothing. A nil Map knows no key.
+func (m *Map) Lookup(key []byte) (child *Node, field bool) {
+	if m == nil {
+		return unknown, false
+	}
+	// The compiler looks a converted key up in place.
+	if n, ok := m.fields[string(key)]; ok {
+		return n, true
+	}
+	if n, ok := m.keys[string(key)]; ok {
+		return n, false
+	}
+	if m.value != nil {
+		return m.value, false
+	}
+	return unknown, false
 }
 
 // HasValues reports whether the schema declares values for keys beyond the named fields.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fieldperm/fieldperm/verbs"
@@ -27,6 +28,13 @@ type guard struct {
 	entry  *Entry
 	source string
 	rank   Rank
+	// content is all that a node takes from the entry, in words that no other content has.
+	content string
+}
+
+func newGuard(source string, rank Rank, e *Entry) *guard {
+	content := fmt.Sprintf("%q%q%q%q%q%v%q%v", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional)
+	return &guard{entry: e, source: source, rank: rank, content: content}
 }
 
 func (g *guard) fault(format string, args ...any) *Error {
@@ -34,12 +42,24 @@ func (g *guard) fault(format string, args ...any) *Error {
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	return slices.Sorted(maps.Keys(m))
+	out := make([]K, 0, len(m))
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
 }
 
-// add puts the entries of one document into the tree. A document that names a path twice contradicts
-// itself.
-func (o *overlay) add(source string, rank Rank, entries []Entry) []error {
+// statement is an entry whose path and verb are in order.
+type statement struct {
+	path  Pattern
+	guard *guard
+}
+
+// statements reads the entries of one document, once for all the kinds that it is about. A document that
+// names a path twice contradicts itself.
+func statements(source string, rank Rank, entries []Entry) ([]statement, []error) {
+	var out []statement
 	var errs []error
 	seen := make(map[string]string, len(entries))
 	for i := range entries {
@@ -64,19 +84,26 @@ func (o *overlay) add(source string, rank Rank, entries []Entry) []error {
 				continue
 			}
 		}
+		out = append(out, statement{path: p, guard: newGuard(source, rank, e)})
+	}
+	return out, errs
+}
+
+// lay puts the statements of one document into the tree.
+func (o *overlay) lay(document []statement) {
+	for _, s := range document {
 		at := o
-		for _, step := range p {
+		for _, step := range s.path {
 			at = at.grow(step)
 		}
 		// A role is the catalogue's to give and nobody's to take away.
-		if e.Role != RoleNone {
+		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
 		}
-		if at.guard == nil || rank >= at.guard.rank {
-			at.guard = &guard{entry: e, source: source, rank: rank}
+		if at.guard == nil || s.guard.rank >= at.guard.rank {
+			at.guard = s.guard
 		}
 	}
-	return errs
 }
 
 func (o *overlay) grow(step element) *overlay {
@@ -158,20 +185,18 @@ func (o *overlay) identity() string {
 	}
 	if o.key == "" {
 		var b strings.Builder
-		fmt.Fprintf(&b, "{%s", o.role)
+		b.WriteString("{" + string(o.role))
 		for _, g := range []*guard{o.general, o.guard} {
-			if g == nil {
-				b.WriteString(";")
-				continue
+			b.WriteString(";")
+			if g != nil {
+				b.WriteString(g.content)
 			}
-			e := g.entry
-			fmt.Fprintf(&b, ";%q%q%q%q%q%v%q%v", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional)
 		}
 		if o.any != nil {
-			fmt.Fprintf(&b, "*%s", o.any.identity())
+			b.WriteString("*" + o.any.identity())
 		}
 		for _, name := range sortedKeys(o.fields) {
-			fmt.Fprintf(&b, "%q%s", name, o.fields[name].identity())
+			b.WriteString(strconv.Quote(name) + o.fields[name].identity())
 		}
 		b.WriteString("}")
 		o.key = b.String()

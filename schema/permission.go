@@ -9,7 +9,8 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Permission is the compiled guard of one node.
+// Permission is the compiled guard of one node, or of several: documents that say the same have one between
+// them.
 type Permission struct {
 	verb         verbs.Verb
 	parameter    string
@@ -17,11 +18,7 @@ type Permission struct {
 	expression   cel.Program
 	excluded     bool
 	excludedWhen cel.Program
-	source       string
 }
-
-// Source returns the document that the permission came from.
-func (p *Permission) Source() string { return p.source }
 
 // Base returns the verb without a parameter.
 func (p *Permission) Base() verbs.Verb { return p.verb }

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,10 +33,8 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 			k = s.kinds[scaleKind]
 		}
 		if k != nil && gvk == scaleKind {
-			if s.lossy[parent.WithVersion(ref.Version)] {
-				whole := *k
-				whole.lossy = true
-				return &whole, nil
+			if lossy := s.lossyScales[parent.WithVersion(ref.Version)]; lossy != nil {
+				return lossy, nil
 			}
 			return k, nil
 		}
@@ -49,12 +46,12 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 // change annotations would change them.
 var shadowedKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}
 
-// deriveScales makes the Scales of every resource whose replicas have verbs of their own.
+// deriveScales makes the Scales of every resource whose replicas have verbs of their own, and of those
+// whose kind is lossy.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	base := s.kinds[scaleKind]
 	// In order, so that of several versions the same one counts every time.
-	kinds := slices.SortedFunc(maps.Keys(owners), func(a, b runtimeschema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	for _, gvk := range kinds {
+	for _, gvk := range inOrder(owners) {
 		topology := owners[gvk]
 		resource := topology.resource(gvk)
 		if err := s.failed[gvk]; err != nil {
@@ -67,6 +64,18 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 		}
 		if before := s.scales[resource]; before == nil || !before.mayBar {
 			s.scales[resource] = scaleWith(base, permissions)
+		}
+	}
+	for gvk, k := range s.kinds {
+		resource := owners[gvk].resource(gvk)
+		scale := s.scales[resource]
+		if scale == nil {
+			scale = base
+		}
+		if k.lossy && scale != nil {
+			whole := *scale
+			whole.lossy = true
+			s.lossyScales[resource.WithVersion(gvk.Version)] = &whole
 		}
 	}
 }
@@ -110,17 +119,20 @@ func barred(root *Node, path string) []*Permission {
 	return out
 }
 
-// scaleWith returns a Scale whose replicas have the permissions.
+// scaleWith returns a Scale whose replicas have the permissions. What the Scale itself says of its spec gives
+// way to what the parent says of its own, unless it is a barrier.
 func scaleWith(base *Kind, permissions []*Permission) *Kind {
 	root := *base.Root
 	spec := *root.mapping.Child("spec")
 	replicas := *spec.mapping.Child("replicas")
-	replicas.permissions = append(slices.Clone(replicas.permissions), permissions...)
+	above := slices.DeleteFunc(barred(base.Root, replicasPath)[:len(spec.permissions)], func(p *Permission) bool { return !p.MayBar() })
+	replicas.permissions = slices.Concat(above, replicas.permissions, permissions)
 	spec.permissions = nil
 	spec.mapping = spec.mapping.with("replicas", &replicas)
+	spec.unbarred = !spec.mayBarBelow()
 	root.mapping = root.mapping.with("spec", &spec)
-	mayBar := base.mayBar || slices.ContainsFunc(permissions, (*Permission).MayBar)
-	return &Kind{GroupVersionKind: base.GroupVersionKind, Root: &root, mayBar: mayBar}
+	root.unbarred = !root.mayBarBelow()
+	return &Kind{GroupVersionKind: base.GroupVersionKind, Root: &root, mayBar: root.MayBarWithin()}
 }
 
 // with returns a copy of the map with another node for one field.

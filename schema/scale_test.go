@@ -38,8 +38,12 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 			return err.Error()
 		}
 		var out []string
+		bars := false
 		for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
-			out = append(out, p.Base().String())
+			out, bars = append(out, p.Base().String()), bars || p.MayBar()
+		}
+		if k.MayBar() != bars || k.Root.MayBarWithin() != bars {
+			t.Errorf("%q: the kind may bar: %v, below its root: %v; want %v", resource, k.MayBar(), k.Root.MayBarWithin(), bars)
 		}
 		return strings.Join(out, " ")
 	}
@@ -58,5 +62,35 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	}
 	if got := verbsOf(compile(bad, nil), "as"); !strings.Contains(got, "not lowerCamelCase") {
 		t.Errorf("a parent that does not compile: %q", got)
+	}
+}
+
+// TestC2_ABarrierOnTheScaleHoldsBesideTheParents: what an administrator says of every Scale is not lost where a
+// resource has a Scale of its own.
+func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, condition := range []string{"", "self.replicas == 100"} {
+		scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "size", Excluded: condition == "", ExcludedWhen: condition})
+		scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
+		docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"}))
+		docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+		s, errs := Compile(docs)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
+		if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(nil, int64(1)) || permissions[1].MayBar() {
+			t.Errorf("condition %q: permissions %v", condition, permissions)
+		}
+		if spec := k.Root.Map().Child("spec"); !k.MayBar() || !k.Root.MayBarWithin() || !spec.MayBarWithin() || spec.Map().Child("replicas").MayBarWithin() {
+			t.Errorf("condition %q: the barrier is not known to be below the root and the spec", condition)
+		}
 	}
 }

@@ -22,8 +22,8 @@ type Schema struct {
 	// which resources that is not known.
 	scales       map[runtimeschema.GroupResource]*Kind
 	failedScales map[runtimeschema.GroupResource]error
-	// lossy are the resources that have a lossy kind.
-	lossy map[runtimeschema.GroupVersionResource]bool
+	// lossyScales are the Scales of resources whose kind is lossy.
+	lossyScales map[runtimeschema.GroupVersionResource]*Kind
 }
 
 // Kind is the compiled tree of one kind.

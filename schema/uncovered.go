@@ -130,8 +130,10 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 		return nil
 	}
 	known := map[string]verbForms{}
+	// What kinds share is looked at once.
+	seen := map[*Node]bool{}
 	for _, k := range s.kinds {
-		k.Walk(func(_ Pattern, n *Node) {
+		walk(k.Root, nil, seen, func(_ Pattern, n *Node) {
 			for _, p := range n.permissions {
 				forms := known[p.verb.Name()]
 				forms.plain = forms.plain || p.parameter == ""

@@ -90,10 +90,13 @@ func speaksFor(given schema.Documents, kind *schema.Kind) bool {
 	})
 }
 
+// maxPlaces is at how many places of a kind is looked: a recursive schema may unfold without bound.
+const maxPlaces = 20_000
+
 // describe returns a kind's verbs, and how many of its fields have a barrier.
 func describe(kind *schema.Kind) string {
 	verbs, barriers := map[string]bool{}, 0
-	kind.Walk(func(_ schema.Pattern, node *schema.Node) {
+	whole := kind.Guarded(maxPlaces, func(_ schema.Pattern, node *schema.Node) {
 		for _, permission := range node.Permissions() {
 			verbs[permission.Base().String()] = true
 			if permission.MayBar() {
@@ -102,5 +105,9 @@ func describe(kind *schema.Kind) string {
 		}
 	})
 	names := slices.Sorted(maps.Keys(verbs))
-	return fmt.Sprintf("%s %s: verbs %s; barriers: %d", kind.GroupVersion(), kind.GroupVersionKind.Kind, strings.Join(names, ", "), barriers)
+	more := ""
+	if !whole {
+		more = " or more"
+	}
+	return fmt.Sprintf("%s %s: verbs %s; barriers: %d%s", kind.GroupVersion(), kind.GroupVersionKind.Kind, strings.Join(names, ", "), barriers, more)
 }

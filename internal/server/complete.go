@@ -106,14 +106,6 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// slim drops what nobody reads of a definition.
-func slim(object any) (any, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		u.SetManagedFields(nil)
-	}
-	return object, nil
-}
-
 func unstructuredList(lister cache.GenericLister) ([]*unstructured.Unstructured, error) {
 	objects, err := lister.List(labels.Everything())
 	if err != nil {

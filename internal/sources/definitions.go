@@ -114,19 +114,19 @@ func decode(object *unstructured.Unstructured) *definition {
 // documents returns those of every definition in force. retreat names definitions whose last good
 // documents stand in for the current ones; so do those of a definition that did not decode.
 func (d *definitions) documents(retreat map[string]bool) schema.Documents {
-	var out schema.Documents
+	parts := make([]schema.Documents, 0, len(d.known))
 	for _, name := range slices.Sorted(maps.Keys(d.known)) {
 		one := d.known[name]
 		switch {
 		case !retreat[name] && len(one.faults) == 0:
-			out = out.Append(one.current)
+			parts = append(parts, one.current)
 		case one.good != nil:
-			out = out.Append(*one.good)
+			parts = append(parts, *one.good)
 		default:
-			out = out.Append(one.current)
+			parts = append(parts, one.current)
 		}
 	}
-	return out
+	return schema.Documents{}.Append(parts...)
 }
 
 // unknown returns the kinds of definitions that were never good. No other source may speak for them,

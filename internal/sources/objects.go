@@ -141,11 +141,11 @@ func (o *objects) keys() []objectKey {
 // documents returns those of every object in force. retreat names objects that stand back for their
 // last good form; so does one that did not decode.
 func (o *objects) documents(retreat map[objectKey]bool) schema.Documents {
-	var out schema.Documents
+	parts := make([]schema.Documents, 0, len(o.known))
 	for _, key := range o.keys() {
-		out = out.Append(o.known[key].inForce(retreat[key]))
+		parts = append(parts, o.known[key].inForce(retreat[key]))
 	}
-	return out
+	return schema.Documents{}.Append(parts...)
 }
 
 func (o *object) inForce(retreat bool) schema.Documents {

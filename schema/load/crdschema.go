@@ -9,6 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -16,7 +17,7 @@ import (
 // topology converts the served versions as an API server does: their structural schemas, with
 // apiVersion, kind and metadata of Kubernetes at the root and in embedded resources.
 func (d *definition) topology() (schema.Topology, error) {
-	models := map[string]*spec.Schema{}
+	types := &smd.Schema{}
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
@@ -33,21 +34,18 @@ func (d *definition) topology() (schema.Topology, error) {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		name := d.crd.Spec.Names.Kind + "." + v.Name + "." + d.crd.Spec.Group
-		models[name] = model
-		// Alone first, so that a fault names its version.
-		if _, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, d.crd.Spec.PreserveUnknownFields); err != nil {
+		// Each alone, so that a fault names its version. What the converter adds to each, for unknown fields, is the same.
+		converted, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, d.crd.Spec.PreserveUnknownFields)
+		if err != nil {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
+		types.Types = append(types.Types, converted.Types...)
 		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
 		topology.Lossy[gvk] = d.lossy(v) != ""
 		if v.Subresources != nil && v.Subresources.Scale != nil {
 			topology.Replicas[gvk] = v.Subresources.Scale.SpecReplicasPath
 		}
-	}
-	types, err := schemaconv.ToSchemaFromOpenAPI(models, d.crd.Spec.PreserveUnknownFields)
-	if err != nil {
-		return schema.Topology{}, fault(d.source, "/spec/versions", "%v: correct the schemas", err)
 	}
 	meta, err := metaTypes()
 	if err != nil {

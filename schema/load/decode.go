@@ -27,7 +27,7 @@ func Decode(source string, raw []byte) (schema.Documents, []error) {
 	if err != nil {
 		return schema.Documents{}, syntaxFaults(source, err)
 	}
-	var docs schema.Documents
+	var all []schema.Documents
 	var errs []error
 	for i, part := range parts {
 		name := source
@@ -35,9 +35,9 @@ func Decode(source string, raw []byte) (schema.Documents, []error) {
 			name = fmt.Sprintf("%s#%d", source, i+1)
 		}
 		more, faults := decodeDocument(name, part)
-		docs, errs = docs.Append(more), append(errs, faults...)
+		all, errs = append(all, more), append(errs, faults...)
 	}
-	return docs, errs
+	return schema.Documents{}.Append(all...), errs
 }
 
 func decodeDocument(source string, raw []byte) (schema.Documents, []error) {
@@ -79,13 +79,13 @@ func decodeList(source string, raw []byte) (schema.Documents, []error) {
 	if errs := decodeStrict(source, "", raw, &list); len(errs) > 0 {
 		return schema.Documents{}, errs
 	}
-	var docs schema.Documents
+	var all []schema.Documents
 	var errs []error
 	for i, item := range list.Items {
 		more, faults := decodeDocument(fmt.Sprintf("%s/items/%d", source, i), item)
-		docs, errs = docs.Append(more), append(errs, faults...)
+		all, errs = append(all, more), append(errs, faults...)
 	}
-	return docs, errs
+	return schema.Documents{}.Append(all...), errs
 }
 
 // PermissionSchema turns an administrator's object into a document.

@@ -16,9 +16,12 @@ func fault(source, pointer, format string, args ...any) *schema.Error {
 
 // pointerTo appends steps to a JSON pointer (RFC 6901).
 func pointerTo(pointer string, steps ...string) string {
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	for _, step := range steps {
-		pointer += "/" + escape.Replace(step)
+		// A step is made for every keyword of every schema, and next to none needs an escape.
+		if strings.ContainsAny(step, "~/") {
+			step = strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
+		}
+		pointer += "/" + step
 	}
 	return pointer
 }

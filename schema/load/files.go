@@ -11,7 +11,7 @@ import (
 // Files decodes files, and in directories the files *.yaml, *.yml and *.json, in the order of their
 // names and without those of subdirectories. Whatever can be decoded is returned beside the errors.
 func Files(paths []string) (schema.Documents, []error) {
-	var docs schema.Documents
+	var parts []schema.Documents
 	var errs []error
 	for _, path := range paths {
 		names, err := Paths(path)
@@ -25,10 +25,10 @@ func Files(paths []string) (schema.Documents, []error) {
 				continue
 			}
 			more, faults := Decode(name, raw)
-			docs, errs = docs.Append(more), append(errs, faults...)
+			parts, errs = append(parts, more), append(errs, faults...)
 		}
 	}
-	return docs, errs
+	return schema.Documents{}.Append(parts...), errs
 }
 
 // Offline compiles the built-in kinds, the catalogue and files, without any server.

@@ -56,15 +56,14 @@ func (f *finder) walk(node map[string]any, path, pointer string) {
 		f.entries = append(f.entries, schema.Entry{FieldPermission: own, Pointer: pointer})
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(node)) {
-		at := pointerTo(pointer, keyword)
 		switch value := node[keyword].(type) {
 		case map[string]any:
-			f.below(keyword, value, path, at)
+			f.below(keyword, value, path, pointerTo(pointer, keyword))
 		case []any:
-			f.alternatives(keyword, value, at)
+			f.alternatives(keyword, value, pointerTo(pointer, keyword))
 		}
 		if f.known != nil && !f.known[keyword] && !isPermissionKey(keyword) {
-			f.fault(at, "key %q is unknown in a schema: correct it or leave it out", keyword)
+			f.fault(pointerTo(pointer, keyword), "key %q is unknown in a schema: correct it or leave it out", keyword)
 		}
 	}
 }
@@ -110,13 +109,18 @@ func (f *finder) refuse(value any, pointer string) {
 
 // keys reads the permission keys of one schema.
 func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermission, bool) {
-	var p v1alpha1.FieldPermission
-	found := false
-	for _, key := range slices.Sorted(maps.Keys(node)) {
-		if !isPermissionKey(key) {
-			continue
+	var written []string
+	for key := range node {
+		if isPermissionKey(key) {
+			written = append(written, key)
 		}
-		found = true
+	}
+	if len(written) == 0 {
+		return v1alpha1.FieldPermission{}, false
+	}
+	slices.Sort(written)
+	var p v1alpha1.FieldPermission
+	for _, key := range written {
 		into := map[string]*string{
 			keyVerb: &p.Verb, keySource: &p.ParameterSource, keyBy: &p.ParameterizedBy,
 			keyTreatment: &p.ParameterTreatment, keyExpression: &p.ParameterExpression, keyWhen: &p.ExcludedWhen,
@@ -138,7 +142,7 @@ func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermis
 			*into = text
 		}
 	}
-	return p, found
+	return p, true
 }
 
 // target returns the schema that a node refers to, by $ref or by an allOf of one $ref.

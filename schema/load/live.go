@@ -112,6 +112,7 @@ func (s *server) owned(ctx context.Context) (map[runtimeschema.GroupVersion]bool
 // because its barriers are unknown. The error is that there is no list.
 func (s *server) customResources(ctx context.Context) (docs schema.Documents, defined map[runtimeschema.GroupVersion]bool, faults []error, err error) {
 	defined = map[runtimeschema.GroupVersion]bool{}
+	var all []schema.Documents
 	err = s.list(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", func(raw json.RawMessage) error {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := json.Unmarshal(raw, &crd); err != nil {
@@ -124,10 +125,10 @@ func (s *server) customResources(ctx context.Context) (docs schema.Documents, de
 			return nil
 		}
 		more, errs := CRD("CustomResourceDefinition "+crd.Name, raw)
-		docs, faults = docs.Append(more), append(faults, errs...)
+		all, faults = append(all, more), append(faults, errs...)
 		return nil
 	})
-	return docs, defined, faults, err
+	return docs.Append(all...), defined, faults, err
 }
 
 // accepted reports whether the server serves the definition. One that contends for a kind which

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestSlim_KeepsWhatACompileSees(t *testing.T) {
+	parse := func(text string) map[string]any {
+		out := map[string]any{}
+		if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const kept = `
+metadata: {name: gadgets.example.com, annotations: {description: kept}}
+spec:
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          description: {type: string, default: "description: kept"}
+          list: {type: array, items: {type: object, default: {description: kept}, properties: {a: {anyOf: [{type: string}]}}}}
+          map: {type: object, additionalProperties: {type: string, enum: [description]}}
+  - {name: v2}
+`
+	got := parse(`
+metadata: {name: gadgets.example.com, annotations: {description: kept}, managedFields: [{manager: a}]}
+spec:
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        description: dropped
+        type: object
+        properties:
+          description: {type: string, default: "description: kept", description: dropped}
+          list: {type: array, description: dropped, items: {description: dropped, type: object, default: {description: kept}, properties: {a: {anyOf: [{type: string, description: dropped}]}}}}
+          map: {type: object, additionalProperties: {type: string, description: dropped, enum: [description]}}
+  - {name: v2}
+`)
+	if _, err := slim(&unstructured.Unstructured{Object: got}); err != nil {
+		t.Fatal(err)
+	}
+	if want := parse(kept); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}

@@ -1,0 +1,30 @@
+package schema
+
+import "testing"
+
+// TestLookup_IsChildAndIsFieldWithoutAllocation compares it with the two on every way that a key can be known.
+func TestLookup_IsChildAndIsFieldWithoutAllocation(t *testing.T) {
+	leaf := func() *Node { return &Node{scalar: true} }
+	both := &Map{fields: map[string]*Node{"name": leaf()}, keys: map[string]*Node{"a.b/c": leaf(), "name": leaf()}, value: leaf()}
+	for name, m := range map[string]*Map{
+		"fields, keys and values": both,
+		"a struct":                {fields: both.fields},
+		"a map":                   {value: leaf()},
+		"neither":                 {},
+		"unknown":                 unknown.mapping,
+	} {
+		for _, key := range []string{"name", "a.b/c", "other", ""} {
+			child, field := m.Lookup([]byte(key))
+			if child == nil || child != m.Child(key) || field != m.IsField(key) {
+				t.Errorf("%s: Lookup(%q) = %p, %v; want %p, %v", name, key, child, field, m.Child(key), m.IsField(key))
+			}
+			raw := []byte(key)
+			if n := testing.AllocsPerRun(100, func() { child, field = m.Lookup(raw) }); n != 0 {
+				t.Errorf("%s: Lookup(%q) allocates %v times", name, key, n)
+			}
+		}
+	}
+	if child, field := (*Map)(nil).Lookup([]byte("name")); child != unknown || field {
+		t.Errorf("no map: %p, %v; want the node of what is unknown, %p", child, field, unknown)
+	}
+}

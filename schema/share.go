@@ -1,0 +1,212 @@
+package schema
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// sharing makes one of what is the same in the trees of a compile, whichever topologies it was built from:
+// 500 definitions have the same metadata, and most of their fields are alike. On the way it settles which
+// nodes have barriers below them.
+//
+// Nodes are the same if they say the same and what is below them is the same. It works from the bottom up:
+// once everything below a node is one of its kind, the node's content is its own words and the numbers of
+// the nodes below. Of a cycle (a type that contains itself) nothing can be numbered before the rest, so it
+// is compared as a whole, from the node where it was entered; one that was entered elsewhere is not
+// recognized, and stays as it was built.
+type sharing struct {
+	// one is the node that stands for a node as built, numbers are those of such nodes.
+	one     map[*Node]*Node
+	numbers map[*Node]uint64
+	guards  map[*Permission]uint64
+	// known are the nodes of each content: one, or those of a cycle.
+	known map[string][]*Node
+
+	// path holds the nodes that are entered and not yet closed, at their place in it: Tarjan's search for cycles.
+	path    []*Node
+	entered map[*Node]int
+	content []byte
+}
+
+func newSharing() *sharing {
+	s := &sharing{
+		one: map[*Node]*Node{}, numbers: map[*Node]uint64{}, guards: map[*Permission]uint64{},
+		known: map[string][]*Node{}, entered: map[*Node]int{},
+	}
+	for _, n := range []*Node{plain, unknown} {
+		s.know(s.describe([]*Node{n}))
+	}
+	return s
+}
+
+// share returns the node that stands for n. No node below n may be changed any more.
+func (s *sharing) share(n *Node) *Node {
+	if s.one[n] == nil {
+		s.enter(n)
+	}
+	return s.one[n]
+}
+
+// enter closes what is at or below n, and returns the place in the path of the first node that n leads
+// back to. If that is n, the path from n on is a cycle, or n alone.
+func (s *sharing) enter(n *Node) int {
+	at := len(s.path)
+	first := at
+	s.path, s.entered[n] = append(s.path, n), at
+	children(n, func(_ element, child *Node) {
+		if s.one[child] != nil {
+			return
+		}
+		back, open := s.entered[child]
+		if !open {
+			back = s.enter(child)
+		}
+		first = min(first, back)
+	})
+	if first < at {
+		return first
+	}
+	members := s.path[at:]
+	for _, m := range members {
+		delete(s.entered, m)
+	}
+	s.close(members)
+	s.path = s.path[:at]
+	return at
+}
+
+// close finds out what stands for nodes of which everything else below has been closed.
+func (s *sharing) close(members []*Node) {
+	nodes := s.describe(members)
+	if same := s.known[string(s.content)]; same != nil {
+		for i, n := range nodes {
+			s.one[n] = same[i]
+		}
+		return
+	}
+	s.know(nodes)
+	for _, n := range nodes {
+		s.adopt(n)
+		// Members of a cycle are below each other: one finds a barrier for all of them.
+		n.unbarred = true
+	}
+	if slices.ContainsFunc(nodes, (*Node).mayBarBelow) {
+		for _, n := range nodes {
+			n.unbarred = false
+		}
+	}
+}
+
+// know remembers nodes by the content that was described last.
+func (s *sharing) know(nodes []*Node) {
+	s.known[string(s.content)] = nodes
+	for _, n := range nodes {
+		s.one[n], s.numbers[n] = n, uint64(len(s.numbers))
+	}
+}
+
+// adopt puts in the place of the nodes below n those that stand for them.
+func (s *sharing) adopt(n *Node) {
+	if n.list != nil {
+		n.list.item = s.one[n.list.item]
+	}
+	if n.mapping == nil {
+		return
+	}
+	n.mapping.fields, n.mapping.keys = s.all(n.mapping.fields), s.all(n.mapping.keys)
+	if n.mapping.value != nil {
+		n.mapping.value = s.one[n.mapping.value]
+	}
+}
+
+// all returns what stands for named nodes. A map of its own, because one that is written to again may grow.
+func (s *sharing) all(nodes map[string]*Node) map[string]*Node {
+	if nodes == nil {
+		return nil
+	}
+	out := make(map[string]*Node, len(nodes))
+	for name, n := range nodes {
+		out[name] = s.one[n]
+	}
+	return out
+}
+
+// describe writes the content of a cycle's members, or of one node, and returns them in the order in which
+// they come up from the first.
+func (s *sharing) describe(members []*Node) []*Node {
+	s.content = s.content[:0]
+	nodes := append(make([]*Node, 0, len(members)), members[0])
+	place := map[*Node]int{members[0]: 0}
+	for i := 0; i < len(nodes); i++ {
+		s.words(nodes[i])
+		children(nodes[i], func(e element, child *Node) {
+			s.text(e.name)
+			if one := s.one[child]; one != nil {
+				s.number(s.numbers[one] << 1)
+				return
+			}
+			if _, met := place[child]; !met {
+				place[child] = len(nodes)
+				nodes = append(nodes, child)
+			}
+			s.number(uint64(place[child])<<1 | 1)
+		})
+	}
+	return nodes
+}
+
+// words writes what a node says of itself, and how many nodes are below it in which way.
+func (s *sharing) words(n *Node) {
+	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
+	s.text(string(n.role))
+	s.text(n.emits)
+	s.text(string(n.fallback))
+	s.number(uint64(len(n.permissions)))
+	for _, p := range n.permissions {
+		if _, known := s.guards[p]; !known {
+			s.guards[p] = uint64(len(s.guards))
+		}
+		s.number(s.guards[p])
+	}
+	if n.list != nil {
+		s.flags(n.list.atomic)
+		s.number(uint64(len(n.list.keys)))
+		for _, k := range n.list.keys {
+			s.text(k.Name)
+			s.text(k.Emits)
+			s.flags(k.Default != nil)
+			s.text(string(k.Default))
+		}
+	}
+	if n.mapping != nil {
+		s.flags(n.mapping.atomic, n.mapping.value != nil)
+		s.number(uint64(len(n.mapping.fields)))
+		s.number(uint64(len(n.mapping.keys)))
+	}
+}
+
+func (s *sharing) flags(set ...bool) {
+	var b byte
+	for i, is := range set {
+		if is {
+			b |= 1 << i
+		}
+	}
+	s.content = append(s.content, b)
+}
+
+func (s *sharing) number(n uint64) { s.content = binary.AppendUvarint(s.content, n) }
+
+func (s *sharing) text(t string) {
+	s.number(uint64(len(t)))
+	s.content = append(s.content, t...)
+}
+
+// mayBarBelow is MayBarWithin, found out from the nodes directly below.
+func (n *Node) mayBarBelow() bool {
+	found := false
+	children(n, func(_ element, child *Node) {
+		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
+	})
+	return found
+}
