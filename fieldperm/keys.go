@@ -96,19 +96,20 @@ type grouping struct {
 	groups []itemGroup
 	// bySum has the latest group of a sum; others of the same sum follow by next.
 	bySum map[uint64]int32
+	// olds is where the items of the old list begin.
+	olds int
 }
 
 // groupItem is an item with its group and the next item of that group and side, -1 for none.
 type groupItem struct {
 	value       rawjson.Value
 	group, next int32
-	isNew       bool
 }
 
+// itemGroup is the items of one identity, which is that of any of them: a list may have a million.
 type itemGroup struct {
-	identity identity
-	was, is  side
-	next     int32
+	was, is side
+	next    int32
 }
 
 // side is the items of a group on one side, by their places in items.
@@ -116,18 +117,19 @@ type side struct{ first, last, n int32 }
 
 // add groups the items of a list, none if the value is no list. It reports false if one cannot be identified.
 func (g *grouping) add(list rawjson.Value, isNew bool) bool {
+	g.olds = len(g.items)
 	for i := list.Items(); i.Next(); {
 		id, ok := g.d.identify(g.keys, i.Value())
 		if !ok {
 			return false
 		}
-		at := g.group(id)
+		at := g.group(&id)
 		items := &g.groups[at].was
 		if isNew {
 			items = &g.groups[at].is
 		}
 		place := int32(len(g.items)) //nolint:gosec // Fewer than bytes.
-		g.items = append(g.items, groupItem{i.Value(), at, -1, isNew})
+		g.items = append(g.items, groupItem{i.Value(), at, -1})
 		if items.n == 0 {
 			items.first = place
 		} else {
@@ -140,19 +142,24 @@ func (g *grouping) add(list rawjson.Value, isNew bool) bool {
 }
 
 // group returns the group of an identity, a new one if there is none.
-func (g *grouping) group(id identity) int32 {
+func (g *grouping) group(id *identity) int32 {
 	sum := id.sum()
 	latest, known := g.bySum[sum]
 	if !known {
 		latest = -1
 	}
 	for at := latest; at >= 0; at = g.groups[at].next {
-		if g.d.sameIdentity(&g.groups[at].identity, &id) {
+		group := &g.groups[at]
+		one := group.is.first
+		if group.is.n == 0 {
+			one = group.was.first
+		}
+		if known, _ := g.d.identify(g.keys, g.items[one].value); g.d.sameIdentity(&known, id) {
 			return at
 		}
 	}
 	at := int32(len(g.groups)) //nolint:gosec // Fewer than bytes.
-	g.groups = append(g.groups, itemGroup{identity: id, next: latest})
+	g.groups = append(g.groups, itemGroup{next: latest})
 	g.bySum[sum] = at
 	return at
 }
@@ -167,11 +174,7 @@ func (g *grouping) values(m side) []rawjson.Value {
 
 // reordered reports whether the items that stay come in another order.
 func (g *grouping) reordered() bool {
-	old := slices.IndexFunc(g.items, func(i groupItem) bool { return !i.isNew })
-	if old < 0 {
-		return false
-	}
-	news, olds := g.items[:old], g.items[old:]
+	news, olds := g.items[:g.olds], g.items[g.olds:]
 	stays := func(i groupItem) bool { return g.groups[i.group].was.n > 0 && g.groups[i.group].is.n > 0 }
 	for {
 		i, j := slices.IndexFunc(news, stays), slices.IndexFunc(olds, stays)
