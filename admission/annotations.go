@@ -24,11 +24,10 @@ const (
 const maxAnnotation = 1024
 
 func annotations(result *Result) map[string]string {
-	out := map[string]string{
-		AnnotationMode:   string(result.Mode),
-		AnnotationVerbs:  coveringVerbs(result),
-		AnnotationChecks: strconv.Itoa(len(result.Checks)),
-	}
+	out := make(map[string]string, 4)
+	out[AnnotationMode] = string(result.Mode)
+	out[AnnotationVerbs] = coveringVerbs(result)
+	out[AnnotationChecks] = strconv.Itoa(len(result.Checks))
 	if authorizers := decidingAuthorizers(result.Checks); authorizers != "" {
 		out[AnnotationAuthorizers] = authorizers
 	}
@@ -41,58 +40,66 @@ func coveringVerbs(result *Result) string {
 	if !result.Allowed {
 		return ""
 	}
-	var held []string
+	// Changes may be thousands, the verbs that cover them are at most as many as were asked.
+	var few [8]string
+	held := few[:0]
 	for _, verb := range result.CoveredBy {
 		if verb != "" {
-			held = append(held, verb)
+			held = insert(held, verb)
 		}
 	}
 	for _, check := range result.Checks {
 		if check.Allowed && check.Verb != verbs.Marker && !strings.HasPrefix(check.Verb, verbs.Prefix) {
-			held = append(held, check.Verb)
+			held = insert(held, check.Verb)
 		}
 	}
-	slices.Sort(held)
+	if len(held) == 1 && len(held[0])+len(more) <= maxAnnotation {
+		return held[0]
+	}
 	var b bounded
-	for i, verb := range slices.Compact(held) {
-		if !b.add(separator(i), verb) {
+	for i, verb := range held {
+		if !b.add(separator(i, ","), verb) {
 			break
 		}
 	}
 	return b.String()
 }
 
+// insert adds to what is sorted, unless it is there.
+func insert(sorted []string, verb string) []string {
+	i, found := slices.BinarySearch(sorted, verb)
+	if found {
+		return sorted
+	}
+	return slices.Insert(sorted, i, verb)
+}
+
 // decidingAuthorizers lists the authorizers in the order in which they first decided. No character of
 // the syntax can be in a name or in a verb.
 func decidingAuthorizers(checks []fieldperm.Check) string {
-	var names []string
-	decided := map[string][]string{}
-	for _, check := range checks {
-		if check.By == "" {
+	var few [4]string
+	names := few[:0]
+	var b bounded
+	for i, first := range checks {
+		if first.By == "" || slices.Contains(names, first.By) {
 			continue
 		}
-		if _, known := decided[check.By]; !known {
-			names = append(names, check.By)
-		}
-		verb := check.Verb
-		if !check.Allowed {
-			verb = "!" + verb
-		}
-		decided[check.By] = append(decided[check.By], verb)
-	}
-	var b bounded
-	for i, name := range names {
-		between := ""
-		if i > 0 {
-			between = " "
-		}
-		for j, verb := range decided[name] {
-			if j == 0 {
-				between += name + "="
-			} else {
-				between = ","
+		names = append(names, first.By)
+		for j, check := range checks[i:] {
+			if check.By != first.By {
+				continue
 			}
-			if !b.add(between, verb) {
+			denied := ""
+			if !check.Allowed {
+				denied = "!"
+			}
+			var fits bool
+			if j == 0 {
+				fits = b.add(separator(len(names)-1, " "), first.By, "=", denied, check.Verb)
+			} else {
+				fits = b.add(",", denied, check.Verb)
+			}
+			if !fits {
 				return b.String()
 			}
 		}
@@ -100,24 +107,37 @@ func decidingAuthorizers(checks []fieldperm.Check) string {
 	return b.String()
 }
 
-func separator(i int) string {
+// separator stands before all but the first.
+func separator(i int, text string) string {
 	if i == 0 {
 		return ""
 	}
-	return ","
+	return text
 }
+
+// more ends a list that had no room for all.
+const more = ",…"
 
 // bounded is a list of at most maxAnnotation bytes, which says so if there is more.
-type bounded struct{ strings.Builder }
+type bounded struct {
+	text [maxAnnotation]byte
+	n    int
+}
 
-// add reports whether there was room.
-func (b *bounded) add(between, verb string) bool {
-	const more = ",…"
-	if b.Len()+len(between)+len(verb)+len(more) > maxAnnotation {
-		b.WriteString(more)
+// add reports whether there was room for all parts.
+func (b *bounded) add(parts ...string) bool {
+	n := len(more)
+	for _, part := range parts {
+		n += len(part)
+	}
+	if b.n+n > maxAnnotation {
+		b.n += copy(b.text[b.n:], more)
 		return false
 	}
-	b.WriteString(between)
-	b.WriteString(verb)
+	for _, part := range parts {
+		b.n += copy(b.text[b.n:], part)
+	}
 	return true
 }
+
+func (b *bounded) String() string { return string(b.text[:b.n]) }

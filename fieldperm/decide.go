@@ -13,7 +13,7 @@ import (
 // Failure counts as not held, which allows nothing more; if it comes to a denial then, the failure is
 // the error.
 func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
-	d := &decider{authorizer: authorizer, review: review, limits: limits}
+	d := decider{authorizer: authorizer, review: review, limits: limits}
 	if d.limits.MaxChecks <= 0 {
 		d.limits.MaxChecks = DefaultMaxChecks
 	}
@@ -24,7 +24,6 @@ func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Li
 	if d.out.Denial != nil && d.failure != nil {
 		return Decision{}, d.failure
 	}
-	d.out.Allowed = d.out.Denial == nil
 	return d.out, nil
 }
 
@@ -57,8 +56,21 @@ func (d *decider) learn(verb string, generic bool, answer Answer) bool {
 		}
 		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
 	}
+	if d.out.Checks == nil {
+		d.out.Checks = make([]Check, 0, d.expected())
+	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
 	return allowed
+}
+
+// expected is how many checks it will come to in a review of one change, or of one more verb for each
+// change.
+func (d *decider) expected() int {
+	n := len(d.review.Generic) + 1
+	if rs := d.review.Requirements; len(rs) > 0 {
+		n += len(rs[0].Candidates()) + len(rs) - 1
+	}
+	return min(n, d.limits.MaxChecks)
 }
 
 func (d *decider) decide(ctx context.Context) error {
@@ -68,21 +80,21 @@ func (d *decider) decide(ctx context.Context) error {
 	if err != nil || d.out.Denial != nil {
 		return err
 	}
-	var need []int
-	for i := range requirements {
-		switch {
-		case requirements[i].Barred():
-			need = append(need, i)
-		case generic != "":
-			d.out.CoveredBy[i] = generic
-		case !d.review.UncoveredOnly:
-			need = append(need, i)
+	barredOnly := d.review.UncoveredOnly
+	if generic != "" {
+		barredOnly = true
+		for i := range requirements {
+			if !requirements[i].Barred() {
+				d.out.CoveredBy[i] = generic
+			}
 		}
 	}
-	if len(need) > 0 && d.out.Mode == ModeGeneric {
+	var r room
+	p := r.plan(requirements, barredOnly)
+	if p.uncovered > 0 && d.out.Mode == ModeGeneric {
 		d.out.Mode = ModeUncovered
 	}
-	return d.cover(ctx, newPlan(requirements, need))
+	return d.cover(ctx, &p)
 }
 
 // enter asks for the generic permission, then for the marker, and returns the generic verb that is
@@ -122,84 +134,100 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 
 func (d *decider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChecks }
 
-// cover works through the plan.
+// cover works through the plan. Nothing is allowed but what comes to its end.
 func (d *decider) cover(ctx context.Context, p *plan) error {
-	for {
-		if g := p.blocked(); g != nil {
-			d.deny(p, g)
-			return nil
-		}
-		level := p.next()
-		if len(level) == 0 {
+	var few [8]verbID
+	for p.blocked == none {
+		left := d.limits.MaxChecks - len(d.out.Checks)
+		batch := p.next(few[:0], max(min(d.limits.Parallel, left), 1))
+		if len(batch) == 0 {
 			break
 		}
-		for len(level) > 0 && p.blocked() == nil {
-			if level = p.needed(level); len(level) == 0 {
-				break
-			}
-			if d.exhausted() {
-				d.denyForCost(p)
-				return nil
-			}
-			n := min(len(level), d.limits.Parallel, d.limits.MaxChecks-len(d.out.Checks))
-			if err := d.ask(ctx, p, level[:n]); err != nil {
-				return err
-			}
-			level = level[n:]
+		if left <= 0 {
+			d.denyForCost(p)
+			break
+		}
+		if err := d.ask(ctx, p, batch); err != nil {
+			return err
 		}
 	}
-	for _, g := range p.groups {
-		for _, i := range g.members {
-			d.out.CoveredBy[i] = g.covered.String()
-		}
+	if p.blocked != none {
+		d.deny(p)
 	}
+	d.credit(p)
+	d.out.Allowed = p.uncovered == 0
 	return nil
 }
 
-// ask puts verbs of one level at the same time and takes the answers in order, so that the outcome
-// does not depend on which comes first. Once one leaves a group without a verb, what is still in
+// ask puts verbs of one level and takes the answers in order, so that the outcome does not depend on
+// which comes first.
+func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
+	if len(batch) > 1 {
+		return d.askTogether(ctx, p, batch)
+	}
+	answer, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
+	if err != nil {
+		return err
+	}
+	d.take(p, batch[0], answer)
+	return nil
+}
+
+// askTogether asks at the same time. Once one answer leaves a group without a verb, what is still in
 // flight is cancelled, and neither its answers nor its errors count.
-func (d *decider) ask(ctx context.Context, p *plan, batch []verbs.Verb) error {
+func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var wait sync.WaitGroup
-	defer wait.Wait()
+	flights := make([]flight, len(batch))
+	defer func() {
+		for i := range flights {
+			flights[i].landed.Wait()
+		}
+	}()
 	defer cancel()
-	type outcome struct {
-		answer Answer
-		err    error
-	}
-	outcomes := make([]outcome, len(batch))
-	ready := make([]chan struct{}, len(batch))
-	for i := range batch {
-		ready[i] = make(chan struct{})
-		put := func() {
-			defer close(ready[i])
-			outcomes[i].answer, outcomes[i].err = d.authorizer.Authorize(ctx, batch[i].String(), false)
-		}
-		if len(batch) == 1 {
-			put()
-		} else {
-			wait.Go(put)
+	authorizer := d.authorizer // Were d in a goroutine, it would be on the heap in every review.
+	for i := range flights {
+		f := &flights[i]
+		f.verb = p.verbs[batch[i]].text
+		if i > 0 {
+			f.landed.Go(func() { f.fly(ctx, authorizer) })
 		}
 	}
-	for i, v := range batch {
-		<-ready[i]
-		if err := outcomes[i].err; err != nil {
-			return err
+	flights[0].fly(ctx, authorizer)
+	for i := range flights {
+		f := &flights[i]
+		f.landed.Wait()
+		if f.err != nil {
+			return f.err
 		}
-		p.learn(v, d.learn(v.String(), false, outcomes[i].answer))
-		if p.blocked() != nil {
+		d.take(p, batch[i], f.answer)
+		if p.blocked != none {
 			return nil
 		}
 	}
 	return nil
 }
 
-func (d *decider) deny(p *plan, g *group) {
-	r := &d.review.Requirements[g.members[0]]
-	needs := slices.Clone(g.candidates)
+// flight is a check on its way.
+type flight struct {
+	verb   string
+	landed sync.WaitGroup
+	answer Answer
+	err    error
+}
+
+func (f *flight) fly(ctx context.Context, authorizer Authorizer) {
+	f.answer, f.err = authorizer.Authorize(ctx, f.verb, false)
+}
+
+func (d *decider) take(p *plan, v verbID, answer Answer) {
+	p.learn(v, d.learn(p.verbs[v].text, false, answer))
+}
+
+func (d *decider) deny(p *plan) {
+	r := &d.review.Requirements[p.groups[p.blocked].from]
+	needs := slices.Clone(r.Candidates())
 	slices.Reverse(needs)
-	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered() - 1}
+	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered - 1}
 	for _, v := range needs {
 		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
 			break
@@ -208,31 +236,25 @@ func (d *decider) deny(p *plan, g *group) {
 	if !r.Barred() {
 		d.out.Denial.Generic = d.review.Generic
 	}
-	d.credit(p)
 }
 
-// denyForCost ends a review that would need too many checks (P3).
+// denyForCost ends a review that would need too many checks (P3). It names the most specific verb that
+// covers all that is left; where there is none, the most general one of the first change.
 func (d *decider) denyForCost(p *plan) {
-	for _, g := range p.groups {
-		if g.isCovered() {
+	r := &d.review.Requirements[p.lacking().from]
+	i := max(p.common(), 0)
+	d.out.Denial = &Denial{Requirement: r, Needs: r.Candidates()[i : i+1 : i+1], More: p.uncovered - 1, Checks: d.limits.MaxChecks}
+}
+
+// credit names the verbs that cover something, also where it comes to a denial.
+func (d *decider) credit(p *plan) {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if !g.isCovered() {
 			continue
 		}
-		d.out.Denial = &Denial{Requirement: &d.review.Requirements[g.members[0]], More: p.uncovered() - 1, Checks: d.limits.MaxChecks}
-		if v := p.common(); !v.IsZero() {
-			d.out.Denial.Needs = []verbs.Verb{v}
-		} else if len(g.candidates) > 0 {
-			d.out.Denial.Needs = g.candidates[:1]
-		}
-		break
-	}
-	d.credit(p)
-}
-
-// credit names what is covered in a review that ends in a denial.
-func (d *decider) credit(p *plan) {
-	for _, g := range p.groups {
-		for _, i := range g.members {
-			d.out.CoveredBy[i] = g.covered.String()
+		for j := g.from; j < g.to; j++ {
+			d.out.CoveredBy[j] = p.verbs[g.covered].text
 		}
 	}
 }

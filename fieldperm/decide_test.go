@@ -134,6 +134,17 @@ func TestP1_AVerbIsAskedOnce(t *testing.T) {
 	}
 }
 
+func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
+	for parallel := range 2 {
+		// often covers the second change too, by a verb that it has further down.
+		g := holds("granular", "granular:often", "granular:other")
+		d := decideWith(t, g, Limits{Parallel: parallel}, need("a", "often"), need("b", "rare", "often"), need("c", "often"), need("d", "zzz", "other"))
+		if got := strings.Join(g.asked, " "); got != "update patch granular granular:often granular:zzz granular:other" || !d.Allowed {
+			t.Errorf("allowed %v, asked %q", d.Allowed, got)
+		}
+	}
+}
+
 func TestP1_StopsAtTheFirstThatIsMissing(t *testing.T) {
 	g := holds("granular")
 	d := decideWith(t, g, Limits{}, need("short", "*", "a"), need("long", "*", "b", "c"), need("other", "*", "d", "e"))
@@ -149,7 +160,11 @@ func TestP1_CancelsWhatIsInFlight(t *testing.T) {
 	g := holds("granular")
 	g.blocks = make(chan struct{})
 	d := decideWith(t, g, Limits{Parallel: 2}, need("x", "*", "a"), need("y", "*", "blocks", "z"))
-	<-g.blocks
+	select {
+	case <-g.blocks:
+	default:
+		t.Error("decided, and a check is in flight still")
+	}
 	if d.Allowed || slices.Contains(g.asked, "granular:z") {
 		t.Errorf("allowed %v, asked %q", d.Allowed, g.asked)
 	}
@@ -209,6 +224,17 @@ func TestP4_AnErrorIsNoDenialAndNeverAllows(t *testing.T) {
 			if !errors.Is(err, errBroken) || d.Allowed || d.Denial != nil {
 				t.Errorf("%s fails: %+v, %v", fails, d, err)
 			}
+		}
+	}
+}
+
+func TestP4_AnErrorAmongSeveralAtTheSameTimeIsNoDenial(t *testing.T) {
+	for _, fails := range []string{"granular:a", "granular:b"} {
+		g := holds("granular", "granular:a", "granular:b")
+		g.fails = fails
+		d, err := Decide(context.Background(), g, Review{Generic: update, Requirements: []Requirement{need("a", "*", "a"), need("b", "*", "b")}}, Limits{Parallel: 2})
+		if !errors.Is(err, errBroken) || d.Allowed || d.Denial != nil {
+			t.Errorf("%s fails: %+v, %v", fails, d, err)
 		}
 	}
 }

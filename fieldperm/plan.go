@@ -1,178 +1,241 @@
 package fieldperm
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-
-	"github.com/fieldperm/fieldperm/verbs"
-)
-
 // plan is the order of checks for a set of requirements: level by level from general to specific
 // (P1), within a level first the verb that covers most (P2). It learns from answers which groups are
 // covered and which have no verb left.
+//
+// Nothing is searched for, all is counted: a use of a verb in a chain is looked at when the plan is made,
+// at its level, when the verb is answered and when its group is covered, each time once. So a plan costs
+// what its chains are long, whatever is asked of whom.
 type plan struct {
-	groups  []*group
-	answers map[verbs.Verb]bool
-	level   int
+	groups []group
+	// uses are the groups' chains, one after the other.
+	uses  []use
+	verbs []planned
+	// open is the first of the groups that may have a verb at this level or further down; their field
+	// next leads from one to the other.
+	open  groupID
+	level int32
+	// order is a heap of the level's verbs, the one to ask next on top.
+	order []verbID
+	// uncovered counts requirements.
+	uncovered int
+	// blocked is the first group that is not covered and has no verb left to ask.
+	blocked groupID
 }
 
-// group is the requirements that the same verbs cover.
+// group is requirements in a row that the same verbs cover.
 type group struct {
-	// candidates[i] is the verb at level first+i.
-	candidates []verbs.Verb
-	first      int
-	members    []int
-	covered    verbs.Verb
+	// from is the index of its first requirement, to the one after its last.
+	from, to int32
+	// Its uses are uses[begin:end]; uses[begin] is at level first.
+	begin, end useID
+	first      int32
+	// unasked counts its uses of verbs that have no answer.
+	unasked int32
+	covered verbID
+	next    groupID
 }
 
-func (g *group) isCovered() bool { return !g.covered.IsZero() }
-
-// at returns the group's verb of a level.
-func (g *group) at(level int) (verbs.Verb, bool) {
-	if level < g.first || level >= g.first+len(g.candidates) {
-		return verbs.Verb{}, false
-	}
-	return g.candidates[level-g.first], true
+// use is of a verb in a group's chain.
+type use struct {
+	verb  verbID
+	group groupID
+	// next is of the same verb elsewhere.
+	next useID
 }
 
-// left returns how many of the group's verbs come after a level.
-func (g *group) left(level int) int { return g.first + len(g.candidates) - 1 - level }
-
-// newPlan groups those of the requirements that need a verb; indices refer to requirements.
-func newPlan(requirements []Requirement, need []int) *plan {
-	p := &plan{answers: map[verbs.Verb]bool{}}
-	byKey := map[string]*group{}
-	var b strings.Builder
-	for _, i := range need {
-		r := &requirements[i]
-		b.Reset()
-		for _, v := range r.Candidates() {
-			b.WriteString(v.String())
-			b.WriteByte(' ')
-		}
-		first := max(r.Barrier, 0)
-		b.WriteByte(byte(min(first, 255)))
-		g := byKey[b.String()]
-		if g == nil {
-			g = &group{candidates: r.Candidates(), first: first}
-			byKey[b.String()] = g
-			p.groups = append(p.groups, g)
-		}
-		g.members = append(g.members, i)
-	}
-	return p
+// planned is a verb and what the plan knows of it.
+type planned struct {
+	text  string
+	asked bool
+	// uses is the first of its uses; their field next leads from one to the other.
+	uses useID
+	// waiting counts its uses in groups that are not covered.
+	waiting int32
+	// weighed is the level for which members and fewest hold.
+	weighed int32
+	// members counts the requirements that it would cover.
+	members int32
+	// fewest is how many verbs come after it in the chain where the fewest do.
+	fewest int32
 }
 
-// next returns the verbs to ask at the lowest level that has any, in order; none when all groups are
-// covered or blocked.
-func (p *plan) next() []verbs.Verb {
-	type weight struct {
-		verb           verbs.Verb
-		members, fewer int
+type (
+	groupID int32
+	verbID  int32
+	useID   int32
+)
+
+// none is no group, no verb and no use.
+const none = -1
+
+func (g *group) isCovered() bool { return g.covered != none }
+
+// next returns the verbs to ask at the same time, at most limit of them, in order: of the lowest level
+// that has any, those that a group still waits for. An answer at the same level may have covered a
+// group by a verb that it has further down. It returns none when all groups are covered or blocked.
+func (p *plan) next(into []verbID, limit int) []verbID {
+	for p.uncovered > 0 {
+		for len(p.order) > 0 && len(into) < limit {
+			if v := p.pop(); p.verbs[v].waiting > 0 {
+				into = append(into, v)
+			}
+		}
+		if len(into) > 0 || !p.descend() {
+			break
+		}
 	}
-	for ; ; p.level++ {
-		weights := map[verbs.Verb]*weight{}
-		deeper := false
-		for _, g := range p.groups {
-			if g.isCovered() {
-				continue
-			}
-			deeper = deeper || g.left(p.level) > 0
-			v, ok := g.at(p.level)
-			if _, asked := p.answers[v]; !ok || asked {
-				continue
-			}
-			w := weights[v]
-			if w == nil {
-				w = &weight{verb: v, fewer: g.left(p.level)}
-				weights[v] = w
-			}
-			w.members += len(g.members)
-			w.fewer = min(w.fewer, g.left(p.level))
+	return into
+}
+
+// descend puts the verbs of the level in order, and goes to the next. It reports false after the last.
+func (p *plan) descend() bool {
+	at := &p.open
+	for *at != none {
+		g := &p.groups[*at]
+		u := g.begin + useID(p.level-g.first)
+		if g.isCovered() || u >= g.end {
+			*at = g.next
+			continue
 		}
-		if len(weights) > 0 {
-			order := make([]*weight, 0, len(weights))
-			for _, w := range weights {
-				order = append(order, w)
-			}
-			slices.SortFunc(order, func(a, b *weight) int {
-				return cmp.Or(cmp.Compare(b.members, a.members), cmp.Compare(a.fewer, b.fewer), strings.Compare(a.verb.String(), b.verb.String()))
-			})
-			out := make([]verbs.Verb, len(order))
-			for i, w := range order {
-				out[i] = w.verb
-			}
-			return out
+		at = &g.next
+		if p.level < g.first {
+			continue
 		}
-		if !deeper {
-			return nil
+		v := p.uses[u].verb
+		if p.verbs[v].asked {
+			continue
 		}
+		p.weigh(v, g.to-g.from, int32(g.end-u)-1)
+	}
+	for i := len(p.order)/2 - 1; i >= 0; i-- {
+		p.sink(i)
+	}
+	p.level++
+	return p.open != none
+}
+
+// weigh adds a group to the weight of its verb at this level.
+func (p *plan) weigh(v verbID, members, left int32) {
+	w := &p.verbs[v]
+	if w.weighed != p.level {
+		w.weighed, w.members, w.fewest = p.level, 0, left
+		p.order = p.order[:len(p.order)+1]
+		p.order[len(p.order)-1] = v
+	}
+	w.members += members
+	w.fewest = min(w.fewest, left)
+}
+
+// before reports whether one verb of the level is asked before another (P2). Their texts decide last,
+// so that the order is always the same.
+func (p *plan) before(a, b verbID) bool {
+	v, w := &p.verbs[a], &p.verbs[b]
+	switch {
+	case v.members != w.members:
+		return v.members > w.members
+	case v.fewest != w.fewest:
+		return v.fewest < w.fewest
+	}
+	return v.text < w.text
+}
+
+// pop takes the verb on top. All of a level are seldom asked, so they are in a heap and not sorted.
+func (p *plan) pop() verbID {
+	top, last := p.order[0], len(p.order)-1
+	p.order[0] = p.order[last]
+	p.order = p.order[:last]
+	p.sink(0)
+	return top
+}
+
+// sink restores the heap below i.
+func (p *plan) sink(i int) {
+	for {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(p.order); child++ {
+			if p.before(p.order[child], p.order[first]) {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		p.order[i], p.order[first] = p.order[first], p.order[i]
+		i = first
 	}
 }
 
 // learn records an answer.
-func (p *plan) learn(v verbs.Verb, allowed bool) {
-	p.answers[v] = allowed
-	if !allowed {
-		return
-	}
-	for _, g := range p.groups {
-		if !g.isCovered() && slices.Contains(g.candidates, v) {
-			g.covered = v
+func (p *plan) learn(v verbID, allowed bool) {
+	p.verbs[v].asked = true
+	for u := p.verbs[v].uses; u != none; u = p.uses[u].next {
+		id := p.uses[u].group
+		g := &p.groups[id]
+		switch {
+		case g.isCovered():
+		case allowed && p.verbs[v].text != "":
+			p.cover(g, v)
+		default:
+			g.unasked--
+			p.block(id)
 		}
 	}
 }
 
-// blocked returns the first group that has no verb left to ask, nil if there is none.
-func (p *plan) blocked() *group {
-	for _, g := range p.groups {
-		if g.isCovered() {
-			continue
-		}
-		open := slices.ContainsFunc(g.candidates, func(v verbs.Verb) bool { _, asked := p.answers[v]; return !asked })
-		if !open {
+// cover takes a group off the verbs that wait for it.
+func (p *plan) cover(g *group, v verbID) {
+	g.covered = v
+	p.uncovered -= int(g.to - g.from)
+	for _, u := range p.uses[g.begin:g.end] {
+		p.verbs[u.verb].waiting--
+	}
+}
+
+// block looks whether the group has a verb left.
+func (p *plan) block(id groupID) {
+	if p.groups[id].unasked == 0 && (p.blocked == none || id < p.blocked) {
+		p.blocked = id
+	}
+}
+
+// lacking returns the first group that is not covered, nil if there is none.
+func (p *plan) lacking() *group {
+	for i := range p.groups {
+		if g := &p.groups[i]; !g.isCovered() {
 			return g
 		}
 	}
 	return nil
 }
 
-// uncovered returns how many requirements are not covered.
-func (p *plan) uncovered() int {
-	n := 0
-	for _, g := range p.groups {
-		if !g.isCovered() {
-			n += len(g.members)
+// common returns the index, in the chain of the first group that is not covered, of the most specific
+// verb that would cover all groups that are not; none if there is no such verb.
+func (p *plan) common() int {
+	lacking, n := p.lacking(), int32(0)
+	// No level is weighed any more, so a verb's members may count something else: the groups that have it.
+	for i := range p.verbs {
+		p.verbs[i].weighed, p.verbs[i].members = none, 0
+	}
+	for i := range p.groups {
+		g := &p.groups[i]
+		if g.isCovered() {
+			continue
+		}
+		n++
+		for _, u := range p.uses[g.begin:g.end] {
+			// A chain may have a verb twice.
+			if v := &p.verbs[u.verb]; v.weighed != int32(i) {
+				v.weighed = int32(i)
+				v.members++
+			}
 		}
 	}
-	return n
-}
-
-// common returns the most specific verb that would cover every group that is not covered; the zero
-// verb if there is none.
-func (p *plan) common() verbs.Verb {
-	var shared []verbs.Verb
-	first := true
-	for _, g := range p.groups {
-		switch {
-		case g.isCovered():
-		case first:
-			shared, first = slices.Clone(g.candidates), false
-		default:
-			shared = slices.DeleteFunc(shared, func(v verbs.Verb) bool { return !slices.Contains(g.candidates, v) })
+	for i := lacking.end - 1; i >= lacking.begin; i-- {
+		if p.verbs[p.uses[i].verb].members == n {
+			return int(i - lacking.begin)
 		}
 	}
-	if len(shared) == 0 {
-		return verbs.Verb{}
-	}
-	return shared[len(shared)-1]
-}
-
-// needed returns those of the verbs that a group still waits for: an answer at the same level may have
-// covered a group by a verb that it has further down.
-func (p *plan) needed(level []verbs.Verb) []verbs.Verb {
-	return slices.DeleteFunc(level, func(v verbs.Verb) bool {
-		return !slices.ContainsFunc(p.groups, func(g *group) bool { return !g.isCovered() && slices.Contains(g.candidates, v) })
-	})
+	return none
 }

@@ -14,41 +14,39 @@ const upperHex = "0123456789ABCDEF"
 // isPlain reports whether a byte stands for itself in a parameter. Parentheses, percent, blanks and
 // everything beyond ASCII do not, so that a value can never end the parameter it is in.
 func isPlain(c byte) bool {
-	switch {
-	case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+	switch c {
+	case '.', '_', '~', ':', '/', '@', '-':
 		return true
 	}
-	return strings.IndexByte("._~:/@-", c) >= 0
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// encodeParameter reports false for what cannot be a parameter.
-func encodeParameter(value string) (string, bool) {
+// encodedLength returns how many bytes a value has once it is encoded, and false for what cannot be a
+// parameter.
+func encodedLength(value string) (int, bool) {
 	if value == "" || len(value) > MaxParameterBytes || !utf8.ValidString(value) {
-		return "", false
+		return 0, false
 	}
-	n := 0
+	n := len(value)
 	for i := range len(value) {
-		if isPlain(value[i]) {
-			n++
-		} else {
-			n += 3
+		if !isPlain(value[i]) {
+			n += 2
 		}
 	}
-	if n > MaxParameterBytes {
-		return "", false
-	}
-	if n == len(value) {
-		return value, true
-	}
-	b := make([]byte, 0, n)
+	return n, n <= MaxParameterBytes
+}
+
+// writeParameter writes a value as it is encoded.
+func writeParameter(b *strings.Builder, value string) {
 	for i := range len(value) {
 		if c := value[i]; isPlain(c) {
-			b = append(b, c)
+			b.WriteByte(c)
 		} else {
-			b = append(b, '%', upperHex[c>>4], upperHex[c&0xF])
+			b.WriteByte('%')
+			b.WriteByte(upperHex[c>>4])
+			b.WriteByte(upperHex[c&0xF])
 		}
 	}
-	return string(b), true
 }
 
 func decodeParameter(encoded string) (string, error) {

@@ -41,11 +41,20 @@ func (v Verb) WithParameter(value string) (Verb, bool) {
 	if v.IsZero() || v.text == Marker || v.text == Prefix+"*" || strings.HasSuffix(v.text, ")") {
 		return Verb{}, false
 	}
-	encoded, ok := encodeParameter(value)
+	n, ok := encodedLength(value)
 	if !ok {
 		return Verb{}, false
 	}
-	return Verb{v.text + "(" + encoded + ")"}, true
+	if n == len(value) {
+		return Verb{v.text + "(" + value + ")"}, true
+	}
+	var b strings.Builder
+	b.Grow(len(v.text) + n + len("()"))
+	b.WriteString(v.text)
+	b.WriteByte('(')
+	writeParameter(&b, value)
+	b.WriteByte(')')
+	return Verb{b.String()}, true
 }
 
 // Parse reads a verb. Parse(v.String()) == v for every valid v; a spelling that String would not
@@ -76,8 +85,8 @@ func Parse(text string) (Verb, error) {
 	if err != nil {
 		return Verb{}, fmt.Errorf("verb %q: %w", text, err)
 	}
-	if again, ok := encodeParameter(value); !ok || again != encoded {
-		return Verb{}, fmt.Errorf("verb %q: the parameter is not in its normal spelling: write %q", text, Prefix+name+"("+again+")")
+	if again, ok := (Verb{Prefix + name}).WithParameter(value); !ok || again.text != Prefix+name+"("+encoded+")" {
+		return Verb{}, fmt.Errorf("verb %q: the parameter is not in its normal spelling: write %q", text, again)
 	}
 	return Verb{text}, nil
 }

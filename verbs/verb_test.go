@@ -62,6 +62,29 @@ func TestGrammar_ValueThatCannotBeAParameterYieldsNoVerb(t *testing.T) {
 	}
 }
 
+func TestGrammar_ParameterIsSpelledInOneWay(t *testing.T) {
+	label, err := New("label")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]string{
+		"app.kubernetes.io/name": "granular:label(app.kubernetes.io/name)",
+		"aZ09._~:/@-":            "granular:label(aZ09._~:/@-)",
+		"a b":                    "granular:label(a%20b)",
+		"(%)":                    "granular:label(%28%25%29)",
+		"é\x00\x7f":              "granular:label(%C3%A9%00%7F)",
+		"!*'+,;=?#[]{}\"\\":      "granular:label(%21%2A%27%2B%2C%3B%3D%3F%23%5B%5D%7B%7D%22%5C)",
+	} {
+		v, ok := label.WithParameter(value)
+		if !ok || v.String() != want {
+			t.Errorf("WithParameter(%q) = %q, %v, want %q", value, v, ok, want)
+		}
+		if got := testing.AllocsPerRun(10, func() { v, _ = label.WithParameter(value) }); got > 1 {
+			t.Errorf("WithParameter(%q) allocates %v times, want the text of the verb alone", value, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"granular", "granular:*", "granular:a(b)", "granular:x.y/z(%C3%A4)"} {
 		f.Add(s)

@@ -1,0 +1,96 @@
+package fieldperm
+
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// room is what the plan of an ordinary request needs. It belongs on the stack of whoever decides: a plan
+// is made for every request, and none outlives its decision.
+type room struct {
+	groups [8]group
+	uses   [32]use
+	verbs  [16]planned
+	order  [16]verbID
+}
+
+// fewVerbs are found faster by looking at each than in a map.
+const fewVerbs = 32
+
+// plan makes a plan for all requirements, or for those with a barrier only. It is valid as long as the room.
+// All that grows does so here: a method that appended to a plan would move the room to the heap.
+func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
+	p := plan{groups: r.groups[:0], uses: r.uses[:0], verbs: r.verbs[:0], order: r.order[:0], open: none, blocked: none}
+	var ids verbIDs
+	var above []verbs.Verb // the chain of the last group
+	for i := range requirements {
+		requirement := &requirements[i]
+		if barredOnly && !requirement.Barred() {
+			continue
+		}
+		p.uncovered++
+		chain, first := requirement.Candidates(), int32(max(requirement.Barrier, 0))
+		id, begin := groupID(len(p.groups)), len(p.uses)
+		if id > 0 && p.groups[id-1].to == int32(i) && p.groups[id-1].first == first && slices.Equal(above, chain) {
+			p.groups[id-1].to++
+			continue
+		}
+		if len(p.groups) == cap(p.groups) {
+			// Where there are many, the ones to come are mostly like this one: a chain and a verb of its own.
+			more := min(len(requirements)-i, 4*len(p.groups))
+			p.groups, p.uses, p.verbs = slices.Grow(p.groups, more), slices.Grow(p.uses, more*len(chain)), slices.Grow(p.verbs, more)
+		}
+		for j, v := range chain {
+			var verb verbID
+			if j < len(above) && above[j] == v {
+				verb = p.uses[begin-len(above)+j].verb
+			} else if verb = ids.of(v.String(), p.verbs); int(verb) == len(p.verbs) {
+				p.verbs = append(p.verbs, planned{text: v.String(), uses: none, weighed: none})
+			}
+			p.uses = append(p.uses, use{verb: verb, group: id, next: p.verbs[verb].uses})
+			p.verbs[verb].uses = useID(begin + j)
+			p.verbs[verb].waiting++
+		}
+		p.groups = append(p.groups, group{
+			from: int32(i), to: int32(i + 1), begin: useID(begin), end: useID(len(p.uses)),
+			first: first, unasked: int32(len(chain)), covered: none, next: id + 1,
+		})
+		p.block(id)
+		above = chain
+	}
+	if n := len(p.groups); n > 0 {
+		p.open, p.groups[n-1].next = 0, none
+	}
+	if len(p.verbs) > cap(p.order) {
+		p.order = make([]verbID, 0, len(p.verbs))
+	}
+	return p
+}
+
+// verbIDs are the verbs that a plan knows, by text, once they are more than a few.
+type verbIDs map[string]verbID
+
+// of returns the ID of a verb: the one to give to it if it is not known yet.
+func (ids *verbIDs) of(text string, known []planned) verbID {
+	unknown := verbID(len(known))
+	if len(known) <= fewVerbs {
+		for i := range known {
+			if known[i].text == text {
+				return verbID(i)
+			}
+		}
+		return unknown
+	}
+	if *ids == nil {
+		*ids = make(verbIDs, 2*len(known))
+		for i := range known {
+			(*ids)[known[i].text] = verbID(i)
+		}
+	}
+	if id, ok := (*ids)[text]; ok {
+		return id
+	}
+	(*ids)[text] = unknown
+	return unknown
+}
