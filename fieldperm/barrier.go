@@ -19,7 +19,7 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 			c := d.changed[i]
 			d.same.Recall(c.run)
 			if !d.same.Equal(c.old, c.new) {
-				d.key(s, c.name.Bytes(), c.old, c.new, guardedBelow(s))
+				d.key(s, c.name, c.old, c.new, guardedBelow(s))
 			}
 		}
 		d.changed = d.changed[:begin]

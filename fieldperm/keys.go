@@ -51,7 +51,13 @@ func (d *differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool
 }
 
 func (d *differ) sameIdentity(a, b *identity) bool {
-	return slices.EqualFunc(a.values(), b.values(), d.keys.Equal)
+	x, y := a.values(), b.values()
+	for i := range x {
+		if i >= len(y) || !d.keys.Equal(x[i], y[i]) {
+			return false
+		}
+	}
+	return len(x) == len(y)
 }
 
 // sum is the same for equal identities.

@@ -28,17 +28,25 @@ type manager struct {
 // managedFields is the list of one object. Its FieldsV1 are decoded when somebody asks for them.
 type managedFields struct {
 	entries []managedEntry
-	// of are the places in entries of each manager, in order.
-	of      map[manager][]int
-	order   []manager
-	updates int
-	// owned are the sets that have been asked for.
-	owned map[manager]*fieldpath.Set
+	// of are the places in entries of each manager, in order; ofVersion those of each of its versions.
+	of        map[manager][]int
+	ofVersion map[versioned][]int
+	order     []manager
+	updates   int
+	// owned and ownedBy are the sets that have been asked for.
+	owned   map[manager]*fieldpath.Set
+	ownedBy map[versioned]*fieldpath.Set
+}
+
+// versioned is a manager by what it wrote in one version.
+type versioned struct {
+	manager
+	version string
 }
 
 type managedEntry struct {
-	manager
-	version, time string
+	versioned
+	time string
 	// raw is FieldsV1, absent if there is none; fields is what it means, nil until it is decoded.
 	raw    rawjson.Value
 	fields *fieldpath.Set
@@ -48,7 +56,10 @@ type managedEntry struct {
 // readManagedFields reports false for anything that an API server would not write. FieldsV1 are judged
 // later, because those of a manager that stay as they are need not be understood: see changedManagers.
 func readManagedFields(v rawjson.Value) (*managedFields, bool) {
-	m := &managedFields{of: map[manager][]int{}, owned: map[manager]*fieldpath.Set{}}
+	m := &managedFields{
+		of: map[manager][]int{}, ofVersion: map[versioned][]int{},
+		owned: map[manager]*fieldpath.Set{}, ownedBy: map[versioned]*fieldpath.Set{},
+	}
 	if v.IsAbsent() || v.Kind() == rawjson.Null {
 		return m, true
 	}
@@ -67,6 +78,7 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 			m.order = append(m.order, entry.manager)
 		}
 		m.of[entry.manager] = append(m.of[entry.manager], len(m.entries))
+		m.ofVersion[entry.versioned] = append(m.ofVersion[entry.versioned], len(m.entries))
 		m.entries = append(m.entries, entry)
 	}
 	return m, true
@@ -150,7 +162,8 @@ func (e *managedEntry) set() *fieldpath.Set {
 // decodeFields refuses what the library passes over in silence, such as elements of unknown kinds:
 // what is not read cannot be compared.
 func decodeFields(set *fieldpath.Set, v rawjson.Value) bool {
-	if set.FromJSON(bytes.NewReader(v.Raw())) != nil {
+	ordered, ok := inOrder(nil, v)
+	if !ok || set.FromJSON(bytes.NewReader(ordered)) != nil {
 		return false
 	}
 	raw, err := set.ToJSON()
@@ -207,17 +220,32 @@ func changedManagers(was, is *managedFields) ([]manager, bool) {
 func (m *managedFields) fields(who manager) *fieldpath.Set {
 	set := m.owned[who]
 	if set == nil {
-		set = fieldpath.NewSet()
-		for n, i := range m.of[who] {
-			if n == 0 {
-				set = m.entries[i].set()
-			} else {
-				set = set.Union(m.entries[i].set())
-			}
-		}
+		set = m.union(m.of[who])
 		m.owned[who] = set
 	}
 	return set
+}
+
+// fieldsOf is fields, by entries of one version.
+func (m *managedFields) fieldsOf(who versioned) *fieldpath.Set {
+	set := m.ownedBy[who]
+	if set == nil {
+		set = m.union(m.ofVersion[who])
+		m.ownedBy[who] = set
+	}
+	return set
+}
+
+// union halves the entries, because a union costs as much as its larger part.
+func (m *managedFields) union(entries []int) *fieldpath.Set {
+	switch n := len(entries); n {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return m.entries[entries[0]].set()
+	default:
+		return m.union(entries[:n/2]).Union(m.union(entries[n/2:]))
+	}
 }
 
 // has reports whether the manager is there.
@@ -231,63 +259,7 @@ func (m *managedFields) holdsBelow(who manager, p fieldpath.Path) bool {
 // ofOtherVersion reports whether the manager owns p only by entries of other versions than the
 // object's.
 func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version rawjson.Value) bool {
-	for _, i := range m.of[who] {
-		if e := &m.entries[i]; e.set().Has(p) && version.Is(e.version) {
-			return false
-		}
-	}
-	return true
-}
-
-// touched counts the entries whose fields stayed and whose time or version changed. An API server
-// touches only the entry of who makes the request, and gives it the version of the request: an entry
-// with another new version counts twice, because its paths are to mean something else.
-func touched(old, new *managedFields, version rawjson.Value) int {
-	n := 0
-	var c rawjson.Comparison
-	equal := func(a, b *managedEntry) bool { return c.Equal(a.raw, b.raw) || a.set().Equals(b.set()) }
-	for i := range new.entries {
-		is := &new.entries[i]
-		was, stays := old.entry(is, &c)
-		switch {
-		case stays:
-		case was != nil:
-			if was.time != is.time && equal(was, is) {
-				n++
-			}
-		case old.movesTo(new, is, equal):
-			n++
-			if !version.Is(is.version) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// entry returns the first entry of m of the manager and version of the one given, nil if there is none,
-// and whether one of m is just the same.
-func (m *managedFields) entry(is *managedEntry, c *rawjson.Comparison) (first *managedEntry, same bool) {
-	for _, i := range m.of[is.manager] {
-		if e := &m.entries[i]; e.version == is.version {
-			if first == nil {
-				first = e
-			}
-			if e.time == is.time && c.Equal(e.raw, is.raw) {
-				return first, true
-			}
-		}
-	}
-	return first, false
-}
-
-// movesTo reports whether an entry of m has come to be the one given, of another version.
-func (m *managedFields) movesTo(new *managedFields, is *managedEntry, equal func(a, b *managedEntry) bool) bool {
-	return slices.ContainsFunc(m.of[is.manager], func(i int) bool {
-		was := &m.entries[i]
-		gone := !slices.ContainsFunc(new.of[was.manager], func(j int) bool { return new.entries[j].version == was.version })
-		return gone && equal(was, is)
-	})
+	return !m.fieldsOf(versioned{who, version.Text()}).Has(p)
 }
 
 func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {

@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -8,7 +9,7 @@ import (
 
 // change is a member of an object that is not the same bytes on both sides, or is on one side only.
 type change struct {
-	name     rawjson.Name
+	name     []byte // decoded
 	old, new rawjson.Value
 	// run is what the comparison of the two came to: going on below it begins from there.
 	run rawjson.Run
@@ -42,7 +43,7 @@ func (d *differ) eachMember(s scope, begin int) {
 	for i := begin; i < len(d.changed); i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
-		d.key(s, c.name.Bytes(), c.old, c.new, walk)
+		d.key(s, c.name, c.old, c.new, walk)
 	}
 	d.changed = d.changed[:begin]
 }
@@ -56,10 +57,10 @@ func (d *differ) changes(old, new rawjson.Value) int {
 		d.gather(old, new)
 	} else {
 		for m := old.Members(); m.Next(); {
-			d.changed = append(d.changed, change{name: m.Name(), old: m.Value()})
+			d.changed = append(d.changed, change{name: m.Name().Bytes(), old: m.Value()})
 		}
 		for m := new.Members(); m.Next(); {
-			d.changed = append(d.changed, change{name: m.Name(), new: m.Value()})
+			d.changed = append(d.changed, change{name: m.Name().Bytes(), new: m.Value()})
 		}
 	}
 	return d.sorted(begin)
@@ -82,7 +83,7 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 	for more && others {
 		if x.Name().Equal(y.Name()) {
 			if !d.same.Same(x.Value(), y.Value()) {
-				d.changed = append(d.changed, change{x.Name(), x.Value(), y.Value(), d.same.Last()})
+				d.changed = append(d.changed, change{x.Name().Bytes(), x.Value(), y.Value(), d.same.Last()})
 			}
 			more, others = x.Next(), y.Next()
 			continue
@@ -93,19 +94,19 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 		removed := ahead.Next() && ahead.Name().Equal(y.Name())
 		added := !removed && behind.Next() && behind.Name().Equal(x.Name())
 		if removed || !added && x.Name().Compare(y.Name()) < 0 {
-			d.changed = append(d.changed, change{name: x.Name(), old: x.Value()})
+			d.changed = append(d.changed, change{name: x.Name().Bytes(), old: x.Value()})
 			more = x.Next()
 		} else {
-			d.changed = append(d.changed, change{name: y.Name(), new: y.Value()})
+			d.changed = append(d.changed, change{name: y.Name().Bytes(), new: y.Value()})
 			others = y.Next()
 		}
 	}
 	inStep = inStep && !more && !others
 	for ; more; more = x.Next() {
-		d.changed = append(d.changed, change{name: x.Name(), old: x.Value()})
+		d.changed = append(d.changed, change{name: x.Name().Bytes(), old: x.Value()})
 	}
 	for ; others; others = y.Next() {
-		d.changed = append(d.changed, change{name: y.Name(), new: y.Value()})
+		d.changed = append(d.changed, change{name: y.Name().Bytes(), new: y.Value()})
 	}
 	return inStep
 }
@@ -115,10 +116,10 @@ func merge(changes []change) int {
 	if len(changes) < 2 {
 		return len(changes)
 	}
-	slices.SortFunc(changes, func(a, b change) int { return a.name.Compare(b.name) })
+	slices.SortFunc(changes, func(a, b change) int { return bytes.Compare(a.name, b.name) })
 	n := 0
 	for _, c := range changes[1:] {
-		if last := &changes[n]; last.name.Equal(c.name) {
+		if last := &changes[n]; bytes.Equal(last.name, c.name) {
 			if c.old.IsAbsent() {
 				last.new = c.new
 			} else {

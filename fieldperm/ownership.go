@@ -67,18 +67,29 @@ func (d *differ) onlyOneTime() bool {
 		if !more || !others {
 			return more == others
 		}
-		if d.same.Equal(x.Value(), y.Value()) {
+		if d.same.Same(x.Value(), y.Value()) {
 			continue
 		}
 		was, ok1 := entryMembers(x.Value())
 		is, ok2 := entryMembers(y.Value())
-		if changed++; !ok1 || !ok2 || changed > 1 {
+		if !ok1 || !ok2 {
+			// What nobody understands may still be spelled in another way.
+			if d.same.Equal(x.Value(), y.Value()) {
+				continue
+			}
 			return false
 		}
 		for i := range was {
-			if i != entryTime && !d.same.Equal(was[i], is[i]) {
+			switch {
+			case d.same.Equal(was[i], is[i]):
+			case i == entryTime:
+				changed++
+			default:
 				return false
 			}
+		}
+		if changed > 1 {
+			return false
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
 	for i := begin; i < len(d.changed); i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
-		if child, _ := n.Map().Lookup(c.name.Bytes()); d.differs(child, c.old, c.new) {
+		if child, _ := n.Map().Lookup(c.name); d.differs(child, c.old, c.new) {
 			return true
 		}
 	}

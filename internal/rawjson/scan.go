@@ -120,6 +120,10 @@ func (d *Document) scan() bool {
 		switch c {
 		case '"':
 			begin := i
+			if end := shortString(data, i+1); end > 0 {
+				i = end
+				break
+			}
 			if i, ok = scanString(data, i+1); !ok {
 				return false
 			}
@@ -149,10 +153,7 @@ func (d *Document) scan() bool {
 			if !named {
 				goto value
 			}
-			if i, tape, ok = scanName(data, i, tape); !ok {
-				return false
-			}
-			continue
+			goto name
 		case 't':
 			if !hasPrefix(data[i:], "true") {
 				return false
@@ -206,11 +207,29 @@ func (d *Document) scan() bool {
 				model = at
 			}
 		}
-		if named {
-			if i, tape, ok = scanName(data, skipSpace(data, i), tape); !ok {
-				return false
-			}
+		if !named {
+			continue
 		}
+		i = skipSpace(data, i)
+	name:
+		if i >= len(data) || data[i] != '"' {
+			return false
+		}
+		begin := i
+		if end := shortString(data, i+1); end > 0 {
+			i = end
+		} else if i, ok = scanString(data, i+1); !ok {
+			return false
+		} else if i-begin >= long {
+			tape = appendString(tape, begin, i)
+		}
+		if i < len(data) && data[i] <= ' ' {
+			i = skipSpace(data, i)
+		}
+		if i >= len(data) || data[i] != ':' {
+			return false
+		}
+		i++
 	}
 }
 

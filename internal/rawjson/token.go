@@ -17,26 +17,6 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// scanName reads a member's name and the colon after it.
-func scanName(data []byte, i int, tape []extent) (int, []extent, bool) {
-	if i >= len(data) || data[i] != '"' {
-		return 0, tape, false
-	}
-	begin := i
-	i, ok := scanString(data, i+1)
-	if !ok {
-		return 0, tape, false
-	}
-	if i-begin >= long {
-		tape = appendString(tape, begin, i)
-	}
-	i = skipSpace(data, i)
-	if i >= len(data) || data[i] != ':' {
-		return 0, tape, false
-	}
-	return i + 1, tape, true
-}
-
 const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
@@ -47,6 +27,19 @@ const (
 func special(x uint64) uint64 {
 	quote, backslash := x^'"'*ones, x^'\\'*ones
 	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
+}
+
+// shortString returns the place behind the closing quote of a string of less than eight plain bytes, 0 if
+// the string at i is another one. It is small enough to be inlined: most names are short.
+func shortString(data []byte, i int) int {
+	if i+8 > len(data) {
+		return 0
+	}
+	hit := special(binary.LittleEndian.Uint64(data[i:]))
+	if i += bits.TrailingZeros64(hit) / 8; hit == 0 || data[i] != '"' {
+		return 0
+	}
+	return i + 1
 }
 
 // scanString reads a string from behind its opening quote and returns the place behind the closing one.

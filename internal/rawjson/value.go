@@ -228,6 +228,9 @@ func (v Value) Find(name string) (Value, int) {
 // Name is the name of a member as it is spelled, without its quotes.
 type Name struct{ raw []byte }
 
+// Raw returns the name as it is spelled, without its quotes. It must not be changed.
+func (n Name) Raw() []byte { return n.raw }
+
 // Is reports whether the name means the text.
 func (n Name) Is(text string) bool {
 	if len(n.raw) == len(text) {
