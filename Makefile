@@ -60,16 +60,19 @@ test-load: build controlplane ## 1,000 reviews a second for LOADTIME; every answ
 test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.
 	go run ./test/mutation
 
+BENCHTIME ?= 1s
 .PHONY: bench
 bench: controlplane ## Benchmarks; keep the output for benchstat.
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem $$(go list ./... | grep -v /test/bench$$)
+	@# A whole review against what it could cost at least, and hostile input: ratios at the end.
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./test/bench | go run ./test/bench/ratios
 	@# What a check costs in process, beside a round trip to the real server.
 	go test -tags integration -run '^$$' -bench SubjectAccessReview -benchmem ./internal/rbac
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each.
-	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law ./internal/configfile:FuzzLoad ./internal/reviewapi:FuzzP4_Body; do \
+	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law ./internal/rawjson:FuzzScan ./internal/rawjson:FuzzEqual ./admission:FuzzRead ./test/exact:FuzzExact ./internal/configfile:FuzzLoad ./internal/reviewapi:FuzzP4_Body; do \
 	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x; \
 	done
 

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	admissionv1 "k8s.io/api/admission/v1"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/plain"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// approaches are the ways through a review. Each returns a function that goes through it once, and
+// fails if what comes out is not what the review says.
+var approaches = []struct {
+	name string
+	make func(testing.TB, *desk, review) func(context.Context) error
+}{
+	{"fieldperm", inProduction},
+	{"plain", plainly},
+	{"smd", byStructuredMergeDiff},
+	{"tokenscan", byTokens},
+}
+
+// inProduction is from the body to the decision, as the server does it.
+func inProduction(_ testing.TB, d *desk, r review) func(context.Context) error {
+	return func(ctx context.Context) error {
+		result, err := d.review(ctx, r.body)
+		switch {
+		case err != nil:
+			return err
+		case !result.Allowed || len(result.Requirements) != r.changes:
+			return fmt.Errorf("allowed is %t with %d changes, want %d: %s", result.Allowed, len(result.Requirements), r.changes, result.Message)
+		}
+		return nil
+	}
+}
+
+// review reads and decides what a server was sent.
+func (d *desk) review(ctx context.Context, body []byte) (*admission.Result, error) {
+	in, err := admission.Read(body)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	return d.ReviewReading(ctx, admission.Granular, in)
+}
+
+// plainly decodes the review and both objects, and is the same from there on.
+func plainly(tb testing.TB, d *desk, r review) func(context.Context) error {
+	kind, err := d.permissions.KindFor(r.kind, schema.ResourceRef{Group: r.group(), Version: r.kind.Version, Resource: r.resource, Subresource: r.subresource})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func(ctx context.Context) error {
+		request, err := readStrictly(r.body)
+		if err != nil {
+			return err
+		}
+		requirements, err := plain.Diff(request.OldObject.Raw, request.Object.Raw, kind, nil)
+		if err != nil {
+			return err
+		}
+		decision, err := fieldperm.Decide(ctx, d.chain.For(request), fieldperm.Review{Generic: []string{"update", "patch"}, Requirements: requirements}, fieldperm.Limits{})
+		switch {
+		case err != nil:
+			return err
+		case !decision.Allowed || len(requirements) != r.changes:
+			return fmt.Errorf("allowed is %t with %d changes, want %d", decision.Allowed, len(requirements), r.changes)
+		}
+		return nil
+	}
+}
+
+// readStrictly decodes a body into Kubernetes' own type, strictly.
+func readStrictly(body []byte) (*admissionv1.AdmissionRequest, error) {
+	if !utf8.Valid(body) {
+		return nil, errors.New("body is not UTF-8")
+	}
+	var in admissionv1.AdmissionReview
+	faults, err := kjson.UnmarshalStrict(body, &in, kjson.DisallowDuplicateFields)
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return nil, err
+	}
+	return in.Request, nil
+}
+
+// byStructuredMergeDiff decodes and compares as server-side apply does, without any decision.
+func byStructuredMergeDiff(tb testing.TB, _ *desk, r review) func(context.Context) error {
+	known := typeOf(tb, r.kind)
+	read := func(raw []byte) (*typed.TypedValue, error) {
+		v, err := value.FromJSONFast(raw)
+		if err != nil {
+			return nil, err
+		}
+		return typed.AsTyped(v, known.Schema, known.TypeRef)
+	}
+	return func(context.Context) error {
+		var in admissionv1.AdmissionReview
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(r.body, &in); err != nil {
+			return err
+		}
+		old, err := read(in.Request.OldObject.Raw)
+		if err != nil {
+			return err
+		}
+		object, err := read(in.Request.Object.Raw)
+		if err != nil {
+			return err
+		}
+		comparison, err := old.Compare(object)
+		if err == nil && comparison.IsSame() != r.same {
+			err = fmt.Errorf("same is %t", comparison.IsSame())
+		}
+		return err
+	}
+}
+
+// byTokens looks at every token, and does nothing about it: nobody who reads JSON by tokens is faster.
+// A name that occurs twice goes unnoticed, because to notice takes longer.
+func byTokens(_ testing.TB, _ *desk, r review) func(context.Context) error {
+	var decoder jsontext.Decoder
+	var source bytes.Buffer
+	return func(context.Context) error {
+		source = *bytes.NewBuffer(r.body)
+		decoder.Reset(&source, jsontext.AllowDuplicateNames(true))
+		tokens := 0
+		for {
+			switch _, err := decoder.ReadToken(); {
+			case err == nil:
+				tokens++
+			case !errors.Is(err, io.EOF):
+				return err
+			case decoder.InputOffset() < int64(len(r.body)) || tokens < 30:
+				return fmt.Errorf("%d tokens of %d bytes", tokens, decoder.InputOffset())
+			default:
+				return nil
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// entry is one of managedFields.
+func entry(name, minute, fields string) string {
+	return fmt.Sprintf(`{"manager":"%s","operation":"Apply","apiVersion":"example.com/v1","time":"2026-01-01T08:%s:00Z","fieldsType":"FieldsV1","fieldsV1":%s}`, name, minute, fields)
+}
+
+// heldBy is a trial whose managedFields are entries.
+func heldBy(entries, spec string) string { return trial(`,"managedFields":[`+entries+"]", spec) }
+
+// owners are about managedFields (D8).
+func owners() []hostile {
+	manager := func(minute string) func(int) string {
+		return func(i int) string {
+			return entry(fmt.Sprintf("manager-%d", i), minute, fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i))
+		}
+	}
+	path := func(i int) string { return fmt.Sprintf(`"f:key%d":{}`, i) }
+	value := func(i int) string { return fmt.Sprintf(`"key%d":"1"`, i) }
+	ordered := func(i int) string { return fmt.Sprintf(`"k%06d":"1"`, i) }
+	orderedPath := func(i int) string { return fmt.Sprintf(`"f:k%06d":{}`, i) }
+	entries := func(paths string) string { return `{"f:spec":{"f:entries":{` + paths + `}}}` }
+	item := func(i int) string { return fmt.Sprintf(`{"name":"%d","note":"n"}`, i) }
+	itemPath := func(i int) string { return fmt.Sprintf(`"k:{\"name\":\"%d\"}":{".":{},"f:name":{},"f:note":{}}`, i) }
+	items := func(paths string) string { return `{"f:spec":{"f:items":{` + paths + `}}}` }
+	return []hostile{
+		{name: "managers", n: 2_500, changes: one, make: func(n int) (string, string) {
+			return heldBy(listed(n, manager("00")), `"free":{"x0":1}`), heldBy(listed(n-1, manager("00"))+","+manager("01")(n-1), `"free":{"x0":2}`)
+		}},
+		{name: "managers-reversed", n: 2_500, changes: none, make: func(n int) (string, string) {
+			return heldBy(listed(n, manager("00")), ""), heldBy(reversed(n, manager("00")), "")
+		}},
+		{name: "managers-touched", n: 2_500, changes: one, make: func(n int) (string, string) {
+			return heldBy(listed(n, manager("00")), ""), heldBy(listed(n, manager("01")), "")
+		}},
+		{name: "managers-of-one-name", n: 2_500, changes: none, make: func(n int) (string, string) {
+			same := func(i int) string { return entry("one", "00", fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i)) }
+			return heldBy(listed(n, same), ""), heldBy(reversed(n, same), "")
+		}},
+		{name: "managers-of-many-versions", n: 250, changes: one, make: func(n int) (string, string) {
+			version := func(letter string) func(int) string {
+				return func(i int) string {
+					return strings.Replace(entry("one", "00", fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i)), "/v1", fmt.Sprintf("/%s%d", letter, i+1), 1)
+				}
+			}
+			return heldBy(listed(n, version("v")), ""), heldBy(listed(n, version("w")), "")
+		}},
+		// What an API server does with more managers than it keeps is free.
+		{name: "managers-merged", n: 2_500, changes: none, make: func(n int) (string, string) {
+			updater := func(i int) string {
+				return strings.Replace(entry(fmt.Sprintf("manager-%d", i), "00", entries(path(i))), "Apply", "Update", 1)
+			}
+			kept := func(i int) string { return updater(n - 9 + i) }
+			ancient := strings.Replace(entry("ancient-changes", "00", entries(listed(n-9, path))), "Apply", "Update", 1)
+			spec := `"entries":{` + listed(n, value) + "}"
+			return heldBy(listed(n, updater), spec), heldBy(ancient+","+listed(9, kept), spec)
+		}},
+		{name: "owner-changes", n: 25_000, changes: each, make: func(n int) (string, string) {
+			spec := `"entries":{` + listed(n, value) + "}"
+			return heldBy(entry("me", "00", entries(listed(n, path))), spec), heldBy(entry("you", "00", entries(listed(n, path))), spec)
+		}},
+		// An API server writes paths in order; nobody else has to.
+		{name: "owner-changes-reversed", n: 25_000, changes: each, make: func(n int) (string, string) {
+			spec := `"entries":{` + listed(n, ordered) + "}"
+			return heldBy(entry("me", "00", entries(reversed(n, orderedPath))), spec), heldBy(entry("you", "00", entries(reversed(n, orderedPath))), spec)
+		}},
+		{name: "owner-changes-nowhere", n: 25_000, changes: func(n int) int { return 2 * n }, make: func(n int) (string, string) {
+			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
+			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
+		}},
+		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
+			spec := `"items":[` + listed(n, item) + "]"
+			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)
+		}},
+		{name: "owner-of-depth-changes", n: 2_400, changes: one, make: func(n int) (string, string) {
+			spec := `"free":` + within(n, `"a":`, "1", "")
+			deep := `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, n) + "{}" + strings.Repeat("}", n) + "}}"
+			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
+		}},
+	}
+}

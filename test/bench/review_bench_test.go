@@ -1,0 +1,18 @@
+package bench
+
+import "testing"
+
+// BenchmarkReview is one review in four ways. Bytes are those of the whole body. The checks were asked before.
+func BenchmarkReview(b *testing.B) {
+	d := newDesk(b)
+	for _, c := range reviewed {
+		b.Run(c.name, func(b *testing.B) {
+			r := c.make(b)
+			for _, approach := range approaches {
+				b.Run(approach.name, func(b *testing.B) {
+					measure(b, r.body, approach.make(b, d, r))
+				})
+			}
+		})
+	}
+}
