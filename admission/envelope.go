@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -13,7 +14,7 @@ import (
 // plainReview reads a review as API servers write it: every field known, once, and of its type. It reports
 // false for any other, which the library is to read or to refuse; what it does read, it reads as the
 // library does, in less time than the rest of the review takes.
-func plainReview(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
+func (r *Reading) plainReview(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
 	return each(v, []string{"kind", "apiVersion", "request"}, func(field int, v rawjson.Value) bool {
 		switch field {
 		case 0:
@@ -22,31 +23,45 @@ func plainReview(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
 			return text(v, &review.APIVersion)
 		default:
 			review.Request = &admissionv1.AdmissionRequest{}
-			return plainRequest(v, review.Request)
+			return r.plainRequest(v, review.Request)
 		}
 	})
 }
 
+// requestFields are in the order in which API servers write them.
 var requestFields = []string{
 	"uid", "kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource", "name", "namespace",
 	"operation", "userInfo", "object", "oldObject", "dryRun", "options",
 }
 
-func plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
+func (r *Reading) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
+	var kind, resource []byte // as spelled: what was requested is mostly what is asked about
 	return each(v, requestFields, func(field int, v rawjson.Value) bool {
 		switch requestFields[field] {
 		case "uid":
 			return text(v, &req.UID)
 		case "kind":
+			kind = v.Raw()
 			return groupVersion(v, "kind", &req.Kind.Group, &req.Kind.Version, &req.Kind.Kind)
 		case "resource":
+			resource = v.Raw()
 			return groupVersion(v, "resource", &req.Resource.Group, &req.Resource.Version, &req.Resource.Resource)
 		case "subResource":
 			return text(v, &req.SubResource)
 		case "requestKind":
+			if bytes.Equal(v.Raw(), kind) {
+				same := req.Kind
+				req.RequestKind = &same
+				return true
+			}
 			req.RequestKind = &metav1.GroupVersionKind{}
 			return groupVersion(v, "kind", &req.RequestKind.Group, &req.RequestKind.Version, &req.RequestKind.Kind)
 		case "requestResource":
+			if bytes.Equal(v.Raw(), resource) {
+				same := req.Resource
+				req.RequestResource = &same
+				return true
+			}
 			req.RequestResource = &metav1.GroupVersionResource{}
 			return groupVersion(v, "resource", &req.RequestResource.Group, &req.RequestResource.Version, &req.RequestResource.Resource)
 		case "requestSubResource":
@@ -59,8 +74,12 @@ func plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
 			return text(v, &req.Operation)
 		case "userInfo":
 			return userInfo(v, &req.UserInfo)
-		case "object", "oldObject":
-			return true // Reading has found them.
+		case "object":
+			r.object = orAbsent(v)
+			return true
+		case "oldObject":
+			r.oldObject = orAbsent(v)
+			return true
 		case "dryRun":
 			dry := string(v.Raw()) == "true"
 			req.DryRun = &dry
@@ -107,9 +126,9 @@ func userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bool {
 // each hands every member of an object over with its place among the fields, and reports false if one is
 // not among them, comes twice, or is not taken.
 func each(v rawjson.Value, fields []string, take func(field int, v rawjson.Value) bool) bool {
-	seen := 0
+	seen, field := 0, -1
 	for m := v.Members(); m.Next(); {
-		field := index(fields, m.Name())
+		field = index(fields, field+1, m.Name())
 		if field < 0 || seen&(1<<field) != 0 || !take(field, m.Value()) {
 			return false
 		}
@@ -118,9 +137,10 @@ func each(v rawjson.Value, fields []string, take func(field int, v rawjson.Value
 	return v.IsObject()
 }
 
-func index(fields []string, name rawjson.Name) int {
-	for i, field := range fields {
-		if name.Is(field) {
+// index returns the place of a name among the fields, -1 if it is not there. It begins to look at likely.
+func index(fields []string, likely int, name rawjson.Name) int {
+	for n := range fields {
+		if i := (likely + n) % len(fields); name.Is(fields[i]) {
 			return i
 		}
 	}

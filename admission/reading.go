@@ -50,18 +50,11 @@ func noReview(err error) error {
 // decode decodes what is around the objects.
 func (r *Reading) decode(body []byte) error {
 	root := r.doc.Root()
-	for m := root.Get("request").Members(); m.Next(); {
-		switch name := m.Name(); {
-		case m.Value().Kind() == rawjson.Null:
-		case name.Is("object"):
-			r.object = m.Value()
-		case name.Is("oldObject"):
-			r.oldObject = m.Value()
-		}
-	}
 	var review admissionv1.AdmissionReview
-	if !plainReview(root, &review) {
+	if !r.plainReview(root, &review) {
 		review = admissionv1.AdmissionReview{}
+		request := root.Get("request")
+		r.object, r.oldObject = orAbsent(request.Get("object")), orAbsent(request.Get("oldObject"))
 		if err := json.Unmarshal(r.withoutObjects(body), &review); err != nil {
 			return noReview(err)
 		}
@@ -75,6 +68,14 @@ func (r *Reading) decode(body []byte) error {
 	r.Request = review.Request
 	r.Request.Object.Raw, r.Request.OldObject.Raw = r.object.Raw(), r.oldObject.Raw()
 	return nil
+}
+
+// orAbsent takes null for none, as API servers mean it.
+func orAbsent(v rawjson.Value) rawjson.Value {
+	if v.Kind() == rawjson.Null {
+		return rawjson.Value{}
+	}
+	return v
 }
 
 // withoutObjects returns the body with null in place of both objects, for a library that would copy them.
