@@ -259,7 +259,7 @@ func (m *managedFields) holdsBelow(who manager, p fieldpath.Path) bool {
 // ofOtherVersion reports whether the manager owns p only by entries of other versions than the
 // object's.
 func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version rawjson.Value) bool {
-	return !m.fieldsOf(versioned{who, version.Text()}).Has(p)
+	return version.Kind() != rawjson.String || !m.fieldsOf(versioned{who, version.Text()}).Has(p)
 }
 
 func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {

@@ -2,6 +2,8 @@ package fieldperm
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -23,6 +25,14 @@ func TestDiff_WhereOnlyASmallMutationShows(t *testing.T) {
 				"added .spec.rules[0].admin: (*) (specification) (rules) admin", "added .spec.rules[0].admin: (*) (specification) (rules) admin",
 			},
 		},
+		{"D1 a key in front of others that was behind them", `{"spec":{"plain":"a","node":"n","replicas":2}}`, `{"spec":{"replicas":3,"plain":"a","node":"n"}}`, []string{"modified .spec.replicas: * specification scale"}},
+		{
+			"D2 the second key of an item", `{"spec":{"ports":[{"port":80,"protocol":"TCP"},{"port":81}]}}`, `{"spec":{"ports":[{"port":80,"protocol":"UDP"},{"port":81}]}}`,
+			[]string{`removed .spec.ports[port=80,protocol="TCP"]: * specification ports`, `added .spec.ports[port=80,protocol="UDP"]: * specification ports`},
+		},
+		{"D5 an item beside one without key", `{"spec":{"containers":[{"image":"x"},{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[{"image":"x"},{"name":"a","image":"j"}]}}`, []string{"modified .spec.containers: * specification"}},
+		{"D5 a key that occurs twice in an item", `{"spec":{"containers":[{"name":"a","name":"b","image":"i"}]}}`, `{"spec":{"containers":[{"name":"a","name":"b","image":"j"}]}}`, []string{"modified .spec.containers: * specification"}},
+		{"D5 a name that occurs twice on both sides", `{"metadata":{"labels":{"a":"1","a":"2"}}}`, `{"metadata":{"labels":{"a":"1","a":"3"}}}`, []string{"modified .metadata.labels: * metadata labels"}},
 		{
 			"D5 a barrier that moves from one key to another beside an item without key",
 			`{"spec":{"containers":[{"image":"x"},{"name":"a","privileged":true}]}}`, `{"spec":{"containers":[{"image":"y"},{"name":"b","privileged":true}]}}`,
@@ -33,6 +43,44 @@ func TestDiff_WhereOnlyASmallMutationShows(t *testing.T) {
 		},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}
+
+// TestDiff_ItemsThatChangeInTheirPlaces: few are compared without memory for their keys, more by groups.
+func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
+	k, none := compileGadget(t)
+	for n := 1; n <= 2*inStepLimit; n++ {
+		var old, new, want []string
+		for i := range n {
+			item := fmt.Sprintf(`{"name":"c%d","image":"old"}`, i)
+			old, new = append(old, item), append(new, strings.Replace(item, "old", "new", 1))
+			want = append(want, fmt.Sprintf(`modified .spec.containers[name="c%d"].image: * specification container(c%d) image(c%d)`, i, i, i))
+		}
+		list := func(items []string) string { return `{"spec":{"containers":[` + strings.Join(items, ",") + `]}}` }
+		expectDiff(t, k, none, list(old), list(new), want...)
+	}
+}
+
+// TestP5_ChangesComeInTheOrderOfNames, however the objects are spelled: a denial names the first.
+func TestP5_ChangesComeInTheOrderOfNames(t *testing.T) {
+	k, none := compileGadget(t)
+	for _, c := range [][2]string{
+		{`{"spec":{"plain":"a","replicas":2,"args":[]}}`, `{"spec":{"plain":"b","replicas":3,"args":["x"]}}`},
+		{`{"spec":{"replicas":2,"plain":"a","args":[]}}`, `{"spec":{"args":["x"],"replicas":3,"plain":"b"}}`},
+		{`{"spec":{}}`, `{"spec":{"replicas":3,"plain":"b","args":["x"]}}`},
+		{`{}`, `{"spec":{"replicas":3,"args":["x"],"plain":"b"}}`},
+	} {
+		got, err := Diff([]byte(c[0]), []byte(c[1]), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for i := range got {
+			paths = append(paths, got[i].Path.String())
+		}
+		if !slices.Equal(paths, []string{".spec.args", ".spec.plain", ".spec.replicas"}) {
+			t.Errorf("%s to %s: %q", c[0], c[1], paths)
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 			return
 		}
 		s := o.d.resolve(slices.Clone(shared)).scope
-		if key := s.path.String(); !o.charged[key] {
+		if key := s.identity(); !o.charged[key] {
 			o.charged[key] = true
 			o.d.charge(s, Ownership)
 		}

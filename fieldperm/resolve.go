@@ -56,7 +56,8 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 			d.itemOf(&s, old, new, like)
 		case element.Index != nil && list != nil:
 			old, new = d.index.item(old, *element.Index), d.index.item(new, *element.Index)
-			s = d.enter(s, list.Item(), s.path.Index(*element.Index), s.emitted, old, new, either(new, old))
+			_, emitted := d.itemStep(s, either(new, old))
+			s = d.enter(s, list.Item(), s.path.Index(*element.Index), emitted, old, new, either(new, old))
 		default:
 			return resolved{scope: s, missing: true, changedAbove: d.changedValue(above, oldAbove, newAbove)}
 		}

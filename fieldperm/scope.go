@@ -1,6 +1,9 @@
 package fieldperm
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -13,6 +16,17 @@ type scope struct {
 	chain   []verbs.Verb
 	barrier int
 	emitted *binding
+}
+
+// identity is the same for places that are charged alike. A path alone would not do: a field's name may look
+// like a path.
+func (s *scope) identity() string {
+	var b strings.Builder
+	b.WriteString(s.path.String())
+	for _, v := range s.chain {
+		b.WriteString(" " + v.String())
+	}
+	return b.String() + " " + strconv.Itoa(s.barrier)
 }
 
 // binding is a parameter's value that the path has emitted; the nearest of a name counts.

@@ -161,7 +161,7 @@ func (m *managedFields) holdsBelow(who manager, p fieldpath.Path) bool {
 // object's.
 func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version *value) bool {
 	for _, e := range m.entries {
-		if e.manager == who && e.fields.Has(p) && version != nil && e.version == version.text {
+		if e.manager == who && e.fields.Has(p) && isString(version) && e.version == version.text {
 			return false
 		}
 	}
@@ -183,7 +183,7 @@ func touched(old, new *managedFields, version *value) int {
 			}
 		case old.movesTo(new, is):
 			n++
-			if version == nil || is.version != version.text {
+			if !isString(version) || is.version != version.text {
 				n++
 			}
 		}
@@ -197,6 +197,8 @@ func (m *managedFields) has(is managedEntry) bool {
 		return was.manager == is.manager && was.version == is.version && was.time == is.time && equal(was.raw, is.raw)
 	})
 }
+
+func isString(v *value) bool { return v != nil && v.kind == kindString }
 
 func (m *managedFields) entry(who manager, version string) *managedEntry {
 	for i := range m.entries {

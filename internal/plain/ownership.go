@@ -88,7 +88,7 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 		}
 		p := slices.Clone(shared)
 		s := o.d.resolve(p).scope
-		if key := s.path.String(); !o.charged[key] {
+		if key := s.identity(); !o.charged[key] {
 			if o.charged == nil {
 				o.charged = map[string]bool{}
 			}

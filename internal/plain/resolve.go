@@ -53,7 +53,8 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 			d.itemOf(&s, old, new, want)
 		case element.Index != nil && s.node.List() != nil:
 			old, new = at(old, *element.Index), at(new, *element.Index)
-			s = d.enter(s, s.node.List().Item(), s.path.Index(*element.Index), s.emitted, old, new, pick(new, old))
+			_, emitted := itemStep(s, pick(new, old))
+			s = d.enter(s, s.node.List().Item(), s.path.Index(*element.Index), emitted, old, new, pick(new, old))
 		default:
 			return resolved{scope: s, missing: true, changedAbove: changedValue(above, oldAbove, newAbove)}
 		}
