@@ -2,8 +2,12 @@ package authz
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -29,15 +33,72 @@ func BenchmarkCheck(b *testing.B) {
 	h := hook{name: "hook", kubeconfig: p.kubeconfig("k", r)}
 	p.configure(h)
 	check("cached", p.chain(Settings{}).For(request()))
+	check("default chain, cached", defaultOf(b, r).For(request()))
 	h.conditions = []string{"has(request.resourceAttributes)", "request.resourceAttributes.namespace != 'kube-system'"}
 	p.configure(h)
 	check("cached, two conditions", p.chain(Settings{}).For(request()))
+	h.conditions = []string{"request.resourceAttributes.namespace == 'kube-system'"}
+	p.configure(h, hook{name: "api"})
+	check("excluded by a condition, then cached", p.chain(Settings{Cluster: r.cluster()}).For(request()))
 	p.configure(rbacEntry, hook{name: "api"})
 	check("RBAC of 2000 bindings", p.chain(Settings{newRoles: manyBindings(b)}).For(request()))
+	check("RBAC of 2000 bindings has no opinion, then cached", p.chain(Settings{newRoles: manyBindings(b), Cluster: r.cluster()}).For(by("stranger", "team")))
 	check("system:masters", p.chain(Settings{newRoles: manyBindings(b)}).For(by("root", "system:masters")))
 	h.conditions, h.more = nil, keepNone
 	p.configure(h)
 	check("round trip", p.chain(Settings{}).For(request()))
+}
+
+// BenchmarkReview is what the checks of one review cost whose answers are kept: a request of a service account, and
+// the verbs that somebody is asked about who holds a few granular ones.
+func BenchmarkReview(b *testing.B) {
+	r := newRemote(b, func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
+		status(authorizationv1.SubjectAccessReviewStatus{Allowed: review.Spec.ResourceAttributes.Verb == "granular:scale"})(w, req, review)
+	})
+	p := newPlace(b)
+	p.configure(rbacEntry, hook{name: "api"})
+	for name, chain := range map[string]*Chain{
+		"default chain":    defaultOf(b, r),
+		"RBAC and cluster": p.chain(Settings{newRoles: manyBindings(b), Cluster: r.cluster()}),
+	} {
+		b.Run(name, func(b *testing.B) {
+			req := by("system:serviceaccount:shop:deployer", "system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated")
+			for _, key := range []string{"credential-id", "node-name", "node-uid", "pod-name", "pod-uid"} {
+				req.UserInfo.Extra["authentication.kubernetes.io/"+key] = authenticationv1.ExtraValue{"0b8f0a2e-6f0d-4d6e-9d6f-8f1a2b3c4d5e"}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				a := chain.For(req)
+				for i, verb := range []string{"update", "patch", "granular", "granular:*", "granular:specification", "granular:scale"} {
+					if _, err := a.Authorize(b.Context(), verb, i < 2); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCheckParallel is one check whose answer is kept, by as many at the same time as there are processors.
+func BenchmarkCheckParallel(b *testing.B) {
+	a := defaultOf(b, newRemote(b, allow(""))).For(request())
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if answer, err := a.Authorize(b.Context(), "update", false); err != nil || !answer.Allowed {
+				b.Error(answer, err)
+			}
+		}
+	})
+}
+
+// defaultOf is the chain without a file, in front of a stand-in for a kube-apiserver.
+func defaultOf(b *testing.B, r *remote) *Chain {
+	b.Helper()
+	chain, err := NewChain(b.Context(), Settings{TTL: time.Hour, Cluster: r.cluster()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return chain
 }
 
 // manyBindings returns RBAC of 2,000 users, each of whom may update deployments in the namespace shop.

@@ -43,11 +43,11 @@ type generation struct {
 // newGeneration makes the authorizers of a configuration that is valid.
 func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguration, data []byte) (*generation, error) {
 	g := &generation{configuration: configuration, data: data}
-	chain := []union.NamedAuthorizer{entry(privileged, authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup))}
+	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
 	compiler := authorizationcel.NewDefaultCompiler()
 	for i := range configuration.Authorizers {
 		one := &configuration.Authorizers[i]
-		var a authorizer.Authorizer
+		next := link{name: one.Name, kind: string(one.Type)}
 		switch one.Type {
 		case apiserver.TypeWebhook:
 			w, err := newWebhook(i, one, c.settings.Cluster, compiler)
@@ -55,27 +55,40 @@ func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguratio
 				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 			}
 			g.webhooks = append(g.webhooks, w)
-			a = w
+			next.webhook = w
 		case configfile.TypeRBAC:
-			a = c.roles
+			next.local = c.roles
 		case configfile.TypeNode:
 			// It has no opinion: its graph is in kube-apiserver only.
 			continue
 		default:
 			return nil, fmt.Errorf("authorizer %q: type %q is not known: use Webhook, RBAC or Node", one.Name, one.Type)
 		}
-		chain = append(chain, entry(one.Name, metrics.InstrumentedAuthorizer(string(one.Type), one.Name, a)))
+		chain = append(chain, next)
 	}
-	all, err := union.New(chain...)
+	all, err := chain.union()
 	if err != nil {
 		return nil, err
 	}
 	g.shared = newShared(all, flightTime, c.settings.Observer)
+	g.links = chain
 	return g, nil
 }
 
-func entry(name string, a authorizer.Authorizer) union.NamedAuthorizer {
-	return union.NamedAuthorizer{AuthorizerName: name, Authorizer: &named{name: name, Authorizer: a}}
+// union is the chain for whoever is to ask all.
+func (l links) union() (authorizer.Authorizer, error) {
+	chain := make([]union.NamedAuthorizer, len(l))
+	for i, one := range l {
+		a := one.local
+		if one.webhook != nil {
+			a = one.webhook
+		}
+		if one.kind != "" {
+			a = metrics.InstrumentedAuthorizer(one.kind, one.name, a)
+		}
+		chain[i] = union.NamedAuthorizer{AuthorizerName: one.name, Authorizer: &named{name: one.name, Authorizer: a}}
+	}
+	return union.New(chain...)
 }
 
 // defaultChain asks the SubjectAccessReview API, and so the whole chain of the kube-apiserver. Nobody is

@@ -2,35 +2,77 @@ package authz
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// questionOf is equal for two attributes only if an authorizer cannot tell them apart.
-func questionOf(a authorizer.Attributes) (string, error) {
+// key is equal for two questions only if an authorizer cannot tell them apart.
+type key struct {
+	// identity is the text of who asks and about what.
+	identity string
+	verb     string
+	// generic: the user's extra has A4's key besides those that are in the text.
+	generic bool
+}
+
+// keyOf returns the key of a question. There is none for one with selectors.
+func keyOf(a authorizer.Attributes) (key, error) {
+	if c, ok := a.(*check); ok {
+		return c.key(), nil
+	}
 	fields, fieldsErr := a.GetFieldSelector()
 	labels, labelsErr := a.GetLabelSelector()
 	if len(fields) > 0 || len(labels) > 0 || fieldsErr != nil || labelsErr != nil {
-		return "", fmt.Errorf("authorizer: question about %q has selectors: ask without", a.GetResource())
+		return key{}, fmt.Errorf("authorizer: question about %q has selectors: ask without", a.GetResource())
 	}
 	u := a.GetUser()
 	if u == nil {
 		u = &user.DefaultInfo{}
 	}
-	q := make(lengthed, 0, 512)
+	return key{identity: identityOf(u, sortedExtra(u.GetExtra()), a), verb: a.GetVerb()}, nil
+}
+
+// questionOf is equal for two attributes only if an authorizer cannot tell them apart.
+func questionOf(a authorizer.Attributes) (string, error) {
+	k, err := keyOf(a)
+	if err != nil {
+		return "", err
+	}
+	q := strconv.AppendBool(make(lengthed, 0, len(k.identity)+len(k.verb)+16), k.generic)
+	return string(append(lengthed(q).texts(k.verb), k.identity...)), nil
+}
+
+// identityOf is everything of a question but its verb. The extra is the user's, by key.
+func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) string {
+	q := make(lengthed, 0, 1024)
 	q = q.texts(u.GetName(), u.GetUID()).list(u.GetGroups())
-	extra := u.GetExtra()
 	q = q.number(len(extra))
-	for _, key := range slices.Sorted(maps.Keys(extra)) {
-		q = q.texts(key).list(extra[key])
+	for _, e := range extra {
+		q = q.texts(e.key).list(e.values)
 	}
 	q = strconv.AppendBool(q, a.IsResourceRequest())
-	q = q.texts(a.GetVerb(), a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.GetPath())
-	return string(q), nil
+	q = q.texts(a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.GetPath())
+	return string(q)
+}
+
+// extraValues are what a user's extra has under one key.
+type extraValues struct {
+	key    string
+	values []string
+}
+
+// sortedExtra returns a user's extra by key.
+func sortedExtra[V ~[]string](extra map[string]V) []extraValues {
+	out := make([]extraValues, 0, len(extra))
+	for key, values := range extra {
+		out = append(out, extraValues{key, values})
+	}
+	slices.SortFunc(out, func(a, b extraValues) int { return strings.Compare(a.key, b.key) })
+	return out
 }
 
 // lengthed is texts with their lengths before them, so that no text can look like two, nor two like one.

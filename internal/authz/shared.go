@@ -18,7 +18,9 @@ import (
 // question outlives the caller that happened to ask first, up to timeout, so that one user who hangs up
 // does not fail another's request; each caller's context still ends that caller's own wait.
 type shared struct {
-	chain    authorizer.UnconditionalAuthorizer
+	chain authorizer.UnconditionalAuthorizer
+	// links are the chain's authorizers, which may know the answer to a check; without them all is asked.
+	links    links
 	timeout  time.Duration
 	observer Observer
 	flights  singleflight.Group
@@ -67,6 +69,13 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 	if err := ctx.Err(); err != nil {
 		return verdict{}, err
 	}
+	if c, ok := a.(*check); ok {
+		if v, ok := s.links.recall(ctx, c); ok {
+			s.observer.CheckFrom(v.source)
+			note(ctx, v.source)
+			return v, nil
+		}
+	}
 	key, err := questionOf(a)
 	if err != nil {
 		return verdict{}, err
@@ -96,7 +105,7 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 			v.source = sourceShared
 			s.observer.CheckFrom(v.source)
 		}
-		trace.SpanFromContext(ctx).SetAttributes(tracing.Source.String(v.source))
+		note(ctx, v.source)
 		if result.Err == nil && !ok {
 			return verdict{}, fmt.Errorf("authorizer: answered with a %T", result.Val)
 		}
@@ -167,6 +176,13 @@ func gaveUp(t *trail, err error) error {
 		return err
 	}
 	return fmt.Errorf("authorizer %q: has not answered yet: %w: see that it is up, or write a shorter timeout for it in the authorization configuration", t.name(), err)
+}
+
+// note writes to the span of a check where its answer is from.
+func note(ctx context.Context, source string) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(tracing.Source.String(source))
+	}
 }
 
 func decisionOf(v verdict) authorizer.Decision {

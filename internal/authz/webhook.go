@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,19 +25,27 @@ const (
 	// notKept is the time to live of answers that are not to be kept. At 0 they would count as long as the
 	// clock stands still.
 	notKept = -time.Nanosecond
+
+	// excludedTime is how long it is known that conditions exclude a question. It might be for ever.
+	excludedTime = time.Hour
 )
 
-// webhook is k8s.io/apiserver's webhook authorizer, which says neither whether an answer was kept nor how
-// many are.
+// webhook is k8s.io/apiserver's webhook authorizer, and what it said. It keeps nothing itself: its key
+// costs more than all else that is done for a check whose answer is kept.
 type webhook struct {
 	authorizer.Authorizer
-	name string
+	name    string
+	metrics trailMetrics
 	// index is its place in the configuration.
 	index int
 	// probe asks the same webhook, at once and once, whatever its match conditions.
 	probe                          authorizer.Authorizer
 	authorizedTTL, unauthorizedTTL time.Duration
-	kept                           expiries
+	// kept are answers. excluded are questions that match conditions keep from it: these depend on nothing
+	// else, so that what they say holds as long as they are in force.
+	kept, excluded *kept
+	// longPath is for unkept.
+	longPath string
 }
 
 func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest.Config, compiler authorizationcel.Compiler) (*webhook, error) {
@@ -46,7 +55,10 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	}
 	config.Timeout = one.Webhook.Timeout.Duration
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return judged{base} })
-	w := &webhook{name: one.Name, index: index, authorizedTTL: notKept, unauthorizedTTL: notKept}
+	w := &webhook{
+		name: one.Name, metrics: newTrailMetrics(), index: index, authorizedTTL: notKept, unauthorizedTTL: notKept,
+		kept: newKept(cacheSize), excluded: newKept(cacheSize), longPath: strings.Repeat("/", longest),
+	}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
 	}
@@ -61,7 +73,7 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	version := one.Webhook.SubjectAccessReviewVersion
 	// Short steps: a request of a user waits for this. They sum to under a second.
 	retry := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
-	w.Authorizer, err = webhookauthorizer.New(config, version, w.authorizedTTL, w.unauthorizedTTL, retry, onError, one.Webhook.MatchConditions, one.Name, newTrailMetrics(), compiler)
+	w.Authorizer, err = webhookauthorizer.New(config, version, notKept, notKept, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
 	if err != nil {
 		return nil, err
 	}
@@ -102,35 +114,52 @@ func errNoCluster(what string) error {
 	return fmt.Errorf("%s: needs a cluster, and none is known: give --kubeconfig, or run in a cluster", what)
 }
 
-// Authorize asks, and notes on the trail where the answer is from.
+// Authorize asks, unless what was said before still counts, and notes on the trail where the answer is
+// from.
 func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	t := trailOf(ctx)
 	t.call = call{}
-	decision, reason, err := w.Authorizer.Authorize(ctx, a)
+	k, err := keyOf(a)
+	if err != nil {
+		return authorizer.DecisionDeny, "", err
+	}
+	if o, ok := w.kept.get(k, time.Now()); ok {
+		t.hit = t.hit || o.err == nil
+		return o.decision, o.reason, o.err
+	}
+	decision, reason, err := w.Authorizer.Authorize(ctx, unkept{a, w.longPath})
 	if i := (*inconclusive)(nil); errors.As(err, &i) {
 		decision = authorizer.DecisionNoOpinion
 	}
 	switch {
 	case t.call.asked:
 		t.asked = true
-		if t.call.answered {
-			w.keep(decision == authorizer.DecisionAllow || err != nil)
+		if t.call.answered && !tooLong(a) {
+			w.keep(k, opinion{decision: decision, reason: reason, err: err})
 		}
-	case t.call.skipped || err != nil:
-	default:
-		t.hit = true
+	case t.call.skipped && err == nil && !tooLong(a):
+		now := time.Now()
+		w.excluded.put(k, opinion{decision: decision, excluded: true}, now, now.Add(excludedTime))
 	}
 	return decision, reason, err
 }
 
-// keep counts an answer that the cache has now. One that both allows and denies is kept as one that
-// allows; it is an error each time.
-func (w *webhook) keep(allowed bool) {
+// keep keeps an answer that came by a round trip just now. One that both allows and denies is kept as one
+// that allows; it is an error each time.
+func (w *webhook) keep(k key, o opinion) {
 	ttl := w.unauthorizedTTL
-	if allowed {
+	if o.decision == authorizer.DecisionAllow || o.err != nil {
 		ttl = w.authorizedTTL
 	}
-	if ttl > 0 {
-		w.kept.add(time.Now().Add(ttl))
+	if now := time.Now(); ttl > 0 {
+		w.kept.put(k, o, now, now.Add(ttl))
 	}
+}
+
+// recall returns what Authorize would without a round trip. A question that is excluded is not counted.
+func (w *webhook) recall(k key, now time.Time) (opinion, bool) {
+	if o, ok := w.kept.get(k, now); ok {
+		return o, true
+	}
+	return w.excluded.get(k, now)
 }

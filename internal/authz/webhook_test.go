@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -284,13 +285,13 @@ func TestKEP3221_AnswersExpire(t *testing.T) {
 }
 
 func TestP8_CacheEntriesAreBounded(t *testing.T) {
-	var e expiries
+	k := newKept(cacheSize)
 	now := time.Now()
 	for i := range cacheSize + 100 {
-		e.add(now.Add(time.Duration(i+1) * time.Second))
+		k.put(key{identity: strconv.Itoa(i)}, opinion{}, now, now.Add(time.Duration(i+1)*time.Second))
 	}
 	for after, want := range map[time.Duration]int{0: cacheSize, 100 * time.Second: cacheSize, 101 * time.Second: cacheSize - 1, time.Hour * 24: 0} {
-		if got := e.count(now.Add(after)); got != want {
+		if got := k.count(now.Add(after)); got != want {
 			t.Errorf("after %s: %d, want %d", after, got, want)
 		}
 	}
