@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"fmt"
+	"strconv"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,11 +94,14 @@ func bindingOf(object any) binding {
 }
 
 // title names the binding as an API server's reasons do: name/namespace, not the other way round.
-func (b *binding) title() string {
-	if b.namespace == "" {
-		return fmt.Sprintf("%s %q", b.kind, b.name)
+func (b *binding) title() string { return string(b.appendTitle(nil)) }
+
+func (b *binding) appendTitle(out []byte) []byte {
+	name := b.name
+	if b.namespace != "" {
+		name += "/" + b.namespace
 	}
-	return fmt.Sprintf("%s %q", b.kind, b.name+"/"+b.namespace)
+	return strconv.AppendQuote(append(append(out, b.kind...), ' '), name)
 }
 
 // rules returns the rules of the binding's role, as they are stored. The error says that there is no

@@ -3,6 +3,7 @@ package rbac
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -100,14 +101,15 @@ func (s *search) consider(b *binding) {
 
 // allowedBy is the reason of an Allow.
 func allowedBy(b *binding, subject *rbacv1.Subject) string {
-	return fmt.Sprintf("RBAC: allowed by %s of %s %q to %s", b.title(), b.role.Kind, b.role.Name, describe(subject, b.namespace))
-}
-
-func describe(s *rbacv1.Subject, namespace string) string {
-	if s.Kind == rbacv1.ServiceAccountKind {
-		return fmt.Sprintf("%s %q", s.Kind, s.Name+"/"+accountNamespace(s, namespace))
+	out := make([]byte, 0, 256)
+	out = b.appendTitle(append(out, "RBAC: allowed by "...))
+	out = append(append(append(out, " of "...), b.role.Kind...), ' ')
+	out = append(strconv.AppendQuote(out, b.role.Name), " to "...)
+	name := subject.Name
+	if subject.Kind == rbacv1.ServiceAccountKind {
+		name += "/" + accountNamespace(subject, b.namespace)
 	}
-	return fmt.Sprintf("%s %q", s.Kind, s.Name)
+	return string(strconv.AppendQuote(append(append(out, subject.Kind...), ' '), name))
 }
 
 // notFound is the reason of a NoOpinion. An API server aggregates the errors, which leaves out those
