@@ -3,6 +3,7 @@ package fieldperm
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -51,7 +52,9 @@ func DiffValues(old, new rawjson.Value, kind *schema.Kind, uncovered schema.Verb
 	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
 		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
 	}
-	d := &differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: make([]change, 0, 8)}
+	d, _ := differs.Get().(*differ)
+	*d = differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
+	defer d.release()
 	d.root = d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
 	d.walk(d.root, old, new)
 	d.finishOwnership()
@@ -67,6 +70,20 @@ func DiffValues(old, new rawjson.Value, kind *schema.Kind, uncovered schema.Verb
 		d.charge(d.root, Modified)
 	}
 	return d.out, nil
+}
+
+// differs are those whose run is over: a stack of changes is of use to the next.
+var differs = sync.Pool{New: func() any { return &differ{changed: make([]change, 0, 8)} }}
+
+// mostKept is the largest stack of changes that is kept.
+const mostKept = 1024
+
+func (d *differ) release() {
+	if cap(d.changed) <= mostKept {
+		clear(d.changed[:cap(d.changed)])
+		*d = differ{changed: d.changed[:0]}
+		differs.Put(d)
+	}
 }
 
 // InvalidObjectError says that an object is no JSON or does not fit its schema. It is not a denial.

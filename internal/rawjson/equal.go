@@ -227,15 +227,19 @@ func (v Value) Ambiguous() bool {
 		}
 	}
 	var sums [few]uint64
+	var met uint64 // a bit for each sum, by its highest bits
 	n := 0
 	for m := v.Members(); m.Next(); n++ {
 		if n == few {
 			return v.repeats()
 		}
-		sums[n] = m.name.signature()
-		if slices.Contains(sums[:n], sums[n]) {
+		sum := m.name.signature()
+		bit := uint64(1) << (sum >> 58)
+		if met&bit != 0 && slices.Contains(sums[:n], sum) {
 			return v.repeats()
 		}
+		met |= bit
+		sums[n] = sum
 	}
 	return false
 }

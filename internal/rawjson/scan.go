@@ -120,15 +120,14 @@ func (d *Document) scan() bool {
 		switch c {
 		case '"':
 			begin := i
-			if end := shortString(data, i+1); end > 0 {
-				i = end
+			if i = shortString(data, i+1); i > 0 {
 				break
 			}
-			if i, ok = scanString(data, i+1); !ok {
+			if i, ok = scanString(data, -i); !ok {
 				return false
 			}
 			if i-begin >= long {
-				tape = appendString(tape, begin, i)
+				tape = appendLeaf(tape, begin, i)
 				if model != none && data[tape[model].start] == '"' {
 					model = following(tape, open, tape[model].next)
 				}
@@ -136,6 +135,15 @@ func (d *Document) scan() bool {
 		case '{', '[':
 			if depth++; depth > maxDepth {
 				return false
+			}
+			if i+1 < len(data) && data[i+1] == c+2 { // ']' is '[' + 2, as '}' is '{' + 2.
+				tape = appendLeaf(tape, i, i+2)
+				i += 2
+				depth--
+				if model != none {
+					model = following(tape, open, tape[model].next)
+				}
+				break
 			}
 			// While a container is open, its end is the place of its model.
 			tape = append(tape, extent{start: uint32(i), end: model, next: open}) //nolint:gosec // Scan has seen to the length.
@@ -147,7 +155,7 @@ func (d *Document) scan() bool {
 			if i >= len(data) {
 				return false
 			}
-			if data[i] == c+2 { // ']' is '[' + 2, as '}' is '{' + 2.
+			if data[i] == c+2 {
 				break
 			}
 			if !named {
@@ -216,12 +224,13 @@ func (d *Document) scan() bool {
 			return false
 		}
 		begin := i
-		if end := shortString(data, i+1); end > 0 {
-			i = end
-		} else if i, ok = scanString(data, i+1); !ok {
-			return false
-		} else if i-begin >= long {
-			tape = appendString(tape, begin, i)
+		if i = shortString(data, i+1); i < 0 {
+			if i, ok = scanString(data, -i); !ok {
+				return false
+			}
+			if i-begin >= long {
+				tape = appendLeaf(tape, begin, i)
+			}
 		}
 		if i < len(data) && data[i] <= ' ' {
 			i = skipSpace(data, i)
@@ -283,6 +292,6 @@ func appendCopy(tape []extent, model uint32, i int) []extent {
 	return tape
 }
 
-func appendString(tape []extent, begin, end int) []extent {
+func appendLeaf(tape []extent, begin, end int) []extent {
 	return append(tape, extent{uint32(begin), uint32(end), uint32(len(tape) + 1)}) //nolint:gosec // Scan has seen to the length.
 }

@@ -29,17 +29,19 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
 }
 
-// shortString returns the place behind the closing quote of a string of less than eight plain bytes, 0 if
-// the string at i is another one. It is small enough to be inlined: most names are short.
+// shortString reads a string of less than eight plain bytes and returns the place behind its closing quote.
+// Of any other it returns where scanString is to go on, negative. It is small enough to be inlined: most
+// names are short.
 func shortString(data []byte, i int) int {
 	if i+8 > len(data) {
-		return 0
+		return -i
 	}
 	hit := special(binary.LittleEndian.Uint64(data[i:]))
-	if i += bits.TrailingZeros64(hit) / 8; hit == 0 || data[i] != '"' {
-		return 0
+	i += bits.TrailingZeros64(hit) / 8 // 8 if there is none
+	if hit != 0 && data[i] == '"' {
+		return i + 1
 	}
-	return i + 1
+	return -i
 }
 
 // scanString reads a string from behind its opening quote and returns the place behind the closing one.
