@@ -19,7 +19,9 @@ func scanned(t *testing.T, text string) Value {
 }
 
 func TestScan_ListsBesideEachOtherAreNotNested(t *testing.T) {
-	check(t, []byte("["+strings.Repeat("[],", maxDepth)+"{}]"))
+	for _, one := range []string{"[]", "[0]", "{}", `{"a":0}`} {
+		check(t, []byte("["+strings.Repeat(one+",", maxDepth)+one+"]"))
+	}
 }
 
 // TestD10_WhatWasFoundOfOtherTextsIsNotBelieved: an index of owners may ask about what Diff did not scan.

@@ -28,7 +28,7 @@ func (v Value) Int() (int64, bool) {
 }
 
 // isInteger reports whether a number is spelled without fraction and exponent.
-func isInteger(literal []byte) bool { return bytes.IndexAny(literal, ".eE") < 0 }
+func isInteger(literal []byte) bool { return !bytes.ContainsAny(literal, ".eE") }
 
 func equalNumbers(a, b []byte) bool {
 	if bytes.Equal(a, b) {

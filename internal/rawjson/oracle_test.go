@@ -15,11 +15,10 @@ import (
 
 // decoded is a value as jsontext reads it.
 type decoded struct {
-	kind    Kind
-	text    string // of a scalar
-	names   []string
-	values  []*decoded
-	spelled string
+	kind   Kind
+	text   string // of a scalar
+	names  []string
+	values []*decoded
 }
 
 // decodeAll reads one value and nothing after it.
@@ -50,6 +49,7 @@ func decodeNext(d *jsontext.Decoder) (*decoded, error) {
 		return &decoded{kind: Number, text: text}, nil
 	case '"':
 		return &decoded{kind: String, text: text}, nil
+	case jsontext.KindInvalid, jsontext.KindBeginObject, jsontext.KindEndObject, jsontext.KindBeginArray, jsontext.KindEndArray:
 	}
 	v, end := &decoded{kind: List}, jsontext.Kind(']')
 	if token.Kind() == '{' {
