@@ -1,0 +1,235 @@
+package exact
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/plain"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// diff is the signature of Diff.
+type diff func(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error)
+
+// answer is what one Diff says.
+type answer struct {
+	// charges are in the order in which they were made.
+	charges []string
+	// refused is where an object does not fit; failed says that there is an error at all.
+	refused string
+	failed  bool
+	// message is for reports: it is no part of the answer.
+	message string
+	// requirements are what the charges were read from.
+	requirements []fieldperm.Requirement
+}
+
+func (a answer) equal(b answer) bool {
+	return a.failed == b.failed && a.refused == b.refused && slices.Equal(a.charges, b.charges)
+}
+
+func (a answer) String() string {
+	if a.failed {
+		return "error: " + a.message
+	}
+	return "[" + strings.Join(a.charges, "\n   ") + "]"
+}
+
+func (a answer) sorted() []string { return slices.Sorted(slices.Values(a.charges)) }
+
+// run asks one Diff. A panic is an answer, too: of a case to be found and made smaller.
+func run(d diff, old, new []byte, s *subject) (a answer) {
+	defer func() {
+		if r := recover(); r != nil {
+			a = answer{failed: true, refused: "panic", message: fmt.Sprintf("panic: %v", r)}
+		}
+	}()
+	requirements, err := d(old, new, s.kind, s.uncovered)
+	if err != nil {
+		a.failed, a.message, a.refused = true, err.Error(), "no InvalidObjectError"
+		if invalid := (*fieldperm.InvalidObjectError)(nil); errors.As(err, &invalid) {
+			a.refused = invalid.Path
+		}
+		if requirements != nil {
+			a.refused = "an error and requirements"
+		}
+		return a
+	}
+	a.requirements, a.charges = requirements, shown(requirements)
+	return a
+}
+
+func shown(requirements []fieldperm.Requirement) []string {
+	var out []string
+	for _, r := range requirements {
+		out = append(out, charge{string(r.Operation), r.Path.String(), r.Chain, r.Barrier}.String())
+	}
+	return out
+}
+
+// judges are those that are judged. The oracle is another, which is never judged by them.
+type judges struct{ fast, within, plain diff }
+
+func theJudges() judges { return judges{fieldperm.Diff, within, plain.Diff} }
+
+// within is the fast Diff as admission has it: both objects are in one text, where the second is scanned by what the
+// first one was.
+func within(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+	doc, err := rawjson.Scan(review(old, new))
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Release()
+	request := doc.Root().Get("request")
+	return fieldperm.DiffValues(request.Get("oldObject"), request.Get("object"), kind, uncovered)
+}
+
+// review puts both objects into one text, in either order.
+func review(old, new []byte) []byte {
+	switch {
+	case old == nil:
+		return slices.Concat([]byte(`{"request":{"object":`), new, []byte(`}}`))
+	case len(new)%3 == 0:
+		return slices.Concat([]byte(`{"request": {"oldObject": `), old, []byte(`, "more": [`), new, []byte(`], "object": `), new, []byte("}}\n"))
+	}
+	return slices.Concat([]byte(`{"request":{"uid":"x","object":`), new, []byte(`,"oldObject":`), old, []byte(`,"options":{}}}`))
+}
+
+// scans reports whether a review of two texts is taken for JSON exactly if it is some.
+func scans(old, new []byte) bool {
+	body := review(old, new)
+	doc, err := rawjson.Scan(body)
+	if err == nil {
+		doc.Release()
+	}
+	_, want := parseWhole(body)
+	return (err == nil) == (want == nil)
+}
+
+// verdict says what was found about a pair.
+type verdict struct {
+	// wrong is empty where all agree.
+	wrong string
+	// silent is why the oracle cannot say.
+	silent string
+	fast   answer
+	plain  answer
+	oracle string
+}
+
+func (j judges) judge(p *pair) (v verdict) {
+	v.fast, v.plain = run(j.fast, p.oldText, p.newText, p.subject), run(j.plain, p.oldText, p.newText, p.subject)
+	if !v.fast.equal(v.plain) {
+		v.wrong = "fast and plain differ"
+	}
+	var charges, refused []string
+	var err error
+	if p.broken == "" {
+		if inside := run(j.within, p.oldText, p.newText, p.subject); v.wrong == "" && !inside.equal(v.fast) {
+			v.wrong = fmt.Sprintf("in one text the fast one says %s", inside)
+		}
+		charges, refused, err = p.ask(p.old, p.new)
+	}
+	switch {
+	case p.broken != "":
+		v.oracle = "no JSON: " + p.broken
+		if v.wrong == "" && (!v.plain.failed || v.plain.refused != "" || !scans(p.oldText, p.newText)) {
+			v.wrong = "what is no JSON is taken"
+		}
+	case err != nil:
+		v.silent, v.oracle = err.Error(), "cannot say: "+err.Error()
+	case len(refused) > 0:
+		v.oracle = fmt.Sprintf("error at one of %q", refused)
+		if v.wrong == "" && (!v.plain.failed || !slices.ContainsFunc(refused, func(at string) bool { return at == v.plain.refused || at == "" && v.plain.refused == "." })) {
+			v.wrong = "the oracle refuses"
+		}
+	default:
+		v.oracle = "[" + strings.Join(charges, "\n   ") + "]"
+		if v.wrong == "" && (v.plain.failed || !slices.Equal(charges, v.plain.sorted())) {
+			v.wrong = "the oracle differs"
+		}
+	}
+	if v.wrong == "" {
+		v.wrong = j.law(p, v)
+	}
+	// A requirement is read long after its Diff, when others have run.
+	if v.wrong == "" && !slices.Equal(shown(v.fast.requirements), v.fast.charges) {
+		v.wrong = fmt.Sprintf("read again, the answer is %q", shown(v.fast.requirements))
+	}
+	return v
+}
+
+// law holds a pair to D10: what is not charged is equal, an object does not differ from itself, and swapped
+// the same paths are reached.
+func (j judges) law(p *pair, v verdict) string {
+	if v.fast.failed {
+		return ""
+	}
+	if same := run(j.fast, p.newText, p.newText, p.subject); !p.kind.Lossy() && (same.failed && same.refused != "" || len(same.charges) > 0) {
+		return fmt.Sprintf("D10: the new object differs from itself: %v", same)
+	}
+	if p.old == nil {
+		return ""
+	}
+	if len(v.fast.charges) == 0 && p.bare(p.old) != p.bare(p.new) {
+		return "D10: nothing is charged, and the objects differ"
+	}
+	back := run(j.fast, p.newText, p.oldText, p.subject)
+	if there, again := v.fast.paths(back), back.paths(v.fast); back.failed || !slices.Equal(there, again) {
+		return fmt.Sprintf("D10: swapped, the paths are %q", again)
+	}
+	return ""
+}
+
+// paths leaves out what goes one way only: owners that an API server merges, and where a barrier holds in one
+// direction, because that may be why something inside an atomic value is charged.
+func (a answer) paths(other answer) []string {
+	barred := map[string]bool{}
+	for _, c := range slices.Concat(a.charges, other.charges) {
+		if _, path := split(c); strings.Contains(c, " |") {
+			barred[path] = true
+		}
+	}
+	var out []string
+	for _, c := range a.charges {
+		if operation, path := split(c); operation != owned && !barred[path] {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func split(charge string) (operation, path string) {
+	operation, rest, _ := strings.Cut(charge, " ")
+	path, _, _ = strings.Cut(rest, ": ")
+	return operation, path
+}
+
+// bare is an object without what has a role (D7, D8), and without what would be empty without it.
+func (s *subject) bare(v *value) string {
+	return bareAt(v, s.kind.Root).canonical()
+}
+
+func bareAt(v *value, n *schema.Node) *value {
+	if n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership {
+		return nil
+	}
+	if !v.is(object) || n.Map() == nil || v.repeats() || n.Map().Atomic() {
+		return v
+	}
+	out := &value{kind: object}
+	for _, m := range v.members {
+		if b := bareAt(m.value, n.Map().Child(m.name)); b != nil {
+			out.members = append(out.members, member{m.name, b})
+		}
+	}
+	if len(out.members) == 0 && (len(v.members) > 0 || n.Map().Child("managedFields").Role() == schema.RoleOwnership) {
+		return nil
+	}
+	return out
+}

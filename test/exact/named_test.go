@@ -1,0 +1,119 @@
+package exact
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// found is a pair that was once answered wrong by somebody.
+type found struct {
+	name string
+	// schema and permissions are those of a custom resource; without them it is a Deployment.
+	schema, permissions string
+	old, new            string
+	want                []string
+}
+
+// cases are what random pairs have found, made small, each with what all must answer. The comment says
+// who was wrong.
+func cases() []found {
+	return []found{
+		{
+			// The plain Diff took null for the version "".
+			name: "D8 an apiVersion that is no text is the version of no entry",
+			old:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1"}]}}`,
+			new:  `{"apiVersion":null,"metadata":{"managedFields":[{"manager":"m","operation":"Update","fieldsType":"FieldsV1"}]}}`,
+			want: []string{"added .apiVersion: granular:*", "ownership .metadata.managedFields: granular:* granular:metadata"},
+		},
+		{
+			// Both took the parameter from further out, or none.
+			name:        "D8 an owned index of a list with keys has the verb of the item that is there",
+			schema:      `{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"name":{"type":"string"}}}}}}`,
+			permissions: `[{"path":".a[*].name","parameterSource":"p"},{"path":".a[*]","verb":"example.com/v","parameterizedBy":"p"}]`,
+			old:         `{"metadata":{},"a":[{"name":"x"}]}`,
+			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
+			want:        []string{"ownership .a[0]: granular:* granular:example.com/v(x)"},
+		},
+		{
+			// Both charged the first only: the paths look alike, and the second may have a barrier.
+			name:        "D8 of two owned paths that look alike each is charged",
+			schema:      `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}},"a.b":{"type":"string"}}}`,
+			permissions: `[{"path":".a.b","verb":"example.com/free"},{"path":"[\"a.b\"]","verb":"example.com/guarded","excluded":true}]`,
+			old:         `{"metadata":{},"a":{"b":""},"a.b":""}`,
+			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
+			want:        []string{"ownership .a.b: granular:* granular:example.com/free", "ownership .a.b: granular:* | granular:example.com/guarded"},
+		},
+	}
+}
+
+func TestExact_NamedCases(t *testing.T) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			p := &pair{subject: c.subject(t), oldText: []byte(c.old), newText: []byte(c.new)}
+			var err error
+			if p.old, err = parseWhole(p.oldText); err != nil {
+				t.Fatal(err)
+			}
+			if p.new, err = parseWhole(p.newText); err != nil {
+				t.Fatal(err)
+			}
+			v := theJudges().judge(p)
+			if v.wrong != "" || !slices.Equal(v.plain.sorted(), slices.Sorted(slices.Values(c.want))) {
+				t.Errorf("%s\nwant: %q\nfast: %s\nplain: %s\noracle: %s", v.wrong, c.want, v.fast, v.plain, v.oracle)
+			}
+		})
+	}
+}
+
+func (c *found) subject(t *testing.T) *subject {
+	t.Helper()
+	if c.schema == "" {
+		all, err := builtIn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+		one := *all[slices.IndexFunc(all, func(s *subject) bool { return s.kind.GroupVersionKind == deployment })]
+		return &one
+	}
+	every, err := catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects, errs := compiled(crd(map[string]json.RawMessage{"v1": json.RawMessage(c.schema)}, map[string]json.RawMessage{"v1": json.RawMessage(c.permissions)}, "None"), every)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return subjects[0]
+}
+
+// crd writes a CustomResourceDefinition of some versions, each with a schema and permissions.
+func crd[S, P any](schemas map[string]S, permissions map[string]P, conversion string) []byte {
+	versions := []any{}
+	for _, name := range []string{"v1", "v2"} {
+		if s, ok := schemas[name]; ok {
+			versions = append(versions, map[string]any{"name": name, "served": true, "storage": name == "v1", "schema": map[string]any{"openAPIV3Schema": s}})
+		}
+	}
+	text, err := json.Marshal(permissions)
+	if err != nil {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "randoms.example.com", "annotations": map[string]any{v1alpha1.PermissionVerbsAnnotation: string(text)}},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Cluster", "names": map[string]any{"kind": "Random", "plural": "randoms"},
+			"versions": versions, "conversion": map[string]any{"strategy": conversion},
+		},
+	})
+	if err != nil {
+		return nil
+	}
+	return raw
+}

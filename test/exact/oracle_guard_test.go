@@ -1,0 +1,91 @@
+package exact
+
+import "slices"
+
+// guarded charges the barriers strictly inside what is charged as a whole, a leaf or an item: the verbs of the
+// whole do not count for them (D2, D4). Items are compared by position.
+func (o *oracle) guarded(p place) {
+	if o.same(p.old, p.new) {
+		return
+	}
+	if p.node.Map() != nil {
+		o.guardedMembers(p)
+	}
+	if p.node.List() != nil && (p.old.is(list) || p.new.is(list)) {
+		o.guardedItems(p, itemsOf(p.old), itemsOf(p.new))
+	}
+}
+
+func (o *oracle) guardedMembers(p place) {
+	if p.old.repeats() || p.new.repeats() {
+		// D5: every occurrence counts, on both sides.
+		for _, m := range membersOf(p.old) {
+			o.guardedAt(p, o.member(p, m.name, m.value, nil))
+		}
+		for _, m := range membersOf(p.new) {
+			o.guardedAt(p, o.member(p, m.name, nil, m.value))
+		}
+		return
+	}
+	names := append(p.old.names(), p.new.names()...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if was, is := p.old.get(name), p.new.get(name); !o.same(was, is) {
+			o.guardedAt(p, o.member(p, name, was, is))
+		}
+	}
+}
+
+func (o *oracle) guardedItems(p place, old, new []*value) {
+	for i := range max(len(old), len(new)) {
+		var was, is *value
+		if i < len(old) {
+			was = old[i]
+		}
+		if i < len(new) {
+			is = new[i]
+		}
+		switch {
+		case o.same(was, is):
+		case was != nil && is != nil && !o.sameKeys(p, was, is):
+			// Two items of other keys: one goes, the other comes.
+			o.guardedAt(p, o.at(p, i, was, nil))
+			o.guardedAt(p, o.at(p, i, nil, is))
+		default:
+			o.guardedAt(p, o.at(p, i, was, is))
+		}
+	}
+}
+
+func (o *oracle) sameKeys(p place, a, b *value) bool {
+	for _, k := range keysOf(p.atom.List) {
+		if !o.same(o.keyValue(p.atom.List, k, a), o.keyValue(p.atom.List, k, b)) {
+			return false
+		}
+	}
+	return true
+}
+
+// guardedAt charges the place if it is a barrier of its own, and goes on below it.
+func (o *oracle) guardedAt(above, p place) {
+	for _, half := range o.halves(p) {
+		if half.barrier > above.barrier {
+			o.charge(half, operationOf(half.old, half.new))
+		}
+		o.guarded(half)
+	}
+}
+
+func membersOf(v *value) []member {
+	if !v.is(object) {
+		return nil
+	}
+	return v.members
+}
+
+func itemsOf(v *value) []*value {
+	if !v.is(list) {
+		return nil
+	}
+	return v.items
+}

@@ -1,0 +1,219 @@
+package exact
+
+import (
+	"strconv"
+	"strings"
+
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// place is somewhere in both objects, with what guards it.
+type place struct {
+	ref  smd.TypeRef
+	atom smd.Atom
+	node *schema.Node
+	path string
+	// id tells all paths apart, as the path cannot where a field's name has a dot in it.
+	id       string
+	old, new *value
+	chain    []verbs.Verb
+	barrier  int
+	// emitted are the parameters that the path has emitted, the nearest of a name.
+	emitted map[string]string
+	// emitting is the same place where the node's own parameter has another value.
+	emitting func(*value) place
+}
+
+func (p place) shown() string {
+	if p.path == "" {
+		return "."
+	}
+	return p.path
+}
+
+// enter adds what a node says to what is known above it.
+func (o *oracle) enter(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new *value) place {
+	return o.enterEmitting(up, ref, node, step, emitted, old, new, scalarOf(new, old))
+}
+
+func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new, own *value) place {
+	p := place{ref: ref, atom: o.resolve(ref), node: node, path: up.path + step, id: up.id + strconv.Quote(step), old: old, new: new, barrier: up.barrier, emitted: emitted}
+	p.emitting = func(own *value) place { return o.enterEmitting(up, ref, node, step, emitted, old, new, own) }
+	p.chain = append(p.chain, up.chain...)
+	if own != nil {
+		p.emitted = with(p.emitted, node.Emits(), own.plainText())
+	}
+	for _, permission := range node.Permissions() {
+		barred := permission.MayBar() && (!permission.Conditional() || permission.Bars(old.native(), new.native()))
+		verb, ok := permission.Verb(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok })
+		if barred || ok && o.uncovered.Has(verb) {
+			p.barrier = len(p.chain)
+		}
+		if ok {
+			p.chain = append(p.chain, verb)
+		}
+	}
+	return p
+}
+
+func scalarOf(first, second *value) *value {
+	if first.isScalar() {
+		return first
+	}
+	if second.isScalar() {
+		return second
+	}
+	return nil
+}
+
+func with(emitted map[string]string, name, value string) map[string]string {
+	if name == "" {
+		return emitted
+	}
+	out := map[string]string{name: value}
+	for k, v := range emitted {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// member is the place below a key, with the given values.
+func (o *oracle) member(p place, name string, old, new *value) place {
+	m := p.atom.Map
+	if m == nil {
+		m = anything().Map
+	}
+	emitted, step := p.emitted, "["+strconv.Quote(name)+"]"
+	if _, field := m.FindField(name); field {
+		step = "." + name
+	} else {
+		emitted = with(emitted, p.node.Emits(), name)
+	}
+	return o.enter(p, memberType(m, name), p.node.Map().Child(name), step, emitted, old, new)
+}
+
+// item is the place of an item that has the key of like.
+func (o *oracle) item(p place, like, old, new *value) place {
+	l := p.atom.List
+	keys := keysOf(l)
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, k+"="+quoted(o.keyValue(l, k, like)))
+	}
+	step := strings.Join(parts, ",")
+	if len(keys) == 0 {
+		step = "=" + quoted(like)
+	}
+	return o.enter(p, l.ElementType, p.node.List().Item(), "["+step+"]", o.emittedByKeys(p, like), old, new)
+}
+
+// at is the place of an item by its position.
+func (o *oracle) at(p place, i int, old, new *value) place {
+	like := new
+	if like == nil {
+		like = old
+	}
+	return o.enter(p, p.atom.List.ElementType, p.node.List().Item(), "["+strconv.Itoa(i)+"]", o.emittedByKeys(p, like), old, new)
+}
+
+// emittedByKeys: a key that is no scalar hides what is emitted under its name further out.
+func (o *oracle) emittedByKeys(p place, like *value) map[string]string {
+	emitted := p.emitted
+	for _, k := range p.node.List().Keys() {
+		value := ""
+		if v := o.keyValue(p.atom.List, k.Name, like); v.isScalar() {
+			value = v.plainText()
+		}
+		emitted = with(emitted, k.Emits, value)
+	}
+	return emitted
+}
+
+func (s *subject) keyValue(l *smd.List, name string, item *value) *value {
+	if v := item.get(name); v != nil {
+		return v
+	}
+	return s.keyDefault(l, name)
+}
+
+func quoted(v *value) string {
+	switch {
+	case v == nil, v.kind == null:
+		return "null"
+	case v.kind == text:
+		return strconv.Quote(v.text)
+	case v.isScalar():
+		return v.plainText()
+	}
+	return "…"
+}
+
+// identity is equal for items with equal keys; it fails where keys do not identify (D5).
+func (o *oracle) identity(l *smd.List, item *value) (string, bool) {
+	keys := keysOf(l)
+	if len(keys) == 0 {
+		return o.text(item), true
+	}
+	if !item.is(object) {
+		return "", false
+	}
+	var parts []string
+	present := false
+	for _, k := range keys {
+		v := o.keyValue(l, k, item)
+		if v != nil && !v.isScalar() || item.count(k) > 1 {
+			return "", false
+		}
+		present = present || v != nil
+		parts = append(parts, k+"="+v.canonical())
+	}
+	return strings.Join(parts, ";"), present
+}
+
+// byKey groups a list's items; it fails where one has no identity.
+func (o *oracle) byKey(l *smd.List, v *value) (groups map[string][]*value, order []string, keyed bool) {
+	groups = map[string][]*value{}
+	if !v.is(list) {
+		return groups, nil, true
+	}
+	for _, item := range v.items {
+		id, ok := o.identity(l, item)
+		if !ok {
+			return nil, nil, false
+		}
+		groups[id] = append(groups[id], item)
+		order = append(order, id)
+	}
+	return groups, order, true
+}
+
+// form is how a value is compared with another at the same place.
+type form int
+
+const (
+	absent form = iota
+	leaf
+	members
+	keyed
+)
+
+// formOf: what is empty is a leaf, unless it is compared with another of its kind (D1). Atomic
+// values and objects with a name twice are leaves.
+func (p place) formOf(v, other *value) form {
+	switch {
+	case v == nil:
+		return absent
+	case v.kind == object && p.atom.Map != nil && p.atom.Map.ElementRelationship != smd.Atomic && !v.repeats() && (len(v.members) > 0 || other.is(object)):
+		return members
+	case v.kind == list && p.atom.List != nil && p.atom.List.ElementRelationship == smd.Associative && (len(v.items) > 0 || other.is(list)):
+		return keyed
+	}
+	return leaf
+}
+
+func (p place) forms() (old, new form) { return p.formOf(p.old, p.new), p.formOf(p.new, p.old) }

@@ -1,0 +1,170 @@
+package exact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// charge is what a requirement says, in the oracle's own terms.
+type charge struct {
+	operation, path string
+	chain           []verbs.Verb
+	barrier         int
+}
+
+func (c charge) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s:", c.operation, c.path)
+	for i, v := range c.chain {
+		if i == c.barrier {
+			b.WriteString(" |")
+		}
+		b.WriteString(" " + v.String())
+	}
+	if c.barrier == len(c.chain) {
+		b.WriteString(" | nobody")
+	}
+	return b.String()
+}
+
+// oracle says what one pair must be charged with, or that it must be refused.
+type oracle struct {
+	*subject
+	create   bool
+	old, new *value
+	canon    map[*value]string
+	// tokens stand for what Compare cannot hold.
+	tokens  tokens
+	charges []charge
+	// refused are the paths at which an object does not fit the schema.
+	refused []string
+	// lists are those that were charged because of ambiguous keys (D5), and their keys.
+	lists map[string]bool
+	// owned is where managedFields differ.
+	owned *place
+	// apart are the places that Compare is still to be asked about.
+	apart []place
+}
+
+// ask returns the charges, sorted; or the paths of which one must be in the error. The error here is the
+// oracle's own: it cannot say.
+func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
+	o := &oracle{subject: s, create: old == nil, old: old, new: new, canon: map[*value]string{}, lists: map[string]bool{}}
+	o.tokens = newTokens(old, new)
+	root := o.enter(place{barrier: -1}, s.root, s.kind.Root, "", nil, old, new)
+	// An item with a name twice is asked about by itself: Compare would not find it by its keys.
+	o.apart = []place{root}
+	for len(o.apart) > 0 && err == nil {
+		top := o.apart[0]
+		o.apart = o.apart[1:]
+		err = o.judge(top)
+	}
+	if len(o.refused) > 0 || err != nil {
+		return nil, o.refused, err
+	}
+	o.appeared(root)
+	o.ownership(root)
+	if o.create && len(o.charges) == 0 {
+		o.charge(root, added)
+	}
+	if s.kind.Lossy() {
+		o.charge(root, modified)
+	}
+	for _, c := range o.charges {
+		charges = append(charges, c.String())
+	}
+	slices.Sort(charges)
+	return charges, nil, nil
+}
+
+// judge asks Compare about one place, and interprets what it says.
+func (o *oracle) judge(top place) error {
+	before, after := o.topViews(top)
+	if len(o.refused) > 0 {
+		return nil
+	}
+	loose := typed.ParseableType{Schema: o.loose, TypeRef: loosenRef(top.ref)}
+	lhs, err := loose.FromUnstructured(before, typed.AllowDuplicates)
+	if err != nil {
+		return fmt.Errorf("old: %w", err)
+	}
+	rhs, err := loose.FromUnstructured(after, typed.AllowDuplicates)
+	if err != nil {
+		return fmt.Errorf("new: %w", err)
+	}
+	comparison, err := lhs.Compare(rhs)
+	if err != nil {
+		return err
+	}
+	return o.interpret(top, comparison)
+}
+
+const (
+	added     = "added"
+	removed   = "removed"
+	modified  = "modified"
+	reordered = "reordered"
+	owned     = "ownership"
+)
+
+func operationOf(old, new *value) string {
+	switch {
+	case old == nil:
+		return added
+	case new == nil:
+		return removed
+	}
+	return modified
+}
+
+func (o *oracle) charge(p place, operation string) {
+	o.charges = append(o.charges, o.chargeOf(p, operation))
+}
+
+func (o *oracle) chargeOf(p place, operation string) charge {
+	return charge{operation, p.shown(), p.chain, p.barrier}
+}
+
+func (o *oracle) text(v *value) string {
+	if v == nil {
+		return ""
+	}
+	c, ok := o.canon[v]
+	if !ok {
+		c = v.canonical()
+		o.canon[v] = c
+	}
+	return c
+}
+
+func (o *oracle) same(a, b *value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a == b || o.text(a) == o.text(b)
+}
+
+// free reports whether a place is passed over: what the server writes (D7), owners (D8), and on CREATE
+// the identity and declared defaults (C5).
+func (o *oracle) free(p place) bool {
+	switch p.node.Role() {
+	case schema.RoleServerWritten, schema.RoleOwnership:
+		return true
+	case schema.RoleIdentity:
+		if o.create {
+			return true
+		}
+	case schema.RoleNone:
+	}
+	if raw := p.node.Default(); o.create && raw != nil {
+		fallback, err := parse(raw)
+		return err == nil && fallback.canonical() == o.text(p.new)
+	}
+	return false
+}

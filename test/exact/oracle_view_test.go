@@ -1,0 +1,269 @@
+package exact
+
+import (
+	"math"
+	"slices"
+
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// tokens are the scalars that stand for what Compare cannot hold or would blur. A number that is no int64
+// becomes an integer of its own, because Compare reads such numbers as float64.
+type tokens struct {
+	numbers map[string]int64
+	back    map[int64]string
+}
+
+// numberTokens is where their range begins: no pool of the generator has numbers near it.
+const numberTokens = math.MinInt64 + 1_000_000
+
+func newTokens(values ...*value) tokens {
+	t := tokens{numbers: map[string]int64{}, back: map[int64]string{}}
+	for _, v := range values {
+		t.add(v)
+	}
+	return t
+}
+
+func (t tokens) add(v *value) {
+	if v.is(number) {
+		if _, fits := integer(v.text); !fits && t.numbers[normal(v.text)] == 0 {
+			id := int64(numberTokens + len(t.numbers))
+			t.numbers[normal(v.text)], t.back[id] = id, v.text
+		}
+	}
+	if v == nil {
+		return
+	}
+	for _, item := range v.items {
+		t.add(item)
+	}
+	for _, m := range v.members {
+		t.add(m.value)
+	}
+}
+
+const tokenPrefix = "\x00token:"
+
+// token shows a value as one scalar, equal for equal values.
+func (o *oracle) token(v *value) any {
+	if v == nil {
+		return nil
+	}
+	return tokenPrefix + o.text(v)
+}
+
+// scalarView shows scalars as they are and everything else as a token. null is a scalar of its own too:
+// Compare takes it for any type, and for an empty one.
+func (o *oracle) scalarView(v *value) any {
+	switch {
+	case v.is(boolean), v.is(text):
+		return v.native()
+	case v.is(number):
+		if i, ok := integer(v.text); ok {
+			return i
+		}
+		return o.tokens.numbers[normal(v.text)]
+	}
+	return o.token(v)
+}
+
+// views shows both values of a place to Compare, nil for an absent one. On its way it finds what Compare
+// lacks: changed values that do not fit, lists whose keys do not identify, new orders.
+func (o *oracle) views(p place) (before, after any) {
+	if p.path != "" && o.free(p) {
+		if p.node.Role() == schema.RoleOwnership && !o.same(p.old, p.new) {
+			o.owned = &p
+		}
+		return o.token(p.old), o.token(p.new)
+	}
+	if !o.same(p.old, p.new) && (o.misfit(p, p.old) || o.misfit(p, p.new)) {
+		return nil, nil
+	}
+	switch old, new := p.forms(); {
+	case old <= leaf && new <= leaf:
+		return o.leafView(p, p.old), o.leafView(p, p.new)
+	case old != new && old != absent && new != absent:
+		// What was there disappears, and something of another form appears.
+		before, _ = o.views(p.half(p.old, nil))
+		_, after = o.views(p.half(nil, p.new))
+		return before, after
+	case old == members || new == members:
+		return o.memberViews(p)
+	default:
+		return o.listViews(p)
+	}
+}
+
+// half is the same place with other values: the guards stay what they are.
+func (p place) half(old, new *value) place {
+	p.old, p.new = old, new
+	return p
+}
+
+func (o *oracle) memberViews(p place) (any, any) {
+	before, after := map[string]any{}, map[string]any{}
+	names := append(p.old.names(), p.new.names()...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		was, is := p.old.get(name), p.new.get(name)
+		b, a := o.views(o.member(p, name, was, is))
+		if was != nil {
+			before[name] = b
+		}
+		if is != nil {
+			after[name] = a
+		}
+	}
+	return unlessAbsent(p.old, before), unlessAbsent(p.new, after)
+}
+
+func unlessAbsent(v *value, view any) any {
+	if v == nil {
+		return nil
+	}
+	return view
+}
+
+// leafView keeps the containers that Compare takes for leaves as well, empty and atomic ones, with scalars
+// inside: below them it compares values only.
+func (o *oracle) leafView(p place, v *value) any {
+	switch {
+	case v.is(object) && p.atom.Map != nil && !v.repeats():
+		out := map[string]any{}
+		for _, m := range v.members {
+			out[m.name] = o.scalarView(m.value)
+		}
+		return out
+	case v.is(list) && p.atom.List != nil:
+		out := []any{}
+		for _, item := range v.items {
+			out = append(out, o.scalarView(item))
+		}
+		return out
+	}
+	return o.scalarView(v)
+}
+
+// listViews shows keyed lists. Where keys do not identify, both lists are shown as scalars (D5).
+func (o *oracle) listViews(p place) (any, any) {
+	l := p.atom.List
+	was, wasOrder, wasKeyed := o.byKey(l, p.old)
+	is, isOrder, isKeyed := o.byKey(l, p.new)
+	if !wasKeyed || !isKeyed {
+		return o.token(p.old), o.token(p.new)
+	}
+	ambiguous, seen := false, map[string]bool{}
+	before, after := map[*value]any{}, map[*value]any{}
+	for _, id := range slices.Concat(wasOrder, isOrder) {
+		old, new := was[id], is[id]
+		if len(old) == 1 && len(new) == 1 && len(l.Keys) > 0 {
+			if item := o.item(p, new[0], old[0], new[0]); !seen[id] && !o.same(old[0], new[0]) && (old[0].repeats() || new[0].repeats()) {
+				o.apart = append(o.apart, item)
+			} else if !seen[id] {
+				before[old[0]], after[new[0]] = o.views(item)
+				if old[0].repeats() {
+					before[old[0]], after[new[0]] = o.itemView(l, old[0]), o.itemView(l, new[0])
+				}
+			}
+			seen[id] = true
+			continue
+		}
+		// Items that come or go, or share a key, are shown as a whole.
+		ambiguous = ambiguous || max(len(old), len(new)) > 1 && !o.sameItems(old, new)
+		for _, item := range old {
+			before[item] = o.itemView(l, item)
+		}
+		for _, item := range new {
+			after[item] = o.itemView(l, item)
+		}
+		if len(old)+len(new) == 1 {
+			item := slices.Concat(old, new)[0]
+			o.misfit(o.item(p, item, first(old), first(new)), item)
+		}
+	}
+	if !ambiguous && p.old.is(list) && p.new.is(list) && !slices.Equal(staying(wasOrder, is), staying(isOrder, was)) {
+		o.charge(p, reordered)
+	}
+	return show(p.old, before), show(p.new, after)
+}
+
+func first(items []*value) *value {
+	if len(items) == 0 {
+		return nil
+	}
+	return items[0]
+}
+
+func show(v *value, views map[*value]any) any {
+	if v == nil {
+		return nil
+	}
+	out := []any{}
+	for _, item := range v.items {
+		if view, ok := views[item]; ok {
+			out = append(out, view)
+		}
+	}
+	return out
+}
+
+// itemView shows an item that is compared as a whole: its keys, and all of it as one scalar.
+func (o *oracle) itemView(l *smd.List, item *value) any {
+	if len(l.Keys) == 0 {
+		return o.scalarView(item)
+	}
+	out := map[string]any{tokenPrefix: o.token(item)}
+	for _, k := range l.Keys {
+		if v := item.get(k); v != nil {
+			out[k] = o.scalarView(v)
+		}
+	}
+	return out
+}
+
+func (o *oracle) sameItems(a, b []*value) bool { return slices.EqualFunc(a, b, o.same) }
+
+func staying(order []string, other map[string][]*value) []string {
+	return slices.DeleteFunc(slices.Clone(order), func(id string) bool { return len(other[id]) == 0 })
+}
+
+// topViews shows a place that Compare is asked about by itself. It says nothing of the top, so one with a name
+// twice is charged here.
+func (o *oracle) topViews(p place) (any, any) {
+	before, after := o.views(p)
+	twice := p.old.repeats() || p.new.repeats()
+	switch old, new := p.forms(); {
+	case !twice || o.same(p.old, p.new):
+	case old == leaf && new == leaf, old == absent:
+		o.leafCharge(p)
+	default:
+		// One side has a name twice, the other is charged at its leaves; it is one if it is empty.
+		if old == leaf || len(p.old.members) == 0 {
+			o.leafCharge(p.half(p.old, nil))
+		}
+		if new == leaf || len(p.new.members) == 0 {
+			o.leafCharge(p.half(nil, p.new))
+		}
+	}
+	return orEmpty(before), orEmpty(after)
+}
+
+// orEmpty: what stands for an absent top, or for one with a name twice, is no object.
+func orEmpty(view any) any {
+	if _, ok := view.(map[string]any); !ok {
+		return map[string]any{}
+	}
+	return view
+}
+
+// misfit records that a changed value is of a form that its type does not allow.
+func (o *oracle) misfit(p place, v *value) bool {
+	if v == nil || v.kind == null || v.isScalar() && p.atom.Scalar != nil || v.is(object) && p.atom.Map != nil || v.is(list) && p.atom.List != nil {
+		return false
+	}
+	o.refused = append(o.refused, p.path)
+	return true
+}
