@@ -234,7 +234,7 @@ func (n Name) Raw() []byte { return n.raw }
 // Is reports whether the name means the text.
 func (n Name) Is(text string) bool {
 	if len(n.raw) == len(text) {
-		return string(n.raw) == text // An escape sequence is longer than what it means.
+		return string(n.raw) == text && !n.escaped() // An escape sequence is longer than what it means.
 	}
 	return len(n.raw) > len(text) && n.escaped() && n.String() == text
 }
