@@ -39,6 +39,9 @@ func Unattributed(new []byte, r *Requirement) bool {
 // ownsAround reports whether a set has the path, something below it, or a whole that it is part of.
 func ownsAround(set *fieldpath.Set, path fieldpath.Path) bool {
 	for i, element := range path {
+		if set.Empty() {
+			return false
+		}
 		below := set.WithPrefix(element)
 		if set.Members.Has(element) && (i == len(path)-1 || below.Empty()) {
 			return true

@@ -122,7 +122,8 @@ type differ struct {
 	defaults []keyDefault
 	// owned is the place of managedFields once the walk has met a change there.
 	owned *ownership
-	// index is for the paths of owners.
+	// trail and index are for the paths of owners.
+	trail trail
 	index index
 	// passed counts nodes that were passed over because of their role.
 	passed int

@@ -58,3 +58,43 @@ func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 	}
 	return append(out, '}'), true
 }
+
+// mostWeight is how much may be written out of paths that one request changes the owners of, in bytes: far
+// more than objects have that an API server stores. A short text may have many paths of a thousand elements.
+const mostWeight = 128 << 20
+
+// elementWeight is what each element of a path weighs beside its name.
+const elementWeight = 64
+
+// weight returns what the paths of some managers weigh.
+func (m *managedFields) weight(managers []manager) int {
+	sum := 0
+	for _, who := range managers {
+		for _, i := range m.of[who] {
+			sum += weigh(m.entries[i].raw, 0)
+		}
+	}
+	return sum
+}
+
+// weigh returns what the paths of FieldsV1 weigh that stands below a path of some weight.
+func weigh(v rawjson.Value, above int) int {
+	sum := 0
+	for m := v.Members(); m.Next(); {
+		name := m.Name()
+		if name.Is(".") {
+			sum += above
+			continue
+		}
+		own := above + elementWeight + len(name.Bytes())
+		if m.Value().IsEmpty() {
+			sum += own
+		} else {
+			sum += weigh(m.Value(), own)
+		}
+		if sum > mostWeight {
+			break
+		}
+	}
+	return sum
+}

@@ -132,7 +132,7 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 		case name.Is("fieldsV1"):
 			at, kind = entryFields, rawjson.Object
 		}
-		if seen&(1<<at) != 0 && (at < entrySize || item.Ambiguous()) {
+		if at < entrySize && seen&(1<<at) != 0 {
 			return members, false
 		}
 		seen |= 1 << at
@@ -145,7 +145,7 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 		}
 	}
 	known := members[entryType].Is(managedFieldsTypeKnown) && (members[entryOperation].Is(operationUpdate) || members[entryOperation].Is(operationApply))
-	return members, known
+	return members, known && (seen&(1<<entrySize) == 0 || !item.Ambiguous())
 }
 
 // set returns what the entry owns, nothing if it is faulty.
@@ -180,8 +180,8 @@ func decodeFields(set *fieldpath.Set, v rawjson.Value) bool {
 }
 
 // changedManagers returns the managers whose entries differ in more than their time, in the order in which
-// they come, and reports false if one of those has fields that an API server would not write.
-func changedManagers(was, is *managedFields) ([]manager, bool) {
+// they come.
+func changedManagers(was, is *managedFields) []manager {
 	var out []manager
 	var c rawjson.Comparison
 	same := func(who manager) bool {
@@ -189,14 +189,6 @@ func changedManagers(was, is *managedFields) ([]manager, bool) {
 			a, b := &was.entries[i], &is.entries[j]
 			return a.version == b.version && c.Equal(a.raw, b.raw)
 		})
-	}
-	judge := func(m *managedFields, who manager) bool {
-		for _, i := range m.of[who] {
-			if m.entries[i].set(); m.entries[i].faulty {
-				return false
-			}
-		}
-		return true
 	}
 	for _, who := range was.order {
 		if !same(who) {
@@ -208,12 +200,19 @@ func changedManagers(was, is *managedFields) ([]manager, bool) {
 			out = append(out, who)
 		}
 	}
-	for _, who := range out {
-		if !judge(was, who) || !judge(is, who) {
-			return nil, false
+	return out
+}
+
+// valid reports whether none of the managers has fields that an API server would not write.
+func (m *managedFields) valid(managers []manager) bool {
+	for _, who := range managers {
+		for _, i := range m.of[who] {
+			if m.entries[i].set(); m.entries[i].faulty {
+				return false
+			}
 		}
 	}
-	return out, true
+	return true
 }
 
 // fields returns the paths that the manager owns, an empty set if none.

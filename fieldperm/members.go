@@ -80,25 +80,29 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 	inStep := true
 	x, y := old.Members(), new.Members()
 	more, others := x.Next(), y.Next()
+	// ahead is one member further than x, behind than y, once they have been looked at.
+	var ahead, behind peek
 	for more && others {
 		if x.Name().Equal(y.Name()) {
 			if !d.same.Same(x.Value(), y.Value()) {
 				d.changed = append(d.changed, change{x.Name().Bytes(), x.Value(), y.Value(), d.same.Last()})
 			}
 			more, others = x.Next(), y.Next()
+			ahead.seen, behind.seen = false, false
 			continue
 		}
 		inStep = false
 		// The next may be the one, where names are in the order of a struct's fields.
-		ahead, behind := x, y
-		removed := ahead.Next() && ahead.Name().Equal(y.Name())
-		added := !removed && behind.Next() && behind.Name().Equal(x.Name())
+		removed := ahead.is(x, y.Name())
+		added := !removed && behind.is(y, x.Name())
 		if removed || !added && x.Name().Compare(y.Name()) < 0 {
 			d.changed = append(d.changed, change{name: x.Name().Bytes(), old: x.Value()})
 			more = x.Next()
+			ahead.seen = false
 		} else {
 			d.changed = append(d.changed, change{name: y.Name().Bytes(), new: y.Value()})
 			others = y.Next()
+			behind.seen = false
 		}
 	}
 	inStep = inStep && !more && !others
@@ -109,6 +113,21 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 		d.changed = append(d.changed, change{name: y.Name().Bytes(), new: y.Value()})
 	}
 	return inStep
+}
+
+// peek is a look at the member after another, taken once: what stands between may be long.
+type peek struct {
+	seen, more bool
+	name       rawjson.Name
+}
+
+// is reports whether the member after m has the name.
+func (p *peek) is(m rawjson.Members, name rawjson.Name) bool {
+	if !p.seen {
+		p.seen, p.more = true, m.Next()
+		p.name = m.Name()
+	}
+	return p.more && p.name.Equal(name)
 }
 
 // merge sorts by name, makes one of two that have the same, and returns how many are left.

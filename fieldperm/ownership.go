@@ -20,27 +20,35 @@ func (d *differ) finishOwnership() {
 	if d.owned == nil || d.err != nil || d.onlyOneTime() {
 		return
 	}
+	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
+		return
+	}
 	was, wasRead := readManagedFields(d.owned.old)
 	is, isRead := readManagedFields(d.owned.new)
 	if !wasRead || !isRead {
 		d.charge(d.owned.scope, Ownership)
 		return
 	}
-	managers, valid := changedManagers(was, is)
+	managers := changedManagers(was, is)
 	if d.create {
 		// The API server writes the creator's entry; more than one is somebody's plan.
-		if len(is.entries) > 1 || !valid {
+		if len(is.entries) > 1 || !is.valid(managers) {
 			d.charge(d.owned.scope, Ownership)
 		}
 		return
 	}
-	if !valid || touched(was, is, d.new.Get("apiVersion")) > 1 {
+	if was.weight(managers)+is.weight(managers) > mostWeight {
+		d.charge(d.owned.scope, Ownership)
+		return
+	}
+	version, valid := d.new.Get("apiVersion"), was.valid(managers) && is.valid(managers)
+	if !valid || touched(was, is, version) > 1 {
 		d.charge(d.owned.scope, Ownership)
 	}
 	if !valid {
 		return
 	}
-	o := d.newOwners(was, is)
+	o := d.newOwners(was, is, version)
 	for _, who := range managers {
 		before, after := was.fields(who), is.fields(who)
 		lost, gone := before.Difference(after), fieldpath.NewSet()
@@ -79,16 +87,19 @@ func (d *differ) onlyOneTime() bool {
 			}
 			return false
 		}
+		respelled := true
 		for i := range was {
-			switch {
-			case d.same.Equal(was[i], is[i]):
-			case i == entryTime:
-				changed++
-			default:
+			equal := d.same.Equal(was[i], is[i])
+			respelled = respelled && equal
+			// An API server leaves out what is "".
+			if i != entryTime && !equal && (i == entryFields || was[i].Text() != is[i].Text()) {
 				return false
 			}
 		}
-		if changed > 1 {
+		if respelled && d.same.Equal(x.Value(), y.Value()) {
+			continue
+		}
+		if changed++; changed > 1 {
 			return false
 		}
 	}
@@ -97,6 +108,8 @@ func (d *differ) onlyOneTime() bool {
 type owners struct {
 	d       *differ
 	was, is *managedFields
+	// version is that of the new object.
+	version rawjson.Value
 	charged map[string]bool
 	// vanished are the Update managers that are no longer there, and merged is what they owned, nil until
 	// somebody asks.
@@ -104,8 +117,8 @@ type owners struct {
 	merged   *fieldpath.Set
 }
 
-func (d *differ) newOwners(was, is *managedFields) *owners {
-	o := &owners{d: d, was: was, is: is, charged: map[string]bool{}}
+func (d *differ) newOwners(was, is *managedFields, version rawjson.Value) *owners {
+	o := &owners{d: d, was: was, is: is, version: version, charged: map[string]bool{}}
 	for _, who := range was.order {
 		if who.operation == operationUpdate && !is.has(who) {
 			o.vanished = append(o.vanished, who)
@@ -179,7 +192,7 @@ func (o *owners) gainIsFree(who manager, p fieldpath.Path) bool {
 // nearest above it did.
 func (o *owners) changedOrContainer(who manager, p fieldpath.Path, holding, lacking *managedFields) bool {
 	r := o.d.resolve(p)
-	if r.changed || r.missing && r.changedAbove && holding.ofOtherVersion(who, p, o.d.new.Get("apiVersion")) {
+	if r.changed || r.missing && r.changedAbove && holding.ofOtherVersion(who, p, o.version) {
 		return true
 	}
 	if r.container {

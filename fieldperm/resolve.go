@@ -25,69 +25,115 @@ type resolved struct {
 	changedAbove bool
 }
 
+// waypoint is where a path of managedFields has come to after one of its elements.
+type waypoint struct {
+	element  fieldpath.PathElement
+	scope    scope
+	old, new rawjson.Value
+	// What is nearest above is compared only if the path leads nowhere: it may be large.
+	oldAbove, newAbove rawjson.Value
+	above              *schema.Node
+	keyField           bool
+	// end says that the schema knows no such place, so that scope is the last known one.
+	end bool
+}
+
+// trail is the way to the last path that was resolved. The next one begins as that did, mostly.
+type trail struct {
+	points []waypoint
+	// result is that of the whole trail, if it is known.
+	result resolved
+	known  bool
+}
+
 // resolve follows a path of managedFields through the schema and both objects. Where the schema
 // knows no such place (another version's field) it ends at the last known one.
 func (d *differ) resolve(p fieldpath.Path) resolved {
-	s, old, new := d.root, d.old, d.new
-	keyField := false
-	// What is nearest above the path is compared only if the path leads nowhere: it may be large.
-	var oldAbove, newAbove rawjson.Value
-	above := d.root.node
-	for i := range p {
-		element := &p[i]
-		keyField = false
-		if !old.IsAbsent() || !new.IsAbsent() {
-			oldAbove, newAbove, above = old, new, s.node
-		}
-		list := s.node.List()
-		switch {
-		case element.FieldName != nil && s.node.Map() != nil:
-			keyField = i > 0 && p[i-1].Key != nil && !old.IsAbsent() && !new.IsAbsent() && hasKey(p[i-1].Key, *element.FieldName)
-			name := *element.FieldName
-			old, new = d.index.member(old, name), d.index.member(new, name)
-			d.key(s, []byte(name), old, new, into(&s))
-		case element.Key != nil && list != nil:
-			like := keyItem(element.Key)
-			old, new = d.find(list, old, like), d.find(list, new, like)
-			d.itemOf(&s, old, new, like)
-		case element.Value != nil && list != nil:
-			like := fromSMD(*element.Value)
-			old, new = d.find(list, old, like), d.find(list, new, like)
-			d.itemOf(&s, old, new, like)
-		case element.Index != nil && list != nil:
-			old, new = d.index.item(old, *element.Index), d.index.item(new, *element.Index)
-			_, emitted := d.itemStep(s, either(new, old))
-			s = d.enter(s, list.Item(), s.path.Index(*element.Index), emitted, old, new, either(new, old))
-		default:
-			return resolved{scope: s, missing: true, changedAbove: d.changedValue(above, oldAbove, newAbove)}
-		}
+	t := &d.trail
+	n := 0
+	for n < len(t.points) && n < len(p) && sameElement(&t.points[n].element, &p[n]) {
+		n++
 	}
-	if old.IsAbsent() && new.IsAbsent() {
-		return resolved{scope: s, keyField: keyField, missing: true, changedAbove: d.changedValue(above, oldAbove, newAbove)}
+	if n > 0 && t.known && n == len(t.points) && (n == len(p) || t.points[n-1].end) {
+		return t.result
+	}
+	t.points = t.points[:n]
+	at := waypoint{scope: d.root, old: d.old, new: d.new, above: d.root.node}
+	if n > 0 {
+		at = t.points[n-1]
+	}
+	for i := n; i < len(p) && !at.end; i++ {
+		at = d.step(at, p, i)
+		t.points = append(t.points, at)
+	}
+	t.result, t.known = d.arrive(at), true
+	return t.result
+}
+
+// sameElement compares the pointers first: paths of one set share them.
+func sameElement(a, b *fieldpath.PathElement) bool { return *a == *b || a.Equals(*b) }
+
+// step goes on from a waypoint by the element of p at i.
+func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
+	element := &p[i]
+	at.element, at.keyField = *element, false
+	if !at.old.IsAbsent() || !at.new.IsAbsent() {
+		at.oldAbove, at.newAbove, at.above = at.old, at.new, at.scope.node
+	}
+	s, list := at.scope, at.scope.node.List()
+	switch {
+	case element.FieldName != nil && s.node.Map() != nil:
+		at.keyField = i > 0 && p[i-1].Key != nil && !at.old.IsAbsent() && !at.new.IsAbsent() && hasKey(p[i-1].Key, *element.FieldName)
+		name := *element.FieldName
+		at.old, at.new = d.index.member(at.old, name), d.index.member(at.new, name)
+		d.key(s, []byte(name), at.old, at.new, into(&at.scope))
+	case element.Key != nil && list != nil:
+		d.toItem(&at, keyItem(element.Key))
+	case element.Value != nil && list != nil:
+		d.toItem(&at, fromSMD(*element.Value))
+	case element.Index != nil && list != nil:
+		at.old, at.new = d.index.item(at.old, *element.Index), d.index.item(at.new, *element.Index)
+		_, emitted := d.itemStep(s, either(at.new, at.old))
+		at.scope = d.enter(s, list.Item(), s.path.Index(*element.Index), emitted, at.old, at.new, either(at.new, at.old))
+	default:
+		at.end = true
+	}
+	return at
+}
+
+// toItem goes on to the item of a keyed list that has the keys of another, which stands for one that is in
+// neither object.
+func (d *differ) toItem(at *waypoint, like rawjson.Value) {
+	above := at.scope
+	list := above.node.List()
+	at.old, at.new = d.find(list, at.old, like), d.find(list, at.new, like)
+	path, emitted := d.itemStep(above, either(either(at.new, at.old), like))
+	if at.old.IsAbsent() && at.new.IsAbsent() && like.IsScalar() {
+		at.scope = d.enter(above, list.Item(), path, emitted, at.old, at.new, like)
+		return
+	}
+	d.child(above, list.Item(), path, emitted, at.old, at.new, into(&at.scope))
+}
+
+// arrive says what is where a path has come to.
+func (d *differ) arrive(at waypoint) resolved {
+	s, old, new := at.scope, at.old, at.new
+	if at.end || old.IsAbsent() && new.IsAbsent() {
+		return resolved{scope: s, keyField: at.keyField && !at.end, missing: true, changedAbove: d.changedValue(at.above, at.oldAbove, at.newAbove)}
 	}
 	m, l := s.node.Map(), s.node.List()
-	if !old.IsEmpty() || !new.IsEmpty() {
-		if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
+	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
+		if !old.IsEmpty() || !new.IsEmpty() {
 			// A container that stays is not changed as such: what changed in it has paths of its own.
 			return resolved{scope: s, container: true}
 		}
 	}
-	return resolved{scope: s, changed: !d.same.Equal(old, new), keyField: keyField}
+	return resolved{scope: s, changed: !d.same.Equal(old, new), keyField: at.keyField}
 }
 
 // into is a visitor that takes the scope and no more.
 func into(s *scope) visitor {
 	return func(_ *differ, c scope, _, _ rawjson.Value) { *s = c }
-}
-
-func (d *differ) itemOf(s *scope, old, new, known rawjson.Value) {
-	above, item := *s, s.node.List().Item()
-	path, emitted := d.itemStep(above, either(either(new, old), known))
-	if old.IsAbsent() && new.IsAbsent() && known.IsScalar() {
-		*s = d.enter(above, item, path, emitted, old, new, known)
-		return
-	}
-	d.child(above, item, path, emitted, old, new, into(s))
 }
 
 func hasKey(keys *smdvalue.FieldList, name string) bool {

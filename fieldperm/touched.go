@@ -13,6 +13,8 @@ const noFields = 1
 type touches struct {
 	old, new *managedFields
 	same     rawjson.Comparison
+	// stay are the old entries by all that tells them apart; nil until somebody asks.
+	stay map[entryIdentity]bool
 	// gone are the entries of a manager whose versions it no longer has, by the sums of their fields.
 	gone map[manager]map[uint64][]int
 }
@@ -32,7 +34,7 @@ func touched(old, new *managedFields, version rawjson.Value) int {
 		switch {
 		case len(was) > 0:
 			first := &old.entries[was[0]]
-			if first.time != is.time && t.equal(first, is) && !t.stays(was, is) {
+			if first.time != is.time && t.equal(first, is) && !t.stays(is) {
 				n++
 			}
 		case t.moved(is):
@@ -45,12 +47,24 @@ func touched(old, new *managedFields, version rawjson.Value) int {
 	return n
 }
 
+// entryIdentity has the sum of the fields in place of them.
+type entryIdentity struct {
+	versioned
+	time string
+	sum  uint64
+}
+
+func (e *managedEntry) identity() entryIdentity { return entryIdentity{e.versioned, e.time, e.sum()} }
+
 // stays reports whether one of the old entries is just the same.
-func (t *touches) stays(was []int, is *managedEntry) bool {
-	return slices.ContainsFunc(was, func(i int) bool {
-		e := &t.old.entries[i]
-		return e.time == is.time && t.equal(e, is)
-	})
+func (t *touches) stays(is *managedEntry) bool {
+	if t.stay == nil {
+		t.stay = map[entryIdentity]bool{}
+		for i := range t.old.entries {
+			t.stay[t.old.entries[i].identity()] = true
+		}
+	}
+	return t.stay[is.identity()]
 }
 
 // moved reports whether an old entry has come to be the one given, of another version.

@@ -109,9 +109,8 @@ func decodeFields(set *fieldpath.Set, v *value) bool {
 	return err == nil && equal(again, v)
 }
 
-// changed returns the managers whose entries differ in more than their time, in the order in which they come,
-// and reports false if one of those has fields that an API server would not write.
-func changed(was, is *managedFields) ([]manager, bool) {
+// changed returns the managers whose entries differ in more than their time, in the order in which they come.
+func changed(was, is *managedFields) []manager {
 	var out []manager
 	for _, who := range append(was.order[:len(was.order):len(was.order)], is.order...) {
 		before, after := was.of(who), is.of(who)
@@ -119,14 +118,48 @@ func changed(was, is *managedFields) ([]manager, bool) {
 		if same || slices.Contains(out, who) {
 			continue
 		}
-		for _, e := range append(before, after...) {
-			if !e.valid {
-				return nil, false
-			}
-		}
 		out = append(out, who)
 	}
-	return out, true
+	return out
+}
+
+// valid reports whether none of the managers has fields that an API server would not write.
+func (m *managedFields) valid(managers []manager) bool {
+	return !slices.ContainsFunc(m.entries, func(e managedEntry) bool { return !e.valid && slices.Contains(managers, e.manager) })
+}
+
+// mostWeight is what all paths together may weigh that change hands, in bytes and 64 for each element: more
+// would take too long to tell apart.
+const mostWeight = 128 << 20
+
+// weight returns what the paths of some managers weigh.
+func (m *managedFields) weight(managers []manager) int {
+	sum := 0
+	for _, e := range m.entries {
+		if slices.Contains(managers, e.manager) {
+			sum += weigh(e.raw, 0)
+		}
+	}
+	return sum
+}
+
+func weigh(v *value, above int) int {
+	sum := 0
+	if !isObject(v) {
+		return 0
+	}
+	for _, m := range v.members {
+		own := above + 64 + len(m.name)
+		switch {
+		case m.name == ".":
+			sum += above
+		case isObject(m.value) && len(m.value.members) > 0 || isList(m.value) && len(m.value.items) > 0:
+			sum += weigh(m.value, own)
+		default:
+			sum += own
+		}
+	}
+	return sum
 }
 
 // of returns the entries of a manager.

@@ -33,7 +33,12 @@ func (d *differ) finishOwnership() {
 		}
 		return
 	}
-	managers, valid := changed(was, is)
+	managers := changed(was, is)
+	if was.weight(managers)+is.weight(managers) > mostWeight {
+		d.charge(d.owned.scope, fieldperm.Ownership)
+		return
+	}
+	valid := was.valid(managers) && is.valid(managers)
 	if !valid || touched(was, is, d.new.get("apiVersion")) > 1 {
 		d.charge(d.owned.scope, fieldperm.Ownership)
 	}

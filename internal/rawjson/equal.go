@@ -84,9 +84,10 @@ func (c *Comparison) Equal(a, b Value) bool {
 	}
 	switch kind {
 	case Number:
-		return equalNumbers(a.Raw(), b.Raw())
+		// A long one is looked at once, however many others it is compared with.
+		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && equalNumbers(a.Raw(), b.Raw())
 	case String:
-		return a.inside().Equal(b.inside())
+		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && a.inside().Equal(b.inside())
 	case List, Object:
 		// Most that differ are told apart by a sum that each container has once, however often it is asked about.
 		if a.Sum() != b.Sum() {
@@ -163,16 +164,11 @@ var seed = maphash.MakeSeed()
 // one.
 func (v Value) Sum() uint64 {
 	switch kind := v.Kind(); kind {
-	case String:
-		if v.end-v.start < long {
+	case String, Number:
+		if !v.isLong() {
 			return v.contents()
 		}
 		return v.remembered()
-	case Number:
-		if i, ok := v.Int(); ok {
-			return maphash.Comparable(seed, i)
-		}
-		return maphash.String(seed, v.NormalNumber()) + uint64(kind)
 	case List, Object:
 		return v.remembered()
 	case Absent, Null, Bool:
@@ -194,10 +190,20 @@ func (v Value) remembered() uint64 {
 	return d.sums[v.at]
 }
 
-// contents sums up a string or what is in a container. The order of members does not count.
+// isLong reports whether a string or number is on the tape.
+func (v Value) isLong() bool { return v.end-v.start >= long }
+
+// contents sums up a string, a number, or what is in a container. The order of members does not count.
 func (v Value) contents() uint64 {
-	if v.Kind() == String {
+	switch v.Kind() {
+	case String:
 		return maphash.Bytes(seed, v.text()) + uint64(String)
+	case Number:
+		if i, ok := v.Int(); ok {
+			return maphash.Comparable(seed, i)
+		}
+		return maphash.String(seed, v.NormalNumber()) + uint64(Number)
+	case Absent, Null, Bool, List, Object:
 	}
 	var h maphash.Hash
 	h.SetSeed(seed)

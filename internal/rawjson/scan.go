@@ -17,7 +17,7 @@ const maxDepth = 10_000
 // in it, and is used by one goroutine at a time.
 type Document struct {
 	data []byte
-	// tape has the objects, lists and long strings in the order in which they begin.
+	// tape has the objects, lists, long strings and long numbers in the order in which they begin.
 	tape []extent
 	// sums are by place on the tape, 0 where nobody has asked yet; see Value.Sum.
 	sums []uint64
@@ -31,10 +31,14 @@ type extent struct {
 	next uint32
 }
 
-// long is from how many bytes on a string is on the tape: to find the end of a shorter one costs no more.
+// long is from how many bytes on a string or number is on the tape: to find the end of a shorter one costs
+// no more.
 const long = 64
 
 const none = math.MaxUint32
+
+// mostKept is the largest tape that is kept for another Scan: enough for objects of some MiB.
+const mostKept = 1 << 18
 
 var documents = sync.Pool{New: func() any { return &Document{} }}
 
@@ -59,7 +63,9 @@ func Scan(data []byte) (*Document, error) {
 // the text may be. It may be left out.
 func (d *Document) Release() {
 	d.data, d.sums = nil, d.sums[:0]
-	documents.Put(d)
+	if cap(d.tape) <= mostKept {
+		documents.Put(d)
+	}
 }
 
 // ErrMore is what a SyntaxError is about if one value is followed by more text.
@@ -178,8 +184,12 @@ func (d *Document) scan() bool {
 			}
 			i += len("null")
 		default:
+			begin := i
 			if i, ok = scanNumber(data, i); !ok {
 				return false
+			}
+			if i-begin >= long {
+				tape = appendLeaf(tape, begin, i)
 			}
 		}
 	ended:

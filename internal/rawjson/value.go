@@ -24,7 +24,7 @@ func (k Kind) String() string {
 type Value struct {
 	doc        *Document
 	start, end uint32
-	// at is the place on the tape, for lists, objects and long strings.
+	// at is the place on the tape, for lists, objects, long strings and long numbers.
 	at uint32
 }
 
@@ -49,6 +49,10 @@ func (d *Document) value(start int, next uint32) (Value, uint32) {
 		v.at = next
 		v.end, next = d.stringEnd(v.start, next)
 	default:
+		if int(next) < len(d.tape) && d.tape[next].start == v.start {
+			v.at, v.end = next, d.tape[next].end
+			return v, next + 1
+		}
 		i := start + 1
 		for i < len(data) && data[i] > ' ' && data[i] != ',' && data[i] != ']' && data[i] != '}' {
 			i++
@@ -241,7 +245,7 @@ func (n Name) Is(text string) bool {
 
 // Equal reports whether two names mean the same.
 func (n Name) Equal(other Name) bool {
-	return bytes.Equal(n.raw, other.raw) || (n.escaped() || other.escaped()) && equalTexts(n.raw, other.raw)
+	return bytes.Equal(n.raw, other.raw) || equalTexts(n.raw, other.raw)
 }
 
 // Bytes returns what the name means. It must not be changed.
@@ -257,4 +261,18 @@ func (n Name) String() string { return string(n.Bytes()) }
 func (n Name) escaped() bool { return bytes.IndexByte(n.raw, '\\') >= 0 }
 
 // Compare orders names by what they mean, byte by byte.
-func (n Name) Compare(other Name) int { return bytes.Compare(n.Bytes(), other.Bytes()) }
+func (n Name) Compare(other Name) int {
+	x, y := reader{raw: n.raw}, reader{raw: other.raw}
+	for {
+		a, more := x.next()
+		b, others := y.next()
+		switch {
+		case !more && !others:
+			return 0
+		case !more || others && a < b:
+			return -1
+		case !others || a > b:
+			return 1
+		}
+	}
+}
