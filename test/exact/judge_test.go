@@ -212,7 +212,11 @@ func split(charge string) (operation, path string) {
 
 // bare is an object without what has a role (D7, D8), and without what would be empty without it.
 func (s *subject) bare(v *value) string {
-	return bareAt(v, s.kind.Root).canonical()
+	out := bareAt(v, s.kind.Root)
+	if out == nil {
+		out = &value{kind: object} // All that the object has is free.
+	}
+	return out.canonical()
 }
 
 func bareAt(v *value, n *schema.Node) *value {

@@ -1,0 +1,70 @@
+package fieldperm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// D8: a short text may own paths that take gigabytes to write out. Whoever sends one is charged for all owners,
+// before any path is looked at; what an object that is stored can have stays below the bound.
+func TestD8_OwnersOfTooManyAndTooDeepPathsAreChargedAsAWhole(t *testing.T) {
+	k, none := compileGadget(t)
+	fields := func(depth, leaves int) string {
+		var paths []string
+		for i := range leaves {
+			paths = append(paths, fmt.Sprintf(`"f:%d":{}`, i+1))
+		}
+		return strings.Repeat(`{"f:extra":`, depth) + "{" + strings.Join(paths, ",") + "}" + strings.Repeat("}", depth)
+	}
+	for _, c := range []struct {
+		depth, leaves int
+		whole         bool
+	}{{3000, 1000, true}, {1000, 3000, true}, {20, 900, false}, {900, 20, false}} {
+		with, without := owned("|", owner("a", "Apply", fields(c.depth, c.leaves))), owned("|")
+		for _, pair := range [][2]string{{without, with}, {with, without}} {
+			got, err := Diff([]byte(pair[0]), []byte(pair[1]), k, none)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole := len(got) == 1 && got[0].Path.String() == ".metadata.managedFields"; whole != c.whole || !whole && len(got) != c.leaves {
+				t.Errorf("%d paths of %d elements: %d requirements, the whole %t", c.leaves, c.depth, len(got), whole)
+			}
+		}
+	}
+}
+
+// D10: managedFields that nobody understands, and that stay what they are, are no change however they are spelled.
+func TestD10_OwnersInAnotherSpellingAreTheSame(t *testing.T) {
+	k, none := compileGadget(t)
+	odd := `{"manager":"a","operation":"Odd","x":[1,{"b":2,"c":3}]}`
+	respelled := `{"operation":"\u004fdd","x":[1.0,{"c":3,"b":2}],"manager":"a"}`
+	own := owner("me", "Apply", `{"f:spec":{}}`)
+	for _, c := range []struct{ rule, old, new string }{
+		{"no list", `{"metadata":{"managedFields":{"a":1,"b":2}}}`, `{"metadata":{"managedFields":{"b":2.0,"a":1}}}`},
+		{"entries of no known form", owned("|", odd, own), owned("|", respelled, own)},
+		{"an unknown entry beside one whose time changed", owned("|", odd, own), owned("|", respelled, strings.Replace(own, "00Z", "01Z", 1))},
+		{"an unknown entry beside one that says that it has no subresource", owned("|", odd, own), owned("|", odd, strings.Replace(own, `"manager"`, `"subresource":"","manager"`, 1))},
+		{"an unknown null", owned("|", strings.Replace(own, `"manager"`, `"y":null,"manager"`, 1)), owned("|", own)},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			expectDiff(t, k, none, c.old, c.new)
+			expectDiff(t, k, none, c.new, c.old)
+		})
+	}
+	twice := strings.Replace(own, `"manager"`, `"y":null,"z":null,"y":null,"manager"`, 1)
+	expectDiff(t, k, none, owned("|", own), owned("|", twice), "ownership .metadata.managedFields: * metadata")
+}
+
+// D8: a path goes on from where the last one parted from it, whatever came between.
+func TestD8_PathsAreResolvedInAnyOrder(t *testing.T) {
+	k, none := compileGadget(t)
+	const spec = `|,"spec":{"plain":"p","replicas":1,"containers":[{"name":"a","image":"x"},{"name":"b","image":"y"}]}`
+	item := func(name, fields string) string { return fmt.Sprintf(`"k:{\"name\":\"%s\"}":%s`, name, fields) }
+	first := owner("m", "Apply", `{"f:spec":{"f:containers":{`+item("a", `{"f:image":{}}`)+`,`+item("b", `{"f:image":{}}`)+`},"f:gone":{"f:deeper":{}},"f:plain":{}}}`)
+	second := owner("n", "Apply", `{"f:spec":{"f:containers":{`+item("b", `{"f:image":{}}`)+`},"f:gone":{},"f:plain":{},"f:replicas":{}}}`)
+	expectDiff(t, k, none, owned(spec), owned(spec, first, second),
+		`ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container(a) image(a)`,
+		`ownership .spec.containers[name="b"].image: * specification container(b) image(b)`, `ownership .spec["gone"]["deeper"]: * specification`,
+		`ownership .spec["gone"]: * specification`, `ownership .spec.replicas: * specification scale`)
+}
