@@ -84,10 +84,10 @@ func (c *Comparison) Equal(a, b Value) bool {
 	}
 	switch kind {
 	case Number:
-		// A long one is looked at once, however many others it is compared with.
+		// A long number is looked at once, however many others it is compared with.
 		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && equalNumbers(a.Raw(), b.Raw())
 	case String:
-		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && a.inside().Equal(b.inside())
+		return a.inside().Equal(b.inside())
 	case List, Object:
 		// Most that differ are told apart by a sum that each container has once, however often it is asked about.
 		if a.Sum() != b.Sum() {
