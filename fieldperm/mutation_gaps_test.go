@@ -157,3 +157,10 @@ func TestP3_LimitHoldsWithinALevel(t *testing.T) {
 		t.Errorf("allowed %v after %d checks, want a denial after 6: %q", d.Allowed, len(g.asked), g.asked)
 	}
 }
+
+// A schema may have no barrier at all, and an UncoveredPermissionSet puts one inside what is atomic.
+func TestD4_UncoveredPermissionSetInsideWhatIsAtomic(t *testing.T) {
+	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
+	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
+		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
+}

@@ -52,3 +52,16 @@ func TestP8_QuestionsThatDifferAreNotOne(t *testing.T) {
 		}
 	}
 }
+
+// TestA4_AGenericQuestionWaitsForNoOther: questions that are one while they are on their way have one answer.
+func TestA4_AGenericQuestionWaitsForNoOther(t *testing.T) {
+	of := &identity{user: "u", AttributesRecord: authorizer.AttributesRecord{Resource: "pods", ResourceRequest: true}}
+	seen := map[string]bool{}
+	for _, c := range []*check{{of, "update", true}, {of, "update", false}, {of, "patch", true}, {of, "patch", false}} {
+		q, err := questionOf(c)
+		if err != nil || seen[q] {
+			t.Errorf("verb %q, generic %t: is another question, or %v", c.verb, c.generic, err)
+		}
+		seen[q] = true
+	}
+}
