@@ -15,7 +15,11 @@ const (
 	spanAllowed = attribute.Key("fieldperm.allowed")
 )
 
-// startSpan makes a span below the one in ctx; without one it does nothing.
+// startSpan makes a span below the one in ctx; without one that is recorded it does nothing.
 func startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
-	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/fieldperm/fieldperm").Start(ctx, name)
+	above := trace.SpanFromContext(ctx)
+	if !above.IsRecording() {
+		return ctx, trace.SpanFromContext(context.Background()) // One that does nothing.
+	}
+	return above.TracerProvider().Tracer("github.com/fieldperm/fieldperm").Start(ctx, name)
 }

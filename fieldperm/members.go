@@ -30,7 +30,23 @@ func (d *differ) members(s scope, old, new rawjson.Value) {
 // and no name occurs twice.
 func (d *differ) membersInStep(s scope, old, new rawjson.Value) bool {
 	begin := len(d.changed)
-	if !d.gather(old, new) || old.Ambiguous() {
+	var names rawjson.Names
+	x, y := old.Members(), new.Members()
+	for {
+		more, others := x.Next(), y.Next()
+		if !more && !others {
+			break
+		}
+		if more != others || !x.Name().Equal(y.Name()) {
+			d.changed = d.changed[:begin]
+			return false
+		}
+		names.Add(x.Name())
+		if !d.same.Same(x.Value(), y.Value()) {
+			d.changed = append(d.changed, change{x.Name().Bytes(), x.Value(), y.Value(), d.same.Last()})
+		}
+	}
+	if names.MayRepeat() && old.Ambiguous() {
 		d.changed = d.changed[:begin]
 		return false
 	}
@@ -74,10 +90,7 @@ func (d *differ) sorted(begin int) int {
 
 // gather walks two objects in step. Where the names part, the lesser goes on alone, which finds what was
 // added or removed among names that are sorted; one that is met again further on is put together by merge.
-//
-// It reports whether the names are the same in the same order.
-func (d *differ) gather(old, new rawjson.Value) bool {
-	inStep := true
+func (d *differ) gather(old, new rawjson.Value) {
 	x, y := old.Members(), new.Members()
 	more, others := x.Next(), y.Next()
 	// ahead is one member further than x, behind than y, once they have been looked at.
@@ -91,7 +104,6 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 			ahead.seen, behind.seen = false, false
 			continue
 		}
-		inStep = false
 		// The next may be the one, where names are in the order of a struct's fields.
 		removed := ahead.is(x, y.Name())
 		added := !removed && behind.is(y, x.Name())
@@ -105,14 +117,12 @@ func (d *differ) gather(old, new rawjson.Value) bool {
 			behind.seen = false
 		}
 	}
-	inStep = inStep && !more && !others
 	for ; more; more = x.Next() {
 		d.changed = append(d.changed, change{name: x.Name().Bytes(), old: x.Value()})
 	}
 	for ; others; others = y.Next() {
 		d.changed = append(d.changed, change{name: y.Name().Bytes(), new: y.Value()})
 	}
-	return inStep
 }
 
 // peek is a look at the member after another, taken once: what stands between may be long.

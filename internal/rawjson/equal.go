@@ -218,37 +218,47 @@ func (v Value) contents() uint64 {
 	return h.Sum64()
 }
 
-// few is up to how many names are compared by pairs.
-const few = 64
-
 // Ambiguous reports whether a name occurs twice in an object, so that readers of it may disagree.
 func (v Value) Ambiguous() bool {
-	var last []byte
-	for m := v.Members(); ; last = m.name.raw {
-		if !m.Next() {
-			return false // The names rise, as those of maps do out of an encoder.
-		}
-		if last != nil && bytes.Compare(last, m.name.raw) >= 0 || m.name.escaped() {
-			break
-		}
+	var names Names
+	for m := v.Members(); m.Next(); {
+		names.Add(m.name)
 	}
-	var sums [few]uint64
-	var met uint64 // a bit for each sum, by its highest bits
-	n := 0
-	for m := v.Members(); m.Next(); n++ {
-		if n == few {
-			return v.repeats()
-		}
-		sum := m.name.signature()
-		bit := uint64(1) << (sum >> 58)
-		if met&bit != 0 && slices.Contains(sums[:n], sum) {
-			return v.repeats()
-		}
-		met |= bit
-		sums[n] = sum
-	}
-	return false
+	return names.MayRepeat() && v.repeats()
 }
+
+// few is up to how many names are compared by pairs, unless they rise.
+const few = 64
+
+// Names tells objects whose names all differ, for whoever goes over one anyway. Its zero value has no names.
+type Names struct {
+	sums [few]uint64
+	// met has a bit for each sum, by its highest bits.
+	met uint64
+	n   int
+	// falls says that the names do not rise, as those of maps do out of an encoder.
+	falls bool
+	// alike says that two of the first few names look alike.
+	alike bool
+	last  []byte
+}
+
+// Add adds the next name.
+func (n *Names) Add(name Name) {
+	n.falls = n.falls || n.n > 0 && bytes.Compare(n.last, name.raw) >= 0 || name.escaped()
+	n.last = name.raw
+	if n.n < few {
+		sum := name.signature()
+		bit := uint64(1) << (sum >> 58)
+		n.alike = n.alike || n.met&bit != 0 && slices.Contains(n.sums[:n.n], sum)
+		n.met |= bit
+		n.sums[n.n] = sum
+	}
+	n.n++
+}
+
+// MayRepeat reports false if no name has been added twice.
+func (n *Names) MayRepeat() bool { return n.falls && (n.alike || n.n > few) }
 
 // signature is the same for equal names, and differs for most others.
 func (n Name) signature() uint64 {
