@@ -146,12 +146,12 @@ func (r *Reviewer) schema() *schema.Schema {
 // webhook was asked about, which differ where a resource is served under several groups: whoever
 // goes by the other name must meet the same barriers.
 func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	refs := []schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}}
-	if sent := addressed(req); sent != refs[0] {
-		refs = append(refs, sent)
-	}
+	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, addressed(req)}
 	var out schema.VerbSet
-	for _, ref := range refs {
+	for i, ref := range refs {
+		if i > 0 && ref == refs[0] {
+			break
+		}
 		set, err := compiled.Uncovered(ref, req)
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)

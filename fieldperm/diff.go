@@ -120,8 +120,8 @@ type differ struct {
 	changed []change
 	// defaults are the declared defaults of keys that have been met.
 	defaults []keyDefault
-	// owned is the place of managedFields once the walk has met a change there.
-	owned *ownership
+	// owned is the place of managedFields once the walk has met a change there; else its scope has no node.
+	owned ownership
 	// trail and index are for the paths of owners.
 	trail trail
 	index index
@@ -194,7 +194,7 @@ func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 		return true
 	case schema.RoleOwnership:
 		d.passed++
-		d.owned = &ownership{scope: s, old: old, new: new}
+		d.owned = ownership{scope: s, old: old, new: new}
 		return true
 	case schema.RoleIdentity:
 		if d.create {

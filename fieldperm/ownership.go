@@ -17,7 +17,7 @@ type ownership struct {
 
 // finishOwnership charges changed owners after all values, so that a denial names a value first.
 func (d *differ) finishOwnership() {
-	if d.owned == nil || d.err != nil || d.onlyOneTime() {
+	if d.owned.scope.node == nil || d.err != nil || d.onlyOneTime() {
 		return
 	}
 	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {

@@ -245,7 +245,13 @@ func (n Name) Is(text string) bool {
 
 // Equal reports whether two names mean the same.
 func (n Name) Equal(other Name) bool {
-	return bytes.Equal(n.raw, other.raw) || equalTexts(n.raw, other.raw)
+	if bytes.Equal(n.raw, other.raw) {
+		return true
+	}
+	if len(n.raw) < long && len(other.raw) < long && !n.escaped() && !other.escaped() {
+		return false // In what is longer, to look for a backslash may cost more than to compare.
+	}
+	return equalTexts(n.raw, other.raw)
 }
 
 // Bytes returns what the name means. It must not be changed.
