@@ -159,11 +159,11 @@ func (d *differ) walk(s scope, old, new rawjson.Value) {
 
 func walk(d *differ, s scope, old, new rawjson.Value) { d.walk(s, old, new) }
 
-// theForm is how a value takes part in the comparison.
-type theForm byte
+// shape is how a value takes part in the comparison.
+type shape byte
 
 const (
-	formNone theForm = iota
+	formNone shape = iota
 	// formLeaf is charged as a whole: scalars, null, what is empty, what is atomic.
 	formLeaf
 	formMap
@@ -172,7 +172,7 @@ const (
 
 // form returns how v is compared with other. An empty container is a leaf unless it is compared with
 // one of its kind.
-func form(s scope, v, other rawjson.Value) theForm {
+func form(s scope, v, other rawjson.Value) shape {
 	switch {
 	case v.IsAbsent():
 		return formNone
