@@ -7,6 +7,6 @@
 //
 // The package knows no client, HTTP, clock or log, and starts no goroutine beyond Decide's bounded
 // fan-out. It imports internal/rawjson, schema and verbs, never what lies above it (admission, and the
-// rest of internal). Who asks and
-// about which object is closed over in the Authorizer that a caller brings.
+// rest of internal). Who asks and about which object is closed over in the Authorizer that a caller
+// brings.
 package fieldperm
