@@ -12,18 +12,14 @@ done
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
   if [[ -e $f ]]; then printf '%s\0' "$f"; fi
 done | tar -c --null -T - | tar -x -C "$copy"
+sums() { (cd "$copy" && find . -type f -exec sha256sum {} + | sort); }
+before=$(sums)
 go -C "$copy" generate ./...
+after=$(sums)
 status=0
-while IFS= read -r -d '' f; do
-  if [[ -e $f ]] && ! cmp -s "$f" "$copy/$f"; then
-    echo "verify: $f is not what its generator writes: run make generate" >&2
-    status=1
-  fi
-done < <(git ls-files -z --cached --others --exclude-standard)
-new=$(comm -13 <(git ls-files --cached --others --exclude-standard | LC_ALL=C sort) <(find "$copy" -type f -printf '%P\n' | LC_ALL=C sort))
-if [[ -n $new ]]; then
-  echo "verify: generators write files that are not in the tree: $new: run make generate" >&2
+while read -r _ f; do
+  echo "verify: ${f#./} is not in the tree as its generator writes it: run make generate" >&2
   status=1
-fi
+done < <(comm -3 <(echo "$before") <(echo "$after") | sort -u -k 2)
 if [[ $status == 0 ]]; then echo "verify: modules tidy, generated files up to date"; fi
 exit $status

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,20 +81,29 @@ func startedDir(t *testing.T, output io.Reader) string {
 	return ""
 }
 
-// processes returns the command lines that name dir. One that has ended but is not reaped yet has none.
+// processes returns the command lines that name dir. One that has ended but is not reaped yet has none. It reads /proc where
+// there is one: not every machine that has Go has ps.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
-	output, err := exec.Command("ps", "-axww", "-o", "args=").Output()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		t.Fatalf("ps: %v", err)
+		t.Fatal(err)
 	}
-	var found []string
-	for line := range strings.Lines(string(output)) {
-		if strings.Contains(line, dir) {
-			found = append(found, line)
+	var all []string
+	for _, line := range lines {
+		// One that has ended in the meantime cannot be read.
+		if raw, err := os.ReadFile(line); err == nil {
+			all = append(all, strings.ReplaceAll(string(raw), "\x00", " "))
 		}
 	}
-	return found
+	if len(lines) == 0 {
+		output, err := exec.Command("ps", "-axww", "-o", "args=").Output()
+		if err != nil {
+			t.Fatalf("ps: %v", err)
+		}
+		all = strings.Split(string(output), "\n")
+	}
+	return slices.DeleteFunc(all, func(line string) bool { return !strings.Contains(line, dir) })
 }
 
 // requireGone waits until neither a process of the cluster nor its directory is left.
