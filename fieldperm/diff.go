@@ -104,8 +104,6 @@ func (e *InvalidObjectError) Error() string {
 // differ is one run of Diff. It walks both texts in step: what is byte for byte the same is passed over, and
 // schema nodes are looked at only on the way to what is not. What bytes cannot tell — order, escapes, the
 // spelling of numbers, names that occur twice, the keys of lists — is compared as values where it is met.
-//
-// internal/plain has the same rules in their plain form, over decoded objects. Both must say the same.
 type differ struct {
 	uncovered schema.VerbSet
 	create    bool

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,9 +15,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/plain"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // approaches are the ways through a review. Each returns a function that goes through it once, and
@@ -28,7 +24,6 @@ var approaches = []struct {
 	make func(testing.TB, *desk, review) func(context.Context) error
 }{
 	{"fieldperm", inProduction},
-	{"plain", plainly},
 	{"smd", byStructuredMergeDiff},
 	{"tokenscan", byTokens},
 }
@@ -55,45 +50,6 @@ func (d *desk) review(ctx context.Context, body []byte) (*admission.Result, erro
 	}
 	defer in.Release()
 	return d.ReviewReading(ctx, admission.Granular, in)
-}
-
-// plainly decodes the review and both objects, and is the same from there on.
-func plainly(tb testing.TB, d *desk, r review) func(context.Context) error {
-	kind, err := d.permissions.KindFor(r.kind, schema.ResourceRef{Group: r.group(), Version: r.kind.Version, Resource: r.resource, Subresource: r.subresource})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return func(ctx context.Context) error {
-		request, err := readStrictly(r.body)
-		if err != nil {
-			return err
-		}
-		requirements, err := plain.Diff(request.OldObject.Raw, request.Object.Raw, kind, nil)
-		if err != nil {
-			return err
-		}
-		decision, err := fieldperm.Decide(ctx, d.chain.For(request), fieldperm.Review{Generic: []string{"update", "patch"}, Requirements: requirements}, fieldperm.Limits{})
-		switch {
-		case err != nil:
-			return err
-		case !decision.Allowed || len(requirements) != r.changes:
-			return fmt.Errorf("allowed is %t with %d changes, want %d", decision.Allowed, len(requirements), r.changes)
-		}
-		return nil
-	}
-}
-
-// readStrictly decodes a body into Kubernetes' own type, strictly.
-func readStrictly(body []byte) (*admissionv1.AdmissionRequest, error) {
-	if !utf8.Valid(body) {
-		return nil, errors.New("body is not UTF-8")
-	}
-	var in admissionv1.AdmissionReview
-	faults, err := kjson.UnmarshalStrict(body, &in, kjson.DisallowDuplicateFields)
-	if err := errors.Join(append(faults, err)...); err != nil {
-		return nil, err
-	}
-	return in.Request, nil
 }
 
 // byStructuredMergeDiff decodes and compares as server-side apply does, without any decision.

@@ -1,6 +1,6 @@
 // Package bench measures a review against what it could cost at least: from the bytes of an
 // AdmissionReview to the decision, with checks that are remembered, beside one pass of a JSON tokenizer
-// over the same bytes, the plain Diff and structured-merge-diff.
+// over the same bytes, and structured-merge-diff.
 //
 // Read BenchmarkReview first, then reviews_test.go for what is reviewed, approaches_test.go for what is
 // compared, and BenchmarkHostile for input that somebody made to be slow. The package has only tests.

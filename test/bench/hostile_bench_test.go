@@ -1,16 +1,16 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/plain"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // body is the review of a case of size n.
@@ -54,54 +54,53 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// Hostile input is decided as any other, and as the plain Diff says. The sizes are small: time is nothing for a test.
+// Hostile input is decided as any other. The sizes are small: time is nothing for a test.
 func TestHostile_IsDecidedRightly(t *testing.T) {
 	d := newDesk(t)
 	for _, h := range hostileCases() {
 		t.Run(h.name, func(t *testing.T) {
 			n := max(10, h.n/100)
-			body := h.body(t, n)
-			if err := h.decide(t.Context(), d, body, n); err != nil {
+			if err := h.decide(t.Context(), d, h.body(t, n), n); err != nil {
 				t.Error(err)
-			}
-			result, err := d.review(t.Context(), body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := rendered(result.Requirements), d.rendered(t, body); !slices.Equal(got, want) {
-				t.Errorf("changes differ from those of the plain Diff:\ngot  %.500s\nwant %.500s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
 	}
 }
 
-// rendered are changes in words.
-func rendered(requirements []fieldperm.Requirement) []string {
-	var out []string
-	for i := range requirements {
-		r := &requirements[i]
-		out = append(out, fmt.Sprint(r.Path, " ", r.Operation, " ", r.Chain, " ", r.Barrier))
-	}
-	slices.Sort(out)
-	return out
-}
+var update = flag.Bool("update", false, "rewrite goldens")
 
-// rendered are the changes that the plain Diff finds.
-func (d *desk) rendered(t *testing.T, body []byte) []string {
-	t.Helper()
-	request, err := readStrictly(body)
+// The changes of hostile input are those of testdata/hostile.txt, path by path. Two Diffs that share no code agreed on it.
+func TestHostile_Changes(t *testing.T) {
+	const n, golden = 12, "testdata/hostile.txt"
+	d := newDesk(t)
+	var out bytes.Buffer
+	for _, h := range hostileCases() {
+		in, err := admission.Read(h.body(t, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := d.ReviewReading(t.Context(), admission.Granular, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%s: %d\n", h.name, len(result.Requirements))
+		for _, r := range result.Requirements {
+			fmt.Fprintf(&out, "\t%.300s\n", fmt.Sprint(r.Operation, " ", r.Path, " ", r.Chain, " ", r.Barrier))
+		}
+		in.Release()
+	}
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind, err := d.permissions.KindFor(trials.kind, schema.ResourceRef{Group: trials.kind.Group, Version: trials.kind.Version, Resource: trials.resource})
-	if err != nil {
-		t.Fatal(err)
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Errorf("changes are not those of %s: run with -update and look at the difference", golden)
 	}
-	requirements, err := plain.Diff(request.OldObject.Raw, request.Object.Raw, kind, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rendered(requirements)
 }
 
 // What no two readers would understand alike is an error and no decision.

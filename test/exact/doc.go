@@ -1,10 +1,9 @@
 // Package exact holds Diff to answers that do not come from it.
 //
-// For random pairs of objects, of every built-in kind and of generated CustomResourceDefinitions, three
-// answers must agree, path by path: the fast Diff on raw JSON, the plain Diff that decodes, and an oracle
-// that is made of structured-merge-diff's Compare and of simple code for what that lacks (membership,
-// order, duplicates, roles, creation, barriers, ownership). The oracle shares the compiled schema and
-// the verb grammar with what it judges, and nothing else.
+// For random pairs of objects, of every built-in kind and of generated CustomResourceDefinitions, two
+// answers must agree, path by path: Diff on raw JSON, and an oracle that is made of structured-merge-diff's
+// Compare and of simple code for what that lacks (membership, order, duplicates, roles, creation, barriers,
+// ownership). The oracle shares the compiled schema and the verb grammar with what it judges, and nothing else.
 //
 // Start reading at exact_test.go. Objects come from object_test.go and crd_test.go, edits from edit_test.go
 // and owners_test.go, the oracle is in the files oracle*_test.go. Cases that were found have names in

@@ -171,7 +171,7 @@ func (c *tally) add(t *testing.T, p *pair, seed uint64) bool {
 	case v.silent != "":
 		c.silent++
 		c.silences[trim(v.silent)]++
-	case v.plain.failed:
+	case v.fast.failed:
 		c.refused++
 	default:
 		c.said++
@@ -179,12 +179,12 @@ func (c *tally) add(t *testing.T, p *pair, seed uint64) bool {
 	if p.old == nil {
 		c.creations++
 	}
-	if len(v.plain.charges) > 0 {
+	if len(v.fast.charges) > 0 {
 		c.charged++
-	} else if !v.plain.failed {
+	} else if !v.fast.failed {
 		c.free++
 	}
-	for _, charge := range v.plain.charges {
+	for _, charge := range v.fast.charges {
 		operation, _, _ := strings.Cut(charge, " ")
 		c.byCharge[operation]++
 		if strings.Contains(charge, " |") {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/plain"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -71,12 +70,12 @@ func shown(requirements []fieldperm.Requirement) []string {
 	return out
 }
 
-// judges are those that are judged. The oracle is another, which is never judged by them.
-type judges struct{ fast, within, plain diff }
+// judges are the two ways into Diff. The oracle judges both, and neither judges the oracle.
+type judges struct{ fast, within diff }
 
-func theJudges() judges { return judges{fieldperm.Diff, within, plain.Diff} }
+func theJudges() judges { return judges{fieldperm.Diff, within} }
 
-// within is the fast Diff as admission has it: both objects are in one text, where the second is scanned by what the
+// within is Diff as admission has it: both objects are in one text, where the second is scanned by what the
 // first one was.
 func within(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
 	doc, err := rawjson.Scan(review(old, new))
@@ -117,50 +116,69 @@ type verdict struct {
 	// silent is why the oracle cannot say.
 	silent string
 	fast   answer
-	plain  answer
 	oracle string
 }
 
 func (j judges) judge(p *pair) (v verdict) {
-	v.fast, v.plain = run(j.fast, p.oldText, p.newText, p.subject), run(j.plain, p.oldText, p.newText, p.subject)
-	if !v.fast.equal(v.plain) {
-		v.wrong = "fast and plain differ"
+	v.fast = run(j.fast, p.oldText, p.newText, p.subject)
+	if again := run(j.fast, p.oldText, p.newText, p.subject); !again.equal(v.fast) {
+		v.wrong = fmt.Sprintf("asked again, the answer is %s", again)
 	}
 	var charges, refused []string
 	var err error
 	if p.broken == "" {
 		if inside := run(j.within, p.oldText, p.newText, p.subject); v.wrong == "" && !inside.equal(v.fast) {
-			v.wrong = fmt.Sprintf("in one text the fast one says %s", inside)
+			v.wrong = fmt.Sprintf("in one text Diff says %s", inside)
 		}
 		charges, refused, err = p.ask(p.old, p.new)
 	}
 	switch {
 	case p.broken != "":
 		v.oracle = "no JSON: " + p.broken
-		if v.wrong == "" && (!v.plain.failed || v.plain.refused != "" || !scans(p.oldText, p.newText)) {
+		if v.wrong == "" && (!v.fast.failed || v.fast.refused != "" || !scans(p.oldText, p.newText)) {
 			v.wrong = "what is no JSON is taken"
 		}
 	case err != nil:
 		v.silent, v.oracle = err.Error(), "cannot say: "+err.Error()
 	case len(refused) > 0:
 		v.oracle = fmt.Sprintf("error at one of %q", refused)
-		if v.wrong == "" && (!v.plain.failed || !slices.ContainsFunc(refused, func(at string) bool { return at == v.plain.refused || at == "" && v.plain.refused == "." })) {
+		if v.wrong == "" && (!v.fast.failed || !slices.ContainsFunc(refused, func(at string) bool { return at == v.fast.refused || at == "" && v.fast.refused == "." })) {
 			v.wrong = "the oracle refuses"
 		}
 	default:
 		v.oracle = "[" + strings.Join(charges, "\n   ") + "]"
-		if v.wrong == "" && (v.plain.failed || !slices.Equal(charges, v.plain.sorted())) {
+		if v.wrong == "" && (v.fast.failed || !slices.Equal(charges, v.fast.sorted())) {
 			v.wrong = "the oracle differs"
 		}
 	}
 	if v.wrong == "" {
 		v.wrong = j.law(p, v)
 	}
+	if v.wrong == "" {
+		v.wrong = v.fast.disorder(p.kind.Lossy())
+	}
 	// A requirement is read long after its Diff, when others have run.
 	if v.wrong == "" && !slices.Equal(shown(v.fast.requirements), v.fast.charges) {
 		v.wrong = fmt.Sprintf("read again, the answer is %q", shown(v.fast.requirements))
 	}
 	return v
+}
+
+// disorder holds an answer to its order: changes of owners come after all changes of values (D8), and what a
+// lossy version is charged with is last (C3).
+func (a answer) disorder(lossy bool) string {
+	last := ""
+	for i, c := range a.charges {
+		operation, path := split(c)
+		if lossy && i == len(a.charges)-1 && path == "." {
+			break
+		}
+		if last == owned && operation != owned {
+			return fmt.Sprintf("D8: %q comes after a change of owners", c)
+		}
+		last = operation
+	}
+	return ""
 }
 
 // law holds a pair to D10: what is not charged is equal, an object does not differ from itself, and swapped

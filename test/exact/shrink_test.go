@@ -168,8 +168,8 @@ func (j judges) report(p *pair, seed uint64) string {
 	for verb := range small.uncovered {
 		verbs = append(verbs, verb.String())
 	}
-	out := fmt.Sprintf("%s\nseed %d, %s, edits: %s\nuncovered: %q\nold: %s\nnew: %s\nfast:   %s\nplain:  %s\noracle: %s",
-		v.wrong, seed, small.kind.GroupVersionKind, p.operation(), verbs, small.oldText, small.newText, v.fast, v.plain, v.oracle)
+	out := fmt.Sprintf("%s\nseed %d, %s, edits: %s\nuncovered: %q\nold: %s\nnew: %s\nfast:   %s\noracle: %s",
+		v.wrong, seed, small.kind.GroupVersionKind, p.operation(), verbs, small.oldText, small.newText, v.fast, v.oracle)
 	if small.source != "" {
 		out += "\nfrom: " + small.source
 	}

@@ -21,7 +21,6 @@ const (
 // The approaches of BenchmarkReview.
 const (
 	ours    = "fieldperm"
-	plain   = "plain"
 	decoded = "smd"
 	tokens  = "tokenscan"
 )
@@ -46,14 +45,14 @@ func printReviews(out io.Writer, all *results) {
 		return
 	}
 	fmt.Fprintln(out, "\nReviews: processor time of each approach, and the ratios")
-	w := columns(out, ours, plain, decoded, tokens, ours+"/"+tokens, decoded+"/"+ours, plain+"/"+ours, "allocs", "B/op")
+	w := columns(out, ours, decoded, tokens, ours+"/"+tokens, decoded+"/"+ours, "allocs", "B/op")
 	for _, name := range cases {
 		s, _ := all.of(reviewBenchmark + "/" + name + "/" + ours)
 		var cells []string
-		for _, approach := range []string{ours, plain, decoded, tokens} {
+		for _, approach := range []string{ours, decoded, tokens} {
 			cells = append(cells, all.took(name, approach))
 		}
-		cells = append(cells, all.ratio(name, ours, tokens), all.ratio(name, decoded, ours), all.ratio(name, plain, ours), fmt.Sprintf("%.0f", s.allocations), fmt.Sprintf("%.0f", s.allocated))
+		cells = append(cells, all.ratio(name, ours, tokens), all.ratio(name, decoded, ours), fmt.Sprintf("%.0f", s.allocations), fmt.Sprintf("%.0f", s.allocated))
 		row(w, name, cells...)
 	}
 	_ = w.Flush()
