@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
 // found is a pair that was once answered wrong by somebody.
@@ -90,30 +88,4 @@ func (c *found) subject(t *testing.T) *subject {
 		t.Fatal(errs)
 	}
 	return subjects[0]
-}
-
-// crd writes a CustomResourceDefinition of some versions, each with a schema and permissions.
-func crd[S, P any](schemas map[string]S, permissions map[string]P, conversion string) []byte {
-	versions := []any{}
-	for _, name := range []string{"v1", "v2"} {
-		if s, ok := schemas[name]; ok {
-			versions = append(versions, map[string]any{"name": name, "served": true, "storage": name == "v1", "schema": map[string]any{"openAPIV3Schema": s}})
-		}
-	}
-	text, err := json.Marshal(permissions)
-	if err != nil {
-		return nil
-	}
-	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "randoms.example.com", "annotations": map[string]any{v1alpha1.PermissionVerbsAnnotation: string(text)}},
-		"spec": map[string]any{
-			"group": "example.com", "scope": "Cluster", "names": map[string]any{"kind": "Random", "plural": "randoms"},
-			"versions": versions, "conversion": map[string]any{"strategy": conversion},
-		},
-	})
-	if err != nil {
-		return nil
-	}
-	return raw
 }

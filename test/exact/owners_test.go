@@ -135,18 +135,6 @@ func (o *objects) fields(all []fieldpath.Path) *value {
 	return written(set)
 }
 
-func written(set *fieldpath.Set) *value {
-	raw, err := set.ToJSON()
-	if err != nil {
-		return &value{kind: object}
-	}
-	v, err := parse(raw)
-	if err != nil {
-		return &value{kind: object}
-	}
-	return v
-}
-
 // editOwners changes managedFields as a request or an attacker might. before and after are the objects.
 func (o *objects) editOwners(before, after *value) bool {
 	meta := after.get("metadata")

@@ -52,9 +52,8 @@ type oracle struct {
 	apart []place
 }
 
-// ask returns the charges, sorted; or the paths of which one must be in the error. The error here is the
-// oracle's own: it cannot say.
-func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
+// charges finds what a pair is charged with.
+func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err error) {
 	o := &oracle{subject: s, create: old == nil, old: old, new: new, canon: map[*value]string{}, lists: map[string]bool{}}
 	o.tokens = newTokens(old, new)
 	root := o.enter(place{barrier: -1}, s.root, s.kind.Root, "", nil, old, new)
@@ -68,13 +67,26 @@ func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
 	if len(o.refused) > 0 || err != nil {
 		return nil, o.refused, err
 	}
-	o.appeared(root)
+	if s.stored == nil {
+		o.appeared(root)
+	}
 	o.ownership(root)
 	if o.create && len(o.charges) == 0 {
 		o.charge(root, added)
 	}
-	if s.kind.Lossy() {
+	// What a lossy version changes can be seen in what is stored.
+	if s.kind.Lossy() && s.stored == nil {
 		o.charge(root, modified)
+	}
+	return o, nil, nil
+}
+
+// ask returns the charges, sorted; or the paths of which one must be in the error. The error here is the
+// oracle's own: it cannot say.
+func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
+	o, refused, err := s.charges(old, new)
+	if err != nil || len(refused) > 0 {
+		return nil, refused, err
 	}
 	for _, c := range o.charges {
 		charges = append(charges, c.String())
@@ -153,6 +165,9 @@ func (o *oracle) same(a, b *value) bool {
 // free reports whether a place is passed over: what the server writes (D7), owners (D8), and on CREATE
 // the identity and declared defaults (C5).
 func (o *oracle) free(p place) bool {
+	if o.stored != nil {
+		return o.stored.passes(o.kind.GroupVersionKind, p, o.create)
+	}
 	switch p.node.Role() {
 	case schema.RoleServerWritten, schema.RoleOwnership:
 		return true

@@ -19,6 +19,8 @@ type subject struct {
 	// loose are the same types for structured-merge-diff's Compare; see loosen.
 	loose     *smd.Schema
 	uncovered schema.VerbSet
+	// stored is set where what an API server has stored is judged, see Stored.
+	stored *Stored
 	// source shows where the schema is from, for a failure's report.
 	source string
 }

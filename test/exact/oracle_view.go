@@ -74,7 +74,7 @@ func (o *oracle) scalarView(v *value) any {
 // lacks: changed values that do not fit, lists whose keys do not identify, new orders.
 func (o *oracle) views(p place) (before, after any) {
 	if p.path != "" && o.free(p) {
-		if p.node.Role() == schema.RoleOwnership && !o.same(p.old, p.new) {
+		if (p.node.Role() == schema.RoleOwnership || o.stored != nil && p.path == ownersPath) && !o.same(p.old, p.new) {
 			o.owned = &p
 		}
 		return o.token(p.old), o.token(p.new)

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -326,4 +327,30 @@ func compiled(raw []byte, catalogue []schema.PermissionDocument) ([]*subject, []
 	}
 	slices.SortFunc(out, func(a, b *subject) int { return strings.Compare(a.kind.Version, b.kind.Version) })
 	return out, nil
+}
+
+// crd writes a CustomResourceDefinition of some versions, each with a schema and permissions.
+func crd[S, P any](schemas map[string]S, permissions map[string]P, conversion string) []byte {
+	versions := []any{}
+	for _, name := range []string{"v1", "v2"} {
+		if s, ok := schemas[name]; ok {
+			versions = append(versions, map[string]any{"name": name, "served": true, "storage": name == "v1", "schema": map[string]any{"openAPIV3Schema": s}})
+		}
+	}
+	text, err := json.Marshal(permissions)
+	if err != nil {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "randoms.example.com", "annotations": map[string]any{v1alpha1.PermissionVerbsAnnotation: string(text)}},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Cluster", "names": map[string]any{"kind": "Random", "plural": "randoms"},
+			"versions": versions, "conversion": map[string]any{"strategy": conversion},
+		},
+	})
+	if err != nil {
+		return nil
+	}
+	return raw
 }

@@ -79,6 +79,19 @@ func decodeSet(v *value) (*fieldpath.Set, bool) {
 	return set, true
 }
 
+// written is how the library writes a set.
+func written(set *fieldpath.Set) *value {
+	raw, err := set.ToJSON()
+	if err != nil {
+		return &value{kind: object}
+	}
+	v, err := parse(raw)
+	if err != nil {
+		return &value{kind: object}
+	}
+	return v
+}
+
 func (l ownerList) managers() []who {
 	var out []who
 	for _, e := range l {

@@ -1,0 +1,120 @@
+package exact
+
+import (
+	"fmt"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Stored judges what an API server has stored, before a request and after it. It is the oracle of this package, but for what
+// is free: the catalogue's roles count for nothing here, the caller says what the server writes by itself.
+type Stored struct {
+	// Free reports whether a change at a path is nothing that a client could have made. A path is spelled as charges
+	// spell it, and is below none that was free already.
+	Free func(Change) bool
+
+	subjects map[runtimeschema.GroupVersionKind]*subject
+}
+
+// ownersPath is where an object says who owns which field.
+const ownersPath = ".metadata.managedFields"
+
+// Change is one place that differs. Old and New are JSON, nil where there is nothing.
+type Change struct {
+	Kind   runtimeschema.GroupVersionKind
+	Path   string
+	Create bool
+	Old    func() []byte
+	New    func() []byte
+}
+
+// Charge is what a changed place takes. Any one verb of Chain covers it, from Barrier on if that is not negative.
+type Charge struct {
+	Operation, Path string
+	Chain           []verbs.Verb
+	Barrier         int
+}
+
+func (c Charge) String() string { return charge{c.Operation, c.Path, c.Chain, c.Barrier}.String() }
+
+// NewStored compiles the documents, and judges every kind in them.
+func NewStored(docs schema.Documents) (*Stored, []error) {
+	compiled, errs := schema.Compile(docs)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	s := &Stored{subjects: map[runtimeschema.GroupVersionKind]*subject{}}
+	for i := range docs.Topologies {
+		topology := &docs.Topologies[i]
+		loose := loosen(topology.Types)
+		for gvk := range topology.Kinds {
+			kind, err := compiled.Kind(gvk)
+			if err != nil {
+				return nil, []error{err}
+			}
+			one := newSubject(kind, topology, loose)
+			one.stored = s
+			s.subjects[gvk] = one
+		}
+	}
+	return s, nil
+}
+
+// Knows reports whether objects of the kind can be judged.
+func (s *Stored) Knows(gvk runtimeschema.GroupVersionKind) bool { return s.subjects[gvk] != nil }
+
+// Walk visits every place of a kind with its verbs, for those who draw grants.
+func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Pattern, *schema.Node)) {
+	if one := s.subjects[gvk]; one != nil {
+		one.kind.Walk(visit)
+	}
+}
+
+// Charges compares two stored objects of a kind; old is nil if there was none. Verbs in uncovered are barriers.
+func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, uncovered schema.VerbSet) ([]Charge, error) {
+	known := s.subjects[gvk]
+	if known == nil {
+		return nil, fmt.Errorf("kind %q is not known", gvk)
+	}
+	one := *known
+	one.uncovered = uncovered
+	var before *value
+	var err error
+	if old != nil {
+		if before, err = parseWhole(old); err != nil {
+			return nil, fmt.Errorf("old: %w", err)
+		}
+	}
+	after, err := parseWhole(new)
+	if err != nil {
+		return nil, fmt.Errorf("new: %w", err)
+	}
+	o, refused, err := one.charges(before, after)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 {
+		return nil, fmt.Errorf("does not fit its schema at %q", refused)
+	}
+	out := make([]Charge, 0, len(o.charges))
+	for _, c := range o.charges {
+		out = append(out, Charge{c.operation, c.path, c.chain, c.barrier})
+	}
+	return out, nil
+}
+
+// passes reports whether a place is passed over.
+func (s *Stored) passes(kind runtimeschema.GroupVersionKind, p place, create bool) bool {
+	text := func(v *value) func() []byte {
+		return func() []byte {
+			if v == nil {
+				return nil
+			}
+			return v.compact()
+		}
+	}
+	return s.Free != nil && s.Free(Change{Kind: kind, Path: p.path, Create: create, Old: text(p.old), New: text(p.new)})
+}
