@@ -142,6 +142,11 @@ func (c *Cluster) Dir() string {
 	return c.dir
 }
 
+// EtcdURL returns where the cluster's etcd listens, without TLS.
+func (c *Cluster) EtcdURL() string {
+	return c.plane.Etcd.URL.String()
+}
+
 // makeDir makes the cluster's directory in parent and returns its absolute path.
 func makeDir(parent string) (string, error) {
 	if parent == "" {
