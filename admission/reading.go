@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"context"
+
 	"github.com/go-json-experiment/json"
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -93,15 +95,15 @@ func (r *Reading) withoutObjects(body []byte) []byte {
 }
 
 // diff returns the requirements of the request, whose objects are scanned now if they have not been.
-func (r *Reading) diff(kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+func (r *Reading) diff(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
 	creates := r.Request.Operation == admissionv1.Create
 	switch {
 	case r.doc == nil && creates:
-		return fieldperm.Diff(nil, r.Request.Object.Raw, kind, uncovered)
+		return fieldperm.Diff(ctx, nil, r.Request.Object.Raw, kind, uncovered)
 	case r.doc == nil:
-		return fieldperm.Diff(r.Request.OldObject.Raw, r.Request.Object.Raw, kind, uncovered)
+		return fieldperm.Diff(ctx, r.Request.OldObject.Raw, r.Request.Object.Raw, kind, uncovered)
 	case creates:
-		return fieldperm.DiffValues(rawjson.Value{}, r.object, kind, uncovered)
+		return fieldperm.DiffValues(ctx, rawjson.Value{}, r.object, kind, uncovered)
 	}
-	return fieldperm.DiffValues(r.oldObject, r.object, kind, uncovered)
+	return fieldperm.DiffValues(ctx, r.oldObject, r.object, kind, uncovered)
 }

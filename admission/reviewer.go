@@ -75,8 +75,8 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
 	}
-	_, span := startSpan(ctx, "diff")
-	requirements, err := in.diff(kind, r.uncovered(ctx, compiled, req))
+	diffing, span := startSpan(ctx, "diff")
+	requirements, err := in.diff(diffing, kind, r.uncovered(ctx, compiled, req))
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 		if i > 0 && ref == refs[0] {
 			break
 		}
-		set, err := compiled.Uncovered(ref, req)
+		set, err := compiled.Uncovered(ctx, ref, req)
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
 		}

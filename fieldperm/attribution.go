@@ -87,5 +87,5 @@ func (k PathKey) native() smdvalue.Value {
 		return smdvalue.NewValueInterface(nil)
 	}
 	defer doc.Release()
-	return smdvalue.NewValueInterface(native(doc.Root()))
+	return smdvalue.NewValueInterface(native(doc.Root(), nil))
 }

@@ -21,7 +21,7 @@ func TestD12_ChangeThatNoManagerOwns(t *testing.T) {
 		{"nobody owns anything", owned(`|,"spec":{"plain":"a"}`), owned(`|,"spec":{"plain":"b"}`), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rs, err := Diff([]byte(c.old), []byte(c.new), k, none)
+			rs, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, none)
 			if err != nil || len(rs) == 0 {
 				t.Fatal(rs, err)
 			}

@@ -31,7 +31,7 @@ func BenchmarkDiff(b *testing.B) {
 				b.SetBytes(int64(len(old) + len(new)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if got, err := Diff(old, new, k, none); err != nil || len(got) != replicas-1 {
+					if got, err := Diff(b.Context(), old, new, k, none); err != nil || len(got) != replicas-1 {
 						b.Fatal(got, err)
 					}
 				}
@@ -82,7 +82,7 @@ func BenchmarkDiffHostile(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				for b.Loop() {
-					if got, err := Diff(c.old, c.new, k, none); err != nil || len(got) == 0 {
+					if got, err := Diff(b.Context(), c.old, c.new, k, none); err != nil || len(got) == 0 {
 						b.Fatal(len(got), err)
 					}
 				}

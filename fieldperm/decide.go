@@ -138,6 +138,10 @@ func (d *decider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChe
 func (d *decider) cover(ctx context.Context, p *plan) error {
 	var few [8]verbID
 	for p.blocked == none {
+		// An authorizer that remembers its answers need not look at the context.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		left := d.limits.MaxChecks - len(d.out.Checks)
 		batch := p.next(few[:0], max(min(d.limits.Parallel, left), 1))
 		if len(batch) == 0 {

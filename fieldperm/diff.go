@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,8 +17,9 @@ import (
 // Fail-closed law (D10): if Diff returns no requirement, the objects are equal as JSON values but
 // for what D7 and D8 leave free.
 //
-// Errors: *InvalidObjectError if an object is no JSON or a changed part does not fit the schema.
-func Diff(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+// Errors: *InvalidObjectError if an object is no JSON or a changed part does not fit the schema; that of the context
+// if it ends before the comparison does.
+func Diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
 	var was rawjson.Value
 	if old != nil {
 		doc, err := scan(old)
@@ -32,7 +34,7 @@ func Diff(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requi
 		return nil, err
 	}
 	defer doc.Release()
-	return DiffValues(was, doc.Root(), kind, uncovered)
+	return DiffValues(ctx, was, doc.Root(), kind, uncovered)
 }
 
 func scan(raw []byte) (*rawjson.Document, error) {
@@ -48,16 +50,20 @@ func scan(raw []byte) (*rawjson.Document, error) {
 
 // DiffValues is Diff of objects that have been scanned; old is absent on CREATE. The result refers to the
 // bytes of the text, not to what Release takes back.
-func DiffValues(old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
+func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
 	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
 		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, stopped(err)
+	}
 	d, _ := differs.Get().(*differ)
-	*d = differ{uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
+	*d = differ{ctx: ctx, uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
 	defer d.release()
 	d.root = d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
 	d.walk(d.root, old, new)
 	d.finishOwnership()
+	d.look()
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -105,6 +111,7 @@ func (e *InvalidObjectError) Error() string {
 // schema nodes are looked at only on the way to what is not. What bytes cannot tell — order, escapes, the
 // spelling of numbers, names that occur twice, the keys of lists — is compared as values where it is met.
 type differ struct {
+	ctx       context.Context
 	uncovered schema.VerbSet
 	create    bool
 	old, new  rawjson.Value
@@ -121,8 +128,11 @@ type differ struct {
 	// owned is the place of managedFields once the walk has met a change there; else its scope has no node.
 	owned ownership
 	// trail and index are for the paths of owners.
-	trail trail
-	index index
+	trail      trail
+	index      index
+	conditions conditions
+	// looks counts what has been gone through, so that the context is asked at intervals.
+	looks uint
 	// passed counts nodes that were passed over because of their role.
 	passed int
 	err    error
@@ -130,7 +140,7 @@ type differ struct {
 
 // walk charges what differs at or below s.
 func (d *differ) walk(s scope, old, new rawjson.Value) {
-	if d.err != nil || d.same.Same(old, new) || d.passes(s, old, new) || !d.fits(s, old, new) {
+	if d.stops() || d.same.Same(old, new) || d.passes(s, old, new) || !d.fits(s, old, new) {
 		return
 	}
 	if old.IsObject() && new.IsObject() && !s.node.Map().Atomic() && d.membersInStep(s, old, new) {

@@ -82,7 +82,7 @@ func TestC5_Create(t *testing.T) {
 func TestC2_UncoveredPermissionSet(t *testing.T) {
 	k, root := compileGadget(t, "granular:*")
 	expectDiff(t, k, root, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`, "modified .spec.replicas: * specification scale")
-	got, err := Diff([]byte(`{"spec":{"replicas":1}}`), []byte(`{"spec":{"replicas":2}}`), k, root)
+	got, err := Diff(t.Context(), []byte(`{"spec":{"replicas":1}}`), []byte(`{"spec":{"replicas":2}}`), k, root)
 	if err != nil || got[0].Barrier != 0 || !got[0].Barred() {
 		t.Errorf("granular:* uncovered: barrier %v, %v", got, err)
 	}
@@ -120,7 +120,7 @@ func TestDiff_ObjectsThatAreNone(t *testing.T) {
 		{"old is no JSON", `x`, `{}`, "is no JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Diff([]byte(c.old), []byte(c.new), k, none)
+			got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, none)
 			var invalid *InvalidObjectError
 			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.want) || got != nil {
 				t.Errorf("got %v, %v; want an InvalidObjectError with %q", got, err, c.want)

@@ -191,7 +191,7 @@ func expectDiff(t *testing.T, k *schema.Kind, uncovered schema.VerbSet, old, new
 	if old != "" {
 		oldRaw = []byte(old)
 	}
-	got, err := Diff(oldRaw, []byte(new), k, uncovered)
+	got, err := Diff(t.Context(), oldRaw, []byte(new), k, uncovered)
 	if err != nil {
 		t.Fatalf("Diff(%s, %s): %v", old, new, err)
 	}

@@ -23,7 +23,7 @@ func TestD8_OwnersOfTooManyAndTooDeepPathsAreChargedAsAWhole(t *testing.T) {
 	}{{3000, 1000, true}, {1000, 3000, true}, {20, 900, false}, {900, 20, false}} {
 		with, without := owned("|", owner("a", "Apply", fields(c.depth, c.leaves))), owned("|")
 		for _, pair := range [][2]string{{without, with}, {with, without}} {
-			got, err := Diff([]byte(pair[0]), []byte(pair[1]), k, none)
+			got, err := Diff(t.Context(), []byte(pair[0]), []byte(pair[1]), k, none)
 			if err != nil {
 				t.Fatal(err)
 			}

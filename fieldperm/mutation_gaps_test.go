@@ -70,7 +70,7 @@ func TestP5_ChangesComeInTheOrderOfNames(t *testing.T) {
 		{`{"spec":{}}`, `{"spec":{"replicas":3,"plain":"b","args":["x"]}}`},
 		{`{}`, `{"spec":{"replicas":3,"args":["x"],"plain":"b"}}`},
 	} {
-		got, err := Diff([]byte(c[0]), []byte(c[1]), k, none)
+		got, err := Diff(t.Context(), []byte(c[0]), []byte(c[1]), k, none)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,20 @@ import (
 )
 
 // native returns the value as CEL takes it: nil for absent and null, int64 for integers that fit,
-// float64 for other numbers.
-func native(v rawjson.Value) any {
+// float64 for other numbers. Lists and objects are taken from known, which may be nil, and put there.
+func native(v rawjson.Value, known map[rawjson.Value]any) any {
+	if known == nil || !v.IsList() && !v.IsObject() {
+		return decode(v, known)
+	}
+	out, ok := known[v]
+	if !ok {
+		out = decode(v, known)
+		known[v] = out
+	}
+	return out
+}
+
+func decode(v rawjson.Value, known map[rawjson.Value]any) any {
 	switch v.Kind() {
 	case rawjson.Bool:
 		return v.Raw()[0] == 't'
@@ -24,13 +36,13 @@ func native(v rawjson.Value) any {
 	case rawjson.List:
 		out := []any{}
 		for i := v.Items(); i.Next(); {
-			out = append(out, native(i.Value()))
+			out = append(out, native(i.Value(), known))
 		}
 		return out
 	case rawjson.Object:
 		out := map[string]any{}
 		for m := v.Members(); m.Next(); {
-			out[m.Name().String()] = native(m.Value())
+			out[m.Name().String()] = native(m.Value(), known)
 		}
 		return out
 	case rawjson.Absent, rawjson.Null:

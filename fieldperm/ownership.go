@@ -130,7 +130,7 @@ func (d *differ) newOwners(was, is *managedFields, version rawjson.Value) *owner
 // each charges every path that is not free, once however many managers it concerns.
 func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	paths.Iterate(func(shared fieldpath.Path) {
-		if o.d.err != nil || free(shared) {
+		if o.d.stops() || free(shared) {
 			return
 		}
 		s := o.d.resolve(slices.Clone(shared)).scope

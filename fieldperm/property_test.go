@@ -114,11 +114,11 @@ func pathsOf(rs []Requirement) []string {
 
 // checkLaw holds two objects against D10 and returns how many requirements there were.
 func checkLaw(t testing.TB, k *schema.Kind, old, new []byte) int {
-	there, err := Diff(old, new, k, nil)
+	there, err := Diff(t.Context(), old, new, k, nil)
 	if err != nil {
 		return -1
 	}
-	back, err := Diff(new, old, k, nil)
+	back, err := Diff(t.Context(), new, old, k, nil)
 	if err != nil {
 		t.Fatalf("Diff(%s, %s) fails, swapped it does not: %v", new, old, err)
 	}
@@ -126,7 +126,7 @@ func checkLaw(t testing.TB, k *schema.Kind, old, new []byte) int {
 		t.Fatalf("%s → %s: paths %q, swapped %q", old, new, pathsOf(there), pathsOf(back))
 	}
 	for _, x := range [][]byte{old, new} {
-		if same, err := Diff(x, x, k, nil); err != nil || len(same) > 0 {
+		if same, err := Diff(t.Context(), x, x, k, nil); err != nil || len(same) > 0 {
 			t.Fatalf("Diff(x, x) of %s: %v, %v", x, same, err)
 		}
 	}
@@ -234,7 +234,7 @@ func FuzzD10_Law(f *testing.F) {
 		if strings.Contains(string(old)+string(new), "managedFields") || strings.Contains(string(old)+string(new), `\u`) {
 			t.Skip("owners have free merges in one direction only; they have a table of their own")
 		}
-		if _, err := Diff(old, old, k, nil); err != nil {
+		if _, err := Diff(t.Context(), old, old, k, nil); err != nil {
 			var invalid *InvalidObjectError
 			if !errors.As(err, &invalid) {
 				t.Fatalf("%q: %v", old, err)

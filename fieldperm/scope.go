@@ -62,7 +62,7 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
 	for _, p := range node.Permissions() {
-		if p.MayBar() && (!p.Conditional() || p.Bars(native(old), native(new))) {
+		if p.MayBar() && d.bars(p, old, new) {
 			c.barrier = len(c.chain)
 		}
 		v, ok := p.Verb(c.emitted.lookup)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -36,7 +37,8 @@ var (
 	requestDialect   = newDialect(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))
 )
 
-// compile type-checks the expression and bounds its cost to what Kubernetes allows one call.
+// compile type-checks the expression and bounds its cost to what Kubernetes allows one call. Loops look at the context
+// as often as those of Kubernetes do.
 func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
 	env, err := d.env()
 	if err != nil {
@@ -49,11 +51,11 @@ func (d dialect) compile(expression string, result *cel.Type) (cel.Program, erro
 	if out := ast.OutputType(); out != result && out != cel.DynType && !out.IsExactType(result) {
 		return nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
 	}
-	return env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.EvalOptions(cel.OptOptimize))
+	return env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.EvalOptions(cel.OptOptimize))
 }
 
-func evalBool(program cel.Program, input map[string]any) (bool, error) {
-	out, _, err := program.Eval(input)
+func evalBool(ctx context.Context, program cel.Program, input map[string]any) (bool, error) {
+	out, _, err := program.ContextEval(ctx, input)
 	if err != nil {
 		return false, err
 	}

@@ -189,7 +189,7 @@ func TestUncovered_Matching(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			set, _ := s.Uncovered(c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
+			set, _ := s.Uncovered(t.Context(), c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
 			if got := len(set) > 0; got != c.want {
 				t.Errorf("uncovered %v, want %v", got, c.want)
 			}

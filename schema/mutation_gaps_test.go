@@ -100,8 +100,8 @@ func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
 	}
 	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
 		// A Scale holds the replicas, not the labels.
-		if conditional := p.Base().Name() == "size"; p.Conditional() != conditional || p.Bars(nil, int64(1)) == conditional {
-			t.Errorf("%s: conditional %v, bars %v", p.Base(), p.Conditional(), p.Bars(nil, int64(1)))
+		if conditional := p.Base().Name() == "size"; p.Conditional() != conditional || p.Bars(t.Context(), nil, int64(1)) == conditional {
+			t.Errorf("%s: conditional %v, bars %v", p.Base(), p.Conditional(), p.Bars(t.Context(), nil, int64(1)))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set, err := s.Uncovered(ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
+	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
 		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -69,14 +70,15 @@ func (p *Permission) MayBar() bool { return p.excluded || p.excludedWhen != nil 
 func (p *Permission) Conditional() bool { return !p.excluded && p.excludedWhen != nil }
 
 // Bars reports whether the permission is a barrier for a change from oldSelf to self, decoded JSON
-// values of the node itself; nil stands for absent and for null. An error counts as a barrier.
-func (p *Permission) Bars(oldSelf, self any) bool {
+// values of the node itself; nil stands for absent and for null. An error counts as a barrier, that of a context which
+// ends included: a caller who has to tell them apart asks the context.
+func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true
 	}
 	if p.excludedWhen == nil {
 		return false
 	}
-	holds, err := evalBool(p.excludedWhen, map[string]any{"self": self, "oldSelf": oldSelf})
+	holds, err := evalBool(ctx, p.excludedWhen, map[string]any{"self": self, "oldSelf": oldSelf})
 	return err != nil || holds
 }

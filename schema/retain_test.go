@@ -62,7 +62,7 @@ func TestCompile_TopologiesShareWhatIsTheSame(t *testing.T) {
 	size := func(n *Node) *Permission {
 		return n.Map().Child("parts").List().Item().Map().Child("size").Permissions()[0]
 	}
-	if !size(a).Bars(nil, int64(1)) || size(a).Bars(nil, int64(2)) || !size(b).Bars(nil, int64(2)) {
+	if !size(a).Bars(t.Context(), nil, int64(1)) || size(a).Bars(t.Context(), nil, int64(2)) || !size(b).Bars(t.Context(), nil, int64(2)) {
 		t.Error("a barrier has the condition of another kind")
 	}
 }

@@ -86,7 +86,7 @@ func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 			t.Fatal(err)
 		}
 		permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
-		if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(nil, int64(1)) || permissions[1].MayBar() {
+		if len(permissions) != 2 || permissions[0].Base().Name() != "size" || !permissions[0].Bars(t.Context(), nil, int64(1)) || permissions[1].MayBar() {
 			t.Errorf("condition %q: permissions %v", condition, permissions)
 		}
 		if spec := k.Root.Map().Child("spec"); !k.MayBar() || !k.Root.MayBarWithin() || !spec.MayBarWithin() || spec.Map().Child("replicas").MayBarWithin() {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -26,8 +27,8 @@ type uncoveredSet struct {
 }
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
-// that matches it. A match condition that fails counts as true; the error is for the log.
-func (s *Schema) Uncovered(ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
+// that matches it. A match condition that fails counts as true, also where the context ends; the error is for the log.
+func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
 	var errs []error
@@ -44,7 +45,7 @@ func (s *Schema) Uncovered(ref ResourceRef, request *admissionv1.AdmissionReques
 				input = map[string]any{}
 			}
 		}
-		matches, err := set.matches(input)
+		matches, err := set.matches(ctx, input)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
 		}
@@ -95,10 +96,10 @@ func contains(names []string, name string) bool {
 }
 
 // matches reports false only if a condition is false; an error does not outweigh that.
-func (u *uncoveredSet) matches(input map[string]any) (bool, error) {
+func (u *uncoveredSet) matches(ctx context.Context, input map[string]any) (bool, error) {
 	var failure error
 	for _, program := range u.conditions {
-		holds, err := evalBool(program, input)
+		holds, err := evalBool(ctx, program, input)
 		if err != nil {
 			failure = err
 		} else if !holds {

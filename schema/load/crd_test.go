@@ -103,7 +103,7 @@ func TestCRD_InlinePermissions(t *testing.T) {
 			t.Errorf("verbs %q, want %q", verbs, want)
 		}
 	}
-	if p := spec.Child("frozen").Permissions()[0]; !p.Bars(false, true) || p.Bars(true, false) {
+	if p := spec.Child("frozen").Permissions()[0]; !p.Bars(t.Context(), false, true) || p.Bars(t.Context(), true, false) {
 		t.Error("excluded-when does not bar by value")
 	}
 

@@ -29,7 +29,7 @@ func TestD10_RecordedPairs(t *testing.T) {
 			kind, err := permissions.Kind(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind})
 			must(t, err)
 			diff := func(old, object []byte) []fieldperm.Requirement {
-				out, err := fieldperm.Diff(old, object, kind, nil)
+				out, err := fieldperm.Diff(t.Context(), old, object, kind, nil)
 				must(t, err)
 				return out
 			}

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // diff is the signature of Diff.
-type diff func(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error)
+type diff func(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error)
 
 // answer is what one Diff says.
 type answer struct {
@@ -47,7 +48,7 @@ func run(d diff, old, new []byte, s *subject) (a answer) {
 			a = answer{failed: true, refused: "panic", message: fmt.Sprintf("panic: %v", r)}
 		}
 	}()
-	requirements, err := d(old, new, s.kind, s.uncovered)
+	requirements, err := d(context.Background(), old, new, s.kind, s.uncovered)
 	if err != nil {
 		a.failed, a.message, a.refused = true, err.Error(), "no InvalidObjectError"
 		if invalid := (*fieldperm.InvalidObjectError)(nil); errors.As(err, &invalid) {
@@ -77,14 +78,14 @@ func theJudges() judges { return judges{fieldperm.Diff, within} }
 
 // within is Diff as admission has it: both objects are in one text, where the second is scanned by what the
 // first one was.
-func within(old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+func within(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
 	doc, err := rawjson.Scan(review(old, new))
 	if err != nil {
 		return nil, err
 	}
 	defer doc.Release()
 	request := doc.Root().Get("request")
-	return fieldperm.DiffValues(request.Get("oldObject"), request.Get("object"), kind, uncovered)
+	return fieldperm.DiffValues(ctx, request.Get("oldObject"), request.Get("object"), kind, uncovered)
 }
 
 // review puts both objects into one text, in either order.

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		p.emitted = with(p.emitted, node.Emits(), own.plainText())
 	}
 	for _, permission := range node.Permissions() {
-		barred := permission.MayBar() && (!permission.Conditional() || permission.Bars(old.native(), new.native()))
+		barred := permission.MayBar() && (!permission.Conditional() || permission.Bars(context.Background(), old.native(), new.native()))
 		verb, ok := permission.Verb(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok })
 		if barred || ok && o.uncovered.Has(verb) {
 			p.barrier = len(p.chain)
