@@ -71,6 +71,7 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		}
 		return nil, unavailable("%w; correct the document, then try again", err)
 	}
+	kind = kind.Through(sent(compiled, req))
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
@@ -165,6 +166,19 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 		}
 	}
 	return out
+}
+
+// sent returns the kind by the version in which the request was sent, nil if it is not known. A webhook whose rules
+// name another version is asked about a converted object, which does not show what the version that was sent loses.
+func sent(compiled *schema.Schema, req *admissionv1.AdmissionRequest) *schema.Kind {
+	if req.RequestKind == nil || *req.RequestKind == req.Kind {
+		return nil
+	}
+	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: req.RequestKind.Group, Version: req.RequestKind.Version, Kind: req.RequestKind.Kind})
+	if err != nil {
+		return nil
+	}
+	return kind
 }
 
 // addressed is the resource as the user sent it, which is what the API server authorized.

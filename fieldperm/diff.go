@@ -72,8 +72,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		d.charge(d.root, Added)
 	}
 	if kind.Lossy() {
-		// What this version does not show may be lost or changed all the same, even by a write of nothing.
-		d.charge(d.root, Modified)
+		d.chargeHidden(kind)
 	}
 	return d.out, nil
 }

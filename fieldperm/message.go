@@ -61,6 +61,9 @@ func (d *Denial) Message(s Subject) string {
 			b.WriteString(v.String())
 		}
 	}
+	if d.Requirement.Instead != "" {
+		fmt.Fprintf(&b, "; %s", d.Requirement.Instead)
+	}
 	d.Refusal.write(&b)
 	if d.Unattributed {
 		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")

@@ -26,6 +26,8 @@ type Requirement struct {
 	// the generic permission not at all (C2). It is len(Chain) where the barrier has no verb: nobody
 	// may make the change then. -1 means that there is no barrier.
 	Barrier int
+	// Instead is what can be done without one of the verbs, for a message; may be empty.
+	Instead string
 }
 
 // Barred reports whether the generic permission does not count.

@@ -108,6 +108,21 @@ func (d *differ) charge(s scope, op Operation) {
 	d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
 }
 
+// chargeHidden charges what a write through a lossy version may change without showing it, even a write of
+// nothing: the root, and each barrier that may be passed. A creation is charged as well, because it may set
+// what another version guards.
+func (d *differ) chargeHidden(kind *schema.Kind) {
+	d.charge(d.root, Modified)
+	for _, chain := range kind.HiddenBarriers(d.uncovered) {
+		d.out = append(d.out, Requirement{Operation: Modified, Chain: chain, Barrier: 0})
+	}
+	for i := range d.out {
+		if d.out[i].Path.isRoot() {
+			d.out[i].Instead = kind.Instead()
+		}
+	}
+}
+
 func operation(old, new rawjson.Value) Operation {
 	switch {
 	case old.IsAbsent():

@@ -20,6 +20,10 @@ type builder struct {
 	// at is where the builder is, for errors.
 	at   Pattern
 	errs []error
+	// lacking are the guards whose path the kind lacks, with the error that says so.
+	lacking map[*guard]error
+	// atomic are the atomic lists on the way to at.
+	atomic []string
 }
 
 type memoKey struct {
@@ -45,9 +49,10 @@ func newBuilder(topology *Topology, known permissions) *builder {
 // kind returns the root of a type under the overlay of a kind, and what is wrong with it. A kind with a
 // fault leaves nothing for the next one to share, which would miss the fault.
 func (b *builder) kind(name string, o *overlay) (*Node, []error) {
+	b.lacking = map[*guard]error{}
 	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
 	errs := b.errs
-	if b.errs = nil; len(errs) > 0 {
+	if b.errs = nil; len(errs)+len(b.lacking) > 0 {
 		clear(b.memo)
 	}
 	return root, errs
@@ -160,6 +165,10 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 			out.keys = append(out.keys, k)
 		}
 	}
+	if out.atomic {
+		b.atomic = append(b.atomic, b.at.String())
+		defer func() { b.atomic = b.atomic[:len(b.atomic)-1] }()
+	}
 	out.item = b.below(element{any: true}, l.ElementType, o.items(), nil, p.with(emits...))
 	return out
 }
@@ -268,7 +277,7 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 
 func (b *builder) lost(o *overlay, at Pattern, cure string) {
 	if o.guard != nil && !o.guard.entry.Optional {
-		b.errs = append(b.errs, o.guard.fault("path %q does not exist: %s", at, cure))
+		b.lacking[o.guard] = o.guard.fault("path %q does not exist: %s", at, cure)
 	}
 	if o.any != nil {
 		b.lost(o.any, at.child(element{any: true}), cure)

@@ -22,8 +22,9 @@ func Compile(docs Documents) (*Schema, []error) {
 	docs.Permissions = slices.Clone(docs.Permissions)
 	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
 	c := &compiler{
-		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]bool, len(docs.Permissions)),
+		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
+		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
 	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
@@ -35,8 +36,9 @@ func Compile(docs Documents) (*Schema, []error) {
 	for i := range c.docs.Topologies {
 		c.topology(s, &c.docs.Topologies[i], owners, touched)
 	}
-	for i, ok := range c.matched {
-		if d := &c.docs.Permissions[i]; !ok && d.Rank == RankAdministrator {
+	c.reportLost()
+	for i, kinds := range c.matched {
+		if d := &c.docs.Permissions[i]; kinds == 0 && d.Rank == RankAdministrator {
 			c.errs = append(c.errs, &Error{Source: d.Source, Pointer: "/spec/kind", Unmatched: true,
 				Message: fmt.Sprintf("kind %q of group %q is not known: install it first, or correct the name", d.Kind, d.Group)})
 		}
@@ -51,6 +53,7 @@ func Compile(docs Documents) (*Schema, []error) {
 			delete(s.kinds, gvk)
 		}
 	}
+	c.conceal(s, owners)
 	c.deriveScales(s, owners)
 	s.uncovered = c.uncovered(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -59,14 +62,19 @@ func Compile(docs Documents) (*Schema, []error) {
 
 type compiler struct {
 	docs Documents
-	// statements are those of the permission documents that have matched a kind.
-	statements  [][]statement
-	matched     []bool
+	// statements are those of the permission documents that have been read.
+	statements [][]statement
+	// matched counts the kinds that a document is about, each version as one.
+	matched []int
+	// lost are the errors about the path of a guard, one for each kind that lacks it.
+	lost        map[*guard][]error
 	permissions permissions
 	sharing     *sharing
 	faulty      map[string]error
 	seen        map[string]bool
 	errs        []error
+	// trees are the shared trees of kinds: what is the same has one.
+	trees map[runtimeschema.GroupVersionKind]*Node
 }
 
 func (c *compiler) report(errs ...error) {
@@ -108,14 +116,15 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(sources, t.Source)
 		root, errs := b.kind(t.Kinds[gvk], o)
+		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
 			// Their documents touch the kind, which fails by that.
 			c.report(errs...)
 			continue
 		}
-		k := newKind(gvk, c.sharing.share(root))
-		k.lossy = t.Lossy[gvk] || gvk == shadowedKind
-		s.kinds[gvk] = k
+		shared := c.sharing.share(root)
+		c.trees[gvk] = shared
+		s.kinds[gvk] = newKind(gvk, shared)
 	}
 }
 
@@ -140,16 +149,55 @@ func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []stri
 		if !d.matches(gvk) {
 			continue
 		}
-		if !c.matched[i] {
-			c.matched[i] = true
-			var errs []error
-			c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
-			c.report(errs...)
-		}
-		o.lay(c.statements[i])
+		c.matched[i]++
+		o.lay(c.read(i))
 		sources = append(sources, d.Source)
 	}
+	for i := range c.docs.Permissions {
+		if d := &c.docs.Permissions[i]; !d.matches(gvk) && d.matchesKind(gvk) {
+			o.layBarriers(c.read(i))
+			sources = append(sources, d.Source)
+		}
+	}
 	return o, sources
+}
+
+// read returns the statements of a document.
+func (c *compiler) read(i int) []statement {
+	if d := &c.docs.Permissions[i]; c.statements[i] == nil {
+		var errs []error
+		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
+		for _, s := range c.statements[i] {
+			s.guard.everyKind = d.Kind == "*"
+		}
+		c.report(errs...)
+	}
+	return c.statements[i]
+}
+
+// lacking takes the guards whose path a kind lacks, and returns the faults among them. What a document says of
+// one kind need not hold for every version: it is a fault if no version has the path.
+func (c *compiler) lacking(guards map[*guard]error) []error {
+	var errs []error
+	for g, err := range guards {
+		if g.everyKind || g.rank == RankExtension {
+			errs = append(errs, err)
+			continue
+		}
+		c.lost[g] = append(c.lost[g], err)
+	}
+	return errs
+}
+
+// reportLost reports the paths that no version has.
+func (c *compiler) reportLost() {
+	for i, said := range c.statements {
+		for _, s := range said {
+			if lost := c.lost[s.guard]; len(lost) > 0 && len(lost) == c.matched[i] {
+				c.report(lost[0])
+			}
+		}
+	}
 }
 
 // newKind gives a kind a root of its own, because the same type may also be a field.

@@ -40,8 +40,12 @@ type Topology struct {
 	Plurals map[runtimeschema.GroupVersionKind]string
 	// Replicas is where a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
-	// Lossy are the kinds whose version does not show every field that a write through it changes.
-	Lossy map[runtimeschema.GroupVersionKind]bool
+	// Lossy are the kinds whose version may change more than it shows. Where it is nil nothing is known of
+	// conversion, and Compile compares the versions.
+	Lossy map[runtimeschema.GroupVersionKind]Loss
+	// RoundTrips says that the newest version of each kind has everything that the others have: Kubernetes' own
+	// tests hold that for its kinds.
+	RoundTrips bool
 	// TypePermissions are the permission keys that the source carries on a named type, with paths
 	// relative to it (vendor extensions of an OpenAPI document).
 	TypePermissions map[string][]Entry
@@ -71,7 +75,7 @@ type PermissionDocument struct {
 }
 
 func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {
-	if d.Kind != "*" && (d.Group != gvk.Group || d.Kind != gvk.Kind) {
+	if !d.matchesKind(gvk) {
 		return false
 	}
 	for _, v := range d.Versions {
@@ -80,6 +84,11 @@ func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {
 		}
 	}
 	return len(d.Versions) == 0
+}
+
+// matchesKind is matches for any version.
+func (d *PermissionDocument) matchesKind(gvk runtimeschema.GroupVersionKind) bool {
+	return d.Kind == "*" || d.Group == gvk.Group && d.Kind == gvk.Kind
 }
 
 // Entry is one guarded node with its place in the source.

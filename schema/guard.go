@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -63,6 +64,9 @@ func (b *builder) takes(g *guard, p place) bool {
 			return false
 		}
 		cure := "put parameterSource: " + e.ParameterizedBy + " on a map, key property or scalar of the path"
+		if len(b.atomic) > 0 {
+			cure += fmt.Sprintf("; the list %q is atomic and has no keys: give it x-kubernetes-list-type: map and x-kubernetes-list-map-keys", b.atomic[len(b.atomic)-1])
+		}
 		if len(p.emitted) > 0 {
 			cure += ", or use one of " + strings.Join(p.emitted, ", ")
 		}

@@ -30,6 +30,8 @@ type guard struct {
 	rank   Rank
 	// content is all that a node takes from the entry, in words that no other content has.
 	content string
+	// everyKind is that the document is about every kind, rather than about the versions of one.
+	everyKind bool
 }
 
 func newGuard(source string, rank Rank, e *Entry) *guard {
@@ -104,6 +106,34 @@ func (o *overlay) lay(document []statement) {
 			at.guard = s.guard
 		}
 	}
+}
+
+// layBarriers lays the barriers of another version of the kind over what this version says of the same paths: a
+// version is no way around the barrier of another. Where the paths differ in what they emit, the barrier is
+// the verb without its parameter.
+func (o *overlay) layBarriers(document []statement) {
+	for _, s := range document {
+		if !s.guard.bars() || len(s.path) == 0 {
+			continue
+		}
+		at := o
+		for _, step := range s.path {
+			at = at.grow(step)
+		}
+		if at.guard != nil && (at.guard.rank > s.guard.rank || at.guard.rank == s.guard.rank && at.guard.bars()) {
+			continue
+		}
+		e := *s.guard.entry
+		e.Optional, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression = true, "", "", "", ""
+		if at.guard != nil {
+			e.ParameterSource = at.guard.entry.ParameterSource
+		}
+		at.guard = newGuard(s.guard.source, s.guard.rank, &e)
+	}
+}
+
+func (g *guard) bars() bool {
+	return g.entry.Verb != "" && (g.entry.Excluded || g.entry.ExcludedWhen != "")
 }
 
 func (o *overlay) grow(step element) *overlay {

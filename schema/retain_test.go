@@ -131,7 +131,7 @@ func TestKind_LookingUpAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := apart(t, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"}))
-	docs.Topologies[0].Lossy = map[runtimeschema.GroupVersionKind]bool{kindOf("A"): true}
+	docs.Topologies[0].Lossy = map[runtimeschema.GroupVersionKind]Loss{kindOf("A"): {}}
 	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
 	s, errs := Compile(docs)
 	if len(errs) > 0 {

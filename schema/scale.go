@@ -42,10 +42,6 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 	return s.Kind(gvk)
 }
 
-// shadowedKind keeps metrics, behavior and conditions of its other versions in annotations: whoever may
-// change annotations would change them.
-var shadowedKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}
-
 // deriveScales makes the Scales of every resource whose replicas have verbs of their own, and of those
 // whose kind is lossy.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
@@ -72,9 +68,9 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 		if scale == nil {
 			scale = base
 		}
-		if k.lossy && scale != nil {
+		if k.hidden != nil && scale != nil {
 			whole := *scale
-			whole.lossy = true
+			whole.hidden = k.hidden
 			s.lossyScales[resource.WithVersion(gvk.Version)] = &whole
 		}
 	}

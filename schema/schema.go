@@ -32,12 +32,9 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
-	lossy  bool
+	// hidden is what a write through this version may change without showing it, nil for nothing.
+	hidden *hidden
 }
-
-// Lossy reports whether a write through this version changes fields that the version does not show:
-// they are pruned, or kept in annotations. No verb but granular:* covers such a write.
-func (k *Kind) Lossy() bool { return k.lossy }
 
 // MayBar reports whether the kind's schema has a barrier, conditional ones included.
 // UncoveredPermissionSets are not counted.

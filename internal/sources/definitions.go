@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +39,9 @@ type definition struct {
 }
 
 type identity struct {
-	uid, verbs string
+	uid, verbs, vouched string
+	// storedIn is what versions objects may be stored in.
+	storedIn   string
 	generation int64
 	served     bool
 }
@@ -54,7 +57,13 @@ func (d *definitions) read() (bool, error) {
 	for _, object := range list {
 		name := object.GetName()
 		seen[name] = true
-		id := identity{string(object.GetUID()), object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation], object.GetGeneration(), served(object)}
+		storedIn, _, _ := unstructured.NestedStringSlice(object.Object, "status", "storedVersions")
+		id := identity{
+			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object),
+			verbs:    object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation],
+			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
+			storedIn: strings.Join(storedIn, ","),
+		}
 		before := d.known[name]
 		if before != nil && before.identity == id {
 			continue

@@ -58,7 +58,7 @@ func BuiltIn() (schema.Topology, error) {
 	if err != nil {
 		return schema.Topology{}, err
 	}
-	topology := schema.Topology{Source: builtInSource, Kinds: extraKinds()}
+	topology := schema.Topology{Source: builtInSource, Kinds: extraKinds(), RoundTrips: true}
 	for gvk := range known.AllKnownTypes() {
 		object, ok := persisted(known, gvk)
 		if !ok {

@@ -60,8 +60,6 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 	inline, errs := d.inline(strict)
 	annotated, more := d.annotated()
 	errs = append(errs, more...)
-	errs = append(errs, d.waysAround(inline)...)
-	errs = append(errs, d.waysAround(annotated)...)
 	topology, err := d.topology()
 	if err != nil {
 		errs = append(errs, err)

@@ -3,9 +3,7 @@ package load
 import (
 	"fmt"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -17,15 +15,16 @@ import (
 // topology converts the served versions as an API server does: their structural schemas, with
 // apiVersion, kind and metadata of Kubernetes at the root and in embedded resources.
 func (d *definition) topology() (schema.Topology, error) {
+	losses := d.losses()
 	types := &smd.Schema{}
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
-		Lossy: map[runtimeschema.GroupVersionKind]bool{},
+		Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{},
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
-		if !v.Served {
+		if !v.Served && !d.stored(v.Name) {
 			continue
 		}
 		at := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i)
@@ -42,7 +41,9 @@ func (d *definition) topology() (schema.Topology, error) {
 		types.Types = append(types.Types, converted.Types...)
 		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
-		topology.Lossy[gvk] = d.lossy(v) != ""
+		if loss, lossy := losses[v.Name]; lossy {
+			topology.Lossy[gvk] = loss
+		}
 		if v.Subresources != nil && v.Subresources.Scale != nil {
 			topology.Replicas[gvk] = v.Subresources.Scale.SpecReplicasPath
 		}
@@ -60,16 +61,11 @@ func (d *definition) topology() (schema.Topology, error) {
 func versionSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*spec.Schema, error) {
 	model := &spec.Schema{}
 	model.AddExtension("x-kubernetes-preserve-unknown-fields", true)
-	if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-		var internal apiextensions.JSONSchemaProps
-		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
-			return nil, err
-		}
-		structural, err := structuralschema.NewStructural(&internal)
-		if err != nil {
-			return nil, err
-		}
-		model = structural.ToKubeOpenAPI()
+	switch declared, err := structural(v); {
+	case err != nil:
+		return nil, err
+	case declared != nil:
+		model = declared.ToKubeOpenAPI()
 	}
 	model.Type = spec.StringOrArray{"object"}
 	completeSchema(model)

@@ -1,135 +1,174 @@
 package load
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// waysAround reports served versions that would prune what is behind a barrier of another version.
-func (d *definition) waysAround(entries map[string][]schema.Entry) []error {
-	var errs []error
+// What an API server does on a write through version V of an object that is stored in version X, while S is the
+// storage version (apiextensions-apiserver, pkg/apiserver/customresource_handler.go):
+//
+//  1. It reads the object, and prunes and defaults it by X. It converts it to V, and prunes it by V.
+//  2. It applies the request, and prunes and defaults the result by V. Admission sees the objects of 1 and 2.
+//  3. It converts the result to S, prunes it by S, and stores it.
+//
+// So the write changes only what admission sees if V keeps every object of X, and S every object of V. Other
+// versions take no part, whether they are served or not. X is the storage version, or one of
+// status.storedVersions, which the API server maintains. A definition without a status is new: nothing is
+// stored in another version than S.
+
+// structural returns the structural schemas by version, without what has no bearing on what is stored:
+// validations and documentation. It leaves out what is no structural schema; nil is for no schema.
+func (d *definition) structural() map[string]*structuralschema.Structural {
+	out := map[string]*structuralschema.Structural{}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
-		if !v.Served || !d.prunes() {
+		s, err := structural(v)
+		if err != nil {
 			continue
 		}
-		for j := range d.crd.Spec.Versions {
-			other := &d.crd.Spec.Versions[j]
-			for _, e := range entries[other.Name] {
-				if p, err := schema.ParsePattern(e.Path); err == nil && isBarrier(e) && other != v && prunedAt(schemaOf(v), schemaOf(other), p.Steps()) {
-					errs = append(errs, fault(d.source, e.Pointer, "version %q prunes what is at %q of version %q, a way around the barrier: declare it there too, or convert by a webhook", v.Name, e.Path, other.Name))
-				}
-			}
+		if s != nil {
+			s = s.StripValueValidations()
+			visitor := structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
+				s.Description, s.Title, s.ExternalDocs, s.Example, s.XValidations = "", "", nil, structuralschema.JSON{}, nil
+				return true
+			}}
+			visitor.Visit(s)
 		}
+		out[v.Name] = s
 	}
-	return errs
+	return out
 }
 
-// prunedAt follows a path; "" stands for any item or value.
-func prunedAt(kept, other *apiextensionsv1.JSONSchemaProps, steps []string) bool {
-	if len(steps) == 0 || other == nil {
-		return pruned(kept, other, "") != ""
+// structural returns the structural schema of one version, nil if it has no schema.
+func structural(v *apiextensionsv1.CustomResourceDefinitionVersion) (*structuralschema.Structural, error) {
+	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+		return nil, nil
 	}
-	if kept == nil || kept.XPreserveUnknownFields != nil && *kept.XPreserveUnknownFields {
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+		return nil, err
+	}
+	return structuralschema.NewStructural(&internal)
+}
+
+// storage returns the name of the storage version.
+func (d *definition) storage() string {
+	for i := range d.crd.Spec.Versions {
+		if d.crd.Spec.Versions[i].Storage {
+			return d.crd.Spec.Versions[i].Name
+		}
+	}
+	return ""
+}
+
+// stored reports whether objects may be stored in the version.
+func (d *definition) stored(version string) bool {
+	return version == d.storage() || slices.Contains(d.crd.Status.StoredVersions, version)
+}
+
+// losses returns the versions through which a write may change what the version does not show.
+func (d *definition) losses() map[string]schema.Loss {
+	storage := d.storage()
+	storedIn := append([]string{storage}, d.crd.Status.StoredVersions...)
+	keeps := d.keeps()
+	lossless := func(version string) bool {
+		return storage != "" && keeps(storage, version) && !slices.ContainsFunc(storedIn, func(in string) bool { return !keeps(version, in) })
+	}
+	out := map[string]schema.Loss{}
+	for i := range d.crd.Spec.Versions {
+		if name := d.crd.Spec.Versions[i].Name; !lossless(name) {
+			out[name] = schema.Loss{Instead: d.instead(name, lossless), Metadata: d.convertsByWebhook()}
+		}
+	}
+	return out
+}
+
+// keeps returns what tells whether a version keeps every object of another. Nothing is known of a conversion
+// webhook, which may drop or move any field but what identifies an object, unless the definition vouches for it.
+func (d *definition) keeps() func(by, of string) bool {
+	if d.convertsByWebhook() {
+		vouched := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
+		return func(by, of string) bool { return by == of || vouched }
+	}
+	schemas := d.structural()
+	return func(by, of string) bool {
+		keeper, known := schemas[by]
+		kept, alsoKnown := schemas[of]
+		return by == of || known && alsoKnown && keepsNode(keeper, kept, true, false)
+	}
+}
+
+// convertsByWebhook reports whether versions are converted by anything but a change of their apiVersion.
+func (d *definition) convertsByWebhook() bool {
+	c := d.crd.Spec.Conversion
+	return c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter
+}
+
+// instead is what a denial of a write through the version advises.
+func (d *definition) instead(version string, lossless func(string) bool) string {
+	for i := range d.crd.Spec.Versions {
+		v := &d.crd.Spec.Versions[i]
+		if !v.Served || !lossless(v.Name) {
+			continue
+		}
+		if d.convertsByWebhook() {
+			return fmt.Sprintf("version %q is converted by a webhook, which may change any field: write through version %q", version, v.Name)
+		}
+		return fmt.Sprintf("version %q does not keep every field: write through version %q", version, v.Name)
+	}
+	storage := d.storage()
+	if lossless(storage) {
+		return fmt.Sprintf("version %q does not keep every field, and the storage version is not served: serve version %q", version, storage)
+	}
+	return fmt.Sprintf("objects may be stored in a version that version %q does not keep: migrate them to version %q, then leave no other in status.storedVersions of CustomResourceDefinition %q", version, storage, d.crd.Name)
+}
+
+// keepsNode reports whether every value of one schema passes through the other unchanged, so that pruning, removal
+// of nulls and defaulting do nothing to it. It is so only if they are equal, but for properties that a value of
+// the one cannot have, and that the other does not add by a default. root objects have apiVersion, kind and
+// metadata in any case. open nodes keep unknown fields although they do not say so: items of a list that does.
+func keepsNode(by, of *structuralschema.Structural, root, open bool) bool {
+	if by == nil || of == nil {
+		return by == nil && of == nil
+	}
+	if !apiequality.Semantic.DeepEqual(by.Generic, of.Generic) || !apiequality.Semantic.DeepEqual(by.Extensions, of.Extensions) {
 		return false
 	}
-	theirs, ours := below(other, steps[0]), below(kept, steps[0])
-	if ours == nil {
-		return theirs != nil
+	open = open || of.XPreserveUnknownFields
+	if !keepsNode(by.Items, of.Items, false, open) {
+		return false
 	}
-	return prunedAt(ours, theirs, steps[1:])
-}
-
-func below(s *apiextensionsv1.JSONSchemaProps, step string) *apiextensionsv1.JSONSchemaProps {
-	if p, ok := s.Properties[step]; ok && step != "" {
-		return &p
+	if (by.AdditionalProperties == nil) != (of.AdditionalProperties == nil) {
+		return false
 	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		return s.AdditionalProperties.Schema
+	if of.AdditionalProperties != nil && (by.AdditionalProperties.Bool != of.AdditionalProperties.Bool ||
+		!keepsNode(by.AdditionalProperties.Structural, of.AdditionalProperties.Structural, false, false)) {
+		return false
 	}
-	if s.Items != nil && step == "" {
-		return s.Items.Schema
+	for name, theirs := range of.Properties {
+		ours, declared := by.Properties[name]
+		if !declared || !keepsNode(&ours, &theirs, false, false) {
+			return false
+		}
 	}
-	return nil
-}
-
-// prunes reports whether the API server converts by dropping what the other version does not have. A
-// conversion webhook is expected to keep it elsewhere.
-func (d *definition) prunes() bool {
-	conversion := d.crd.Spec.Conversion
-	return !d.crd.Spec.PreserveUnknownFields && (conversion == nil || conversion.Strategy == "" || conversion.Strategy == apiextensionsv1.NoneConverter)
-}
-
-// lossy returns a path of another version that this one does not have, so that an API server prunes it
-// from whatever is written through this version; "" if there is none.
-func (d *definition) lossy(v *apiextensionsv1.CustomResourceDefinitionVersion) string {
-	if !d.prunes() {
-		return ""
-	}
-	for i := range d.crd.Spec.Versions {
-		other := &d.crd.Spec.Versions[i]
-		if other.Name == v.Name {
+	closed := !open && of.AdditionalProperties == nil && !of.XEmbeddedResource
+	for name, ours := range by.Properties {
+		if _, declared := of.Properties[name]; declared {
 			continue
 		}
-		if path := pruned(schemaOf(v), schemaOf(other), ""); path != "" {
-			return path + " of version " + other.Name
+		isMeta := root && (name == "apiVersion" || name == "kind" || name == "metadata")
+		if !closed || isMeta || ours.Default.Object != nil {
+			return false
 		}
 	}
-	return ""
-}
-
-func schemaOf(v *apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.JSONSchemaProps {
-	if v.Schema == nil {
-		return nil
-	}
-	return v.Schema.OpenAPIV3Schema
-}
-
-// pruned returns a path that other has and kept does not let through.
-func pruned(kept, other *apiextensionsv1.JSONSchemaProps, at string) string {
-	switch {
-	case kept == nil || kept.XPreserveUnknownFields != nil && *kept.XPreserveUnknownFields:
-		return ""
-	case other == nil || other.XPreserveUnknownFields != nil && *other.XPreserveUnknownFields:
-		return at + "[*]"
-	}
-	for _, name := range slices.Sorted(maps.Keys(other.Properties)) {
-		// Every object has these, and so has every embedded resource.
-		if (at == "" || other.XEmbeddedResource) && (name == "metadata" || name == "apiVersion" || name == "kind") {
-			continue
-		}
-		theirs, below := other.Properties[name], at+"."+name
-		ours, declared := kept.Properties[name]
-		switch values := kept.AdditionalProperties; {
-		case declared:
-			if path := pruned(&ours, &theirs, below); path != "" {
-				return path
-			}
-		case values == nil || values.Schema == nil && !values.Allows:
-			return below
-		case values.Schema != nil:
-			if path := pruned(values.Schema, &theirs, below); path != "" {
-				return path
-			}
-		}
-	}
-	if theirs := other.AdditionalProperties; theirs != nil && (theirs.Schema != nil || theirs.Allows) {
-		ours := kept.AdditionalProperties
-		if ours == nil || ours.Schema == nil && !ours.Allows {
-			return at + "[*]"
-		}
-		if ours.Schema != nil {
-			if path := pruned(ours.Schema, theirs.Schema, at+"[*]"); path != "" {
-				return path
-			}
-		}
-	}
-	if kept.Items != nil && other.Items != nil {
-		return pruned(kept.Items.Schema, other.Items.Schema, at+"[*]")
-	}
-	return ""
+	return true
 }

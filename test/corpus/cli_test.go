@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/admission"
@@ -90,7 +91,7 @@ func (s *Scenario) reviewArgs(t *testing.T, req *admissionv1.AdmissionRequest, o
 		must(t, err)
 		return []string{"-f", write("review.json", raw)}
 	}
-	args := []string{"--as", req.UserInfo.Username, "--resource", s.Resource.text()}
+	args := []string{"--as", req.UserInfo.Username, "--resource", Resource{GroupVersionResource: runtimeschema.GroupVersionResource(*req.RequestResource)}.text()}
 	for _, group := range s.Users[req.UserInfo.Username].Groups {
 		args = append(args, "--as-group", group)
 	}

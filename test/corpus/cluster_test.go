@@ -85,7 +85,7 @@ func (r *run) prepare() {
 		r.createAny(object)
 	}
 	if r.s.Object != nil {
-		object := r.s.complete(r.s.Object, "")
+		object := r.s.complete(r.s.Resource, r.s.Object, "")
 		r.createWithStatus(object)
 	}
 	if r.s.Kind == "CustomResourceDefinition" {

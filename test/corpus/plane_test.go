@@ -116,7 +116,7 @@ func (p *plane) define(ctx context.Context, dir string) error {
 	if err := p.stack.AwaitGrants(ctx); err != nil {
 		return err
 	}
-	for kind, group := range map[string]string{"Application": "argoproj.io", "Kustomization": "kustomize.toolkit.fluxcd.io", "Widget": "example.com"} {
+	for kind, group := range map[string]string{"Application": "argoproj.io", "Kustomization": "kustomize.toolkit.fluxcd.io", "Widget": "example.com", "Preserver": "versions.example.com", "Catchall": "versions.example.com", "Embedder": "versions.example.com", "Nullable": "versions.example.com", "Locker": "versions.example.com"} {
 		mapping, err := p.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
 		if err != nil {
 			return err

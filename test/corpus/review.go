@@ -65,8 +65,8 @@ func (s *Scenario) groups(user string) []string {
 func (s *Scenario) pairReview(step *Step) *Review {
 	r := &Review{
 		Step: step.Name, Operation: admissionv1.Create, SubResource: step.Subresource, Namespace: s.Namespace(), Name: s.ObjectName(step),
-		Kind:     metav1.GroupVersionKind{Group: s.Resource.Group, Version: s.Resource.Version, Kind: s.Kind},
-		Resource: metav1.GroupVersionResource(s.Resource.GroupVersionResource),
+		Kind:     metav1.GroupVersionKind{Group: s.Resource.Group, Version: s.through(step).Version, Kind: s.Kind},
+		Resource: metav1.GroupVersionResource(s.through(step).GroupVersionResource),
 		Object:   json.RawMessage(step.Pair.New),
 	}
 	if step.Pair.Old != nil {

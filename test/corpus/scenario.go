@@ -74,6 +74,8 @@ type Step struct {
 	// system:masters and of no interest: its steps prepare others.
 	User        string `json:"user"`
 	Subresource string `json:"subresource,omitempty"`
+	// Version of the resource that the request is sent through, default the scenario's.
+	Version string `json:"version,omitempty"`
 	// Object is the name of the object, default the scenario's.
 	Object  string  `json:"object,omitempty"`
 	Request Request `json:"request,omitempty"`
@@ -98,6 +100,15 @@ type Step struct {
 	Checks []string `json:"checks,omitempty"`
 	// Audit are the audit annotations, for what is about them.
 	Audit map[string]string `json:"audit,omitempty"`
+}
+
+// through is the resource that a step is sent through.
+func (s *Scenario) through(step *Step) Resource {
+	out := s.Resource
+	if step.Version != "" {
+		out.Version = step.Version
+	}
+	return out
 }
 
 // Pair is the two objects of a review, byte for byte.

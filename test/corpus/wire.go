@@ -107,7 +107,8 @@ func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, l
 	if r.Force {
 		query.Set("force", "true")
 	}
-	path := s.Resource.Path(s.Namespace(), s.ObjectName(step), step.Subresource)
+	resource := s.through(step)
+	path := resource.Path(s.Namespace(), s.ObjectName(step), step.Subresource)
 	switch {
 	case r.Merge != nil:
 		return w.Do(ctx, http.MethodPatch, path, query, "application/merge-patch+json", r.Merge)
@@ -116,12 +117,12 @@ func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, l
 	case r.Strategic != nil:
 		return w.Do(ctx, http.MethodPatch, path, query, "application/strategic-merge-patch+json", r.Strategic)
 	case r.Apply != nil:
-		return w.Do(ctx, http.MethodPatch, path, query, "application/apply-patch+yaml", s.complete(r.Apply, s.ObjectName(step)))
+		return w.Do(ctx, http.MethodPatch, path, query, "application/apply-patch+yaml", s.complete(resource, r.Apply, s.ObjectName(step)))
 	case r.Put != nil:
 		source := path
 		if step.Subresource != "scale" {
 			// All others show the object itself, and some (finalize) cannot be read.
-			source = s.Resource.Path(s.Namespace(), s.ObjectName(step))
+			source = resource.Path(s.Namespace(), s.ObjectName(step))
 		}
 		object, err := live(source)
 		if err != nil {
@@ -129,7 +130,7 @@ func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, l
 		}
 		return w.Do(ctx, http.MethodPut, path, query, "application/json", mergePatch(object, r.Put))
 	case r.Create != nil:
-		return w.Do(ctx, http.MethodPost, s.Resource.Path(s.Namespace()), query, "application/json", s.complete(r.Create, ""))
+		return w.Do(ctx, http.MethodPost, resource.Path(s.Namespace()), query, "application/json", s.complete(resource, r.Create, ""))
 	default:
 		query.Del("fieldManager")
 		return w.Do(ctx, http.MethodDelete, path, query, "", nil)
@@ -137,9 +138,9 @@ func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, l
 }
 
 // complete adds apiVersion, kind, name and namespace.
-func (s *Scenario) complete(object map[string]any, name string) map[string]any {
+func (s *Scenario) complete(resource Resource, object map[string]any, name string) map[string]any {
 	out := maps.Clone(object)
-	out["apiVersion"], out["kind"] = s.Resource.GroupVersion().String(), s.Kind
+	out["apiVersion"], out["kind"] = resource.GroupVersion().String(), s.Kind
 	meta := map[string]any{}
 	if given, ok := out["metadata"].(map[string]any); ok {
 		meta = maps.Clone(given)

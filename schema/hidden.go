@@ -1,0 +1,192 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Loss says that a write through one version of a kind may change what the version does not show: fields that
+// it prunes, keeps in annotations, or gives to a conversion webhook.
+type Loss struct {
+	// Instead is what a requester or administrator can do, for messages: the end of a sentence.
+	Instead string
+	// Metadata says that labels and annotations may be changed as well.
+	Metadata bool
+}
+
+// hidden is what a write through a lossy version may change, of all versions of the kind.
+type hidden struct {
+	instead string
+	// barriers are those of the schemas, without their parameters, sorted. Conditions are about values that
+	// the version does not show, so they count as true.
+	barriers []verbs.Verb
+	// verbs are all that guard something, by name.
+	verbs map[string]bool
+}
+
+// Lossy reports whether a write through this version may change what the version does not show. No verb but
+// granular:* covers such a write, and it must pass HiddenBarriers.
+func (k *Kind) Lossy() bool { return k.hidden != nil }
+
+// Instead says what can be done in place of a write through a lossy version, "" for other versions.
+func (k *Kind) Instead() string {
+	if k.hidden == nil {
+		return ""
+	}
+	return k.hidden.instead
+}
+
+// HiddenBarriers returns, for a write through a lossy version, the barriers of every version of the kind: those
+// of the schemas and those of uncovered that any version bears. The verbs of one barrier are in one chain, of
+// which each covers it: the verb without its parameter, and for an uncovered verb with a parameter that verb.
+// It returns none for other versions, and does not return granular:*, which is the root's own.
+func (k *Kind) HiddenBarriers(uncovered VerbSet) [][]verbs.Verb {
+	if k.hidden == nil {
+		return nil
+	}
+	var out [][]verbs.Verb
+	for _, v := range k.hidden.barriers {
+		out = append(out, []verbs.Verb{v})
+	}
+	for _, v := range uncovered.sorted() {
+		if v == verbs.All() || !k.hidden.verbs[v.Name()] {
+			continue
+		}
+		whole := withoutParameter(v)
+		switch {
+		case slices.Contains(k.hidden.barriers, whole):
+		case whole == v:
+			out = append(out, []verbs.Verb{v})
+		default:
+			out = append(out, []verbs.Verb{whole, v})
+		}
+	}
+	return out
+}
+
+// MayBarHidden reports whether a write through this version must pass barriers of a schema that it does not show.
+func (k *Kind) MayBarHidden() bool { return k.hidden != nil && len(k.hidden.barriers) > 0 }
+
+// Through returns the kind for a request that was sent as another version of it, and converted before it
+// was reviewed. It is the kind itself, unless the version that was sent is lossy.
+func (k *Kind) Through(sent *Kind) *Kind {
+	if sent == nil || sent.hidden == nil || sent.GroupKind() != k.GroupKind() {
+		return k
+	}
+	out := *k
+	out.hidden = sent.hidden
+	return &out
+}
+
+func withoutParameter(v verbs.Verb) verbs.Verb {
+	if whole, err := verbs.New(v.Name()); err == nil {
+		return whole
+	}
+	return v
+}
+
+func (s VerbSet) sorted() []verbs.Verb {
+	out := make([]verbs.Verb, 0, len(s))
+	for v := range s {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// conceal finds the lossy versions of every kind, and what they hide. A lossy version of which another version
+// failed to compile fails as well, because the barriers of the other are not known.
+func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
+	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
+	roundTrips := map[runtimeschema.GroupKind]bool{}
+	for _, gvk := range inOrder(owners) {
+		versions[gvk.GroupKind()] = append(versions[gvk.GroupKind()], gvk)
+	}
+	for i := range c.docs.Topologies {
+		if t := &c.docs.Topologies[i]; t.RoundTrips {
+			for gvk := range t.Kinds {
+				roundTrips[gvk.GroupKind()] = true
+			}
+		}
+	}
+	for kind, all := range versions {
+		slices.SortFunc(all, func(a, b runtimeschema.GroupVersionKind) int {
+			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+		})
+		for _, gvk := range all {
+			loss, lossy := owners[gvk].Lossy[gvk]
+			if owners[gvk].Lossy == nil {
+				loss, lossy = c.compare(gvk, all, roundTrips[kind])
+			}
+			if !lossy || s.kinds[gvk] == nil {
+				continue
+			}
+			h := &hidden{instead: loss.Instead, verbs: map[string]bool{}}
+			for _, other := range all {
+				if err := s.failed[other]; err != nil {
+					s.failed[gvk] = err
+					continue
+				}
+				h.add(s.kinds[other], loss.Metadata)
+			}
+			if s.failed[gvk] != nil {
+				continue
+			}
+			s.kinds[gvk].hidden = h
+		}
+		for _, gvk := range all {
+			if s.failed[gvk] != nil {
+				delete(s.kinds, gvk)
+			}
+		}
+	}
+}
+
+// compare tells what a version loses by its tree. A version that is the same as the newest has all that the newest
+// has; if nothing is known of how a server converts, it has to be the same as every other.
+func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) (Loss, bool) {
+	newest := all[0]
+	with := all
+	if roundTrips {
+		with = all[:1]
+	}
+	for _, other := range with {
+		if c.trees[gvk] != c.trees[other] {
+			if !roundTrips {
+				return Loss{Instead: "the versions of this kind differ, and nothing says what a server loses when it converts one into another", Metadata: true}, true
+			}
+			return Loss{Instead: "version \"" + gvk.Version + "\" does not show every field: write through version \"" + newest.Version + "\""}, true
+		}
+	}
+	return Loss{}, false
+}
+
+// add adds what guards the fields of a kind. Metadata is the same in every version.
+func (h *hidden) add(k *Kind, metadata bool) {
+	seen := map[*Node]bool{}
+	visit := func(_ Pattern, n *Node) {
+		for _, p := range n.permissions {
+			h.verbs[p.verb.Name()] = true
+			if v := withoutParameter(p.verb); p.MayBar() && !slices.Contains(h.barriers, v) {
+				h.barriers = append(h.barriers, v)
+			}
+		}
+	}
+	if m := k.Root.mapping; m != nil {
+		for name, child := range m.fields {
+			if name != "metadata" || metadata {
+				walk(child, nil, seen, visit)
+			}
+		}
+		for _, child := range m.keys {
+			walk(child, nil, seen, visit)
+		}
+		walk(m.value, nil, seen, visit)
+	}
+	slices.SortFunc(h.barriers, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
+}
