@@ -17,6 +17,9 @@ func Decode(value []byte) (map[string]any, error) {
 	if bytes.HasPrefix(value, []byte("k8s:enc:")) {
 		return nil, fmt.Errorf("stored object: is encrypted: start kube-apiserver without the flag encryption-provider-config")
 	}
+	if bytes.HasPrefix(value, []byte{0xd9, 0xd9, 0xf7}) {
+		return nil, fmt.Errorf("stored object: is CBOR: start kube-apiserver with the feature gate CBORServingAndStorage=false")
+	}
 	var out map[string]any
 	if err := utiljson.Unmarshal(value, &out); err != nil {
 		return nil, fmt.Errorf("stored object: %w", err)

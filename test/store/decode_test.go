@@ -13,6 +13,7 @@ func TestDecode(t *testing.T) {
 	for value, want := range map[string]string{
 		"k8s\x00\n":            "is protobuf",
 		"k8s:enc:aescbc:v1:x:": "is encrypted",
+		"\xd9\xd9\xf7\xa1":     "is CBOR",
 		"null":                 "is no JSON object",
 		"7":                    "cannot unmarshal",
 		"":                     "unexpected end",

@@ -1,0 +1,188 @@
+package endpoint
+
+import (
+	_ "embed" // For observed.yaml.
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed observed.yaml
+var observedYAML []byte
+
+// Observation is what was observed in one run, the content of observed.yaml.
+type Observation struct {
+	// APIServer is the version of the API server.
+	APIServer string `json:"apiServer"`
+	// Endpoints are those of built-in resources, by group, resource and subresource.
+	Endpoints []Endpoint `json:"endpoints"`
+	// Custom are those of a custom resource, whose Resource and Storage are "*" here.
+	Custom []Endpoint `json:"custom"`
+}
+
+// SpecReplicas stands in Custom for what a CustomResourceDefinition names as specReplicasPath.
+const SpecReplicas = "{specReplicasPath}"
+
+// anyResource stands in Custom for the resource.
+const anyResource = "*"
+
+type key struct{ group, resource, subresource string }
+
+type index struct {
+	Observation
+	endpoints map[key]*Endpoint
+	custom    map[string]*Endpoint
+	storages  map[string]*storage
+}
+
+// storage is one place where objects are kept.
+type storage struct {
+	class   []runtimeschema.GroupResource
+	writers []Endpoint
+}
+
+// observed is what is compiled in. The file is generated and a test reads it: it decodes.
+var observed = sync.OnceValue(func() *index {
+	out, err := decode(observedYAML)
+	if err != nil {
+		panic(fmt.Sprintf("schema/endpoint/observed.yaml: %v", err))
+	}
+	return out
+})
+
+func decode(content []byte) (*index, error) {
+	out := &index{endpoints: map[key]*Endpoint{}, custom: map[string]*Endpoint{}, storages: map[string]*storage{}}
+	if err := yaml.UnmarshalStrict(content, &out.Observation); err != nil {
+		return nil, err
+	}
+	for i := range out.Endpoints {
+		e := &out.Endpoints[i]
+		at := key{e.Group, e.Resource, e.Subresource}
+		if e.Resource == "" || out.endpoints[at] != nil {
+			return nil, fmt.Errorf("endpoint %+v: is there twice, or has no resource", at)
+		}
+		out.endpoints[at] = e
+		if e.Storage == "" {
+			continue
+		}
+		s := out.storages[e.Storage]
+		if s == nil {
+			s = &storage{}
+			out.storages[e.Storage] = s
+		}
+		s.writers = append(s.writers, *e)
+		if e.Whole && e.Subresource == "" {
+			s.class = append(s.class, e.GroupResource())
+		}
+	}
+	for i := range out.Custom {
+		out.custom[out.Custom[i].Subresource] = &out.Custom[i]
+	}
+	return out, nil
+}
+
+// APIServer returns the version of the API server that was observed.
+func APIServer() string { return observed().APIServer }
+
+// All returns the endpoints of built-in resources, by group, resource and subresource.
+func All() []Endpoint { return slices.Clone(observed().Endpoints) }
+
+// Custom returns the endpoints that a custom resource may have, its Resource "*" and its replicas SpecReplicas.
+func Custom() []Endpoint { return slices.Clone(observed().Custom) }
+
+// Lookup returns what is known of an endpoint, and false if that is nothing. A resource that is not built in is taken for
+// a custom one.
+func Lookup(group, resource, subresource string) (Endpoint, bool) {
+	o := observed()
+	if e := o.endpoints[key{group, resource, subresource}]; e != nil {
+		return *e, true
+	}
+	if BuiltIn(group, resource) {
+		return Endpoint{}, false
+	}
+	e := o.custom[subresource]
+	if e == nil {
+		return Endpoint{}, false
+	}
+	return e.of(group, resource), true
+}
+
+// of returns a custom resource's endpoint.
+func (e *Endpoint) of(group, resource string) Endpoint {
+	out := *e
+	out.Group, out.Resource, out.Storage = group, resource, group+"/"+resource
+	if out.Body.Kind == anyResource {
+		// Which kind it is only the definition knows.
+		out.Body = Kind{Group: group}
+	}
+	return out
+}
+
+// BuiltIn reports whether a resource is one of those that were observed.
+func BuiltIn(group, resource string) bool {
+	return observed().endpoints[key{group, resource, ""}] != nil
+}
+
+// Class returns all resources that are one object under several names, in the order of their names; a resource that has
+// no other name is alone in its class.
+func Class(group, resource string) []runtimeschema.GroupResource {
+	o := observed()
+	if e := o.endpoints[key{group, resource, ""}]; e != nil && e.Whole && e.Storage != "" {
+		return slices.Clone(o.storages[e.Storage].class)
+	}
+	return []runtimeschema.GroupResource{{Group: group, Resource: resource}}
+}
+
+// Target returns the resource of the object that an endpoint writes, and false if it writes none.
+func Target(group, resource, subresource string) (runtimeschema.GroupResource, bool) {
+	o := observed()
+	e, ok := Lookup(group, resource, subresource)
+	if !ok || e.Storage == "" {
+		return runtimeschema.GroupResource{}, false
+	}
+	s := o.storages[e.Storage]
+	own := e.GroupResource()
+	if s == nil || len(s.class) == 0 || slices.Contains(s.class, own) {
+		return own, true
+	}
+	return s.class[0], true
+}
+
+// Writers returns every endpoint that writes objects of a resource, under whichever of its names, its own among them.
+func Writers(group, resource string) []Endpoint {
+	o := observed()
+	if e := o.endpoints[key{group, resource, ""}]; e != nil {
+		if e.Storage == "" {
+			return nil
+		}
+		return slices.Clone(o.storages[e.Storage].writers)
+	}
+	out := make([]Endpoint, 0, len(o.Custom))
+	for i := range o.Custom {
+		out = append(out, o.Custom[i].of(group, resource))
+	}
+	return out
+}
+
+// Parse reads a written Observation, for tests and generators.
+func Parse(content []byte) (*Observation, error) {
+	o, err := decode(content)
+	if err != nil {
+		return nil, err
+	}
+	return &o.Observation, nil
+}
+
+// Sort puts endpoints in the order of observed.yaml.
+func Sort(endpoints []Endpoint) {
+	slices.SortFunc(endpoints, func(a, b Endpoint) int {
+		if c := strings.Compare(a.Group, b.Group); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name(), b.Name())
+	})
+}
