@@ -58,6 +58,11 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 	if req.Operation == admissionv1.Delete {
 		return r.reviewDelete(ctx, req)
 	}
+	onFloor := OnFloor(req)
+	if onFloor && endpoint == Uncovered {
+		// Nothing is looked at, the kind's schema neither: it may not be known.
+		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
+	}
 	compiled := r.schema()
 	if compiled == nil {
 		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
@@ -77,7 +82,11 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		generic = []string{"create"}
 	}
 	diffing, span := startSpan(ctx, "diff")
-	requirements, err := in.diff(diffing, kind, r.uncovered(ctx, compiled, req))
+	var barriers schema.VerbSet
+	if !onFloor {
+		barriers = r.uncovered(ctx, compiled, req)
+	}
+	requirements, err := in.diff(diffing, kind, barriers)
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {

@@ -202,6 +202,7 @@ func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest
 	}
 	if len(causes) == 0 {
 		response.Allowed = true
+		response.Warnings = append(response.Warnings, setWarnings(req)...)
 		return response
 	}
 	response.Warnings = nil

@@ -117,8 +117,8 @@ func TestSchemas_KindThatMayComeLaterIsAWarning(t *testing.T) {
 	current := documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	for document, want := range map[string]string{
-		permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/size}"): "Widget",
-		uncoveredSet(`{uncoveredPermissions: ["granular:nope"]}`):                          "granular:nope",
+		permissions("example.com", "Widget", "{path: .spec.size, verb: example.com/size}"):                           "Widget",
+		uncoveredSet(`{uncoveredPermissions: ["granular:nope"], resources: [{apiGroups: [""], resources: [pods]}]}`): "granular:nope",
 	} {
 		req := submit(t, document, "")
 		faults, err := r.Review(req)

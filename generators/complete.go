@@ -131,7 +131,10 @@ func (o Options) checkObjects() []error {
 		}
 	}
 	if len(o.CABundleUsers) > 0 && !o.REST {
-		fault("users of the CA bundle %q: nobody changes static manifests through the API: choose the REST configuration, or leave them out", o.CABundleUsers)
+		fault("users of the CA bundle %q: beside a static manifest fieldperm itself writes the CA bundle: choose the REST configuration, or leave them out", o.CABundleUsers)
+	}
+	if len(o.Uncovered) > 0 && !o.REST {
+		fault("uncovered rules: are kept by fieldperm itself beside a static manifest: choose the REST configuration, or leave them out")
 	}
 	for i, rule := range o.Uncovered {
 		if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 {

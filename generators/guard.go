@@ -9,19 +9,28 @@ import (
 )
 
 // guardComment is for readers of the file; the messages of the policy name the way out too.
-const guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
-# or loosens them is refused, and so is a fieldperm without its finalizer. Labels, annotations, a wider rule or an
-# additional webhook are not. fieldperm itself keeps the rules of fieldperm-uncovered and the CA bundles;
-# cert-manager may set the latter. "kubectl delete validatingwebhookconfiguration fieldperm" works, and is how to uninstall.
-# There is no other way around it than to delete the ValidatingAdmissionPolicyBinding fieldperm-guard first, which an
-# audit log shows. Webhooks and policies are not asked about that.
+const (
+	guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
+# or loosens them is refused. Labels, annotations, a wider rule or an additional webhook are not. fieldperm itself keeps
+# the rules of fieldperm-uncovered and the CA bundles. Members of system:masters may delete fieldperm-uncovered, and
+# with it all barriers, when fieldperm is gone; fieldperm makes it again when it runs.
+# There is no other way around the policy than to delete the ValidatingAdmissionPolicyBinding fieldperm-guard first,
+# which an audit log shows. Webhooks and policies are not asked about that.
 `
+	guardRESTComment = `# The configuration fieldperm must keep its finalizer; cert-manager may set its CA bundle.
+# "kubectl delete validatingwebhookconfiguration fieldperm" works, and is how to uninstall.
+`
+)
 
 // certManager is the user that fills in CA bundles where cert-manager makes the certificates.
 const certManager = "system:serviceaccount:cert-manager:cert-manager-cainjector"
 
 func guard(o Options) (string, string, []any, error) {
-	return fileGuard, guardComment, []any{GuardPolicy(o), GuardBinding()}, nil
+	comment := guardComment
+	if o.REST {
+		comment += guardRESTComment
+	}
+	return fileGuard, comment, []any{GuardPolicy(o), GuardBinding()}, nil
 }
 
 // GuardPolicy returns the policy that refuses to loosen the configurations RESTName and
@@ -80,9 +89,13 @@ func (o Options) guardVariables() []admissionregistrationv1.Variable {
 	if len(o.Uncovered) > 0 {
 		mayChangeRules = "true"
 	}
-	uncovered := []string{skipMasters}
+	namespace := ""
 	if o.Service != nil {
-		uncovered = append(uncovered, skipNamespace(o.Service.Namespace))
+		namespace = o.Service.Namespace
+	}
+	var uncovered []string
+	for _, c := range uncoveredConditions(namespace) {
+		uncovered = append(uncovered, c.Expression)
 	}
 	caUsers := []string{strconv.Quote(certManager)}
 	for _, user := range o.CABundleUsers {
@@ -90,6 +103,7 @@ func (o Options) guardVariables() []admissionregistrationv1.Variable {
 	}
 	return []admissionregistrationv1.Variable{
 		{Name: "own", Expression: own},
+		{Name: "masters", Expression: `has(request.userInfo.groups) && 'system:masters' in request.userInfo.groups`},
 		{Name: "garbageCollector", Expression: `request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']`},
 		{Name: "mayChangeCA", Expression: `variables.own || request.userInfo.username in [` + strings.Join(caUsers, ", ") + `]`},
 		{Name: "mayChangeUncovered", Expression: mayChangeRules},
@@ -109,8 +123,13 @@ func allowed(webhook string, expressions ...string) string {
 func guardValidations() []admissionregistrationv1.Validation {
 	const enforcing = `w.name in ['` + GranularWebhook + `', '` + UncoveredWebhookName + `']`
 	return []admissionregistrationv1.Validation{{
-		Message:    UncoveredName + " may not be deleted: fieldperm does so when " + RESTName + " is deleted",
-		Expression: `request.operation != 'DELETE' || oldObject.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector`,
+		Message:    UncoveredName + " may be deleted by fieldperm and members of system:masters only",
+		Expression: `request.operation != 'DELETE' || oldObject.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector || variables.masters`,
+	}, {
+		Message: "the annotation " + WriterAnnotation + " of " + UncoveredName + " is fieldperm's to change: an older fieldperm leaves what a newer one wrote",
+		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector
+  || (has(object.metadata.annotations) && '` + WriterAnnotation + `' in object.metadata.annotations ? object.metadata.annotations['` + WriterAnnotation + `'] : '')
+  == (request.operation == 'UPDATE' && has(oldObject.metadata.annotations) && '` + WriterAnnotation + `' in oldObject.metadata.annotations ? oldObject.metadata.annotations['` + WriterAnnotation + `'] : '')`,
 	}, {
 		Message: UncoveredName + " may get no other owners: with an owner that does not exist it would be collected as garbage",
 		Expression: `request.operation != 'UPDATE' || object.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector

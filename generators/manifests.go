@@ -55,7 +55,8 @@ func clusterGenerators(o Options) []generator {
 	if o.REST {
 		return []generator{restWebhooks, guard, rbac, flowSchema}
 	}
-	return []generator{rbac, flowSchema}
+	// fieldperm makes the webhooks that are objects.
+	return []generator{guard, rbac, flowSchema}
 }
 
 func generate(o Options, generators []generator) ([]File, error) {

@@ -17,16 +17,20 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// options are valid ones, with a barrier.
+// options are valid ones.
 func options(t *testing.T) Options {
 	return Options{
 		ServiceURL: "https://127.0.0.1:9443",
 		CABundle:   read(t, "ca.crt"),
 		ConfigDir:  "/etc/kubernetes/fieldperm",
-		Uncovered: []v1alpha1.ResourceRule{
-			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions", "customresourcedefinitions/status"}},
-			{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}},
-		},
+	}
+}
+
+// barriers are rules for Options.Uncovered.
+func barriers() []v1alpha1.ResourceRule {
+	return []v1alpha1.ResourceRule{
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions", "customresourcedefinitions/status"}},
+		{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}},
 	}
 }
 
@@ -53,15 +57,16 @@ func file(t *testing.T, files []File, name string) []byte {
 
 func TestManifestsGolden(t *testing.T) {
 	named := options(t)
-	named.ServiceURL, named.User, named.Uncovered = "https://fieldperm.example.com/", `o"dd user`, nil
+	named.ServiceURL, named.User = "https://fieldperm.example.com/", `o"dd user`
 	named.ClientCertificateFile, named.ClientKeyFile = "/pki/client.pem", "/pki/client-key.pem"
 	named.AuthorizedTTL, named.UnauthorizedTTL = time.Second, 2*time.Second
 	rest := options(t)
-	rest.REST, rest.Uncovered = true, nil
+	rest.REST = true
 	service := rest
 	service.ServiceURL, service.Service = "https://10.96.0.20", &ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}
 	written := options(t)
 	written.REST, written.Service, written.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b", Port: 9443}, "fieldperm.example.com"
+	written.Uncovered = barriers()
 	written.CABundleUsers, written.AuthorizedTTL, written.ReleaseDelay = []string{"alice"}, 15*time.Second, 91*time.Second
 	for name, o := range map[string]Options{"defaults": options(t), "named": named, "rest": rest, "service": service, "written": written} {
 		t.Run(name, func(t *testing.T) {
@@ -186,6 +191,8 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		}
 		if rest {
 			want = append(want, "update,patch validatingwebhookconfigurations fieldperm", "create,update,patch,delete validatingwebhookconfigurations fieldperm-uncovered")
+		} else {
+			want = append(want, "create,update,patch validatingwebhookconfigurations fieldperm-uncovered")
 		}
 		if !slices.Equal(writes, want) {
 			t.Errorf("REST %t: fieldperm's user may %q, want %q", rest, writes, want)
@@ -258,9 +265,10 @@ func TestManifestsBadOptions(t *testing.T) {
 		"bad server name": {func(o *Options) {
 			o.REST, o.Service, o.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b"}, "x:1"
 		}, `TLS server name "x:1": is not a DNS name`},
-		"CA users":      {func(o *Options) { o.CABundleUsers = []string{"alice"} }, "nobody changes static manifests"},
+		"CA users":      {func(o *Options) { o.CABundleUsers = []string{"alice"} }, "fieldperm itself writes the CA bundle"},
 		"empty CA user": {func(o *Options) { o.REST, o.CABundleUsers = true, []string{""} }, `user "": is empty`},
-		"empty rule":    {func(o *Options) { o.Uncovered = []v1alpha1.ResourceRule{{}} }, "uncovered rule 0"},
+		"empty rule":    {func(o *Options) { o.REST, o.Uncovered = true, []v1alpha1.ResourceRule{{}} }, "uncovered rule 0"},
+		"static rules":  {func(o *Options) { o.Uncovered = barriers() }, "are kept by fieldperm itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)

@@ -25,6 +25,9 @@ const (
 	// SchemasWebhook is the name of the webhook that refuses permission schemas that do not compile.
 	SchemasWebhook = "schemas.fieldperm.dev"
 
+	// WriterAnnotation is on UncoveredName: the version of the fieldperm that wrote it.
+	WriterAnnotation = "fieldperm.dev/written-by"
+
 	// NameLabel is on what is installed into the cluster, with RESTName as its value.
 	NameLabel = "app.kubernetes.io/name"
 

@@ -60,8 +60,8 @@ type Options struct {
 	// User is the name under which fieldperm calls the API server. Empty: DefaultUser.
 	User string
 
-	// REST makes the webhooks objects of the cluster, protected by a policy, instead of static
-	// manifests.
+	// REST makes the webhook "granular" an object of the cluster, instead of a static manifest. The
+	// other webhooks are objects always.
 	REST bool
 
 	// Service is what the webhooks of REST call. Nil: ServiceURL.
@@ -71,8 +71,8 @@ type Options struct {
 	// cert-manager.
 	CABundleUsers []string
 
-	// Uncovered are the resources with barriers, in the terms of webhook rules: a resource does not
-	// stand for its subresources. None: no webhook for them; with REST, fieldperm keeps it.
+	// Uncovered are the resources with barriers, in the terms of webhook rules, with REST: a resource
+	// does not stand for its subresources. None: fieldperm keeps the webhook for them itself.
 	Uncovered []v1alpha1.ResourceRule
 
 	// AuthorizedTTL and UnauthorizedTTL are how long a kube-apiserver keeps the answers of

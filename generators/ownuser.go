@@ -24,9 +24,13 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 #   clusterrolebindings
 `
 
-const rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered; renew the CA bundle of
+const (
+	rbacKeptComment = `#   validatingwebhookconfigurations  keep fieldperm-uncovered.
+`
+	rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered; renew the CA bundle of
 #                                 fieldperm, and remove its finalizer when it is deleted.
 `
+)
 
 const rbacDefaultComment = `# In the namespace default:
 #   endpointslices                find every API server behind the Service kubernetes.
@@ -39,9 +43,9 @@ func readVerbs(more ...string) []string { return append([]string{"get", "list", 
 func rbac(o Options) (string, string, []any, error) {
 	meta := metav1.ObjectMeta{Name: "fieldperm"}
 	inDefault := metav1.ObjectMeta{Name: "fieldperm", Namespace: metav1.NamespaceDefault}
-	comment := rbacComment
+	comment := rbacComment + rbacKeptComment
 	if o.REST {
-		comment += rbacRESTComment
+		comment = rbacComment + rbacRESTComment
 	}
 	typeMeta := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -75,14 +79,18 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		// Always there, though few need it: the chain is a file of fieldperm's, which this does not read.
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: []string{"list", "watch"}},
 	}
-	if !o.REST {
-		return rules
-	}
 	configurations := func(verbs []string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, ResourceNames: names, Verbs: verbs}
 	}
-	rules = append(rules, configurations(readVerbs()), configurations([]string{"update", "patch"}, RESTName))
-	kept := []string{"update", "patch", "delete"}
+	rules = append(rules, configurations(readVerbs()))
+	if o.REST {
+		rules = append(rules, configurations([]string{"update", "patch"}, RESTName))
+	}
+	kept := []string{"update", "patch"}
+	if o.REST {
+		// When it lets go of RESTName.
+		kept = append(kept, "delete")
+	}
 	if len(o.Uncovered) == 0 {
 		// Server-side apply creates under a name, so that even create is for one only.
 		kept = append([]string{"create"}, kept...)

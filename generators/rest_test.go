@@ -41,8 +41,8 @@ func TestClusterManifests(t *testing.T) {
 	if want := []string{"webhooks.yaml", "guard.yaml", "rbac.yaml", "flowschema.yaml"}; !slices.Equal(names, want) {
 		t.Errorf("files are %q, want %q", names, want)
 	}
-	if files, err := ClusterManifests(Options{}); err != nil || len(files) != 2 {
-		t.Errorf("static topology: %d files, %v; want rbac.yaml and flowschema.yaml", len(files), err)
+	if files, err := ClusterManifests(Options{}); err != nil || len(files) != 3 {
+		t.Errorf("static topology: %d files, %v; want guard.yaml, rbac.yaml and flowschema.yaml", len(files), err)
 	}
 	for want, o := range map[string]Options{
 		`service URL ""`:              {REST: true},

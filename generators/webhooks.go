@@ -7,6 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
@@ -31,19 +32,15 @@ const (
 	skipAPIServer = `request.userInfo.username != 'system:apiserver'`
 )
 
-const staticComment = `# Validating admission webhooks for the directory staticManifestsDir of admission-configuration.yaml.
-# From there they hold whatever happens to the objects in the cluster.
-#   granular   asks fieldperm about every write of those who lack the generic permission.
-#   uncovered  asks fieldperm about everyone's writes, only where schemas have barriers.
-#   schemas    refuses permission schemas that do not compile; it is passed over while fieldperm is down.
+const staticComment = `# The validating admission webhook for the directory staticManifestsDir of admission-configuration.yaml.
+# From there it holds whatever happens to the objects in the cluster.
+#   granular   asks fieldperm about every write of users who lack the generic permission.
+# The webhooks "uncovered" and "schemas" are not here: fieldperm keeps them in the cluster, as the
+# ValidatingWebhookConfiguration fieldperm-uncovered, so that a new barrier needs no new file.
 `
 
 func staticWebhooks(o Options) (string, string, []any, error) {
 	configuration := newConfiguration(staticName, granularWebhook(o.clientConfig(GranularPath)))
-	if len(o.Uncovered) > 0 {
-		configuration.Webhooks = append(configuration.Webhooks, UncoveredWebhook(o.clientConfig(UncoveredPath), o.Uncovered))
-	}
-	configuration.Webhooks = append(configuration.Webhooks, schemasWebhook(o.clientConfig(SchemasPath)))
 	return fileStatic, staticComment, []any{configuration}, nil
 }
 
@@ -73,7 +70,7 @@ func restWebhooks(o Options) (string, string, []any, error) {
 // GranularConfiguration returns the configuration RESTName. Of the options it needs Service or
 // ServiceURL, and CABundle if nothing else fills that in; it checks none.
 func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	out := newConfiguration(RESTName, granularWebhook(o.clientConfig(GranularPath)), schemasWebhook(o.clientConfig(SchemasPath)))
+	out := newConfiguration(RESTName, granularWebhook(o.clientConfig(GranularPath)), NewSchemasWebhook(o.clientConfig(SchemasPath)))
 	out.Labels = map[string]string{NameLabel: RESTName}
 	out.Finalizers = []string{Finalizer}
 	return out
@@ -104,15 +101,29 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: LacksGeneric})
 }
 
-// UncoveredWebhook returns the webhook for the resources with barriers (W2). Where it calls a Service,
-// it leaves out the Service's namespace: fieldperm's own Pods could not start while fieldperm is down
-// if Pods had a barrier, and whoever writes there can replace fieldperm anyway.
+// UncoveredWebhook returns the webhook for the resources with barriers (W2). It leaves out the floor
+// (W4). Where it calls a Service, it leaves out the Service's namespace: fieldperm's own Pods could not
+// start while fieldperm is down if Pods had a barrier, and whoever writes there can replace fieldperm
+// anyway.
 func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) admissionregistrationv1.ValidatingWebhook {
-	conditions := []admissionregistrationv1.MatchCondition{{Name: "not-system-masters", Expression: skipMasters}}
+	namespace := ""
 	if client.Service != nil {
-		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: "not-own-namespace", Expression: skipNamespace(client.Service.Namespace)})
+		namespace = client.Service.Namespace
 	}
-	return webhook(UncoveredWebhookName, client, rules, conditions...)
+	return webhook(UncoveredWebhookName, client, rules, uncoveredConditions(namespace)...)
+}
+
+// uncoveredConditions are the match conditions of the webhook for barriers. The namespace is fieldperm's
+// own, "" if it has none.
+func uncoveredConditions(namespace string) []admissionregistrationv1.MatchCondition {
+	conditions := []admissionregistrationv1.MatchCondition{{Name: "not-system-masters", Expression: skipMasters}}
+	for _, c := range admission.Floor() {
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: c.Name, Expression: c.Expression})
+	}
+	if namespace != "" {
+		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: "not-own-namespace", Expression: skipNamespace(namespace)})
+	}
+	return conditions
 }
 
 // skipNamespace leaves out what is in a namespace. The Namespace object itself counts as being in it,
@@ -121,7 +132,8 @@ func skipNamespace(name string) string {
 	return `!has(request.namespace) || request.namespace != ` + strconv.Quote(name) + ` || request.resource.resource == 'namespaces'`
 }
 
-func schemasWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
+// NewSchemasWebhook returns the webhook that refuses permission schemas that do not compile.
+func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
 	out := webhook(SchemasWebhook, client,
 		[]v1alpha1.ResourceRule{
 			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}},
@@ -156,6 +168,12 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 		})
 	}
 	return out
+}
+
+// ClientConfigAt says how to reach one of fieldperm's paths at an address such as
+// https://127.0.0.1:9443, with a certificate of the PEM bundle.
+func ClientConfigAt(address, path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
+	return Options{ServiceURL: strings.TrimSuffix(address, "/"), CABundle: bundle}.clientConfig(path)
 }
 
 // clientConfig says how kube-apiserver reaches one of fieldperm's paths.

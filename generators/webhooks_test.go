@@ -76,8 +76,7 @@ func configuration(t *testing.T, o Options) *admissionregistrationv1.ValidatingW
 }
 
 func TestW1_W2_Webhooks(t *testing.T) {
-	o := options(t)
-	webhooks := configuration(t, o).Webhooks
+	webhooks := all(t)
 	rules := map[string][]string{}
 	for _, w := range webhooks {
 		name, _, _ := strings.Cut(w.Name, ".")
@@ -90,7 +89,7 @@ func TestW1_W2_Webhooks(t *testing.T) {
 			policy = admissionregistrationv1.Ignore
 		}
 		if *w.FailurePolicy != policy || *w.MatchPolicy != admissionregistrationv1.Equivalent ||
-			*w.SideEffects != admissionregistrationv1.SideEffectClassNone || len(w.MatchConditions) != 1 || w.NamespaceSelector != nil || w.ObjectSelector != nil {
+			*w.SideEffects != admissionregistrationv1.SideEffectClassNone || len(w.MatchConditions) == 0 || w.NamespaceSelector != nil || w.ObjectSelector != nil {
 			t.Errorf("%s: %+v", w.Name, w)
 		}
 		for _, rule := range w.Rules {
@@ -111,18 +110,30 @@ func TestW1_W2_Webhooks(t *testing.T) {
 			t.Errorf("%s: rules are %v, want %v", name, rules[name], want)
 		}
 	}
-	o.Uncovered = nil
-	if webhooks := configuration(t, o).Webhooks; len(webhooks) != 2 {
-		t.Errorf("%d webhooks without barriers, want granular and schemas", len(webhooks))
+}
+
+// A8: the static manifest has granular alone, so that it need not be written again when a barrier comes.
+func TestA8_TheStaticManifestHasGranularAlone(t *testing.T) {
+	webhooks := configuration(t, options(t)).Webhooks
+	if len(webhooks) != 1 || webhooks[0].Name != GranularWebhook {
+		t.Errorf("webhooks are %v", webhooks)
 	}
+}
+
+// all returns the webhooks: that of the static manifest, and those that fieldperm keeps beside it.
+func all(t *testing.T) []admissionregistrationv1.ValidatingWebhook {
+	t.Helper()
+	o := options(t)
+	kept := UncoveredConfiguration(ClientConfigAt(o.ServiceURL, UncoveredPath, o.CABundle), barriers()).Webhooks
+	return slices.Concat(configuration(t, o).Webhooks, kept, []admissionregistrationv1.ValidatingWebhook{NewSchemasWebhook(ClientConfigAt(o.ServiceURL+"/", SchemasPath, o.CABundle))})
 }
 
 // called evaluates a webhook's condition as the API server does.
 func called(t *testing.T, webhookName string, operation admission.Operation, subresource string, who user.Info, authz authorizer.AuthorizerFunc) bool {
 	t.Helper()
-	config := configuration(t, options(t))
-	i := slices.IndexFunc(config.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhookName+".fieldperm.dev" })
-	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", config.Name, &config.Webhooks[i])
+	webhooks := all(t)
+	i := slices.IndexFunc(webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhookName+".fieldperm.dev" })
+	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", "fieldperm", &webhooks[i])
 	matcher := accessor.GetCompiledMatcher(cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	gvk := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}}}

@@ -23,8 +23,12 @@ const (
 	ReasonNoBarriers = "NoBarriers"
 	// ReasonNotApplied: the webhook lacks rules.
 	ReasonNotApplied = "NotApplied"
-	// ReasonStaticManifest: the webhook is a file, which cannot be read through the API.
-	ReasonStaticManifest = "StaticManifest"
+	// ReasonNotKept: this fieldperm keeps no webhook configuration for barriers.
+	ReasonNotKept = "NotKept"
+	// ReasonOutOfReach: it names a resource that no barrier reaches.
+	ReasonOutOfReach = "OutOfReach"
+	// ReasonNewerVersion: a newer fieldperm wrote the webhook configuration, and says so itself.
+	ReasonNewerVersion = "NewerVersion"
 )
 
 // Status is what fieldperm says of an object.

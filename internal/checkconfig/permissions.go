@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
@@ -47,6 +48,9 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 	for i := range given.Uncovered {
 		set := &given.Uncovered[i]
 		out.lines = append(out.lines, fmt.Sprintf("%s: uncovers %s", set.Source, strings.Join(set.Set.Spec.UncoveredPermissions, ", ")))
+		for _, warning := range admission.SetWarnings(&set.Set.Spec) {
+			out.warnings = append(out.warnings, fmt.Sprintf("%s: %s", set.Source, warning))
+		}
 	}
 	if len(out.lines) == 0 {
 		out.warnings = append(out.warnings, "they are about no kind that is known: give the CustomResourceDefinitions too")

@@ -80,17 +80,8 @@ func TestCRD(t *testing.T) {
 func TestManifests(t *testing.T) {
 	dir := t.TempDir()
 	ca := filepath.Join("..", "..", "generators", "testdata", "ca.crt")
-	schemas := filepath.Join(dir, "schemas")
-	if err := os.MkdirAll(filepath.Join(schemas, "below"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	save(t, schemas, "crd.yaml", widgets)
-	save(t, schemas, "README.md", "no: [YAML")
-	save(t, filepath.Join(schemas, "below"), "not-read.yaml", "no: [YAML")
-	set := save(t, dir, "set.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fieldperm.dev/v1alpha1\n  kind: UncoveredPermissionSet\n  metadata: {name: all}\n  spec: {uncoveredPermissions: ['granular:size']}\n")
-
 	out := filepath.Join(dir, "new", "out")
-	args := []string{"manifests", "--out", out, "--url=https://127.0.0.1:9443", "--ca-file", ca, "--config-dir=/etc/fieldperm", "--permission-schemas", schemas}
+	args := []string{"manifests", "--out", out, "--url=https://127.0.0.1:9443", "--ca-file", ca, "--config-dir=/etc/fieldperm"}
 	code, stdout, stderr := run(t, "", args...)
 	if code != 0 || stdout != "" || stderr != "" {
 		t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
@@ -106,26 +97,21 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	want := []string{"admission", "admission-configuration.yaml", "admission.kubeconfig", "admission/fieldperm.yaml", "authorization-configuration.yaml", "authorizer.kubeconfig", "flowschema.yaml", "rbac.yaml"}
+	want := []string{"admission", "admission-configuration.yaml", "admission.kubeconfig", "admission/fieldperm.yaml", "authorization-configuration.yaml", "authorizer.kubeconfig", "flowschema.yaml", "guard.yaml", "rbac.yaml"}
 	if !slices.Equal(names, want) {
 		t.Errorf("files are %q, want %q", names, want)
 	}
 	webhooks := content(t, out, "admission", "fieldperm.yaml")
-	for _, text := range []string{"- mice\n", "- customresourcedefinitions/status\n", "/admit/uncovered\n"} {
-		if !strings.Contains(webhooks, text) {
-			t.Errorf("webhooks lack %q", text)
-		}
-	}
-	if strings.Contains(webhooks, "- mice/status\n") {
-		t.Error("webhooks are for mice/status, through which nothing guarded passes")
+	if !strings.Contains(webhooks, "/admit/granular\n") || strings.Contains(webhooks, "/admit/uncovered") || strings.Contains(webhooks, "/admit/schemas") {
+		t.Errorf("A8: the static manifest has more than granular, which no set that comes later can change:\n%s", webhooks)
 	}
 	if text := content(t, out, "admission-configuration.yaml"); !strings.Contains(text, "staticManifestsDir: /etc/fieldperm/admission\n") {
 		t.Errorf("admission configuration is\n%s", text)
 	}
 
-	code, _, stderr = run(t, "", append(args, "--permission-schemas", set, "--user=fieldperm", "--client-cert-file=/c.crt", "--client-key-file=/c.key", "--authorized-ttl=1s", "--unauthorized-ttl=2s")...)
-	if code != 0 || !strings.HasPrefix(stderr, "warning: "+set) {
-		t.Errorf("a set for every resource: exit %d, %q", code, stderr)
+	code, _, stderr = run(t, "", append(args, "--user=fieldperm", "--client-cert-file=/c.crt", "--client-key-file=/c.key", "--authorized-ttl=1s", "--unauthorized-ttl=2s")...)
+	if code != 0 || stderr != "" {
+		t.Errorf("exit %d, %q", code, stderr)
 	}
 	authorization := content(t, out, "authorization-configuration.yaml")
 	for _, text := range []string{`request.user != "fieldperm"`, " authorizedTTL: 1s\n", "unauthorizedTTL: 2s\n"} {
@@ -173,13 +159,26 @@ func TestManifestsREST(t *testing.T) {
 		t.Error("the webhook that fieldperm keeps was written")
 	}
 
-	schemas := save(t, dir, "crd.yaml", widgets)
+	schemas := filepath.Join(dir, "schemas")
+	if err := os.MkdirAll(filepath.Join(schemas, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	save(t, schemas, "crd.yaml", widgets)
+	save(t, schemas, "README.md", "no: [YAML")
+	save(t, filepath.Join(schemas, "below"), "not-read.yaml", "no: [YAML")
 	code, _, stderr = run(t, "", append(args, "--write-uncovered", "--permission-schemas", schemas, "--authorized-ttl=15s", "--release-delay=90s")...)
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %q", code, stderr)
 	}
 	if text := content(t, out, "webhooks.yaml"); !strings.Contains(text, "- mice\n") || !strings.Contains(text, "url: https://10.96.0.20:9443/admit/uncovered\n") {
 		t.Errorf("webhooks are\n%s", text)
+	} else if strings.Contains(text, "- mice/status\n") {
+		t.Error("webhooks are for mice/status, through which nothing guarded passes")
+	}
+	set := save(t, dir, "set.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fieldperm.dev/v1alpha1\n  kind: UncoveredPermissionSet\n  metadata: {name: all}\n  spec: {uncoveredPermissions: ['granular:size']}\n")
+	code, _, stderr = run(t, "", append(args, "--write-uncovered", "--permission-schemas", schemas, "--permission-schemas", set)...)
+	if code != 0 || !strings.HasPrefix(stderr, "warning: "+set) || !strings.Contains(stderr, "is for every resource") {
+		t.Errorf("D5: a set for every resource: exit %d, %q", code, stderr)
 	}
 }
 
@@ -206,14 +205,15 @@ func TestErrorsNameTheCure(t *testing.T) {
 		"manifests: CA":       {manifests("--ca-file", bad), []string{"CA bundle: "}},
 		"manifests: URL":      {manifests("--url=http://x", "--config-dir=x"), []string{"is not of the form https://host:port", "is not absolute"}},
 		"manifests: half":     {manifests("--client-cert-file=/x"), []string{"give both or none"}},
-		"manifests: schema":   {manifests("--permission-schemas", bad), []string{bad + ":/spec/versions/0/schema/openAPIV3Schema/properties/size: "}},
-		"manifests: no file":  {manifests("--permission-schemas", filepath.Join(dir, "none")), []string{filepath.Join(dir, "none") + ":"}},
+		"manifests: schema":   {manifests("--rest", "--write-uncovered", "--permission-schemas", bad), []string{bad + ":/spec/versions/0/schema/openAPIV3Schema/properties/size: "}},
+		"manifests: no file":  {manifests("--rest", "--write-uncovered", "--permission-schemas", filepath.Join(dir, "none")), []string{filepath.Join(dir, "none") + ":"}},
 		"manifests: service":  {manifests("--service=a/b"), []string{"--service has no meaning without --rest"}},
 		"manifests: several":  {manifests("--write-uncovered", "--tls-server-name=x"), []string{"--write-uncovered has no meaning without --rest", "--tls-server-name has no meaning without --service"}},
-		"manifests: REST":     {manifests("--rest", "--permission-schemas", bad), []string{"--permission-schemas has no meaning with --rest", "add --write-uncovered"}},
+		"manifests: schemas":  {manifests("--permission-schemas", bad), []string{"--permission-schemas has no meaning without --write-uncovered", "give them to fieldperm-webhook serve"}},
+		"manifests: REST":     {manifests("--rest", "--permission-schemas", bad), []string{"--permission-schemas has no meaning without --write-uncovered"}},
 		"manifests: name":     {manifests("--rest", "--service=fieldperm"), []string{`--service "fieldperm": is not of the form NAMESPACE/NAME`}},
 		"manifests: port":     {manifests("--rest", "--service=a/b:0"), []string{`--service "a/b:0": is not of the form NAMESPACE/NAME`}},
-		"manifests: CA user":  {manifests("--ca-user=alice"), []string{"nobody changes static manifests"}},
+		"manifests: CA user":  {manifests("--ca-user=alice"), []string{"beside a static manifest fieldperm itself writes the CA bundle"}},
 		"manifests: TTL":      {manifests("--authorized-ttl=20s"), []string{"could outlive enforcement", "the release delay longer here and for fieldperm-webhook serve"}},
 		"manifests: no place": {manifests("--out", filepath.Join(bad, "x")), []string{"--out: "}},
 	} {

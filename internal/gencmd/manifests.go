@@ -29,23 +29,23 @@ func newManifests() *cobra.Command {
 
   authorization-configuration.yaml  for kube-apiserver --authorization-config: Node, RBAC, fieldperm
   admission-configuration.yaml      for kube-apiserver --admission-control-config-file
-  admission/fieldperm.yaml          the static admission webhooks that the former names; not with --rest
+  admission/fieldperm.yaml          the static admission webhook "granular" that the former names; not with --rest
   authorizer.kubeconfig             how kube-apiserver reaches fieldperm's authorizer
   admission.kubeconfig              what kube-apiserver shows to fieldperm's webhooks
 
 and for the cluster:
 
-  webhooks.yaml                     with --rest: the admission webhooks as a ValidatingWebhookConfiguration
-  guard.yaml                        with --rest: the policy that refuses to narrow or loosen it
+  webhooks.yaml                     with --rest: the webhook "granular" as a ValidatingWebhookConfiguration
+  guard.yaml                        the policy that refuses to narrow or loosen fieldperm's webhook configurations
   rbac.yaml, flowschema.yaml        what fieldperm's own user may do, and that it never queues
 
 The files for the control plane name each other, so they must lie in --config-dir there.
 
-Without --rest fieldperm runs beside each kube-apiserver. Nothing in the cluster can take its webhooks away.
-Static webhooks need kube-apiserver 1.37 or later. The webhook "uncovered" is for the resources with barriers
-only. They come from the built-in catalogue and from --permission-schemas, so run this again when a schema
-there gains or loses a barrier. The resource of a kind is that of its CustomResourceDefinition, otherwise
-guessed as Kubernetes does.
+Without --rest fieldperm runs beside each kube-apiserver. Nothing in the cluster can take its webhook
+"granular" away. Static webhooks need kube-apiserver 1.37 or later. The webhooks "uncovered", for the resources
+with barriers, and "schemas" are in the ValidatingWebhookConfiguration fieldperm-uncovered, which fieldperm makes
+and keeps by itself (fieldperm-webhook serve --uncovered-configuration --webhook-url). So nothing has to be
+generated again when a barrier comes or goes.
 
 With --rest fieldperm runs anywhere, and --service says that it runs in the cluster. It keeps the webhook
 "uncovered" itself, unless --write-uncovered asks for it in webhooks.yaml. Apply webhooks.yaml before
@@ -54,7 +54,7 @@ hosts reach, such as that of the Service's cluster IP. If it is an IP address, t
 checked against NAME.NAMESPACE.svc.`,
 		Example: `  # fieldperm runs beside kube-apiserver; its files will lie in /etc/kubernetes/fieldperm.
   fieldperm-gen manifests --out ./fieldperm --url https://127.0.0.1:9443 --ca-file ca.crt \
-    --config-dir /etc/kubernetes/fieldperm --permission-schemas ./crds,./uncovered.yaml
+    --config-dir /etc/kubernetes/fieldperm
 
   # fieldperm runs in the cluster, behind a Service with the cluster IP 10.96.0.20.
   fieldperm-gen manifests --out ./fieldperm --rest --service fieldperm-system/fieldperm --ca-file ca.crt \
@@ -70,11 +70,11 @@ checked against NAME.NAMESPACE.svc.`,
 	f.StringVar(&flags.options.ClientCertificateFile, "client-cert-file", "", "absolute `PATH` on the control plane of kube-apiserver's client certificate (default client.crt in --config-dir)")
 	f.StringVar(&flags.options.ClientKeyFile, "client-key-file", "", "absolute `PATH` on the control plane of its key (default client.key in --config-dir)")
 	f.StringVar(&flags.options.User, "user", generators.DefaultUser, "`NAME` of fieldperm's own user in the API server")
-	f.StringSliceVar(&flags.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets; with --rest only for --write-uncovered")
+	f.StringSliceVar(&flags.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets, for --write-uncovered")
 	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm; with its request timeout of 60s and the 13s that a proof may count below --release-delay (default 10s)")
 	f.DurationVar(&flags.options.UnauthorizedTTL, "unauthorized-ttl", 0, "how long kube-apiserver keeps fieldperm having no opinion (default 10s)")
 	f.DurationVar(&flags.options.ReleaseDelay, "release-delay", 0, "what fieldperm-webhook serve gets as --release-delay (default 90s)")
-	f.BoolVar(&flags.options.REST, "rest", false, "make the webhooks objects of the cluster instead of static manifests")
+	f.BoolVar(&flags.options.REST, "rest", false, "make the webhook \"granular\" an object of the cluster instead of a static manifest")
 	f.StringVar(&flags.service, "service", "", "Service `NAMESPACE/NAME[:PORT]` that the webhooks of --rest call instead of --url")
 	f.StringVar(&flags.options.TLSServerName, "tls-server-name", "", "`NAME` that the authorizer checks fieldperm's certificate against, instead of the host of --url; with --service")
 	f.StringSliceVar(&flags.options.CABundleUsers, "ca-user", nil, "`USERS` who may change the CA bundle of the webhooks of --rest, beside fieldperm and cert-manager")
@@ -90,7 +90,7 @@ func (f *manifestFlags) run(command *cobra.Command) error {
 	if f.options.CABundle, err = os.ReadFile(f.caFile); err != nil {
 		return fmt.Errorf("--ca-file: %w", err)
 	}
-	if !f.options.REST || f.writeUncovered {
+	if f.writeUncovered {
 		if f.options.Uncovered, err = uncovered(f.schemas, command.ErrOrStderr()); err != nil {
 			return err
 		}
@@ -122,10 +122,10 @@ func (f *manifestFlags) check() error {
 		errs = append(errs, errors.New("--service has no meaning without --rest: static manifests cannot call a Service: add --rest, or leave it out"))
 	}
 	if f.writeUncovered && !f.options.REST {
-		errs = append(errs, errors.New("--write-uncovered has no meaning without --rest: static manifests always have that webhook: leave it out"))
+		errs = append(errs, errors.New("--write-uncovered has no meaning without --rest: beside a static manifest fieldperm keeps that webhook itself: leave it out"))
 	}
-	if f.options.REST && !f.writeUncovered && len(f.schemas) > 0 {
-		errs = append(errs, errors.New(`--permission-schemas has no meaning with --rest: fieldperm reads them and keeps the webhook "uncovered" itself: give them to fieldperm-webhook serve, or add --write-uncovered`))
+	if !f.writeUncovered && len(f.schemas) > 0 {
+		errs = append(errs, errors.New(`--permission-schemas has no meaning without --write-uncovered: fieldperm reads them and keeps the webhook "uncovered" itself: give them to fieldperm-webhook serve`))
 	}
 	if f.options.TLSServerName != "" && f.service == "" {
 		errs = append(errs, errors.New("--tls-server-name has no meaning without --service: webhooks check the certificate against the host of --url: leave it out"))

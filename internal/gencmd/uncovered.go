@@ -11,13 +11,14 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // uncovered compiles the built-in catalogue and the files, and returns the rules of the resources
-// that have barriers. It warns of sets that make every write in the cluster wait for fieldperm.
+// that have barriers. It warns of sets for every resource, and of resources that no barrier reaches.
 func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, error) {
 	compiled, errs := load.Offline(paths)
 	if err := errors.Join(errs...); err != nil {
@@ -28,8 +29,8 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 		return nil, err
 	}
 	for _, d := range documents.Uncovered {
-		if len(d.Set.Spec.Resources) == 0 {
-			fmt.Fprintf(warnings, "warning: %s: UncoveredPermissionSet %q is for every resource: while fieldperm is down, only system:masters can write anything: list spec.resources to narrow it\n", d.Source, d.Set.Name)
+		for _, warning := range admission.SetWarnings(&d.Set.Spec) {
+			fmt.Fprintf(warnings, "warning: %s: UncoveredPermissionSet %q: %s\n", d.Source, d.Set.Name, warning)
 		}
 	}
 	plurals, err := plurals(paths)

@@ -1,15 +1,22 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/version"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -31,8 +38,8 @@ func (s *Server) keepBarriers(config *rest.Config) error {
 		}
 		return schema.Documents{}
 	}
-	s.barriers = uncovered.New(uncovered.Config{
-		Client: clients, Name: s.options.UncoveredConfiguration, Owner: s.options.WebhookConfiguration,
+	keep := uncovered.Config{
+		Client: clients, Name: s.options.UncoveredConfiguration, Owner: s.options.WebhookConfiguration, Version: builtVersion(),
 		Ready:    s.schemas.Ready,
 		Schema:   s.schemas.Schema,
 		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
@@ -40,8 +47,33 @@ func (s *Server) keepBarriers(config *rest.Config) error {
 		Unknown:  s.schemas.Unknown,
 		Applied:  s.metrics.UncoveredApplied,
 		Observed: s.status.Changed,
-	})
+	}
+	if s.options.WebhookURL != "" {
+		keep.Reach = s.reach
+	}
+	s.barriers = uncovered.New(keep)
 	return nil
+}
+
+// reach says how kube-apiservers reach a path at --webhook-url.
+func (s *Server) reach(path string) (admissionregistrationv1.WebhookClientConfig, error) {
+	bundle := s.webhookCAs()
+	if len(bundle) == 0 {
+		return admissionregistrationv1.WebhookClientConfig{}, errors.New("--webhook-url: the CAs that signed fieldperm's certificate are not known yet")
+	}
+	return generators.ClientConfigAt(s.options.WebhookURL, path, bundle), nil
+}
+
+// builtVersion is that of the image, or of the module with its commit; "" if neither was recorded.
+func builtVersion() string {
+	const unknown = "v0.0.0-"
+	if stamped := version.Get().GitVersion; !strings.HasPrefix(stamped, unknown) {
+		return stamped
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return ""
 }
 
 // compiled is told of every compile, the first of them before anything else is set up.
@@ -57,8 +89,17 @@ func (s *Server) compiled(kinds, failed, faults int, at time.Time, took time.Dur
 func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement {
 	if s.barriers == nil {
 		return status.Enforcement{
-			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonStaticManifest,
-			Message: "The webhook for barriers is a static manifest, which cannot be read: write it anew with fieldperm-gen manifests.",
+			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotKept,
+			Message: "This fieldperm keeps no webhook configuration for barriers: start it with --uncovered-configuration.",
+		}
+	}
+	if newer := s.barriers.Newer(); newer != "" {
+		return status.Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: fmt.Sprintf("The webhook for barriers was written by fieldperm %s, which is newer than this one and does not run: finish the upgrade.", newer)}
+	}
+	if outOfReach := floorResources(object); len(outOfReach) > 0 {
+		return status.Enforcement{
+			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOutOfReach,
+			Message: fmt.Sprintf("No barrier reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
 		}
 	}
 	enforced, why := true, ""
@@ -77,5 +118,19 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 	if !enforced {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
+	for i := range object.Documents.Uncovered {
+		for _, warning := range admission.SetWarnings(&object.Documents.Uncovered[i].Set.Spec) {
+			why += "; " + warning
+		}
+	}
 	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: why}
+}
+
+// floorResources returns the resources that an object's sets name and that no barrier reaches.
+func floorResources(object *sources.ObjectState) []string {
+	var out []string
+	for i := range object.Documents.Uncovered {
+		out = append(out, admission.FloorResources(&object.Documents.Uncovered[i].Set.Spec)...)
+	}
+	return out
 }

@@ -55,9 +55,10 @@ func (s *Server) prove(config *rest.Config) error {
 		return err
 	}
 	settings.Servers = s.counted(servers)
-	if settings.CA, err = s.trusted(); err != nil {
+	if s.webhookCAs, err = s.trusted(); err != nil {
 		return err
 	}
+	settings.CA = s.webhookCAs
 	name := s.options.WebhookConfiguration
 	if name != "" {
 		configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()

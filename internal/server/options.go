@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -26,8 +27,12 @@ type Options struct {
 	// TLSSecret is NAMESPACE/NAME of a Secret in which fieldperm makes and keeps its serving certificate;
 	// "" if SecureServing names files.
 	TLSSecret string
-	// WebhookCAFile has the CAs that WebhookConfiguration is to trust; "" for any.
+	// WebhookCAFile has the CAs that WebhookConfiguration is to trust; "" for any. With WebhookURL it has
+	// those that UncoveredConfiguration gets.
 	WebhookCAFile string
+	// WebhookURL is where kube-apiservers reach fieldperm, for UncoveredConfiguration; "" to call as
+	// WebhookConfiguration does.
+	WebhookURL string
 	// ClientCAFile has the CAs of callers' certificates.
 	ClientCAFile string
 	// PermissionSchemas are files or directories.
@@ -124,7 +129,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.SecureServing.ServerCert.CertKey.CertFile, "tls-cert-file", "", "File with the serving certificate, PEM, intermediates after it. Read again when it changes. Required without --tls-secret.")
 	fs.StringVar(&o.SecureServing.ServerCert.CertKey.KeyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file. Read again when it changes. Required without --tls-secret.")
 	fs.StringVar(&o.TLSSecret, "tls-secret", o.TLSSecret, "NAMESPACE/NAME of a Secret in which fieldperm makes a CA and a serving certificate for fieldperm.NAMESPACE.svc, shares them with other replicas, renews them and writes the CA into --webhook-configuration. In place of --tls-cert-file.")
-	fs.StringVar(&o.WebhookCAFile, "webhook-ca-file", o.WebhookCAFile, "File with the CAs that --webhook-configuration is to trust and no others. Read again when it changes. Empty for any that makes canaries come back; with --tls-secret it is known.")
+	fs.StringVar(&o.WebhookCAFile, "webhook-ca-file", o.WebhookCAFile, "File with the CAs that --webhook-configuration is to trust and no others, or that fieldperm writes into --uncovered-configuration with --webhook-url. Read again when it changes. Empty for any that makes canaries come back; with --tls-secret it is known.")
+	fs.StringVar(&o.WebhookURL, "webhook-url", o.WebhookURL, "URL at which every kube-apiserver reaches fieldperm, such as https://127.0.0.1:9443: --url of fieldperm-gen manifests. For --uncovered-configuration where the webhook granular is a static manifest.")
 	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "File with the CAs that sign callers' certificates: the client certificate of the kube-apiserver above all. Whoever has such a certificate may ask what users may do. Read again when it changes. Required.")
 	fs.StringSliceVar(&o.PermissionSchemas, "permission-schemas", o.PermissionSchemas, "Files or directories with PermissionSchema, UncoveredPermissionSet and CustomResourceDefinition objects, YAML or JSON. A faulty one is a reason not to start.")
 	fs.StringVar(&o.AuthorizationConfig, "authorization-config", o.AuthorizationConfig, "File with an AuthorizationConfiguration of apiserver.config.k8s.io, as kube-apiserver has it: the authorizers that fieldperm's own checks go through, in order. Types Webhook and RBAC, and Node, which has no opinion here. Read again when it changes; one that is faulty, or whose webhooks do not answer, leaves the last good one in force. Empty to ask the SubjectAccessReview API of --kubeconfig for all.")
@@ -136,7 +142,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
 	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: then every resource is proven by a canary of its own.")
-	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. Empty if that is a static manifest, written anew when schemas change.")
+	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. It calls as --webhook-configuration does, or at --webhook-url. Empty if this fieldperm keeps none: barriers then hold only where something else makes kube-apiservers ask /admit/uncovered.")
 	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize, and so have to be proven: \"all\" behind the Service default/kubernetes, or the \"own\" one of --kubeconfig, where fieldperm runs beside it and listens for it alone.")
 	fs.DurationVar(&o.InterlockInterval, "interlock-interval", o.InterlockInterval, "Time between two proofs that admission is enforced. A proof counts for two of them.")
 	fs.DurationVar(&o.ReleaseDelay, "release-delay", o.ReleaseDelay, "How long the deletion of --webhook-configuration is held up, so that nothing that was let through is still under way: more than two --interlock-interval, 3s for a call of /authorize, the authorizedTTL of the AuthorizationConfiguration and --request-timeout of kube-apiserver together.")
@@ -161,8 +167,8 @@ func (o *Options) validate() error {
 	if namespace, name, ok := strings.Cut(o.TLSSecret, "/"); o.TLSSecret != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
 		errs = append(errs, fmt.Errorf("--tls-secret: %q is not NAMESPACE/NAME: write it as fieldperm-system/fieldperm-tls", o.TLSSecret))
 	}
-	if o.WebhookCAFile != "" && (o.WebhookConfiguration == "" || o.TLSSecret != "") {
-		errs = append(errs, errors.New("--webhook-ca-file: has a meaning with --webhook-configuration and without --tls-secret only: leave it out"))
+	if o.WebhookCAFile != "" && (o.WebhookConfiguration == "" && o.WebhookURL == "" || o.TLSSecret != "") {
+		errs = append(errs, errors.New("--webhook-ca-file: has a meaning with --webhook-configuration or --webhook-url, and without --tls-secret only: leave it out"))
 	}
 	if o.ClientCAFile == "" {
 		errs = append(errs, errors.New("--client-ca-file: is missing: without it anyone could ask what users may do; give the CA of the kube-apiserver's client certificate"))
@@ -179,9 +185,7 @@ func (o *Options) validate() error {
 	if o.APIServers != apiServersOwn && o.APIServers != apiServersAll {
 		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))
 	}
-	if o.UncoveredConfiguration != "" && o.WebhookConfiguration == "" {
-		errs = append(errs, errors.New("--uncovered-configuration: needs --webhook-configuration: that one says how kube-apiservers reach fieldperm"))
-	}
+	errs = append(errs, o.validateUncovered()...)
 	if o.AdmissionCallers != callersCertificate && o.AdmissionCallers != callersAny {
 		errs = append(errs, fmt.Errorf("--admission-callers: %q is not known: use %q or %q", o.AdmissionCallers, callersCertificate, callersAny))
 	}
@@ -210,4 +214,27 @@ func (o *Options) validate() error {
 		}
 	}
 	return utilerrors.NewAggregate(errs)
+}
+
+// validateUncovered is about how kube-apiservers reach fieldperm for barriers.
+func (o *Options) validateUncovered() []error {
+	var errs []error
+	if o.UncoveredConfiguration != "" && o.WebhookConfiguration == "" && o.WebhookURL == "" {
+		errs = append(errs, errors.New("--uncovered-configuration: needs --webhook-configuration or --webhook-url: they say how kube-apiservers reach fieldperm"))
+	}
+	if o.WebhookURL == "" {
+		return errs
+	}
+	if u, err := url.Parse(o.WebhookURL); err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.TrimSuffix(o.WebhookURL, "/") != "https://"+u.Host {
+		errs = append(errs, fmt.Errorf("--webhook-url: %q is not of the form https://host:port: give --url of fieldperm-gen manifests", o.WebhookURL))
+	}
+	switch {
+	case o.WebhookConfiguration != "":
+		errs = append(errs, errors.New("--webhook-url: excludes --webhook-configuration, which says how to reach fieldperm: leave one of them out"))
+	case o.UncoveredConfiguration == "":
+		errs = append(errs, errors.New("--webhook-url: has a meaning with --uncovered-configuration only: name the configuration to keep, fieldperm-uncovered"))
+	case o.WebhookCAFile == "" && o.TLSSecret == "":
+		errs = append(errs, errors.New("--webhook-url: needs --webhook-ca-file: kube-apiservers check fieldperm's certificate against it"))
+	}
+	return errs
 }

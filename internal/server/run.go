@@ -57,6 +57,7 @@ type Server struct {
 	recorder    events.EventRecorder
 	certificate *certificates.Keeper
 	webhookCA   *dynamiccertificates.DynamicFileCAContent
+	webhookCAs  func() []byte // nil for any
 	tracer      componenttracing.TracerProvider
 	draining    atomic.Bool
 }

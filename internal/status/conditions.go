@@ -18,7 +18,8 @@ const (
 	maxMessageLength = 4096
 )
 
-// Enforcement is what the condition Enforced is to say.
+// Enforcement is what the condition Enforced is to say. Without a Status it stays as it is, if it is about
+// the generation, and is Unknown otherwise.
 type Enforcement struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
@@ -67,6 +68,12 @@ func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Stat
 	for _, one := range has.Conditions {
 		if one.Type == v1alpha1.ConditionCompiled || one.Type == v1alpha1.ConditionEnforced {
 			out.Conditions = append(out.Conditions, one)
+		}
+	}
+	if enforced.Status == "" {
+		enforced.Status = metav1.ConditionUnknown
+		if said := meta.FindStatusCondition(has.Conditions, v1alpha1.ConditionEnforced); said != nil && said.ObservedGeneration == state.Generation {
+			enforced = Enforcement{Status: said.Status, Reason: said.Reason, Message: said.Message}
 		}
 	}
 	for _, one := range []metav1.Condition{

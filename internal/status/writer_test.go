@@ -121,9 +121,9 @@ func TestWriter_WritesOnlyWhatDiffers(t *testing.T) {
 	}
 	expect(t, b.shows(t, "Compiled"), "True/Compiled/")
 	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
-	b.enforced = Enforcement{metav1.ConditionUnknown, v1alpha1.ReasonStaticManifest, "a file"}
+	b.enforced = Enforcement{metav1.ConditionUnknown, v1alpha1.ReasonNotKept, "no webhook"}
 	b.write(t, w, 2)
-	expect(t, b.shows(t, "Enforced"), "Unknown/StaticManifest/a file")
+	expect(t, b.shows(t, "Enforced"), "Unknown/NotKept/no webhook")
 	b.state.Generation = 4
 	b.object.SetGeneration(4)
 	b.write(t, w, 3)

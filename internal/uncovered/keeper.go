@@ -2,17 +2,13 @@ package uncovered
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -41,12 +37,20 @@ const (
 	attemptTimeout = 15 * time.Second
 )
 
-// Config is what a Keeper follows. All but the last three must be set.
+// Config is what a Keeper follows. All but the last three, and one of Owner and Reach, must be set.
 type Config struct {
 	Client kubernetes.Interface
-	// Name is the configuration to keep, Owner the one with the webhook granular. The latter says how
-	// to reach fieldperm, and while it is not there or is being deleted, nothing is written.
-	Name, Owner string
+	// Name is the configuration to keep.
+	Name string
+	// Owner is the configuration with the webhook granular, where that is an object. It says how to
+	// reach fieldperm, and while it is not there or is being deleted, nothing is written.
+	Owner string
+	// Reach says how API servers reach a path of fieldperm's, where the webhook granular is a static
+	// manifest. The Keeper then keeps the webhook schemas too, which has no other place.
+	Reach func(path string) (admissionregistrationv1.WebhookClientConfig, error)
+	// Version is that of this fieldperm, a semantic version; another text is older than any. Of what a
+	// newer version has written nothing is taken away.
+	Version string
 	// Ready is nil when Schema and Sets are those of the API server.
 	Ready func() error
 	// Schema and Sets are what is in force, Plurals the resources of kinds that have unusual ones.
@@ -67,8 +71,9 @@ type Config struct {
 type Keeper struct {
 	config Config
 	loop   *refresh.Loop
-	// plan is for the loop alone.
-	plan plan
+	// plan and repairs are for the loop alone.
+	plan    plan
+	repairs repairs
 
 	mu      sync.Mutex // guards what follows
 	seen    observation
@@ -128,104 +133,58 @@ func (k *Keeper) keep(ctx context.Context) error {
 		klog.FromContext(ctx).V(2).Info("Rules for barriers wait for the schemas", "err", err)
 		return nil
 	}
-	owner, err := k.get(ctx, k.config.Owner)
-	if err != nil {
-		return err
-	}
-	if owner == nil || owner.DeletionTimestamp != nil {
-		// Who removes fieldperm removes the configuration too, when nothing needs it any more.
-		k.note(observation{fault: fmt.Sprintf("webhook configuration %q is not there or is being deleted", k.config.Owner)})
-		return nil
-	}
-	client, err := k.clientConfig(owner)
-	if err != nil {
+	base, err := k.base(ctx)
+	if err != nil || base == nil {
 		return err
 	}
 	live, err := k.get(ctx, k.config.Name)
 	if err != nil {
 		return err
 	}
-	before := rulesOf(live)
-	rules := k.plan.next(k.needed(), before, k.failed(), time.Now())
-	want := generators.UncoveredConfiguration(client, rules)
-	want.Name = k.config.Name
-	want.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: owner.Name, UID: owner.UID,
-	}}
-	k.note(observed(live, want))
+	before, newer := rulesOf(live), newerWriter(live, k.config.Version)
+	rules := k.plan.next(k.needed(), before, k.failed(), newer != "", time.Now())
+	want := base.with(rules, k.config.Version)
+	known := newer == "" || enforces(live, want)
+	if newer != "" {
+		want = widened(live, want)
+	}
+	seen := observed(live, want)
+	if !known {
+		seen.newer = newer
+	}
+	k.note(seen)
 	if live != nil && live.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: remove its finalizers, then it is made again", k.config.Name)
 	}
 	if same(live, want) {
+		k.repairs.stands(time.Now())
+		if !known {
+			return fmt.Errorf("webhook configuration %q: was written by fieldperm %q, which is newer than this one (%q), and is left as it is: finish the upgrade; after a downgrade delete it as a member of system:masters, then it is made again", k.config.Name, newer, k.config.Version)
+		}
 		k.applied(true)
 		return nil
 	}
-	if live != nil {
-		// Whoever changed it meanwhile is taken into account first.
-		want.ResourceVersion = live.ResourceVersion
+	if wait := k.repairs.wait(want, time.Now()); wait > 0 {
+		return fmt.Errorf("webhook configuration %q: is changed by someone else again and again: see the audit log for who it is; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
 	}
-	written, err := k.apply(ctx, want)
-	if apierrors.IsConflict(err) {
+	written, err := k.write(ctx, live, want)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !same(written, want) {
-		// Server-side apply leaves in our webhook what someone else has added to it.
-		others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
-			return w.Name == generators.UncoveredWebhookName
-		})
-		written.Webhooks = slices.Concat(others, want.Webhooks)
-		if written, err = k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
-			return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-		}
-	}
+	k.repairs.wrote(want, time.Now())
 	k.plan.written(before, rules)
 	klog.FromContext(ctx).Info("Wrote the rules for barriers", "configuration", written.Name, "rules", len(rules), "resourceVersion", written.ResourceVersion)
-	k.note(observed(written, want))
-	k.applied(true)
+	seen = observed(written, want)
+	if !known {
+		seen.newer = newer
+	}
+	k.note(seen)
+	k.applied(known)
 	return nil
-}
-
-// get returns nil if there is no such configuration.
-func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("webhook configuration %q: %w", name, err)
-	}
-	return out, nil
-}
-
-func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	raw, err := json.Marshal(want)
-	if err != nil {
-		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-	}
-	force := true
-	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(ctx, want.Name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
-	if err != nil {
-		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-	}
-	return out, nil
-}
-
-// clientConfig is that of the owner's webhook, with another path.
-func (k *Keeper) clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration) (admissionregistrationv1.WebhookClientConfig, error) {
-	for i := range owner.Webhooks {
-		if owner.Webhooks[i].Name != generators.GranularWebhook {
-			continue
-		}
-		if out, ok := generators.ClientConfigFor(&owner.Webhooks[i].ClientConfig, generators.UncoveredPath); ok {
-			return out, nil
-		}
-		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook, generators.GranularPath)
-	}
-	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook)
 }
 
 func (k *Keeper) needed() []v1alpha1.ResourceRule {

@@ -20,6 +20,8 @@ type observation struct {
 	at time.Time
 	// fault says why nothing is enforced, if so.
 	fault string
+	// newer is the version that wrote it, if this one is older and cannot judge it.
+	newer string
 	// version and rules are as read, changed is when they were first read so.
 	version string
 	changed time.Time
@@ -44,6 +46,14 @@ func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reas
 // EnforcedSet does so for an UncoveredPermissionSet.
 func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
 	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec))
+}
+
+// Newer returns the version of the fieldperm that wrote the configuration, if this one is older and does
+// not know all that is in it. Enforced is not to be relied on then.
+func (k *Keeper) Newer() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seen.newer
 }
 
 func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time) (bool, string) {
@@ -121,7 +131,7 @@ func (k *Keeper) note(next observation) {
 	k.mu.Lock()
 	before := k.seen
 	k.seen = next.since(before)
-	differs := before.at.IsZero() || next.fault != before.fault || !next.same(before)
+	differs := before.at.IsZero() || next.fault != before.fault || next.newer != before.newer || !next.same(before)
 	if differs && k.config.Observed != nil {
 		if k.settles != nil {
 			k.settles.Stop()
@@ -169,20 +179,31 @@ func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bo
 			return false
 		}
 	}
-	l, w := webhookOf(live), webhookOf(want)
-	if l == nil || w == nil {
-		return l == nil && w == nil
+	for name, value := range want.Annotations {
+		if live.Annotations[name] != value {
+			return false
+		}
 	}
-	return sameWebhook(l, w)
+	for _, name := range []string{generators.UncoveredWebhookName, generators.SchemasWebhook} {
+		l, w := webhookNamed(live, name), webhookNamed(want, name)
+		if (l == nil) != (w == nil) || l != nil && !sameWebhook(l, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // webhookOf returns the webhook for barriers, nil if there is none.
 func webhookOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhook {
+	return webhookNamed(c, generators.UncoveredWebhookName)
+}
+
+func webhookNamed(c *admissionregistrationv1.ValidatingWebhookConfiguration, name string) *admissionregistrationv1.ValidatingWebhook {
 	if c == nil {
 		return nil
 	}
 	for i := range c.Webhooks {
-		if c.Webhooks[i].Name == generators.UncoveredWebhookName {
+		if c.Webhooks[i].Name == name {
 			return &c.Webhooks[i]
 		}
 	}

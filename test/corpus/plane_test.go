@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -72,7 +73,7 @@ func newPlane(ctx context.Context, arguments []string) (*plane, error) {
 	}
 	p.stack, err = stack.Start(ctx, stack.Config{
 		Bin: bin, Audit: true,
-		Definitions: files[:1], Schemas: files[1:],
+		Schemas:   files[1:],
 		Webhooks:  map[string][]byte{"recorder.json": manifest},
 		Arguments: arguments,
 	})
@@ -125,7 +126,12 @@ func (p *plane) define(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return nil
+	// Barriers of definitions are in force when fieldperm has told the API server of them.
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	return p.stack.AwaitBarrier(ctx, widgets, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},
+		"spec": map[string]any{"dangerous": true},
+	}})
 }
 
 func (p *plane) stop() error {

@@ -66,12 +66,10 @@ func play(ctx context.Context, keep bool, out *printer) (seen tally, err error) 
 	}
 	defer func() { err = errors.Join(err, frozen.stop()) }()
 	s, err := stack.Start(ctx, stack.Config{
-		Bin:         filepath.Join(root, "bin"),
-		Schemas:     []string{filepath.Join(root, schemasDir, "pod-security.yaml")},
-		Definitions: []string{filepath.Join(root, schemasDir, definitionFile)},
-		Prepare:     frozen.write,
-		Audit:       true,
-		Log:         out,
+		Bin:     filepath.Join(root, "bin"),
+		Prepare: frozen.write,
+		Audit:   true,
+		Log:     out,
 	})
 	if err != nil {
 		return seen, err

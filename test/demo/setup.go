@@ -71,7 +71,7 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 			return nil, fmt.Errorf("%s: %w", story.Name, err)
 		}
 	}
-	if err := st.kubectl(ctx, "wait", "--for=condition=Compiled", "--timeout=30s", "permissionschemas", "--all"); err != nil {
+	if err := st.kubectl(ctx, "wait", "--for=condition=Enforced", "--timeout=30s", "permissionschemas,uncoveredpermissionsets", "--all"); err != nil {
 		return nil, err
 	}
 	if err := s.AwaitGrants(ctx); err != nil {
@@ -80,8 +80,19 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 	if err := s.AwaitKind(ctx, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, "Widget"); err != nil {
 		return nil, err
 	}
+	if err := s.AwaitBarrier(ctx, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, barred()); err != nil {
+		return nil, err
+	}
 	out.line("stories: set up after %s", time.Since(begin).Round(10*time.Millisecond))
 	return st, nil
+}
+
+// barred has a field that is behind a barrier in the definition of Widgets.
+func barred() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},
+		"spec": map[string]any{"dangerous": true},
+	}}
 }
 
 // install turns the author's annotated CRD into one that the API server takes, and applies it and fieldperm's own.

@@ -59,7 +59,10 @@ func (st *stage) act(ctx context.Context, action string) error {
 	case actionStop:
 		return st.stack.StopWebhook()
 	case actionStart:
-		return st.stack.StartWebhook(ctx)
+		if err := st.stack.StartWebhook(ctx); err != nil {
+			return err
+		}
+		return st.stack.AwaitBarriers(ctx)
 	case actionUnenforce:
 		if err := os.Rename(enforcing, away); err != nil {
 			return err

@@ -39,7 +39,7 @@ func TestStatic_PodNeedsNoCluster(t *testing.T) {
 		t.Errorf("service account %q, host network %t", pod.Spec.ServiceAccountName, pod.Spec.HostNetwork)
 	}
 	container := pod.Spec.Containers[0]
-	for _, want := range []string{"--bind-address=127.0.0.1", "--api-servers=own"} {
+	for _, want := range []string{"--bind-address=127.0.0.1", "--api-servers=own", "--uncovered-configuration=fieldperm-uncovered", "--webhook-url=https://127.0.0.1:9443"} {
 		if !slices.Contains(container.Args, want) {
 			t.Errorf("the Pod lacks %s", want)
 		}

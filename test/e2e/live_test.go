@@ -114,8 +114,8 @@ func TestLive_PermissionSchema(t *testing.T) {
 	}
 }
 
-// TestLive_UncoveredPermissionSet: a set bars holders of the generic permission as soon as it is made. The static
-// webhook asks about namespaces already.
+// TestLive_UncoveredPermissionSet: a set bars holders of the generic permission as soon as it is made. The webhook
+// asks about namespaces already.
 func TestLive_UncoveredPermissionSet(t *testing.T) {
 	s := start(t)
 	grant(t, s, "owner", rule("", []string{"namespaces"}, "update", "patch"))
@@ -221,8 +221,8 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	if header := strings.Join(strings.Fields(strings.Split(out, "\n")[0]), " "); header != "NAME GROUP KIND COMPILED ENFORCED AGE MESSAGE" {
 		t.Errorf("header %q", header)
 	}
-	row(t, s, "permissionschemas", "barrier", "apps", "Deployment", "True", "Unknown")
-	out = row(t, s, "uncovered", "live", `["granular:annotation(live.example.com)","granular:toCome"]`, "True", "Unknown")
+	row(t, s, "permissionschemas", "barrier", "apps", "Deployment", "True", "True")
+	out = row(t, s, "uncovered", "live", `["granular:annotation(live.example.com)","granular:toCome"]`, "True", "True")
 	if !strings.Contains(out, "guards no field of any known kind") {
 		t.Errorf("what is not known yet is not named:\n%s", out)
 	}
@@ -231,7 +231,7 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		`{.status.observedGeneration} {.metadata.generation}`:           "1 1",
-		`{.status.conditions[?(@.type=="Enforced")].reason}`:            "StaticManifest",
+		`{.status.conditions[?(@.type=="Enforced")].reason}`:            "Enforced",
 		`{.status.conditions[?(@.type=="Compiled")].reason}`:            "Compiled",
 		`{.metadata.managedFields[?(@.subresource=="status")].manager}`: "fieldperm",
 	} {
@@ -244,7 +244,7 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	must(t, os.WriteFile(dump, []byte(mustKubectl(t, s, "", "get", "permissionschemas", "-o", "yaml", "--show-managed-fields")), 0o600))
-	if _, err := s.Generate(t.Context(), "manifests", "--out", t.TempDir(), "--config-dir", "/x", "--url", "https://127.0.0.1:1", "--ca-file", filepath.Join(s.Dir(), "config", "ca.crt"), "--permission-schemas", dump); err != nil {
+	if _, err := s.Generate(t.Context(), "manifests", "--out", t.TempDir(), "--config-dir", "/x", "--url", "https://127.0.0.1:1", "--ca-file", filepath.Join(s.Dir(), "config", "ca.crt"), "--rest", "--write-uncovered", "--permission-schemas", dump); err != nil {
 		t.Errorf("what kubectl dumps cannot be loaded: %v", err)
 	}
 }

@@ -42,12 +42,6 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 			args = append(args, flag, ttl.String())
 		}
 	}
-	// Objects in the cluster fieldperm keeps itself; a file it cannot.
-	if s.config.Topology == Static {
-		for _, source := range append(s.config.Schemas[:len(s.config.Schemas):len(s.config.Schemas)], s.config.Definitions...) {
-			args = append(args, "--permission-schemas", source)
-		}
-	}
 	if _, err := s.Generate(ctx, args...); err != nil {
 		return err
 	}

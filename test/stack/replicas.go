@@ -54,8 +54,11 @@ func (s *Stack) LaunchReplica(number int) error {
 	for _, source := range s.config.Schemas {
 		args = append(args, "--permission-schemas", source)
 	}
+	args = append(args, "--uncovered-configuration", UncoveredConfiguration)
 	if s.config.Topology == REST {
-		args = append(args, "--webhook-configuration", Configuration, "--uncovered-configuration", UncoveredConfiguration)
+		args = append(args, "--webhook-configuration", Configuration)
+	} else {
+		args = append(args, "--webhook-url", s.url, "--webhook-ca-file", s.configuration(caFile))
 	}
 	// Without an address that endpoints may hold, nothing says where all API servers are.
 	if s.config.Address == "" {

@@ -18,7 +18,7 @@ import (
 // User is the name under which fieldperm calls the API server here.
 const User = "fieldperm"
 
-// The names of the objects that configure admission in the topology REST.
+// The names of the objects that configure admission: the first in the topology REST only.
 const (
 	Configuration          = "fieldperm"
 	UncoveredConfiguration = "fieldperm-uncovered"
@@ -28,11 +28,8 @@ const (
 type Config struct {
 	// Bin is the directory of the built fieldperm-gen and fieldperm-webhook.
 	Bin string
-	// Schemas are files or directories for --permission-schemas of fieldperm-webhook and of fieldperm-gen manifests.
+	// Schemas are files or directories for --permission-schemas of fieldperm-webhook.
 	Schemas []string
-	// Definitions are files or directories that fieldperm-gen manifests reads besides: CustomResourceDefinitions that
-	// will be installed, so that the webhook for barriers covers them. fieldperm-webhook reads those from the cluster.
-	Definitions []string
 	// Webhooks are further static webhook configurations, by file name.
 	Webhooks map[string][]byte
 	// Arguments are further flags of fieldperm-webhook serve.
@@ -67,9 +64,10 @@ type Config struct {
 type Topology int
 
 const (
-	// Static is beside kube-apiserver: admission is configured by files that the API server reads.
+	// Static is beside kube-apiserver: the webhook granular is a file that the API server reads, the others are
+	// an object that fieldperm keeps, with a guard over it.
 	Static Topology = iota
-	// REST is in the cluster: admission is configured by objects, with a guard over them.
+	// REST is in the cluster: every webhook is an object, with a guard over them.
 	REST
 )
 
@@ -138,8 +136,9 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	objects := []string{"rbac.yaml", "flowschema.yaml"}
 	if s.config.Topology == REST {
-		objects = append(objects, "webhooks.yaml", "guard.yaml")
+		objects = append(objects, "webhooks.yaml")
 	}
+	objects = append(objects, "guard.yaml")
 	for _, name := range objects {
 		if err := s.Apply(ctx, s.configuration(name)); err != nil {
 			return err
@@ -150,7 +149,7 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(s.config.Log, "fieldperm: ready after %s at %s\n", time.Since(begin).Round(10*time.Millisecond), s.url)
-	return nil
+	return s.AwaitBarriers(ctx)
 }
 
 // ServerConfig returns what kube-apiserver was started with, for another one like it (AddAPIServer).

@@ -1,0 +1,215 @@
+package admission
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// The floor is what no barrier reaches: the requests that a control plane needs to go on running, and
+// to start fieldperm again. The match conditions of the webhook "uncovered" leave them out (Floor), so
+// that they never wait for fieldperm, and the decision does too where another webhook asks about them
+// (OnFloor). The two must agree; a test holds them together. docs/semantics.md, W4, has the reason for
+// each row.
+//
+// It lists requests by their resource and, where the fields of the resource matter, by who sends them.
+// A row must not let anybody change a field that somebody may have put behind a barrier.
+
+// FloorCondition is a match condition of the webhook "uncovered". The webhook is not called for what
+// the condition is false for.
+type FloorCondition struct{ Name, Expression string }
+
+const (
+	coordinationGroup   = "coordination.k8s.io"
+	authenticationGroup = "authentication.k8s.io"
+	authorizationGroup  = "authorization.k8s.io"
+	registrationGroup   = "admissionregistration.k8s.io"
+
+	nodesGroup       = "system:nodes"
+	nodePrefix       = "system:node:"
+	schedulerUser    = "system:kube-scheduler"
+	controlNamespace = "kube-system"
+)
+
+// podMakers make Pods of DaemonSets and Deployments.
+var podMakers = []string{
+	"system:kube-controller-manager",
+	"system:serviceaccount:kube-system:daemon-set-controller",
+	"system:serviceaccount:kube-system:replicaset-controller",
+}
+
+// wholly are the resources that are on the floor whoever writes them, by API group.
+var wholly = map[string][]string{
+	coordinationGroup:           {"leases", "leasecandidates"},
+	authenticationGroup:         {"tokenreviews", "selfsubjectreviews"},
+	authorizationGroup:          {"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+	v1alpha1.GroupVersion.Group: {"permissionschemas/status", "uncoveredpermissionsets/status"},
+	registrationGroup:           {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
+}
+
+// Floor returns the match conditions. None of them can fail: an error would refuse the request.
+// Objects of admission registration need none, because an API server never asks a webhook that is an
+// object about them.
+func Floor() []FloorCondition {
+	const (
+		subresource = `has(request.subResource) && request.subResource == `
+		byNode      = `has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups`
+	)
+	return []FloorCondition{{
+		"not-leases",
+		`!(request.resource.group == 'coordination.k8s.io' && request.resource.resource in ['leases', 'leasecandidates'])`,
+	}, {
+		"not-reviews",
+		`!(request.resource.group == 'authentication.k8s.io' && request.resource.resource in ['tokenreviews', 'selfsubjectreviews']
+  || request.resource.group == 'authorization.k8s.io' && request.resource.resource in ['subjectaccessreviews', 'localsubjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews'])`,
+	}, {
+		"not-own-status",
+		`!(request.resource.group == 'fieldperm.dev' && request.resource.resource in ['permissionschemas', 'uncoveredpermissionsets'] && ` + subresource + `'status')`,
+	}, {
+		"not-heartbeats",
+		`!(request.operation == 'UPDATE' && request.resource.group == '' && request.resource.resource == 'nodes' && ` + subresource + `'status'
+  && ` + byNode + ` && request.userInfo.username == 'system:node:' + request.name
+  && (has(object.metadata.labels) ? object.metadata.labels : {}) == (has(oldObject.metadata.labels) ? oldObject.metadata.labels : {})
+  && (has(object.metadata.annotations) ? object.metadata.annotations : {}) == (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})
+  && (has(object.metadata.finalizers) ? object.metadata.finalizers : []) == (has(oldObject.metadata.finalizers) ? oldObject.metadata.finalizers : [])
+  && (has(object.metadata.ownerReferences) ? object.metadata.ownerReferences : []) == (has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences : [])
+  && (has(object.metadata.generateName) ? object.metadata.generateName : '') == (has(oldObject.metadata.generateName) ? oldObject.metadata.generateName : ''))`,
+	}, {
+		"not-tokens-of-nodes",
+		`!(request.operation == 'CREATE' && request.resource.group == '' && request.resource.resource == 'serviceaccounts' && ` + subresource + `'token' && ` + byNode + `)`,
+	}, {
+		"not-pods-of-the-control-plane",
+		`!(request.resource.group == '' && request.resource.resource == 'pods' && has(request.namespace) && request.namespace == 'kube-system'
+  && (request.operation == 'CREATE' && (!has(request.subResource) || request.subResource == '')
+      && request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:replicaset-controller']
+    || request.operation == 'CREATE' && ` + subresource + `'binding' && request.userInfo.username == 'system:kube-scheduler'
+    || request.operation == 'UPDATE' && ` + subresource + `'status' && (request.userInfo.username == 'system:kube-scheduler' || ` + byNode + `)))`,
+	}}
+}
+
+// OnFloor reports whether no barrier reaches a request. It is false for a request that cannot be read.
+func OnFloor(req *admissionv1.AdmissionRequest) bool {
+	create, update := req.Operation == admissionv1.Create, req.Operation == admissionv1.Update
+	name, who := req.Resource.Resource, req.UserInfo.Username
+	byNode := slices.Contains(req.UserInfo.Groups, nodesGroup)
+	if !create && !update {
+		return false
+	}
+	switch req.Resource.Group {
+	case coordinationGroup, authenticationGroup, authorizationGroup:
+		return slices.Contains(wholly[req.Resource.Group], name)
+	case v1alpha1.GroupVersion.Group:
+		return slices.Contains(wholly[req.Resource.Group], name+"/"+req.SubResource)
+	case "":
+	default:
+		return false
+	}
+	switch name + "/" + req.SubResource {
+	case "nodes/status":
+		return update && byNode && who == nodePrefix+req.Name && sameMetadata(req.OldObject.Raw, req.Object.Raw)
+	case "serviceaccounts/token":
+		return create && byNode
+	case "pods/":
+		return create && req.Namespace == controlNamespace && slices.Contains(podMakers, who)
+	case "pods/binding":
+		return create && req.Namespace == controlNamespace && who == schedulerUser
+	case "pods/status":
+		return update && req.Namespace == controlNamespace && (who == schedulerUser || byNode)
+	}
+	return false
+}
+
+// sameMetadata reports whether two objects have the same labels, annotations, finalizers and owners,
+// and the same generateName: what a write of status may change beside the status.
+func sameMetadata(a, b []byte) bool {
+	type metadata struct {
+		Labels, Annotations map[string]any
+		Finalizers          []any
+		OwnerReferences     []any
+		GenerateName        string
+	}
+	var objects [2]struct{ Metadata metadata }
+	for i, raw := range [][]byte{a, b} {
+		if json.Unmarshal(raw, &objects[i]) != nil {
+			return false
+		}
+		// Absent is the same as empty here: neither holds anything.
+		m := &objects[i].Metadata
+		if len(m.Labels) == 0 {
+			m.Labels = nil
+		}
+		if len(m.Annotations) == 0 {
+			m.Annotations = nil
+		}
+		if len(m.Finalizers) == 0 {
+			m.Finalizers = nil
+		}
+		if len(m.OwnerReferences) == 0 {
+			m.OwnerReferences = nil
+		}
+	}
+	return reflect.DeepEqual(objects[0], objects[1])
+}
+
+// FloorResource reports whether a resource, written as in a webhook's rule, is on the floor whoever
+// writes it, so that a barrier on it holds nobody. A resource stands for its subresources too.
+func FloorResource(group, resource string) bool {
+	return slices.Contains(wholly[group], resource)
+}
+
+// FloorResources returns the resources that an UncoveredPermissionSet names and that no barrier reaches,
+// as RESOURCE.GROUP.
+func FloorResources(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
+	var out []string
+	for _, rule := range spec.Resources {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				if FloorResource(group, resource) {
+					out = append(out, resource+"."+group)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// ForEverything reports whether a set is for every resource.
+func ForEverything(spec *v1alpha1.UncoveredPermissionSetSpec) bool {
+	for _, rule := range spec.Resources {
+		if slices.Contains(rule.APIGroups, "*") && (slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "*/*")) {
+			return true
+		}
+	}
+	return len(spec.Resources) == 0
+}
+
+const everythingText = "it is for every resource: while fieldperm is down, only members of system:masters can write anything but what rule W4 leaves out: list spec.resources to narrow it"
+
+// SetWarnings returns what is worth saying about where a set holds.
+func SetWarnings(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
+	var out []string
+	if ForEverything(spec) {
+		out = append(out, everythingText)
+	}
+	if resources := FloorResources(spec); len(resources) > 0 {
+		out = append(out, "no barrier reaches "+strings.Join(resources, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
+	}
+	return out
+}
+
+// setWarnings is SetWarnings of the set that a request brings, none if it brings another kind.
+func setWarnings(req *admissionv1.AdmissionRequest) []string {
+	if req == nil || req.Kind.Group != v1alpha1.GroupVersion.Group || req.Kind.Kind != "UncoveredPermissionSet" {
+		return nil
+	}
+	var set v1alpha1.UncoveredPermissionSet
+	if err := json.Unmarshal(req.Object.Raw, &set); err != nil {
+		return nil // It has been read before, and has faults of its own.
+	}
+	return SetWarnings(&set.Spec)
+}

@@ -1,0 +1,135 @@
+package uncovered
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// base is what the configuration has beside the rules.
+type base struct {
+	name string
+	// client says how to reach /admit/uncovered.
+	client admissionregistrationv1.WebhookClientConfig
+	// owner is nil where the webhook granular is a static manifest; more are the webhooks beside the one
+	// for barriers then.
+	owner *admissionregistrationv1.ValidatingWebhookConfiguration
+	more  []admissionregistrationv1.ValidatingWebhook
+}
+
+// base returns nil where nothing is to be written: the owner is gone.
+func (k *Keeper) base(ctx context.Context) (*base, error) {
+	out := &base{name: k.config.Name}
+	var err error
+	if k.config.Reach != nil {
+		if out.client, err = k.config.Reach(generators.UncoveredPath); err != nil {
+			return nil, err
+		}
+		schemas, err := k.config.Reach(generators.SchemasPath)
+		if err != nil {
+			return nil, err
+		}
+		out.more = append(out.more, generators.NewSchemasWebhook(schemas))
+		return out, nil
+	}
+	if out.owner, err = k.get(ctx, k.config.Owner); err != nil {
+		return nil, err
+	}
+	if out.owner == nil || out.owner.DeletionTimestamp != nil {
+		// Uninstalling fieldperm removes the configuration too, when nothing needs it any more.
+		k.note(observation{fault: fmt.Sprintf("webhook configuration %q is not there or is being deleted", k.config.Owner)})
+		return nil, nil
+	}
+	out.client, err = clientConfig(out.owner)
+	return out, err
+}
+
+// with returns the configuration for the rules, written by a version of fieldperm.
+func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	out := generators.UncoveredConfiguration(b.client, rules)
+	out.Name = b.name
+	out.Webhooks = append(out.Webhooks, b.more...)
+	if _, ok := parse(version); ok {
+		out.Annotations = map[string]string{generators.WriterAnnotation: version}
+	}
+	if b.owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: b.owner.Name, UID: b.owner.UID,
+		}}
+	}
+	return out
+}
+
+// clientConfig is that of the owner's webhook, with another path.
+func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration) (admissionregistrationv1.WebhookClientConfig, error) {
+	for i := range owner.Webhooks {
+		if owner.Webhooks[i].Name != generators.GranularWebhook {
+			continue
+		}
+		if out, ok := generators.ClientConfigFor(&owner.Webhooks[i].ClientConfig, generators.UncoveredPath); ok {
+			return out, nil
+		}
+		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook, generators.GranularPath)
+	}
+	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook)
+}
+
+// get returns nil if there is no such configuration.
+func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("webhook configuration %q: %w", name, err)
+	}
+	return out, nil
+}
+
+// write puts want in the place of live, over exactly what was read: of two that write at the same time
+// the second gets a conflict.
+func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	sent := want.DeepCopy()
+	if live != nil {
+		sent.ResourceVersion = live.ResourceVersion
+	}
+	written, err := k.apply(ctx, sent)
+	if err != nil || same(written, want) {
+		return written, err
+	}
+	// Server-side apply leaves in our webhooks what someone else has added to them.
+	others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return ours(w.Name) })
+	written.Webhooks = slices.Concat(others, want.Webhooks)
+	written, err = k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
+	}
+	return written, nil
+}
+
+func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	raw, err := json.Marshal(want)
+	if err != nil {
+		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
+	}
+	force := true
+	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(ctx, want.Name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
+	if err != nil {
+		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
+	}
+	return out, nil
+}
+
+// ours reports whether a webhook of the configuration is fieldperm's.
+func ours(name string) bool {
+	return name == generators.UncoveredWebhookName || name == generators.SchemasWebhook
+}

@@ -1,0 +1,71 @@
+package uncovered
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// Two versions of fieldperm run at the same time while one takes the place of the other, and each may
+// know other match conditions and other built-in barriers. So each writes down its version, and:
+//
+//   - A newer version writes over what an older one wrote.
+//   - An older version adds rules to what a newer one wrote, and how to reach fieldperm. It takes
+//     nothing away and replaces nothing else, so that it never narrows what it does not know.
+//
+// The policy fieldperm-guard keeps others from changing the annotation. Without the policy somebody
+// could write down a version that is newer than any: then Applied is told so, and nothing is put
+// right.
+
+// newerWriter returns the version that wrote a configuration, if that is newer than another; else "".
+func newerWriter(live *admissionregistrationv1.ValidatingWebhookConfiguration, than string) string {
+	if live == nil {
+		return ""
+	}
+	wrote := live.Annotations[generators.WriterAnnotation]
+	writer, ok := parse(wrote)
+	if !ok {
+		return ""
+	}
+	if own, ok := parse(than); ok && !own.LessThan(writer) {
+		return ""
+	}
+	return wrote
+}
+
+func parse(text string) (*version.Version, bool) {
+	v, err := version.ParseSemantic(text)
+	return v, err == nil
+}
+
+// widened returns live with what want has more: rules, the webhook for barriers if there is none, the
+// owner and the address. It has no metadata but fieldperm's.
+func widened(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	out := want.DeepCopy()
+	out.ObjectMeta = metav1.ObjectMeta{
+		Name: want.Name, Labels: want.Labels, OwnerReferences: want.OwnerReferences,
+		Annotations: map[string]string{generators.WriterAnnotation: live.Annotations[generators.WriterAnnotation]},
+	}
+	out.Webhooks = nil
+	for i := range live.Webhooks {
+		if ours(live.Webhooks[i].Name) {
+			out.Webhooks = append(out.Webhooks, *live.Webhooks[i].DeepCopy())
+		}
+	}
+	needed := webhookOf(want)
+	if needed == nil {
+		return out
+	}
+	has := webhookOf(out)
+	if has == nil {
+		out.Webhooks = append(out.Webhooks, *needed)
+		return out
+	}
+	has.ClientConfig = needed.ClientConfig
+	if lacking := generators.Subtract(rulesOf(want), rulesOf(live)); len(lacking) > 0 {
+		has.Rules = append(has.Rules, generators.UncoveredWebhook(needed.ClientConfig, lacking).Rules...)
+	}
+	return out
+}
