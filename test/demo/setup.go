@@ -91,7 +91,7 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 func barred() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},
-		"spec": map[string]any{"dangerous": true},
+		"spec": map[string]any{"triggerSelfDestructOnSecurityBreach": true},
 	}}
 }
 
