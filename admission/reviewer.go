@@ -76,7 +76,11 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		}
 		return nil, unavailable("%w; correct the document, then try again", err)
 	}
-	kind = kind.Through(sent(compiled, req))
+	through, err := sent(compiled, req)
+	if err != nil {
+		return nil, unavailable("%w; what the version that was sent loses is not known: try again", err)
+	}
+	kind = kind.Through(through)
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
@@ -177,17 +181,14 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 	return out
 }
 
-// sent returns the kind by the version in which the request was sent, nil if it is not known. A webhook whose rules
-// name another version is asked about a converted object, which does not show what the version that was sent loses.
-func sent(compiled *schema.Schema, req *admissionv1.AdmissionRequest) *schema.Kind {
+// sent returns the kind by the version in which the request was sent, nil if that is the version of the review. A
+// webhook whose rules name another version is asked about a converted object, which does not show what the version
+// that was sent loses. An error is that the version is not known.
+func sent(compiled *schema.Schema, req *admissionv1.AdmissionRequest) (*schema.Kind, error) {
 	if req.RequestKind == nil || *req.RequestKind == req.Kind {
-		return nil
+		return nil, nil
 	}
-	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: req.RequestKind.Group, Version: req.RequestKind.Version, Kind: req.RequestKind.Kind})
-	if err != nil {
-		return nil
-	}
-	return kind
+	return compiled.Kind(runtimeschema.GroupVersionKind{Group: req.RequestKind.Group, Version: req.RequestKind.Version, Kind: req.RequestKind.Kind})
 }
 
 // addressed is the resource as the user sent it, which is what the API server authorized.

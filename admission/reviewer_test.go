@@ -353,3 +353,13 @@ func TestBadInput_LongNameAndLabelAreDecidedAndShortened(t *testing.T) {
 		t.Errorf("a label whose key is no parameter is not covered by granular:labels: %v", err)
 	}
 }
+
+// A1: a request that was sent in a version of which nothing is known is an error, because nothing says what that version
+// loses.
+func TestA1_VersionThatWasSentIsNotKnown(t *testing.T) {
+	req := scaling()
+	req.RequestKind = &metav1.GroupVersionKind{Group: req.Kind.Group, Version: "v9", Kind: req.Kind.Kind}
+	if result, err := reviewer(compile(t), holding("update")).Review(t.Context(), Granular, req); err == nil || Code(err) != http.StatusServiceUnavailable {
+		t.Errorf("got %+v, %v, want 503", result, err)
+	}
+}
