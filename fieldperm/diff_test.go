@@ -18,21 +18,21 @@ func TestDiff(t *testing.T) {
 		{"D1 an empty object is a leaf", `{}`, `{"metadata":{"labels":{}}}`, []string{"added .metadata.labels: * metadata labels"}},
 		{"D1 an empty list is a leaf", `{}`, `{"metadata":{"finalizers":[]}}`, []string{"added .metadata.finalizers: * metadata finalizers"}},
 		{"D1 null is a leaf, and not absent", `{"spec":{"replicas":null}}`, `{"spec":{}}`, []string{"removed .spec.replicas: * specification scale"}},
-		{"D1 null for an object", `{"metadata":{"labels":{"a/b":"c"}}}`, `{"metadata":{"labels":null}}`, []string{`removed .metadata.labels["a/b"]: * metadata labels label(a)`, "added .metadata.labels: * metadata labels"}},
+		{"D1 null for an object", `{"metadata":{"labels":{"a/b":"c"}}}`, `{"metadata":{"labels":null}}`, []string{`removed .metadata.labels["a/b"]: * metadata labels label label(a)`, "added .metadata.labels: * metadata labels"}},
 		{"D1 keys are case-sensitive", `{"spec":{"replicas":1}}`, `{"spec":{"Replicas":1}}`, []string{"removed .spec.replicas: * specification scale", `added .spec["Replicas"]: * specification`}},
 		{"D1 escapes spell the same key", `{"metadata":{"labels":{"a/b":"c"}}}`, `{"metadata":{"labels":{"\u0061/b":"\u0063"}}}`, nil},
 		{"D1 numbers compare exactly", `{"spec":{"replicas":9007199254740993}}`, `{"spec":{"replicas":9007199254740992}}`, []string{"modified .spec.replicas: * specification scale"}},
 		{"D1 numbers compare by value", `{"spec":{"replicas":100}}`, `{"spec":{"replicas":1.0e2}}`, nil},
-		{"D1 a label by its prefix", `{"metadata":{"labels":{"a/b":"1","c":"2"}}}`, `{"metadata":{"labels":{"a/b":"9","d":"2"}}}`, []string{`modified .metadata.labels["a/b"]: * metadata labels label(a)`, `removed .metadata.labels["c"]: * metadata labels label(c)`, `added .metadata.labels["d"]: * metadata labels label(d)`}},
-		{"a key that cannot be a parameter has no verb of its own", `{}`, `{"metadata":{"labels":{"":"1"}}}`, []string{`added .metadata.labels[""]: * metadata labels`}},
-		{"a scalar parameter needs the verb of the old value and of the new", `{"spec":{"note":"a"}}`, `{"spec":{"note":"b"}}`, []string{"removed .spec.note: * specification note(a)", "added .spec.note: * specification note(b)"}},
-		{"D2 an item that appears is charged at the item, and its barriers", `{"spec":{"containers":[]}}`, `{"spec":{"containers":[{"name":"a","image":"i","privileged":true}]}}`, []string{`added .spec.containers[name="a"]: * specification container(a)`, `added .spec.containers[name="a"].privileged: (*) (specification) (container(a)) privilege`}},
-		{"D2 an item that disappears", `{"spec":{"containers":[{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[]}}`, []string{`removed .spec.containers[name="a"]: * specification container(a)`}},
-		{"D2 a member of a set", `{"metadata":{"finalizers":["a/x"]}}`, `{"metadata":{"finalizers":["a/x","b/y"]}}`, []string{`added .metadata.finalizers[="b/y"]: * metadata finalizers finalizer(b)`}},
-		{"D2 a field of an item that stays", `{"spec":{"containers":[{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[{"name":"a","image":"j"}]}}`, []string{`modified .spec.containers[name="a"].image: * specification container(a) image(a)`}},
-		{"D2 a renamed key is one item less and one more", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"}]}}`, []string{`removed .spec.containers[name="a"]: * specification container(a)`, `added .spec.containers[name="b"]: * specification container(b)`}},
+		{"D1 a label by its prefix", `{"metadata":{"labels":{"a/b":"1","c":"2"}}}`, `{"metadata":{"labels":{"a/b":"9","d":"2"}}}`, []string{`modified .metadata.labels["a/b"]: * metadata labels label label(a)`, `removed .metadata.labels["c"]: * metadata labels label label(c)`, `added .metadata.labels["d"]: * metadata labels label label(d)`}},
+		{"a key that cannot be a parameter has the verb for all parameters alone", `{}`, `{"metadata":{"labels":{"":"1"}}}`, []string{`added .metadata.labels[""]: * metadata labels label`}},
+		{"a scalar parameter needs the verb of the old value and of the new", `{"spec":{"note":"a"}}`, `{"spec":{"note":"b"}}`, []string{"removed .spec.note: * specification note note(a)", "added .spec.note: * specification note note(b)"}},
+		{"D2 an item that appears is charged at the item, and its barriers", `{"spec":{"containers":[]}}`, `{"spec":{"containers":[{"name":"a","image":"i","privileged":true}]}}`, []string{`added .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="a"].privileged: (*) (specification) (container) (container(a)) privilege`}},
+		{"D2 an item that disappears", `{"spec":{"containers":[{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[]}}`, []string{`removed .spec.containers[name="a"]: * specification container container(a)`}},
+		{"D2 a member of a set", `{"metadata":{"finalizers":["a/x"]}}`, `{"metadata":{"finalizers":["a/x","b/y"]}}`, []string{`added .metadata.finalizers[="b/y"]: * metadata finalizers finalizer finalizer(b)`}},
+		{"D2 a field of an item that stays", `{"spec":{"containers":[{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[{"name":"a","image":"j"}]}}`, []string{`modified .spec.containers[name="a"].image: * specification container container(a) image image(a)`}},
+		{"D2 a renamed key is one item less and one more", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"}]}}`, []string{`removed .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="b"]: * specification container container(b)`}},
 		{"D3 the order of items that stay", `{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`, []string{"reordered .spec.containers: * specification"}},
-		{"D3 an item in front of others is no new order", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`, []string{`added .spec.containers[name="b"]: * specification container(b)`}},
+		{"D3 an item in front of others is no new order", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`, []string{`added .spec.containers[name="b"]: * specification container container(b)`}},
 		{"D3 the order of a set", `{"metadata":{"finalizers":["a","b"]}}`, `{"metadata":{"finalizers":["b","a"]}}`, []string{"reordered .metadata.finalizers: * metadata finalizers"}},
 		{"D4 an atomic list is charged as a whole", `{"spec":{"args":["a","b"]}}`, `{"spec":{"args":["b","a"]}}`, []string{"modified .spec.args: * specification"}},
 		{"D4 an atomic map is charged as a whole", `{"spec":{"selector":{"a":"b"}}}`, `{"spec":{"selector":{"a":"c"}}}`, []string{"modified .spec.selector: * specification"}},
@@ -40,11 +40,11 @@ func TestDiff(t *testing.T) {
 		{"D4 a barrier that stays at its position is not charged", `{"spec":{"rules":[{"host":"a","admin":false}]}}`, `{"spec":{"rules":[{"host":"b","admin":false}]}}`, []string{"modified .spec.rules: * specification rules"}},
 		{"D4 a barrier in an atomic list that disappears", `{"spec":{"rules":[{"admin":true}]}}`, `{"spec":{}}`, []string{"removed .spec.rules: * specification rules", "removed .spec.rules[0].admin: (*) (specification) (rules) admin"}},
 		{"D5 items with the same key are charged at the list", `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"j"}]}}`, `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"k"}]}}`, []string{"modified .spec.containers: * specification"}},
-		{"D5 barriers under the same key", `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a","privileged":true}]}}`, []string{"modified .spec.containers: * specification", "added .spec.containers[1].privileged: (*) (specification) (container(a)) privilege"}},
+		{"D5 barriers under the same key", `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a","privileged":true}]}}`, []string{"modified .spec.containers: * specification", "added .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege"}},
 		{"D5 a second item of a key", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, []string{"modified .spec.containers: * specification"}},
 		{"D5 an item without its key", `{"spec":{"containers":[{"image":"a"}]}}`, `{"spec":{"containers":[{"image":"b"}]}}`, []string{"modified .spec.containers: * specification"}},
 		{"D5 an absent key has its default", `{"spec":{"ports":[{"port":80,"target":1}]}}`, `{"spec":{"ports":[{"port":80,"protocol":"TCP","target":2}]}}`, []string{`modified .spec.ports[port=80,protocol="TCP"].target: * specification ports`, `added .spec.ports[port=80,protocol="TCP"].protocol: * specification ports`}},
-		{"D5 a name that occurs twice in an object", `{"metadata":{"labels":{"a":"1"}}}`, `{"metadata":{"labels":{"a":"2","a":"1"}}}`, []string{`removed .metadata.labels["a"]: * metadata labels label(a)`, "added .metadata.labels: * metadata labels"}},
+		{"D5 a name that occurs twice in an object", `{"metadata":{"labels":{"a":"1"}}}`, `{"metadata":{"labels":{"a":"2","a":"1"}}}`, []string{`removed .metadata.labels["a"]: * metadata labels label label(a)`, "added .metadata.labels: * metadata labels"}},
 		{"D6 unknown fields have the chain of what is above", `{"spec":{"other":{"x":1,"l":[1,2]}}}`, `{"spec":{"other":{"x":2,"l":[2,1]}}}`, []string{`modified .spec["other"]["x"]: * specification`, `modified .spec["other"]["l"]: * specification`}},
 		{"D6, C3 nothing but the root above", `{"extra":1}`, `{"extra":{"a":2}}`, []string{"removed .extra: *", `added .extra["a"]: *`}},
 		{"D7 what the server writes", `{"metadata":{"uid":"1","resourceVersion":"1"}}`, `{"metadata":{"uid":"2"}}`, nil},
@@ -71,7 +71,7 @@ func TestC5_Create(t *testing.T) {
 		{"another value is not", `{` + identity + `,"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale"}},
 		{"a struct whose default is made of defaults is free", `{` + identity + `,"spec":{"limits":{"low":0},"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
 		{"an object of nothing but defaults did appear", `{` + identity + `,"spec":{"feature":{"enabled":false}}}`, []string{"added .spec.feature: * specification feature"}},
-		{"a label", `{"metadata":{"name":"x","labels":{"a":"b"}}}`, []string{`added .metadata.labels["a"]: * metadata labels label(a)`}},
+		{"a label", `{"metadata":{"name":"x","labels":{"a":"b"}}}`, []string{`added .metadata.labels["a"]: * metadata labels label label(a)`}},
 		{"a barrier", `{"metadata":{"name":"x"},"spec":{"node":"n"}}`, []string{"added .spec.node: (*) (specification) node"}},
 		{"planted owners", `{"metadata":{"name":"x","managedFields":[{"manager":"a","operation":"Update","fieldsType":"FieldsV1"},{"manager":"b","operation":"Update","fieldsType":"FieldsV1"}]}}`, []string{"ownership .metadata.managedFields: * metadata"}},
 	} {
@@ -88,13 +88,36 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 	}
 	k, label := compileGadget(t, "granular:label(locked.example.com)")
 	expectDiff(t, k, label, `{"metadata":{"labels":{"locked.example.com/a":"1","b":"1"}}}`, `{"metadata":{"labels":{"b":"2"}}}`,
-		`removed .metadata.labels["locked.example.com/a"]: (*) (metadata) (labels) label(locked.example.com)`, `modified .metadata.labels["b"]: * metadata labels label(b)`)
+		`removed .metadata.labels["locked.example.com/a"]: (*) (metadata) (labels) (label) label(locked.example.com)`, `modified .metadata.labels["b"]: * metadata labels label label(b)`)
 	k, image := compileGadget(t, "granular:image(a)")
 	expectDiff(t, k, image, `{"spec":{}}`, `{"spec":{"containers":[{"name":"a","image":"x"}]}}`,
-		`added .spec.containers[name="a"]: * specification container(a)`, `added .spec.containers[name="a"].image: (*) (specification) (container(a)) image(a)`)
+		`added .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="a"].image: (*) (specification) (container) (container(a)) (image) image(a)`)
 }
 
-func TestC2_BarrierWithoutAVerbLetsNobodyPass(t *testing.T) {
+// A verb without its parameter stands for all its parameters, as a barrier as in a grant.
+func TestC2_A6_BarrierWithoutItsParameterHoldsForAllParameters(t *testing.T) {
+	const old, new = `{"spec":{"containers":[{"name":"a","image":"x"}]}}`, `{"spec":{"containers":[{"name":"a","image":"y"}]}}`
+	for _, c := range []struct {
+		barriers []string
+		want     string
+	}{
+		{nil, "* specification container container(a) image image(a)"},
+		{[]string{"granular:image"}, "(*) (specification) (container) (container(a)) image image(a)"},
+		{[]string{"granular:image(a)"}, "(*) (specification) (container) (container(a)) (image) image(a)"},
+		{[]string{"granular:image(b)"}, "* specification container container(a) image image(a)"},
+		{[]string{"granular:container"}, "(*) (specification) container container(a) image image(a)"},
+		{[]string{"granular:container(a)"}, "(*) (specification) (container) container(a) image image(a)"},
+		// One barrier more never lets more through: the last one counts.
+		{[]string{"granular:image", "granular:image(a)"}, "(*) (specification) (container) (container(a)) (image) image(a)"},
+	} {
+		t.Run(strings.Join(c.barriers, " "), func(t *testing.T) {
+			k, set := compileGadget(t, c.barriers...)
+			expectDiff(t, k, set, old, new, `modified .spec.containers[name="a"].image: `+c.want)
+		})
+	}
+}
+
+func TestC2_A6_ExcludedBarsAtTheVerbForAllParameters(t *testing.T) {
 	entries := gadgetEntries()
 	for i := range entries {
 		if entries[i].Path == ".metadata.labels[*]" {
@@ -102,7 +125,9 @@ func TestC2_BarrierWithoutAVerbLetsNobodyPass(t *testing.T) {
 		}
 	}
 	k, none := compileEntries(t, entries)
-	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"":"1"}}}`, `added .metadata.labels[""]: (*) (metadata) (labels) nobody`)
+	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"a":"1"}}}`, `added .metadata.labels["a"]: (*) (metadata) (labels) label label(a)`)
+	// What cannot be a parameter is behind the barrier all the same.
+	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"":"1"}}}`, `added .metadata.labels[""]: (*) (metadata) (labels) label`)
 }
 
 func TestDiff_ObjectsThatAreNone(t *testing.T) {
@@ -138,5 +163,5 @@ func TestD10_NothingChangedIsNothingCharged(t *testing.T) {
 
 func TestPathIsUnambiguous(t *testing.T) {
 	k, none := compileGadget(t)
-	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"a\"].spec[\"b":"1"}}}`, `added .metadata.labels["a\"].spec[\"b"]: * metadata labels label(a%22%5D.spec%5B%22b)`)
+	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"a\"].spec[\"b":"1"}}}`, `added .metadata.labels["a\"].spec[\"b"]: * metadata labels label label(a%22%5D.spec%5B%22b)`)
 }

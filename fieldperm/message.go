@@ -49,7 +49,7 @@ func (d *Denial) Message(s Subject) string {
 			fmt.Fprintf(&b, ": a grant of %s would do, or change fewer fields at once", d.Needs[0])
 		}
 	case len(d.Needs) == 0:
-		b.WriteString(": no verb covers it, because its value cannot be a verb's parameter: choose another value")
+		b.WriteString(": no verb covers it")
 	case len(d.Needs) == 1:
 		fmt.Fprintf(&b, ": needs %s", d.Needs[0])
 	default:

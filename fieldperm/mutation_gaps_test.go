@@ -37,8 +37,8 @@ func TestDiff_WhereOnlyASmallMutationShows(t *testing.T) {
 			"D5 a barrier that moves from one key to another beside an item without key",
 			`{"spec":{"containers":[{"image":"x"},{"name":"a","privileged":true}]}}`, `{"spec":{"containers":[{"image":"y"},{"name":"b","privileged":true}]}}`,
 			[]string{
-				"modified .spec.containers: * specification", "removed .spec.containers[1].privileged: (*) (specification) (container(a)) privilege",
-				"added .spec.containers[1].privileged: (*) (specification) (container(b)) privilege",
+				"modified .spec.containers: * specification", "removed .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege",
+				"added .spec.containers[1].privileged: (*) (specification) (container) (container(b)) privilege",
 			},
 		},
 	} {
@@ -54,7 +54,7 @@ func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
 		for i := range n {
 			item := fmt.Sprintf(`{"name":"c%d","image":"old"}`, i)
 			old, new = append(old, item), append(new, strings.Replace(item, "old", "new", 1))
-			want = append(want, fmt.Sprintf(`modified .spec.containers[name="c%d"].image: * specification container(c%d) image(c%d)`, i, i, i))
+			want = append(want, fmt.Sprintf(`modified .spec.containers[name="c%d"].image: * specification container container(c%d) image image(c%d)`, i, i, i))
 		}
 		list := func(items []string) string { return `{"spec":{"containers":[` + strings.Join(items, ",") + `]}}` }
 		expectDiff(t, k, none, list(old), list(new), want...)
@@ -112,14 +112,14 @@ func TestD8_WhereOnlyASmallMutationShows(t *testing.T) {
 	}{
 		{"a reset that leaves no list", owned(replicas2, owner("a", "Apply", fReplicas)), `{"apiVersion":"example.com/v1","metadata":{},"spec":{"replicas":2}}`, []string{"ownership .spec.replicas: * specification scale"}},
 		{"a reset that leaves null", owned(replicas2, owner("a", "Apply", fReplicas)), `{"apiVersion":"example.com/v1","metadata":{"managedFields":null},"spec":{"replicas":2}}`, []string{"ownership .spec.replicas: * specification scale"}},
-		{"the key of an item taken away from under its fields", owned(item, owner("a", "Apply", fItem)), owned(item, owner("a", "Apply", fNoKey)), []string{`ownership .spec.containers[name="c"].name: * specification container(c)`}},
-		{"the key of an item given to who holds its fields", owned(item, owner("a", "Apply", fNoKey)), owned(item, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container(c)`}},
+		{"the key of an item taken away from under its fields", owned(item, owner("a", "Apply", fItem)), owned(item, owner("a", "Apply", fNoKey)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`}},
+		{"the key of an item given to who holds its fields", owned(item, owner("a", "Apply", fNoKey)), owned(item, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`}},
 		{"before-first-apply does not apply", owned(replicas2), owned(replicas2, owner("before-first-apply", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"ancient-changes gains what no vanished manager held", owned(labels, many...), owned(labels, append(many[1:len(many):len(many)], owner("ancient-changes", "Update", `{"f:metadata":{"f:labels":{"f:k0":{}}},"f:apiVersion":{}}`))...), []string{"ownership .apiVersion: *"}},
-		{"a manager vanishes into nothing", owned(labels, many...), owned(labels, many[1:]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label(k0)`}},
-		{"a manager of few vanishes into what ancient-changes holds", owned(labels, owner("ancient-changes", "Update", fK0), owner("a", "Update", fK0)), owned(labels, owner("ancient-changes", "Update", fK0)), []string{`ownership .metadata.labels["k0"]: * metadata labels label(k0)`}},
-		{"more vanish than an API server merges", owned(labels, many[1:]...), owned(labels, tooMany...), []string{`ownership .metadata.labels["k1"]: * metadata labels label(k1)`}},
-		{"who applies does not vanish into ancient-changes", owned(labels, append(ancient[:len(ancient):len(ancient)], owner("a", "Apply", fK0))...), owned(labels, ancient...), []string{`ownership .metadata.labels["k0"]: * metadata labels label(k0)`}},
+		{"a manager vanishes into nothing", owned(labels, many...), owned(labels, many[1:]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`}},
+		{"a manager of few vanishes into what ancient-changes holds", owned(labels, owner("ancient-changes", "Update", fK0), owner("a", "Update", fK0)), owned(labels, owner("ancient-changes", "Update", fK0)), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`}},
+		{"more vanish than an API server merges", owned(labels, many[1:]...), owned(labels, tooMany...), []string{`ownership .metadata.labels["k1"]: * metadata labels label label(k1)`}},
+		{"who applies does not vanish into ancient-changes", owned(labels, append(ancient[:len(ancient):len(ancient)], owner("a", "Apply", fK0))...), owned(labels, ancient...), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`}},
 		{"what one owns by an entry of another version", owned(`|,"spec":{"replicas":2,"plain":"p"}`, owner("a", "Apply", fReplicas), otherVersion), owned(`|,"spec":{"replicas":2,"plain":"p"}`, owner("a", "Apply", fReplicas)), []string{"ownership .spec.plain: * specification"}},
 		{"an entry of no known form that changes", owned(replicas2, owner("b", "Apply", fK0), unknown), owned(replicas2, owner("b", "Apply", fK0), strings.Replace(unknown, "2025", "2026", 1)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"an entry of no known form that stays", owned(replicas2, unknown), owned(replicas3, strings.Replace(unknown, ",", " ,", 1)), []string{"modified .spec.replicas: * specification scale"}},

@@ -1,8 +1,9 @@
 package fieldperm
 
 // plan is the order of checks for a set of requirements: level by level from general to specific
-// (P1), within a level first the verb that covers most (P2). It learns from answers which groups are
-// covered and which have no verb left.
+// (P1), within a level first the verb that covers most (P2). A verb with a parameter shares its level with
+// the verb that follows it: container(web) is of one container, image of all, so neither is more general,
+// and P2 decides. It learns from answers which groups are covered and which have no verb left.
 //
 // Nothing is searched for, all is counted: a use of a verb in a chain is looked at when the plan is made,
 // at its level, when the verb is answered and when its group is covered, each time once. So a plan costs
@@ -28,9 +29,8 @@ type plan struct {
 type group struct {
 	// from is the index of its first requirement, to the one after its last.
 	from, to int32
-	// Its uses are uses[begin:end]; uses[begin] is at level first.
-	begin, end useID
-	first      int32
+	// Its uses are uses[begin:end]; those before at are at levels that were put in order.
+	begin, end, at useID
 	// unasked counts its uses of verbs that have no answer.
 	unasked int32
 	covered verbID
@@ -41,14 +41,16 @@ type group struct {
 type use struct {
 	verb  verbID
 	group groupID
+	level int32
 	// next is of the same verb elsewhere.
 	next useID
 }
 
 // planned is a verb and what the plan knows of it.
 type planned struct {
-	text  string
-	asked bool
+	text          string
+	parameterized bool
+	asked         bool
 	// uses is the first of its uses; their field next leads from one to the other.
 	uses useID
 	// waiting counts its uses in groups that are not covered.
@@ -74,10 +76,15 @@ func (g *group) isCovered() bool { return g.covered != none }
 
 // next returns the verbs to ask at the same time, at most limit of them, in order: of the lowest level
 // that has any, those that a group still waits for. An answer at the same level may have covered a
-// group by a verb that it has further down. It returns none when all groups are covered or blocked.
+// group by a verb that it has further down. Of a group's two verbs at a level, one has a parameter and the
+// other has none: they are not asked at the same time, because one of them may do. It returns none when
+// all groups are covered or blocked.
 func (p *plan) next(into []verbID, limit int) []verbID {
 	for p.uncovered > 0 {
 		for len(p.order) > 0 && len(into) < limit {
+			if len(into) > 0 && p.verbs[into[0]].parameterized != p.verbs[p.order[0]].parameterized {
+				break
+			}
 			if v := p.pop(); p.verbs[v].waiting > 0 {
 				into = append(into, v)
 			}
@@ -94,20 +101,16 @@ func (p *plan) descend() bool {
 	at := &p.open
 	for *at != none {
 		g := &p.groups[*at]
-		u := g.begin + useID(p.level-g.first)
-		if g.isCovered() || u >= g.end {
+		if g.isCovered() || g.at >= g.end {
 			*at = g.next
 			continue
 		}
 		at = &g.next
-		if p.level < g.first {
-			continue
+		for ; g.at < g.end && p.uses[g.at].level == p.level; g.at++ {
+			if v := p.uses[g.at].verb; !p.verbs[v].asked {
+				p.weigh(v, g.to-g.from, int32(g.end-g.at)-1)
+			}
 		}
-		v := p.uses[u].verb
-		if p.verbs[v].asked {
-			continue
-		}
-		p.weigh(v, g.to-g.from, int32(g.end-u)-1)
 	}
 	for i := len(p.order)/2 - 1; i >= 0; i-- {
 		p.sink(i)

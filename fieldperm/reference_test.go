@@ -32,22 +32,30 @@ func decideByReference(ctx context.Context, authorizer Authorizer, review Review
 }
 
 type referenceGroup struct {
-	candidates []verbs.Verb // candidates[i] is at level first+i
-	first      int
+	candidates []verbs.Verb
+	levels     []int // of the candidates
 	members    []int
 	covered    verbs.Verb
 }
 
 func (g *referenceGroup) isCovered() bool { return !g.covered.IsZero() }
 
-func (g *referenceGroup) at(level int) (verbs.Verb, bool) {
-	if level < g.first || level >= g.first+len(g.candidates) {
-		return verbs.Verb{}, false
+// levelsOf counts the steps from general to specific: what a parameter singles out is as specific as the
+// next verb that has none.
+func levelsOf(chain []verbs.Verb) []int {
+	var out []int
+	level := 0
+	for i, v := range chain {
+		_, parameterized := v.Parameter()
+		if i > 0 {
+			if _, after := chain[i-1].Parameter(); !after || parameterized {
+				level++
+			}
+		}
+		out = append(out, level)
 	}
-	return g.candidates[level-g.first], true
+	return out
 }
-
-func (g *referenceGroup) left(level int) int { return g.first + len(g.candidates) - 1 - level }
 
 type referencePlan struct {
 	groups  []*referenceGroup
@@ -60,10 +68,10 @@ func newReferencePlan(requirements []Requirement, need []int) *referencePlan {
 	byKey := map[string]*referenceGroup{}
 	for _, i := range need {
 		r := &requirements[i]
-		first := max(r.Barrier, 0)
-		key := fmt.Sprint(first, r.Candidates())
+		levels := levelsOf(r.Chain)[max(r.Barrier, 0):]
+		key := fmt.Sprint(levels, r.Candidates())
 		if byKey[key] == nil {
-			byKey[key] = &referenceGroup{candidates: r.Candidates(), first: first}
+			byKey[key] = &referenceGroup{candidates: r.Candidates(), levels: levels}
 			p.groups = append(p.groups, byKey[key])
 		}
 		byKey[key].members = append(byKey[key].members, i)
@@ -83,18 +91,20 @@ func (p *referencePlan) next() []verbs.Verb {
 			if g.isCovered() {
 				continue
 			}
-			deeper = deeper || g.left(p.level) > 0
-			v, ok := g.at(p.level)
-			if _, asked := p.answers[v]; !ok || asked {
-				continue
+			for i, v := range g.candidates {
+				deeper = deeper || g.levels[i] > p.level
+				if _, asked := p.answers[v]; g.levels[i] != p.level || asked {
+					continue
+				}
+				left := len(g.candidates) - 1 - i
+				w := weights[v]
+				if w == nil {
+					w = &weight{verb: v, fewer: left}
+					weights[v] = w
+				}
+				w.members += len(g.members)
+				w.fewer = min(w.fewer, left)
 			}
-			w := weights[v]
-			if w == nil {
-				w = &weight{verb: v, fewer: g.left(p.level)}
-				weights[v] = w
-			}
-			w.members += len(g.members)
-			w.fewer = min(w.fewer, g.left(p.level))
 		}
 		if len(weights) > 0 {
 			var order []*weight
@@ -167,6 +177,17 @@ func (p *referencePlan) needed(level []verbs.Verb) []verbs.Verb {
 	return slices.DeleteFunc(level, func(v verbs.Verb) bool {
 		return !slices.ContainsFunc(p.groups, func(g *referenceGroup) bool { return !g.isCovered() && slices.Contains(g.candidates, v) })
 	})
+}
+
+// alike returns how many verbs there are before the first that has a parameter where others have none.
+func alike(level []verbs.Verb) int {
+	_, first := level[0].Parameter()
+	for i, v := range level {
+		if _, parameterized := v.Parameter(); parameterized != first {
+			return i
+		}
+	}
+	return len(level)
 }
 
 type referenceDecider struct {
@@ -281,7 +302,7 @@ func (d *referenceDecider) cover(ctx context.Context, p *referencePlan) error {
 				d.denyForCost(p)
 				return nil
 			}
-			n := min(len(level), d.limits.Parallel, d.limits.MaxChecks-len(d.out.Checks))
+			n := min(alike(level), d.limits.Parallel, d.limits.MaxChecks-len(d.out.Checks))
 			if err := d.ask(ctx, p, level[:n]); err != nil {
 				return err
 			}

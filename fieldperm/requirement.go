@@ -14,17 +14,18 @@ const (
 	Ownership Operation = "ownership"
 )
 
-// Requirement is one changed node and what covers the change. The zero Requirement has an empty
-// chain, which nothing but the generic permission covers.
+// Requirement is one changed node and what covers the change. The zero Requirement has an empty chain
+// and a barrier: nothing covers it.
 type Requirement struct {
 	Path      Path
 	Operation Operation
 	// Chain holds the verbs of the annotated ancestors and of the node itself, from general to
-	// specific. A node whose parameter has no value has no verb in it. It must not be changed.
+	// specific. A node whose verb takes a parameter has two: the verb for all parameters, then the verb
+	// for its own, if the value makes one. It must not be changed.
 	Chain []verbs.Verb
 	// Barrier is the index in Chain from which verbs count because of the last barrier on the path,
-	// the generic permission not at all (C2). It is len(Chain) where the barrier has no verb: nobody
-	// may make the change then. -1 means that there is no barrier.
+	// the generic permission not at all (C2). -1 means that there is no barrier; at len(Chain) nothing
+	// covers the change.
 	Barrier int
 	// Instead is what can be done without one of the verbs, for a message; may be empty.
 	Instead string

@@ -30,9 +30,9 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 			continue
 		}
 		p.uncovered++
-		chain, first := requirement.Candidates(), int32(max(requirement.Barrier, 0))
+		chain, level := requirement.Candidates(), firstLevel(requirement)
 		id, begin := groupID(len(p.groups)), len(p.uses)
-		if id > 0 && p.groups[id-1].to == int32(i) && p.groups[id-1].first == first && slices.Equal(above, chain) {
+		if id > 0 && p.groups[id-1].to == int32(i) && slices.Equal(above, chain) && (len(chain) == 0 || p.uses[p.groups[id-1].begin].level == level) {
 			p.groups[id-1].to++
 			continue
 		}
@@ -46,15 +46,18 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 			if j < len(above) && above[j] == v {
 				verb = p.uses[begin-len(above)+j].verb
 			} else if verb = ids.of(v.String(), p.verbs); int(verb) == len(p.verbs) {
-				p.verbs = append(p.verbs, planned{text: v.String(), uses: none, weighed: none})
+				p.verbs = append(p.verbs, planned{text: v.String(), parameterized: v.HasParameter(), uses: none, weighed: none})
 			}
-			p.uses = append(p.uses, use{verb: verb, group: id, next: p.verbs[verb].uses})
+			if j > 0 {
+				level += below(chain[j-1], v)
+			}
+			p.uses = append(p.uses, use{verb: verb, group: id, level: level, next: p.verbs[verb].uses})
 			p.verbs[verb].uses = useID(begin + j)
 			p.verbs[verb].waiting++
 		}
 		p.groups = append(p.groups, group{
-			from: int32(i), to: int32(i + 1), begin: useID(begin), end: useID(len(p.uses)),
-			first: first, unasked: int32(len(chain)), covered: none, next: id + 1,
+			from: int32(i), to: int32(i + 1), begin: useID(begin), end: useID(len(p.uses)), at: useID(begin),
+			unasked: int32(len(chain)), covered: none, next: id + 1,
 		})
 		p.block(id)
 		above = chain
@@ -66,6 +69,25 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 		p.order = make([]verbID, 0, len(p.verbs))
 	}
 	return p
+}
+
+// firstLevel returns the level of the first verb that counts: levels are of the whole chain, so that changes
+// with a barrier and changes without one ask for a verb at the same time.
+func firstLevel(r *Requirement) int32 {
+	level := int32(0)
+	for i := 1; i <= r.Barrier && i < len(r.Chain); i++ {
+		level += below(r.Chain[i-1], r.Chain[i])
+	}
+	return level
+}
+
+// below returns how many levels a verb is below the one before it in a chain: none if that has a parameter
+// and it has not.
+func below(before, v verbs.Verb) int32 {
+	if before.HasParameter() && !v.HasParameter() {
+		return 0
+	}
+	return 1
 }
 
 // verbIDs are the verbs that a plan knows, by text, once they are more than a few.

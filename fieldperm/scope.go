@@ -62,19 +62,27 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
 	for _, p := range node.Permissions() {
+		// The verb without its parameter stands for all parameters. So it comes first, and an excluded
+		// permission bars there: nothing more general than the verb counts, whatever the parameter.
 		if p.MayBar() && d.bars(p, old, new) {
 			c.barrier = len(c.chain)
 		}
-		v, ok := p.Verb(c.emitted.lookup)
-		if !ok {
-			continue
+		d.extend(&c, p.Base())
+		if p.ParameterName() != "" {
+			if v, ok := p.Parameterized(c.emitted.lookup); ok {
+				d.extend(&c, v)
+			}
 		}
-		if d.uncovered.Has(v) {
-			c.barrier = len(c.chain)
-		}
-		c.chain = append(c.chain, v)
 	}
 	return c
+}
+
+// extend adds a verb to the chain. One that a set uncovers is a barrier.
+func (d *differ) extend(s *scope, v verbs.Verb) {
+	if d.uncovered.Has(v) {
+		s.barrier = len(s.chain)
+	}
+	s.chain = append(s.chain, v)
 }
 
 // key enters the node below a member of an object.

@@ -36,6 +36,7 @@ Which verb guards which field, kind by kind. [verbs.md](verbs.md) has the same t
   is above it.
 - ` + "`[*]`" + ` is any item of a list or any value of a map.
 - A word in parentheses is a parameter: ` + "`granular:image(containerName)`" + ` is ` + "`granular:image(web)`" + ` for the container web.
+  Without it the verb is for all of them: ` + "`granular:image`" + ` is the image of every container.
   ` + "`prefix of labelKey`" + ` is the part before the first ` + "`/`" + `, or all of it: ` + "`granular:label(example.com)`" + ` for example.com/tier.
 - ` + "`barrier`" + ` means that nothing above the verb counts, ` + "`update`" + ` and ` + "`create`" + ` neither.
 - ` + "`-`" + ` is a field without a verb of its own.

@@ -147,7 +147,7 @@ func TestUncovered_Refuses(t *testing.T) {
 	scale := document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"},
 		v1alpha1.FieldPermission{Path: ".spec.labels", ParameterSource: "key"}, v1alpha1.FieldPermission{Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key"})
 	for verb, want := range map[string]string{
-		"granular": "is the marker", "update": "is not granular", "granular:nothing": "guards no field", "granular:label": "always has a parameter", "granular:scale(x)": "never has a parameter",
+		"granular": "is the marker", "update": "is not granular", "granular:nothing": "guards no field", "granular:scale(x)": "never has a parameter",
 	} {
 		docs := things(t, scale)
 		docs.Uncovered = []UncoveredDocument{{Source: "u.yaml", Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{UncoveredPermissions: []string{verb}}}}}

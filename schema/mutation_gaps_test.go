@@ -65,7 +65,7 @@ func TestCompile_ParameterExpression(t *testing.T) {
 	}
 	p := compiledKind(t, s, "A").Root.Map().Child("spec").Map().Child("labels").Map().Child("any").Permissions()[0]
 	for value, want := range map[string]string{"a.b": "granular:label(b)", "no dot": ""} {
-		v, ok := p.Verb(func(string) (string, bool) { return value, true })
+		v, ok := p.Parameterized(func(string) (string, bool) { return value, true })
 		if v.String() != want || ok != (want != "") {
 			t.Errorf("%q makes %q, %v; want %q", value, v, ok, want)
 		}

@@ -21,7 +21,7 @@ type Permission struct {
 	excludedWhen cel.Program
 }
 
-// Base returns the verb without a parameter.
+// Base returns the verb without a parameter. It covers the node whatever the parameter is.
 func (p *Permission) Base() verbs.Verb { return p.verb }
 
 // ParameterName returns the name of the parameter that the verb takes, "" for none.
@@ -41,12 +41,13 @@ func (p *Permission) Describe() string {
 	return p.verb.String() + "(" + p.parameter + ")"
 }
 
-// Verb returns the node's verb with its parameter filled in from lookup, which knows the values
-// that the path has emitted. It reports false when there is no such verb: the value is missing,
-// empty, too long, or the expression fails on it. Only more general verbs cover the node then.
-func (p *Permission) Verb(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
+// Parameterized returns the node's verb with its parameter filled in from lookup, which knows the values
+// that the path has emitted. It is one step more specific than Base, which stands for all parameters. It
+// reports false when there is no such verb: the permission takes no parameter, or the value is missing,
+// empty, too long, or the expression fails on it. Base and more general verbs cover the node then.
+func (p *Permission) Parameterized(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
 	if p.parameter == "" {
-		return p.verb, !p.verb.IsZero()
+		return verbs.Verb{}, false
 	}
 	value, ok := lookup(p.parameter)
 	if !ok {

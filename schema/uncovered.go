@@ -189,8 +189,6 @@ func (u *uncoveredSet) addVerb(text string, known map[string]verbForms) (unmatch
 		return true, fmt.Errorf("verb %q guards no field of any known kind: correct its name, or install the kind first", text)
 	case parameterized && !forms.parameterized:
 		return false, fmt.Errorf("verb %q never has a parameter: write %q", text, verbs.Prefix+v.Name())
-	case !parameterized && !forms.plain:
-		return false, fmt.Errorf("verb %q always has a parameter: write %s(value), or use a more general verb", text, text)
 	}
 	u.verbs[v] = struct{}{}
 	return false, nil

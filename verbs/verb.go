@@ -108,6 +108,15 @@ func (v Verb) Name() string {
 	return name
 }
 
+// HasParameter reports whether there is a parameter. Unlike Parameter it decodes nothing.
+func (v Verb) HasParameter() bool { return strings.HasSuffix(v.text, ")") }
+
+// WithoutParameter returns the verb less its parameter: the verb that stands for all its parameters.
+func (v Verb) WithoutParameter() Verb {
+	text, _, _ := strings.Cut(v.text, "(")
+	return Verb{text}
+}
+
 // Parameter returns the decoded parameter and whether there is one.
 func (v Verb) Parameter() (string, bool) {
 	_, rest, ok := strings.Cut(v.text, "(")

@@ -49,11 +49,14 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 	}
 	for _, permission := range node.Permissions() {
 		barred := permission.MayBar() && (!permission.Conditional() || permission.Bars(context.Background(), old.native(), new.native()))
-		verb, ok := permission.Verb(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok })
-		if barred || ok && o.uncovered.Has(verb) {
-			p.barrier = len(p.chain)
+		said := []verbs.Verb{permission.Base()}
+		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
+			said = append(said, one)
 		}
-		if ok {
+		for i, verb := range said {
+			if i == 0 && barred || o.uncovered.Has(verb) {
+				p.barrier = len(p.chain)
+			}
 			p.chain = append(p.chain, verb)
 		}
 	}
