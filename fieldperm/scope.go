@@ -121,8 +121,8 @@ func (d *differ) charge(s scope, op Operation) {
 // what another version guards.
 func (d *differ) chargeHidden(kind *schema.Kind) {
 	d.charge(d.root, Modified)
-	for _, chain := range kind.HiddenBarriers(d.uncovered) {
-		d.out = append(d.out, Requirement{Operation: Modified, Chain: chain, Barrier: 0})
+	for _, v := range kind.HiddenBarriers(d.uncovered) {
+		d.out = append(d.out, Requirement{Operation: Modified, Chain: []verbs.Verb{v}, Barrier: 0})
 	}
 	for i := range d.out {
 		if d.out[i].Path.isRoot() {

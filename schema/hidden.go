@@ -42,28 +42,19 @@ func (k *Kind) Instead() string {
 }
 
 // HiddenBarriers returns, for a write through a lossy version, the barriers of every version of the kind: those
-// of the schemas and those of uncovered that any version bears. The verbs of one barrier are in one chain, of
-// which each covers it: the verb without its parameter, and for an uncovered verb with a parameter that verb.
-// It returns none for other versions, and does not return granular:*, which is the root's own.
-func (k *Kind) HiddenBarriers(uncovered VerbSet) [][]verbs.Verb {
+// of the schemas, without their parameters, and those of uncovered that any version bears. Each is passed by its own
+// verb alone. It returns none for other versions, and does not return granular:*, which is the root's own.
+func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.hidden == nil {
 		return nil
 	}
-	var out [][]verbs.Verb
-	for _, v := range k.hidden.barriers {
-		out = append(out, []verbs.Verb{v})
-	}
+	out := slices.Clone(k.hidden.barriers)
 	for _, v := range uncovered.sorted() {
 		if v == verbs.All() || !k.hidden.verbs[v.Name()] {
 			continue
 		}
-		whole := withoutParameter(v)
-		switch {
-		case slices.Contains(k.hidden.barriers, whole):
-		case whole == v:
-			out = append(out, []verbs.Verb{v})
-		default:
-			out = append(out, []verbs.Verb{whole, v})
+		if !slices.Contains(k.hidden.barriers, v) {
+			out = append(out, v)
 		}
 	}
 	return out
