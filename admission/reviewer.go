@@ -69,6 +69,9 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}
 	kind, err := compiled.KindFor(gvk, addressed(req))
+	if err == nil {
+		kind, err = through(kind, compiled, req)
+	}
 	if err != nil {
 		// Barriers of such a kind are unknown, so nobody can be let through, whatever they hold.
 		if errors.Is(err, schema.ErrUnknownKind) {
@@ -76,11 +79,6 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		}
 		return nil, unavailable("%w; correct the document, then try again", err)
 	}
-	through, err := sent(compiled, req)
-	if err != nil {
-		return nil, unavailable("%w; what the version that was sent loses is not known: try again", err)
-	}
-	kind = kind.Through(through)
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
@@ -181,14 +179,17 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 	return out
 }
 
-// sent returns the kind by the version in which the request was sent, nil if that is the version of the review. A
-// webhook whose rules name another version is asked about a converted object, which does not show what the version
-// that was sent loses. An error is that the version is not known.
-func sent(compiled *schema.Schema, req *admissionv1.AdmissionRequest) (*schema.Kind, error) {
+// through returns the kind with what the version loses in which the request was sent. A webhook whose rules name
+// another version is asked about a converted object, which does not show it.
+func through(kind *schema.Kind, compiled *schema.Schema, req *admissionv1.AdmissionRequest) (*schema.Kind, error) {
 	if req.RequestKind == nil || *req.RequestKind == req.Kind {
-		return nil, nil
+		return kind, nil
 	}
-	return compiled.Kind(runtimeschema.GroupVersionKind{Group: req.RequestKind.Group, Version: req.RequestKind.Version, Kind: req.RequestKind.Kind})
+	sent, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: req.RequestKind.Group, Version: req.RequestKind.Version, Kind: req.RequestKind.Kind})
+	if err != nil {
+		return nil, err
+	}
+	return kind.Through(sent), nil
 }
 
 // addressed is the resource as the user sent it, which is what the API server authorized.

@@ -10,6 +10,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
@@ -40,7 +41,7 @@ func CRD(source string, raw []byte) ([]byte, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
-	errs = append(d.compile(docs), d.sameVerbs()...)
+	errs = append(d.compile(docs), d.sameVerbs(docs)...)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -131,29 +132,48 @@ func (d *definition) compile(docs schema.Documents) []error {
 	return errs
 }
 
-// sameVerbs checks that all served versions have the same set of verbs: who asks in one version must
-// need what others need in another.
-func (d *definition) sameVerbs() []error {
-	first := map[string]string{} // verb to the first served version that has it
+// sameVerbs checks that served versions which have the same field have its verb, there or elsewhere: a user who asks
+// in one version must need what others need in another. A field that only some versions have may have a
+// verb of its own.
+func (d *definition) sameVerbs(docs schema.Documents) []error {
+	first := map[string]string{} // path to the first served version that guards it
+	verbs := map[string]string{}
 	var order []string
 	for _, v := range d.crd.Spec.Versions {
 		for _, p := range d.permissions[v.Name] {
-			if _, known := first[p.Verb]; v.Served && p.Verb != "" && !known {
-				first[p.Verb] = v.Name
-				order = append(order, p.Verb)
+			path := normal(p.Path)
+			if _, known := first[path]; v.Served && p.Verb != "" && !known {
+				first[path], verbs[path] = v.Name, p.Verb
+				order = append(order, path)
 			}
 		}
 	}
 	var errs []error
 	for i, v := range d.crd.Spec.Versions {
-		for _, verb := range order {
-			has := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool { return p.Verb == verb })
-			if v.Served && !has {
-				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "served version %q lacks verb %q, which version %q has: guard the same concept with the same verb in every served version", v.Name, verb, first[verb]))
+		if !v.Served {
+			continue
+		}
+		for _, path := range order {
+			guarded := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool {
+				return p.Verb == verbs[path]
+			})
+			if !guarded && d.has(docs, v.Name, path) {
+				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks verb %q, which version %q has: guard it with the same verb in every served version that has it", path, v.Name, verbs[path], first[path]))
 			}
 		}
 	}
 	return errs
+}
+
+// has reports whether the schema of a version declares a path. Of one that is no path the compiler tells.
+func (d *definition) has(docs schema.Documents, version, path string) bool {
+	kind := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: version, Kind: d.crd.Spec.Names.Kind}
+	probe := schema.PermissionDocument{
+		Source: "probe", Rank: schema.RankAdministrator, Group: kind.Group, Kind: kind.Kind, Versions: []string{version},
+		Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "probe"}}},
+	}
+	_, errs := schema.Compile(schema.Documents{Topologies: docs.Topologies, Permissions: []schema.PermissionDocument{probe}})
+	return len(errs) == 0
 }
 
 // annotation returns the annotation's value, "" for none: compact JSON with versions and paths in

@@ -72,6 +72,19 @@ spec:
 `, annotation, v1, v2)
 }
 
+// TestF10_AFieldOfOneVersion has a verb that no other version needs.
+func TestF10_AFieldOfOneVersion(t *testing.T) {
+	const guarded = `a: {type: string, x-kubernetes-permission-verb: example.com/a}`
+	for name, raw := range map[string][]byte{
+		"the field is in v1 only": definitionYAML("{}", guarded, ""),
+		"the field has moved":     definitionYAML("{}", guarded, "b: {type: string, x-kubernetes-permission-verb: example.com/a}"),
+	} {
+		if _, errs := CRD("f.yaml", raw); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
+
 func TestCRDBadInput(t *testing.T) {
 	const good = `a: {type: string, x-kubernetes-permission-verb: example.com/a}`
 	annotation := func(json string) []byte {
@@ -101,8 +114,8 @@ func TestCRDBadInput(t *testing.T) {
 		"no parameter":                {definitionYAML("{}", `a: {type: string, x-kubernetes-permission-verb: example.com/a, x-kubernetes-permission-parameterized-by: x}`, good), `emits parameter "x"`},
 		"CEL":                         {definitionYAML("{}", `a: {type: string, x-kubernetes-permission-verb: example.com/a, x-kubernetes-permission-excluded-when: self ==}`, good), "does not compile"},
 		"keys in allOf":               {definitionYAML("{}", `a: {type: string, allOf: [{x-kubernetes-permission-verb: example.com/a}]}`, good), "allOf"},
-		"§4 version lacks":            {definitionYAML("{}", good, ""), `f.yaml:/spec/versions/1: served version "v2" lacks verb "example.com/a", which version "v1" has`},
-		"§4 version differs":          {definitionYAML("{}", good, `a: {type: string, x-kubernetes-permission-verb: example.com/b}`), `served version "v1" lacks verb "example.com/b", which version "v2" has`},
+		"§4 version lacks":            {definitionYAML("{}", good, "a: {type: string}"), `f.yaml:/spec/versions/1: path ".spec.a" of served version "v2" lacks verb "example.com/a", which version "v1" has`},
+		"§4 version differs":          {definitionYAML("{}", good, `a: {type: string, x-kubernetes-permission-verb: example.com/b}`), `path ".spec.a" of served version "v2" lacks verb "example.com/a", which version "v1" has`},
 		"annotation: no JSON":         {annotation("[}"), "/metadata/annotations/fieldperm.dev~1permission-verbs"},
 		"annotation: list":            {annotation("[]"), "/metadata/annotations/fieldperm.dev~1permission-verbs"},
 		"annotation: unknown key":     {annotation(`{"v1":[{"path":".spec.size","verbs":"size"}]}`), "/metadata/annotations/fieldperm.dev~1permission-verbs"},

@@ -20,7 +20,7 @@ import (
 func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
-		if k.MayBar() || k.MayBarHidden() {
+		if k.MayBar() || k.MayBarElsewhere() {
 			r.addKind(k, plurals)
 		}
 	}
@@ -34,7 +34,7 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 func UncoveredKind(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
-		if k.GroupKind() == kind && (k.MayBar() || k.MayBarHidden()) {
+		if k.GroupKind() == kind && (k.MayBar() || k.MayBarElsewhere()) {
 			r.addKind(k, plurals)
 		}
 	}
@@ -101,10 +101,10 @@ func (r rules) addKind(k *schema.Kind, plurals map[runtimeschema.GroupKind]strin
 	resource := Resource(k.GroupKind(), plurals)
 	r.add(k.Group, resource)
 	// Every other top-level field is taken back when it is changed through /status, but not what the version lost.
-	if k.MayBarHidden() || k.Root.Map() == nil || bars(k, "metadata") || bars(k, "status") {
+	if k.MayBarElsewhere() || k.Root.Map() == nil || bars(k, "metadata") || bars(k, "status") {
 		r.add(k.Group, resource+"/status")
 	}
-	if k.MayBarHidden() || bars(k, "spec") {
+	if k.MayBarElsewhere() || bars(k, "spec") {
 		r.add(k.Group, resource+"/scale")
 	}
 	for _, subresource := range alsoWrittenBy(resource) {

@@ -17,11 +17,14 @@ type Loss struct {
 	Instead string
 	// Metadata says that labels and annotations may be changed as well.
 	Metadata bool
+	// Elsewhere says that also a write of a subresource may change what is hidden in the rest of the object.
+	Elsewhere bool
 }
 
 // hidden is what a write through a lossy version may change, of all versions of the kind.
 type hidden struct {
-	instead string
+	instead   string
+	elsewhere bool
 	// barriers are those of the schemas, without their parameters, sorted. Conditions are about values that
 	// the version does not show, so they count as true.
 	barriers []verbs.Verb
@@ -60,13 +63,16 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	return out
 }
 
-// MayBarHidden reports whether a write through this version must pass barriers of a schema that it does not show.
-func (k *Kind) MayBarHidden() bool { return k.hidden != nil && len(k.hidden.barriers) > 0 }
+// MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema,
+// wherever in the object that is.
+func (k *Kind) MayBarElsewhere() bool {
+	return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0
+}
 
-// Through returns the kind for a request that was sent as another version of it, and converted before it
-// was reviewed. It is the kind itself, unless the version that was sent is lossy.
+// Through returns the kind for a request that was sent as another kind, a version of the same, and converted
+// before it was reviewed. It is the kind itself, unless the version that was sent is lossy.
 func (k *Kind) Through(sent *Kind) *Kind {
-	if sent == nil || sent.hidden == nil || sent.GroupKind() != k.GroupKind() {
+	if sent.hidden == nil {
 		return k
 	}
 	out := *k
@@ -117,7 +123,7 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 			if !lossy || s.kinds[gvk] == nil {
 				continue
 			}
-			h := &hidden{instead: loss.Instead, verbs: map[string]bool{}}
+			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, verbs: map[string]bool{}}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err
@@ -149,7 +155,7 @@ func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimesche
 	for _, other := range with {
 		if c.trees[gvk] != c.trees[other] {
 			if !roundTrips {
-				return Loss{Instead: "the versions of this kind differ, and nothing says what a server loses when it converts one into another", Metadata: true}, true
+				return Loss{Instead: "the versions of this kind differ, and nothing says what a server loses when it converts one into another", Metadata: true, Elsewhere: true}, true
 			}
 			return Loss{Instead: "version \"" + gvk.Version + "\" does not show every field: write through version \"" + newest.Version + "\""}, true
 		}

@@ -86,7 +86,7 @@ func (d *definition) losses() map[string]schema.Loss {
 	out := map[string]schema.Loss{}
 	for i := range d.crd.Spec.Versions {
 		if name := d.crd.Spec.Versions[i].Name; !lossless(name) {
-			out[name] = schema.Loss{Instead: d.instead(name, lossless), Metadata: d.convertsByWebhook()}
+			out[name] = schema.Loss{Instead: d.instead(name, lossless), Metadata: d.convertsByWebhook(), Elsewhere: true}
 		}
 	}
 	return out

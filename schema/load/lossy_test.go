@@ -1,6 +1,8 @@
 package load
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,37 +10,51 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// twoVersions has spec.secret in v1 only; more goes into the spec of the definition, guard behind the secret.
-func twoVersions(more, guard, annotation string) string {
+// versions is a definition of which v1 is stored and v1beta1 is served as well; top is what goes beside them.
+type versions struct {
+	v1, v1beta1 string // the schemas of .spec
+	metadata    string
+	top         string
+	more        string // versions
+	status      string
+}
+
+func (v versions) String() string {
 	return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: boxes.example.com, annotations: {` + annotation + `}}
+metadata: {name: boxes.example.com` + v.metadata + `}
+` + v.status + `
 spec:
   group: example.com
   scope: Namespaced
   names: {kind: Box, plural: boxes}
-` + more + `
+` + v.top + `
   versions:
   - name: v1
     served: true
     storage: true
     subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, secret: {type: string` + guard + `}}}}}}
-  - name: v2
+    schema: {openAPIV3Schema: {type: object, properties: {spec: ` + v.v1 + `}}}
+  - name: v1beta1
     served: true
     storage: false
     subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
-`
+    schema: {openAPIV3Schema: {type: object, properties: {spec: ` + v.v1beta1 + `}}}
+` + v.more
 }
 
-func compileBox(t *testing.T, definition string) *schema.Schema {
+func compileBox(t *testing.T, definition string, more ...string) *schema.Schema {
 	t.Helper()
-	docs, errs := Decode("box.yaml", []byte(definition))
-	if len(errs) > 0 {
-		t.Fatal(errs)
+	docs := schema.Documents{}
+	for i, text := range append([]string{definition}, more...) {
+		d, errs := Decode(fmt.Sprintf("box-%d.yaml", i), []byte(text))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		docs = docs.Append(d)
 	}
 	builtIn, err := BuiltIn()
 	if err != nil {
@@ -51,22 +67,115 @@ func compileBox(t *testing.T, definition string) *schema.Schema {
 	return s
 }
 
+func boxOf(version string) runtimeschema.GroupVersionKind {
+	return runtimeschema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Box"}
+}
+
+// TestA1_OnlyEqualVersionsAreLossless: of two versions that are converted by name alone, those through which a write
+// of nothing may change what is stored are lossy.
+func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
+	const plain = `{type: object, properties: {size: {type: integer}}}`
+	object := func(properties string) string { return `{type: object, properties: {` + properties + `}}` }
+	for name, c := range map[string]struct {
+		versions
+		lossy []string
+	}{
+		"equal":                         {versions{v1: plain, v1beta1: plain}, nil},
+		"validations and documentation": {versions{v1: object(`size: {type: integer, minimum: 1, description: The size., title: Size, example: 1}`), v1beta1: plain}, nil},
+		"a field less":                  {versions{v1: object(`size: {type: integer}, secret: {type: string}`), v1beta1: plain}, []string{"v1beta1"}},
+		"a field more":                  {versions{v1: plain, v1beta1: object(`size: {type: integer}, secret: {type: string}`)}, []string{"v1beta1"}},
+		"unknown fields, and fewer below what is known": {versions{
+			v1:      object(`policy: {type: object, properties: {locked: {type: boolean}, mode: {type: string}}}`),
+			v1beta1: `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {policy: {type: object, properties: {mode: {type: string}}}}}`}, []string{"v1beta1"}},
+		"any values":           {versions{v1: `{type: object, additionalProperties: {type: object, properties: {locked: {type: boolean}}}}`, v1beta1: `{type: object, additionalProperties: true}`}, []string{"v1beta1"}},
+		"an embedded resource": {versions{v1: object(`t: {type: object, x-kubernetes-embedded-resource: true, properties: {a: {type: string}}}`), v1beta1: object(`t: {type: object, properties: {a: {type: string}}}`)}, []string{"v1beta1"}},
+		"null":                 {versions{v1: object(`mode: {type: string, nullable: true, default: open}`), v1beta1: object(`mode: {type: string, default: open}`)}, []string{"v1beta1"}},
+		"a default":            {versions{v1: object(`mode: {type: string, default: open}`), v1beta1: object(`mode: {type: string}`)}, []string{"v1beta1"}},
+		"a type":               {versions{v1: object(`mode: {type: string}`), v1beta1: object(`mode: {type: integer}`)}, []string{"v1beta1"}},
+		"int or string":        {versions{v1: object(`mode: {x-kubernetes-int-or-string: true}`), v1beta1: object(`mode: {type: integer}`)}, []string{"v1beta1"}},
+		"a type of lists": {versions{v1: object(`l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object, required: [a], properties: {a: {type: string}}}}`),
+			v1beta1: object(`l: {type: array, items: {type: object, properties: {a: {type: string}}}}`)}, []string{"v1beta1"}},
+		"items of unknown form": {versions{v1: object(`l: {type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: string}, b: {type: string}}}}`),
+			v1beta1: object(`l: {type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: string}}}}`)}, []string{"v1beta1"}},
+
+		"B2: a version that is neither served nor stored": {versions{v1: plain, v1beta1: plain, more: `  - name: v1alpha1
+    served: false
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {old: {type: string}}}}
+`}, []string{"v1alpha1"}},
+		"objects are stored in both, and the new one has more": {versions{
+			v1: object(`size: {type: integer}, secret: {type: string}`), v1beta1: plain, status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1beta1"}},
+		"objects are stored in both, and the new one has a default more": {versions{
+			v1: object(`size: {type: integer}, secret: {type: string, default: x}`), v1beta1: plain, status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+		"objects are stored in both, and the new one declares what was unknown": {versions{
+			v1: object(`size: {type: integer}, a: {type: string}`), v1beta1: object(`size: {type: integer}`), status: "status: {storedVersions: [v1beta1, v1]}", more: ""}, []string{"v1beta1"}},
+		"objects are stored in both, and the old one takes any key": {versions{
+			v1:      `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: object, properties: {b: {type: string}}}}}`,
+			v1beta1: `{type: object, x-kubernetes-preserve-unknown-fields: true}`, status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+		"objects are stored in both, and the new one has less": {versions{
+			v1: plain, v1beta1: object(`size: {type: integer}, secret: {type: string}`), status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+
+		"a webhook":                              {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"}, []string{"v1beta1"}},
+		"a webhook, and objects stored in both":  {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+		"a webhook that the author vouches for":  {versions{v1: plain, v1beta1: object(`a: {type: string}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, nil},
+		"an author who vouches for no webhook":   {versions{v1: plain, v1beta1: object(`a: {type: string}`), metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
+		"an author who vouches for it in a word": {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "yes"}`}, []string{"v1beta1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, errs := decodeDefinition("box.yaml", []byte(c.String()), false)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			var lossy []string
+			for version := range d.losses() {
+				lossy = append(lossy, version)
+			}
+			if slices.Sort(lossy); !slices.Equal(lossy, c.lossy) {
+				t.Errorf("lossy are %q, want %q", lossy, c.lossy)
+			}
+		})
+	}
+}
+
+// TestA1_ALossSaysWhatToDo: each advice can be followed.
+func TestA1_ALossSaysWhatToDo(t *testing.T) {
+	const plain, more = `{type: object, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
+	for want, c := range map[string]versions{
+		`version "v1beta1" does not keep every field: write through version "v1"`:                                   {v1: more, v1beta1: plain},
+		`version "v1beta1" is converted by a webhook, which may change any field: write through version "v1"`:       {v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"},
+		`migrate them to version "v1", then leave no other in status.storedVersions of CustomResourceDefinition "b`: {v1: plain, v1beta1: more, status: "status: {storedVersions: [v1beta1, v1]}"},
+	} {
+		d, errs := decodeDefinition("box.yaml", []byte(c.String()), false)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if got := d.losses()["v1beta1"].Instead; !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestC3_AVersionThatPrunesTakesTheVerbOfAll: a write through it loses what it does not show.
 func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
-	s := compileBox(t, twoVersions("", "", ""))
+	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}, secret: {type: string}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String())
 	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+	autoscaler := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}
+	deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	for _, c := range []struct {
 		name  string
 		kind  runtimeschema.GroupVersionKind
 		ref   schema.ResourceRef
 		lossy bool
 	}{
-		{"the version that has all", runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}, schema.ResourceRef{}, false},
-		{"the version that prunes", runtimeschema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Box"}, schema.ResourceRef{}, true},
+		{"the version that has all", boxOf("v1"), schema.ResourceRef{}, false},
+		{"the version that prunes", boxOf("v1beta1"), schema.ResourceRef{}, true},
 		{"the scale of the one", scale, schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "boxes", Subresource: "scale"}, false},
-		{"the scale of the other", scale, schema.ResourceRef{Group: "example.com", Version: "v2", Resource: "boxes", Subresource: "scale"}, true},
-		{"an autoscaler of v1, whose annotations are fields of v2", runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}, schema.ResourceRef{}, true},
-		{"an autoscaler of v2", runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, schema.ResourceRef{}, false},
+		{"the scale of the other", scale, schema.ResourceRef{Group: "example.com", Version: "v1beta1", Resource: "boxes", Subresource: "scale"}, true},
+		{"an autoscaler of v1, whose annotations are fields of v2", autoscaler, schema.ResourceRef{}, true},
+		{"an autoscaler of v2", autoscaler.GroupKind().WithVersion("v2"), schema.ResourceRef{}, false},
+		{"a deployment", deployment, schema.ResourceRef{}, false},
+		{"a claim whose requests have another form in the newest version", runtimeschema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1beta1", Kind: "ResourceClaim"}, schema.ResourceRef{}, true},
+		{"a claim of another version that has the form of the newest", runtimeschema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1beta2", Kind: "ResourceClaim"}, schema.ResourceRef{}, false},
 	} {
 		k, err := s.KindFor(c.kind, c.ref)
 		if err != nil {
@@ -77,19 +186,144 @@ func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 			t.Errorf("%s: a write of nothing is charged %v, %v; want lossy %v", c.name, got, err, c.lossy)
 		}
 	}
-	if k, _ := compileBox(t, twoVersions("  conversion: {strategy: Webhook}", "", "")).Kind(runtimeschema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Box"}); k == nil || k.Lossy() {
-		t.Error("with a conversion webhook nothing is pruned")
+}
+
+// hiddenBarriers are what a write of nothing through a version has to pass.
+func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, uncovered ...string) []string {
+	t.Helper()
+	k, err := s.Kind(gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := schema.VerbSet{}
+	for _, text := range uncovered {
+		v, err := verbs.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set[v] = struct{}{}
+	}
+	got, err := fieldperm.Diff([]byte(`{"metadata":{"name":"x"}}`), []byte(`{"metadata":{"name":"x"}}`), k, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range got {
+		if got[i].Barred() {
+			out = append(out, fmt.Sprint(got[i].Candidates()))
+		}
+	}
+	return out
+}
+
+// TestA2_NoVersionIsAWayAroundABarrier: what a version does not show may be behind a barrier of another.
+func TestA2_NoVersionIsAWayAroundABarrier(t *testing.T) {
+	const (
+		less    = `{type: object, properties: {size: {type: integer}}}`
+		secret  = `{type: object, properties: {size: {type: integer}, secret: {type: string%s}, tags: {type: object, additionalProperties: {type: string}}}}`
+		guarded = ", x-kubernetes-permission-verb: secret, x-kubernetes-permission-excluded%s"
+		admin   = `apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: a}
+spec: {group: example.com, kind: Box, versions: [v1], permissions: [%s]}
+`
+	)
+	always, when := fmt.Sprintf(guarded, ": true"), fmt.Sprintf(guarded, "-when: self == 'x'")
+	for name, c := range map[string]struct {
+		versions
+		admin     string
+		uncovered []string
+		want      []string
+	}{
+		"of its author":                   {versions: versions{v1: fmt.Sprintf(secret, always), v1beta1: less}, want: []string{"[granular:secret]"}},
+		"of values that it does not show": {versions: versions{v1: fmt.Sprintf(secret, when), v1beta1: less}, want: []string{"[granular:secret]"}},
+		"of an administrator":             {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less}, admin: `{path: .spec.secret, verb: secret, excluded: true}`, want: []string{"[granular:secret]"}},
+		"with a parameter": {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less},
+			admin: `{path: .spec.tags, verb: tags, parameterSource: tag}, {path: ".spec.tags[*]", verb: tag, parameterizedBy: tag, excluded: true}`, want: []string{"[granular:tag]"}},
+		"of a set": {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less}, admin: `{path: .spec.secret, verb: secret}`,
+			uncovered: []string{"granular:secret", "granular:other"}, want: []string{"[granular:secret]"}},
+		"of a set, with a parameter": {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less},
+			admin:     `{path: .spec.tags, verb: tags, parameterSource: tag}, {path: ".spec.tags[*]", verb: tag, parameterizedBy: tag}`,
+			uncovered: []string{"granular:tag(a)"}, want: []string{"[granular:tag granular:tag(a)]"}},
+		"of a set, at the root":     {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less}, uncovered: []string{"granular:*"}, want: []string{"[granular:*]"}},
+		"of a set, in the metadata": {versions: versions{v1: fmt.Sprintf(secret, ""), v1beta1: less, metadata: ""}, admin: `{path: .metadata.labels, verb: labels}`, uncovered: []string{"granular:labels"}},
+		"of labels that a webhook may change": {versions: versions{v1: less, v1beta1: less, top: "  conversion: {strategy: Webhook}"},
+			admin: `{path: .metadata.labels, verb: labels}`, uncovered: []string{"granular:labels"}, want: []string{"[granular:labels]"}},
+		"of a version that is not served": {versions: versions{v1: less, v1beta1: less, status: "status: {storedVersions: [v0, v1]}", more: `  - name: v0
+    served: false
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: ` + fmt.Sprintf(secret, always) + `}}}
+`}, want: []string{"[granular:secret]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var more []string
+			if c.admin != "" {
+				more = append(more, fmt.Sprintf(admin, c.admin))
+			}
+			if got := hiddenBarriers(t, compileBox(t, c.String(), more...), boxOf("v1beta1"), c.uncovered...); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
-func TestC2_NoVersionIsAWayAroundABarrier(t *testing.T) {
-	const guard = ", x-kubernetes-permission-verb: secret, x-kubernetes-permission-excluded: true"
-	for name, c := range map[string]struct{ definition, want string }{
-		"a version that prunes what the barrier guards": {twoVersions("", guard, ""), `version "v2" prunes what is at ".spec.secret" of version "v1"`},
-		"a version that the annotation does not name":   {twoVersions("  conversion: {strategy: Webhook}", "", `fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}]}'`), `says nothing of the served version "v2"`},
+// TestA2_ABarrierOfOneVersionHoldsInAll that have its path.
+func TestA2_ABarrierOfOneVersionHoldsInAll(t *testing.T) {
+	const plain = `{type: object, properties: {size: {type: integer}}}`
+	for name, guard := range map[string]string{
+		"of an administrator": `apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: a}
+spec: {group: example.com, kind: Box, versions: [v1beta1], permissions: [{path: .spec.size, verb: size, excluded: true}]}
+`,
+		"over another verb": `apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: a}
+spec: {group: example.com, kind: Box, versions: [v1], permissions: [{path: .spec.size, verb: other}]}
+---
+apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: b}
+spec: {group: example.com, kind: Box, versions: [v1beta1], permissions: [{path: .spec.size, verb: size, excludedWhen: self == 2}]}
+`,
 	} {
-		if _, errs := Decode("box.yaml", []byte(c.definition)); len(errs) != 1 || !strings.Contains(errs[0].Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, errs, c.want)
+		k, err := compileBox(t, versions{v1: plain, v1beta1: plain}.String(), guard).Kind(boxOf("v1"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		got, err := fieldperm.Diff([]byte(`{"spec":{"size":1}}`), []byte(`{"spec":{"size":2}}`), k, nil)
+		if err != nil || len(got) != 1 || fmt.Sprint(got[0].Candidates()) != "[granular:size]" || !got[0].Barred() {
+			t.Errorf("%s: charged %+v, %v", name, got, err)
+		}
+	}
+}
+
+// TestF10_APathOfOneVersion is no fault of a document about all versions; one of no version is.
+func TestF10_APathOfOneVersion(t *testing.T) {
+	box := versions{v1: `{type: object, properties: {size: {type: integer}, l: {type: array, items: {type: object, properties: {name: {type: string}, a: {type: string}}}}}}`, v1beta1: `{type: object, properties: {length: {type: integer}}}`}.String()
+	permission := func(entries string) string {
+		return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: a}\nspec: {group: example.com, kind: Box, permissions: [" + entries + "]}\n"
+	}
+	for entries, want := range map[string]string{
+		`{path: .spec.size, verb: size}, {path: .spec.length, verb: length}`:                                                   "",
+		`{path: .spec.size, verb: size}, {path: .spec.width, verb: width}`:                                                     `path ".spec.width" does not exist`,
+		`{path: ".spec.l[*].name", verb: name, parameterSource: item}, {path: ".spec.l[*].a", verb: a, parameterizedBy: item}`: `the list ".spec.l" is atomic and has no keys: give it x-kubernetes-list-type: map`,
+	} {
+		docs, errs := Decode("box.yaml", []byte(box+"---\n"+permission(entries)))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		_, errs = schema.Compile(docs)
+		if got := fmt.Sprint(errs); want == "" && len(errs) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", entries, got, want)
+		}
+	}
+}
+
+func TestC2_TheAnnotationNamesEveryServedVersion(t *testing.T) {
+	const plain = `{type: object, properties: {secret: {type: string}}}`
+	text := versions{v1: plain, v1beta1: plain, metadata: `, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}]}'}`}.String()
+	if _, errs := Decode("box.yaml", []byte(text)); len(errs) != 1 || !strings.Contains(errs[0].Error(), `says nothing of the served version "v1beta1"`) {
+		t.Error(errs)
 	}
 }
