@@ -354,12 +354,24 @@ func TestBadInput_LongNameAndLabelAreDecidedAndShortened(t *testing.T) {
 	}
 }
 
-// A1: a request that was sent in a version of which nothing is known is an error, because nothing says what that version
-// loses.
-func TestA1_VersionThatWasSentIsNotKnown(t *testing.T) {
+// TestC3_TheVersionThatWasSentCounts: a webhook whose rules name one version sees a converted object.
+func TestC3_TheVersionThatWasSentCounts(t *testing.T) {
 	req := scaling()
-	req.RequestKind = &metav1.GroupVersionKind{Group: req.Kind.Group, Version: "v9", Kind: req.Kind.Kind}
-	if result, err := reviewer(compile(t), holding("update")).Review(t.Context(), Granular, req); err == nil || Code(err) != http.StatusServiceUnavailable {
-		t.Errorf("got %+v, %v, want 503", result, err)
+	req.Kind = metav1.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
+	req.Resource = metav1.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+	req.OldObject.Raw = []byte(`{"metadata":{"name":"web"}}`)
+	req.Object.Raw = req.OldObject.Raw
+	for version, allowed := range map[string]bool{"v1": false, "v2": true} {
+		kind, resource := req.Kind, req.Resource
+		kind.Version, resource.Version = version, version
+		req.RequestKind, req.RequestResource = &kind, &resource
+		result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req)
+		if err != nil || result.Allowed != allowed {
+			t.Errorf("sent as %s: allowed %v, %v", version, result.Allowed, err)
+		}
+	}
+	req.RequestKind.Version = "v0"
+	if _, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req); Code(err) != http.StatusServiceUnavailable {
+		t.Error("a version that is not known was decided on")
 	}
 }

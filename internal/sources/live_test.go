@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
@@ -311,4 +312,37 @@ func TestRun_RefreshesWhenToldTo(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// TestA1_StoredVersionsAreFollowed: they change without a new generation, and with them what a version loses.
+func TestA1_StoredVersionsAreFollowed(t *testing.T) {
+	definition := widget("1", 1, "{}")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	older, _ := runtime.DeepCopyJSONValue(versions[0]).(map[string]any)
+	older["name"], older["storage"] = "v1beta1", false
+	properties, _, _ := unstructured.NestedMap(older, "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	properties["color"] = map[string]any{"type": "string"}
+	if err := unstructured.SetNestedMap(older, properties, "schema", "openAPIV3Schema", "properties", "spec", "properties"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedSlice(definition.Object, append(versions, any(older)), "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{definitions: []*unstructured.Unstructured{definition}}
+	l := mustLive(t, w)
+	for _, c := range []struct {
+		stored []any
+		lossy  bool
+	}{{[]any{"v1"}, false}, {[]any{"v1beta1", "v1"}, true}, {[]any{"v1"}, false}} {
+		next := definition.DeepCopy()
+		if err := unstructured.SetNestedSlice(next.Object, c.stored, "status", "storedVersions"); err != nil {
+			t.Fatal(err)
+		}
+		w.definitions = []*unstructured.Unstructured{next}
+		mustRefresh(t, l)
+		k, err := l.Schema().Kind(kindWidget())
+		if err != nil || k.Lossy() != c.lossy {
+			t.Errorf("stored in %v: %v, lossy %v, want %v", c.stored, err, k.Lossy(), c.lossy)
+		}
+	}
 }
