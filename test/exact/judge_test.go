@@ -168,12 +168,16 @@ func (j judges) judge(p *pair) (v verdict) {
 // disorder holds an answer to its order: changes of owners come after all changes of values (D8), and what a
 // lossy version is charged with is last (C3).
 func (a answer) disorder(lossy bool) string {
-	last := ""
-	for i, c := range a.charges {
-		operation, path := split(c)
-		if lossy && i == len(a.charges)-1 && path == "." {
+	charges := a.charges
+	for lossy && len(charges) > 0 {
+		if _, path := split(charges[len(charges)-1]); path != "." {
 			break
 		}
+		charges = charges[:len(charges)-1]
+	}
+	last := ""
+	for _, c := range charges {
+		operation, _ := split(c)
 		if last == owned && operation != owned {
 			return fmt.Sprintf("D8: %q comes after a change of owners", c)
 		}

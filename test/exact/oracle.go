@@ -77,6 +77,9 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	// What a lossy version changes can be seen in what is stored.
 	if s.kind.Lossy() && s.stored == nil {
 		o.charge(root, modified)
+		for _, v := range s.kind.HiddenBarriers(s.uncovered) {
+			o.charges = append(o.charges, charge{modified, root.shown(), []verbs.Verb{v}, 0})
+		}
 	}
 	return o, nil, nil
 }
