@@ -9,11 +9,13 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Uncovered returns the webhook rules of the resources with barriers and of those of their
-// subresources that let a guarded field through (W2), for Options.Uncovered.
+// Uncovered returns the webhook rules of the endpoints that let a guarded field through (W2), for Options.Uncovered.
+// Every name of a resource has its own rule: an API server converts for a webhook (matchPolicy Equivalent) only if no rule
+// of it names what was requested.
 //
 // No kind tells its resource: plurals has it for custom resources, and for others it is guessed as
 // Kubernetes does (meta.UnsafeGuessKindToResource), which is right for every built-in kind.
@@ -21,11 +23,11 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 	r := rules{}
 	for _, k := range s.Kinds() {
 		if k.MayBar() || k.MayBarElsewhere() {
-			r.addKind(k, plurals)
+			r.addKind(k, s, plurals)
 		}
 	}
 	for i := range sets {
-		r.addSet(&sets[i].Set.Spec, s)
+		r.addSet(&sets[i].Set.Spec, s, plurals)
 	}
 	return r.list()
 }
@@ -35,16 +37,16 @@ func UncoveredKind(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[r
 	r := rules{}
 	for _, k := range s.Kinds() {
 		if k.GroupKind() == kind && (k.MayBar() || k.MayBarElsewhere()) {
-			r.addKind(k, plurals)
+			r.addKind(k, s, plurals)
 		}
 	}
 	return r.list()
 }
 
 // UncoveredSet returns those of the rules that are for one UncoveredPermissionSet.
-func UncoveredSet(s *schema.Schema, spec *v1alpha1.UncoveredPermissionSetSpec) []v1alpha1.ResourceRule {
+func UncoveredSet(s *schema.Schema, spec *v1alpha1.UncoveredPermissionSetSpec, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
-	r.addSet(spec, s)
+	r.addSet(spec, s, plurals)
 	return r.list()
 }
 
@@ -57,114 +59,220 @@ func Resource(kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]
 	return plural.Resource
 }
 
-// place is a resource and its subresource, either of them "*".
-type place struct{ group, resource, subresource string }
-
-// body tells where a kind is the body of a subresource, rather than a resource of its own.
-func body(kind runtimeschema.GroupKind) (place, bool) {
-	switch kind {
-	case runtimeschema.GroupKind{Group: "autoscaling", Kind: "Scale"}:
-		return place{"*", "*", "scale"}, true
-	case runtimeschema.GroupKind{Group: "policy", Kind: "Eviction"}:
-		return place{"", "pods", "eviction"}, true
-	case runtimeschema.GroupKind{Kind: "Binding"}:
-		return place{"", "pods", "binding"}, true
-	case runtimeschema.GroupKind{Group: "authentication.k8s.io", Kind: "TokenRequest"}:
-		return place{"", "serviceaccounts", "token"}, true
-	}
-	return place{}, false
-}
-
-// alsoWrittenBy returns the subresources beside status and scale that write their resource's object.
-func alsoWrittenBy(resource string) []string {
-	switch resource {
-	case "pods":
-		return []string{"ephemeralcontainers", "resize"}
-	case "namespaces":
-		return []string{"finalize"}
-	case "certificatesigningrequests":
-		return []string{"approval"}
-	case "*":
-		return slices.Concat(alsoWrittenBy("pods"), alsoWrittenBy("namespaces"), alsoWrittenBy("certificatesigningrequests"))
-	}
-	return nil
-}
-
-func (r rules) addKind(k *schema.Kind, plurals map[runtimeschema.GroupKind]string) {
-	if at, ok := body(k.GroupKind()); ok {
-		r.add(at.group, at.resource+"/"+at.subresource)
-		// A Binding may also be created by itself.
-		if k.Kind != "Binding" {
-			return
+func (r rules) addKind(k *schema.Kind, s *schema.Schema, plurals map[runtimeschema.GroupKind]string) {
+	own := false
+	for _, e := range bodies() {
+		// A kind may be the body of what writes a part of another object, or nothing.
+		if e.GroupKind() == k.GroupKind() {
+			r.add(e.Group, e.Name())
+			own = true
 		}
 	}
+	if own {
+		return
+	}
 	resource := Resource(k.GroupKind(), plurals)
-	r.add(k.Group, resource)
-	// Every other top-level field is taken back when it is changed through /status, but not what the version lost.
-	if k.MayBarElsewhere() || k.Root.Map() == nil || bars(k, "metadata") || bars(k, "status") {
-		r.add(k.Group, resource+"/status")
-	}
-	if k.MayBarElsewhere() || bars(k, "spec") {
-		r.add(k.Group, resource+"/scale")
-	}
-	for _, subresource := range alsoWrittenBy(resource) {
-		r.add(k.Group, resource+"/"+subresource)
+	for _, e := range endpoint.Writers(k.Group, resource) {
+		// What a version does not show may be changed by whatever writes the object.
+		if k.MayBarElsewhere() && (e.Whole || len(e.Fields) > 0) || letsThrough(&e, s, k, (*schema.Kind).BarsAt) {
+			r.add(e.Group, e.Name())
+		}
 	}
 }
 
-// bars reports whether there is a barrier at a top-level field or below.
-func bars(k *schema.Kind, field string) bool {
-	found := false
-	if k.Root.Map() != nil {
-		part := schema.Kind{GroupVersionKind: k.GroupVersionKind, Root: k.Root.Map().Child(field)}
-		part.Walk(func(_ schema.Pattern, n *schema.Node) {
-			found = found || slices.ContainsFunc(n.Permissions(), (*schema.Permission).MayBar)
-		})
+// letsThrough reports whether an endpoint lets a guarded field of a kind through. guarded reports whether a field of a
+// kind is one, or has a part that is, or is a part of one.
+func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded func(k *schema.Kind, path string) bool) bool {
+	switch {
+	case e.Storage == "":
+		return false
+	case e.Whole:
+		return guarded(k, "")
+	case isForeign(e):
+		return foreign(e, s, k, guarded)
 	}
-	return found
+	for _, f := range e.Fields {
+		if guarded(k, f.Stored()) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.Refused, func(path string) bool { return guarded(k, path) })
 }
 
-// addSet adds what an UncoveredPermissionSet names. There a resource stands for its subresources; of
-// those, only the ones that write its object can hold a guarded field, and the ones whose body
-// itself has the verb. granular:* guards every body.
-func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schema) {
+// foreign is letsThrough of an endpoint whose body is of another kind. Its tree has what the object's says; where it is
+// not known, the fields of the object tell.
+func foreign(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded func(k *schema.Kind, path string) bool) bool {
+	known := false
+	for _, body := range s.Kinds() {
+		if body.GroupKind() != e.GroupKind() {
+			continue
+		}
+		known = true
+		tree, err := s.KindFor(body.GroupVersionKind, schema.ResourceRef{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource})
+		if err != nil || len(e.Fields) == 0 && guarded(tree, "") {
+			return true
+		}
+		if slices.ContainsFunc(e.Fields, func(f endpoint.Field) bool { return guarded(tree, f.From) }) {
+			return true
+		}
+	}
+	return !known && slices.ContainsFunc(e.Fields, func(f endpoint.Field) bool {
+		return k == nil || f.To == endpoint.SpecReplicas || guarded(k, f.Stored())
+	})
+}
+
+// bodies are the endpoints whose body is no object that is stored as it is.
+func bodies() []endpoint.Endpoint {
+	return slices.DeleteFunc(slices.Concat(endpoint.All(), endpoint.Custom()), func(e endpoint.Endpoint) bool {
+		return e.Whole || !isForeign(&e) || !e.Creates() && !e.Updates()
+	})
+}
+
+// isForeign reports whether the body is of another kind than the resource's.
+func isForeign(e *endpoint.Endpoint) bool {
+	if e.Whole || e.Body.Kind == "" || e.Body.Kind == "*" {
+		return false
+	}
+	own, ok := endpoint.Lookup(e.Group, e.Resource, "")
+	return !ok || !own.Whole || own.Body != e.Body
+}
+
+// addSet adds what an UncoveredPermissionSet names, under every name that it has. There a resource stands for its
+// subresources; of those, only the ones that let a field with one of the verbs through can hold it. granular:* guards
+// every body.
+func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schema, plurals map[runtimeschema.GroupKind]string) {
 	resources := spec.Resources
 	if len(resources) == 0 {
 		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	}
+	w := newWriters(s, spec.UncoveredPermissions, plurals)
 	for _, rule := range resources {
-		for _, resource := range rule.Resources {
-			names := []string{resource}
-			if !strings.Contains(resource, "/") {
-				names = append(names, writers(resource, spec.UncoveredPermissions, s)...)
-			}
-			for _, group := range rule.APIGroups {
-				r.add(group, names...)
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				r.add(group, resource)
+				w.add(r, group, resource)
 			}
 		}
 	}
 }
 
-func writers(resource string, uncovered []string, s *schema.Schema) []string {
-	if slices.Contains(uncovered, verbs.All().String()) {
-		return []string{resource + "/*"}
-	}
-	out := []string{resource + "/status", resource + "/scale"}
-	for _, subresource := range alsoWrittenBy(resource) {
-		out = append(out, resource+"/"+subresource)
+// writers finds the endpoints by which fields with some verbs are written.
+type writers struct {
+	schema *schema.Schema
+	// every is that all fields are meant.
+	every bool
+	verbs []string
+	kinds map[runtimeschema.GroupResource][]*schema.Kind
+	// bearers are the places of trees of which it is known whether they have one of the verbs.
+	bearers map[bearer]bool
+}
+
+type bearer struct {
+	root *schema.Node
+	path string
+}
+
+func newWriters(s *schema.Schema, uncovered []string, plurals map[runtimeschema.GroupKind]string) *writers {
+	w := &writers{
+		schema: s, every: slices.Contains(uncovered, verbs.All().String()), verbs: uncovered,
+		kinds: map[runtimeschema.GroupResource][]*schema.Kind{}, bearers: map[bearer]bool{},
 	}
 	for _, k := range s.Kinds() {
-		at, ok := body(k.GroupKind())
-		if !ok || resource != "*" && at.resource != "*" && resource != at.resource {
-			continue
+		at := runtimeschema.GroupResource{Group: k.Group, Resource: Resource(k.GroupKind(), plurals)}
+		w.kinds[at] = append(w.kinds[at], k)
+	}
+	return w
+}
+
+// add adds the rules for what is also written where a set names a resource, which may be a wildcard.
+func (w *writers) add(r rules, group, name string) {
+	resource, subresource, isSubresource := strings.Cut(name, "/")
+	if isSubresource {
+		for _, alias := range endpoint.Aliases(group, resource, subresource) {
+			r.add(alias.Group, nameOf(alias))
 		}
-		k.Walk(func(_ schema.Pattern, n *schema.Node) {
-			if slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool { return named(uncovered, p.Base()) }) {
-				out = append(out, resource+"/"+at.subresource)
+		return
+	}
+	if w.every {
+		r.add(group, resource+"/*")
+	}
+	for at := range w.resources(group, resource) {
+		for _, e := range slices.Concat(endpoint.Writers(at.Group, at.Resource), requests(at)) {
+			if !w.every && !w.writes(at, &e) {
+				continue
 			}
-		})
+			switch {
+			case e.Resource != at.Resource || e.Group != at.Group:
+				r.add(e.Group, e.Name())
+			case e.Subresource != "" && !w.every:
+				// In the terms of the set: a wildcard stays one.
+				r.add(group, resource+"/"+e.Subresource)
+			}
+		}
+	}
+}
+
+// requests are the subresources of a resource that store nothing of their body, which has verbs all the same.
+func requests(at runtimeschema.GroupResource) []endpoint.Endpoint {
+	return slices.DeleteFunc(bodies(), func(e endpoint.Endpoint) bool {
+		return e.GroupResource() != at || e.Subresource == "" || len(e.Fields) > 0
+	})
+}
+
+func nameOf(r endpoint.Ref) string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
+// resources returns the resources that a name of a set may mean: those that are known, and itself, or any custom one
+// where it is a wildcard.
+func (w *writers) resources(group, resource string) map[runtimeschema.GroupResource]bool {
+	out := map[runtimeschema.GroupResource]bool{{Group: group, Resource: resource}: true}
+	matches := func(g, r string) bool { return (group == "*" || group == g) && (resource == "*" || resource == r) }
+	for at := range w.kinds {
+		if matches(at.Group, at.Resource) {
+			out[at] = true
+		}
+	}
+	for _, e := range endpoint.All() {
+		if e.Subresource == "" && e.Whole && matches(e.Group, e.Resource) {
+			out[e.GroupResource()] = true
+		}
 	}
 	return out
+}
+
+// writes reports whether an endpoint writes a field with one of the verbs. Of a resource whose kind is not known
+// any field may have one.
+func (w *writers) writes(at runtimeschema.GroupResource, e *endpoint.Endpoint) bool {
+	kinds := w.kinds[at]
+	switch {
+	case e.Whole:
+		return true
+	case len(kinds) == 0 && isForeign(e):
+		return foreign(e, w.schema, nil, w.bears)
+	case len(kinds) == 0:
+		return len(e.Fields)+len(e.Refused) > 0
+	case len(e.Fields) == 0 && isForeign(e):
+		// What stores nothing of its body may have verbs in it.
+		return foreign(e, w.schema, kinds[0], w.bears)
+	}
+	return slices.ContainsFunc(kinds, func(k *schema.Kind) bool { return letsThrough(e, w.schema, k, w.bears) })
+}
+
+// bears reports whether a field of a kind, something in it, or something that it is a part of has one of the verbs.
+func (w *writers) bears(k *schema.Kind, path string) bool {
+	at := bearer{k.Root, path}
+	found, known := w.bearers[at]
+	if !known {
+		k.WalkAt(path, func(n *schema.Node) {
+			found = found || slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool { return named(w.verbs, p.Base()) })
+		})
+		w.bearers[at] = found
+	}
+	return found
 }
 
 // named reports whether one of the verbs, with a parameter or without, has the name of v.

@@ -55,27 +55,37 @@ func TestW2_UncoveredRules(t *testing.T) {
 		want      []string
 	}{
 		"catalogue alone": {nil, nil},
-		"spec":            {[]string{permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")}, []string{"apps: deployments", "apps: deployments/scale"}},
-		"condition":       {[]string{permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excludedWhen: 'self == true'")}, []string{"apps: deployments", "apps: deployments/scale"}},
+		"spec":            {[]string{permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")}, []string{"apps: deployments"}},
+		"replicas":        {[]string{permissionSchema("apps", "Deployment", ".spec.replicas", "scale", "excluded: true")}, []string{"apps: deployments", "apps: deployments/scale"}},
+		"condition":       {[]string{permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excludedWhen: 'self == true'")}, []string{"apps: deployments"}},
 		"no barrier":      {[]string{permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: false")}, nil},
 		"status":          {[]string{permissionSchema("apps", "Deployment", ".status", "status", "excluded: true")}, []string{"apps: deployments", "apps: deployments/status"}},
 		"metadata":        {[]string{permissionSchema("", "Namespace", ".metadata.labels.a", "a", "excluded: true")}, []string{": namespaces", ": namespaces/finalize", ": namespaces/status"}},
 		"data":            {[]string{permissionSchema("", "ConfigMap", ".data.a", "a", "excluded: true")}, []string{": configmaps"}},
-		"plural guessed":  {[]string{permissionSchema("networking.k8s.io", "NetworkPolicy", ".metadata.labels.a", "a", "excluded: true"), permissionSchema("", "Endpoints", ".subsets", "subsets", "excluded: true")}, []string{": endpoints", "networking.k8s.io: networkpolicies", "networking.k8s.io: networkpolicies/status"}},
-		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize", ": pods/scale"}},
+		"plural guessed":  {[]string{permissionSchema("networking.k8s.io", "NetworkPolicy", ".metadata.labels.a", "a", "excluded: true"), permissionSchema("", "Endpoints", ".subsets", "subsets", "excluded: true")}, []string{": endpoints", "networking.k8s.io: networkpolicies"}},
+		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding"}},
+		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/status"}},
+		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/resize"}},
+		"two groups":      {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
 		"custom": {[]string{
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: mice.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, x-kubernetes-permission-verb: size, x-kubernetes-permission-excluded: true}}}}}]}",
 		}, []string{"example.com: mice"}},
 		"body of a subresource": {[]string{permissionSchema("autoscaling", "Scale", ".spec.replicas", "scale", "excluded: true"), permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")},
 			[]string{"*: */scale", "apps: deployments"}},
 		"set on a resource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [''], resources: [namespaces]}]}")},
-			[]string{": namespaces", ": namespaces/finalize", ": namespaces/scale", ": namespaces/status"}},
+			[]string{": namespaces", ": namespaces/finalize", ": namespaces/status"}},
+		"set on an object of two groups": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:reason'], resources: [{apiGroups: ['events.k8s.io'], resources: [events]}]}")},
+			[]string{": events", "events.k8s.io: events"}},
+		"set on pods": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}")},
+			[]string{": bindings", ": pods", ": pods/binding"}},
+		"set on a binding": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [''], resources: [pods/binding]}]}")},
+			[]string{": bindings", ": pods/binding"}},
 		"set on a subresource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale, '*/status']}]}")},
 			[]string{"apps: */status", "apps: deployments/scale"}},
 		"set on a group": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [apps], resources: ['*']}]}"), permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")},
-			[]string{"apps: *", "apps: */approval", "apps: */ephemeralcontainers", "apps: */finalize", "apps: */resize", "apps: */scale", "apps: */status"}},
+			[]string{"apps: *", "apps: */status"}},
 		"set of everything on a resource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [pods]}]}")},
-			[]string{": pods", ": pods/*"}},
+			[]string{": bindings", ": pods", ": pods/*"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			compiled, sets := compile(t, c.documents...)
@@ -94,7 +104,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 // A set without resources is for all, and leaves nothing to say of single ones.
 func TestW2_UncoveredRulesOfEveryResource(t *testing.T) {
 	for verb, want := range map[string][]string{
-		"granular:label(a)": {"*: *", "*: */approval", "*: */ephemeralcontainers", "*: */finalize", "*: */resize", "*: */scale", "*: */status"},
+		"granular:label(a)": {"*: *", "*: */approval", "*: */binding", "*: */finalize", "*: */status"},
 		"granular:*":        {"*: */*"},
 	} {
 		compiled, sets := compile(t, uncoveredSet("{uncoveredPermissions: ['"+verb+"']}"))
@@ -147,13 +157,13 @@ func TestW2_UnionAndSubtract(t *testing.T) {
 func TestW2_UncoveredOfOneDocument(t *testing.T) {
 	compiled, sets := compile(t, permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true"),
 		uncoveredSet("{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [pods]}]}"))
-	if got, want := lines(UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}, nil)), []string{"apps: deployments", "apps: deployments/scale"}; !slices.Equal(got, want) {
+	if got, want := lines(UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}, nil)), []string{"apps: deployments"}; !slices.Equal(got, want) {
 		t.Errorf("kind: rules are %q, want %q", got, want)
 	}
 	if got := UncoveredKind(compiled, runtimeschema.GroupKind{Group: "apps", Kind: "DaemonSet"}, nil); len(got) != 0 {
 		t.Errorf("kind without barriers: rules are %q", lines(got))
 	}
-	if got, want := lines(UncoveredSet(compiled, &sets[0].Set.Spec)), []string{": pods", ": pods/*"}; !slices.Equal(got, want) {
+	if got, want := lines(UncoveredSet(compiled, &sets[0].Set.Spec, nil)), []string{": bindings", ": pods", ": pods/*"}; !slices.Equal(got, want) {
 		t.Errorf("set: rules are %q, want %q", got, want)
 	}
 }

@@ -28,7 +28,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
-		scales: map[runtimeschema.GroupResource]*Kind{}, failedScales: map[runtimeschema.GroupResource]error{},
+		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
 		lossyScales: map[runtimeschema.GroupVersionResource]*Kind{},
 	}
 	owners := c.owners()
@@ -54,6 +54,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		}
 	}
 	c.conceal(s, owners)
+	c.deriveBodies(s, owners)
 	c.deriveScales(s, owners)
 	s.uncovered = c.uncovered(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -18,10 +18,10 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
-	// scales are the Scales of resources whose replicas have verbs of their own; failedScales says of
-	// which resources that is not known.
-	scales       map[runtimeschema.GroupResource]*Kind
-	failedScales map[runtimeschema.GroupResource]error
+	// bodies are the trees of bodies that write a part of an object of another kind; failedBodies says of which
+	// that object's is not known.
+	bodies       map[through]*Kind
+	failedBodies map[through]error
 	// lossyScales are the Scales of resources whose kind is lossy.
 	lossyScales map[runtimeschema.GroupVersionResource]*Kind
 }

@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -27,14 +28,15 @@ type uncoveredSet struct {
 }
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
-// that matches it. A match condition that fails counts as true, also where the context ends; the error is for the log.
+// that matches it by any name of the endpoint. A match condition that fails counts as true, also where the context ends;
+// the error is for the log.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
 	var errs []error
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
-		if !set.covers(ref) {
+		if !set.coversAny(ref) {
 			continue
 		}
 		if len(set.conditions) > 0 && input == nil {
@@ -65,7 +67,20 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 // UncoveredAnywhere reports whether any set names the resource, whoever asks.
 func (s *Schema) UncoveredAnywhere(ref ResourceRef) bool {
 	for i := range s.uncovered {
-		if s.uncovered[i].covers(ref) {
+		if s.uncovered[i].coversAny(ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// coversAny reports whether the set covers the endpoint or another one that does the same.
+func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
+	if u.covers(ref) {
+		return true
+	}
+	for _, alias := range endpoint.Aliases(ref.Group, ref.Resource, ref.Subresource) {
+		if u.covers(ResourceRef{Group: alias.Group, Resource: alias.Resource, Subresource: alias.Subresource}) {
 			return true
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Allowlist holds the resources whose authorization the marker may pass. The zero Allowlist, and a
@@ -59,10 +61,18 @@ func neverGroups() []string {
 	return []string{"authorization.k8s.io", "authentication.k8s.io", "admissionregistration.k8s.io"}
 }
 
-// writingSubresources update the object itself, so that admission sees old and new. All others
-// (binding, eviction, token, exec, …) do something else (A2).
-func writingSubresources() []string {
-	return []string{"status", "scale", "approval", "finalize", "ephemeralcontainers", "resize"}
+// updates reports whether a subresource updates the object of its resource, so that admission sees old and new. All
+// others (binding, eviction, token, exec, …) do something else (A2), and what a subresource does that no run has
+// shown is not known.
+func updates(group, name, subresource string) bool {
+	e, ok := endpoint.Lookup(group, name, subresource)
+	return ok && e.Storage != "" && e.Updates() && !e.Creates()
+}
+
+// persists reports whether a resource is stored as it is sent, as far as that is known.
+func persists(group, name string) bool {
+	e, ok := endpoint.Lookup(group, name, "")
+	return ok && e.Whole
 }
 
 // Build returns the allowlist from the server's resource lists. aggregated are the groups that
@@ -71,7 +81,7 @@ func writingSubresources() []string {
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
 	out := &Allowlist{resources: map[resource]Served{}}
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
-		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") {
+		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") || !persists(gv.Group, r.Name) {
 			return
 		}
 		at := resource{gv.Group, r.Name, ""}
@@ -88,7 +98,7 @@ func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowli
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
 		group := gv.Group
 		name, subresource, ok := strings.Cut(r.Name, "/")
-		if ok && out.Has(group, name, "") && slices.Contains(writingSubresources(), subresource) && has(r, "update", "patch") {
+		if ok && out.Has(group, name, "") && updates(group, name, subresource) && has(r, "update", "patch") {
 			out.resources[resource{group, name, subresource}] = Served{}
 		}
 	})

@@ -45,7 +45,7 @@ func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reas
 
 // EnforcedSet does so for an UncoveredPermissionSet.
 func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
-	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec))
+	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec, k.config.Plurals()))
 }
 
 // Newer returns the version of the fieldperm that wrote the configuration, if this one is older and does

@@ -115,6 +115,25 @@ func TestA5_Writers(t *testing.T) {
 	}
 }
 
+func TestA5_Aliases(t *testing.T) {
+	for _, c := range []struct {
+		of   Ref
+		want []Ref
+	}{
+		{Ref{"", "bindings", ""}, []Ref{{"", "pods", "binding"}}},
+		{Ref{"", "pods", "binding"}, []Ref{{"", "bindings", ""}}},
+		{Ref{"", "events", ""}, []Ref{{"events.k8s.io", "events", ""}}},
+		{Ref{"", "pods", ""}, nil},
+		{Ref{"", "pods", "status"}, nil},
+		{Ref{"apps", "deployments", "scale"}, nil},
+		{Ref{"example.com", "widgets", ""}, nil},
+	} {
+		if got := Aliases(c.of.Group, c.of.Resource, c.of.Subresource); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %+v; want %+v", c.of, got, c.want)
+		}
+	}
+}
+
 func TestReaches(t *testing.T) {
 	binding, _ := Lookup("", "pods", "binding")
 	status, _ := Lookup("apps", "deployments", "status")

@@ -37,7 +37,11 @@ type index struct {
 	endpoints map[key]*Endpoint
 	custom    map[string]*Endpoint
 	storages  map[string]*storage
+	aliases   map[key][]Ref
 }
+
+// Ref names an endpoint.
+type Ref struct{ Group, Resource, Subresource string }
 
 // storage is one place where objects are kept.
 type storage struct {
@@ -55,7 +59,7 @@ var observed = sync.OnceValue(func() *index {
 })
 
 func decode(content []byte) (*index, error) {
-	out := &index{endpoints: map[key]*Endpoint{}, custom: map[string]*Endpoint{}, storages: map[string]*storage{}}
+	out := &index{endpoints: map[key]*Endpoint{}, custom: map[string]*Endpoint{}, storages: map[string]*storage{}, aliases: map[key][]Ref{}}
 	if err := yaml.UnmarshalStrict(content, &out.Observation); err != nil {
 		return nil, err
 	}
@@ -77,6 +81,16 @@ func decode(content []byte) (*index, error) {
 		s.writers = append(s.writers, *e)
 		if e.Whole && e.Subresource == "" {
 			s.class = append(s.class, e.GroupResource())
+		}
+	}
+	for _, s := range out.storages {
+		for i := range s.writers {
+			for j := range s.writers {
+				if a, b := &s.writers[i], &s.writers[j]; i != j && a.alike(b) {
+					at := key{a.Group, a.Resource, a.Subresource}
+					out.aliases[at] = append(out.aliases[at], Ref{b.Group, b.Resource, b.Subresource})
+				}
+			}
 		}
 	}
 	for i := range out.Custom {
@@ -135,6 +149,22 @@ func Class(group, resource string) []runtimeschema.GroupResource {
 		return slices.Clone(o.storages[e.Storage].class)
 	}
 	return []runtimeschema.GroupResource{{Group: group, Resource: resource}}
+}
+
+// alike reports whether two endpoints of one storage do the same: both take the whole object, or the same subresource of
+// it, or the same body of another kind, which writes the same fields.
+func (e *Endpoint) alike(other *Endpoint) bool {
+	if e.Whole || other.Whole {
+		return e.Whole && other.Whole && e.Subresource == other.Subresource
+	}
+	return e.Body == other.Body && slices.Equal(e.Fields, other.Fields) && (len(e.Fields) > 0) &&
+		(e.Subresource == other.Subresource || e.Subresource == "" || other.Subresource == "")
+}
+
+// Aliases returns the other endpoints that do the same as one: what guards any of them guards all. The slice must not be
+// changed.
+func Aliases(group, resource, subresource string) []Ref {
+	return observed().aliases[key{group, resource, subresource}]
 }
 
 // Target returns the resource of the object that an endpoint writes, and false if it writes none.

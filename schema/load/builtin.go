@@ -27,6 +27,9 @@ import (
 //go:embed apiservice.yaml
 var apiServiceTypes string
 
+//go:embed binding.yaml
+var bindingTypes string
+
 const (
 	metaTypePrefix     = "io.k8s.apimachinery."
 	objectMetaType     = metaTypePrefix + "pkg.apis.meta.v1.ObjectMeta"
@@ -35,10 +38,11 @@ const (
 	schemaComponentRef = "#/components/schemas/"
 )
 
-// extraKinds are persisted, or the object of a subresource that writes one (Scale), and not in
-// client-go's typed schema.
+// extraKinds are persisted, or the body of an endpoint that writes a part of an object (Scale, Binding), and not
+// in client-go's typed schema.
 func extraKinds() map[runtimeschema.GroupVersionKind]string {
 	return map[runtimeschema.GroupVersionKind]string{
+		corev1.SchemeGroupVersion.WithKind("Binding"):                           corev1.Binding{}.OpenAPIModelName(),
 		autoscalingv1.SchemeGroupVersion.WithKind("Scale"):                      autoscalingv1.Scale{}.OpenAPIModelName(),
 		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"): apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName(),
 		{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}:    apiServiceType,
@@ -82,7 +86,11 @@ func BuiltIn() (schema.Topology, error) {
 	if err != nil {
 		return schema.Topology{}, fmt.Errorf("built-in kinds: APIService: %w", err)
 	}
-	topology.Types = &smd.Schema{Types: slices.Concat(types, extensions, aggregation.Schema.Types)}
+	binding, err := typed.NewParser(typed.YAMLObject(bindingTypes))
+	if err != nil {
+		return schema.Topology{}, fmt.Errorf("built-in kinds: Binding: %w", err)
+	}
+	topology.Types = &smd.Schema{Types: slices.Concat(types, extensions, aggregation.Schema.Types, binding.Schema.Types)}
 	return topology, nil
 }
 
@@ -139,7 +147,7 @@ func virtual(kind runtimeschema.GroupKind) bool {
 	case "":
 		return kind.Kind == "Binding" || kind.Kind == "RangeAllocation" || kind.Kind == "ComponentStatus"
 	}
-	// Scale is stored nowhere; the one version that is served comes from extraKinds.
+	// Neither Scale nor Binding is stored; the one version that is served comes from extraKinds.
 	return kind.Kind == "Scale"
 }
 

@@ -31,7 +31,7 @@ func gvk(group, version, kind string) runtimeschema.GroupVersionKind {
 func TestBuiltIn_Kinds(t *testing.T) {
 	kinds := builtIn(t).Kinds
 	for _, want := range []runtimeschema.GroupVersionKind{
-		gvk("", "v1", "Pod"), gvk("apps", "v1", "Deployment"), gvk("autoscaling", "v1", "Scale"), gvk("autoscaling", "v2", "HorizontalPodAutoscaler"),
+		gvk("", "v1", "Pod"), gvk("apps", "v1", "Deployment"), gvk("autoscaling", "v1", "Scale"), gvk("", "v1", "Binding"), gvk("autoscaling", "v2", "HorizontalPodAutoscaler"),
 		gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), gvk("apiregistration.k8s.io", "v1", "APIService"),
 		gvk("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"), gvk("lifecycle.k8s.io", "v1alpha1", "Eviction"),
 	} {
@@ -40,7 +40,7 @@ func TestBuiltIn_Kinds(t *testing.T) {
 		}
 	}
 	for _, no := range []runtimeschema.GroupVersionKind{
-		gvk("", "v1", "PodList"), gvk("", "v1", "DeleteOptions"), gvk("", "v1", "Binding"), gvk("", "v1", "Status"), gvk("policy", "v1", "Eviction"),
+		gvk("", "v1", "PodList"), gvk("", "v1", "DeleteOptions"), gvk("", "v1", "Status"), gvk("policy", "v1", "Eviction"),
 		gvk("authorization.k8s.io", "v1", "SubjectAccessReview"), gvk("apps", "v1beta1", "Scale"),
 	} {
 		if _, ok := kinds[no]; ok || isBuiltIn(no) {

@@ -14,12 +14,14 @@ const module = "github.com/fieldperm/fieldperm/"
 var may = map[string][]string{
 	"verbs":        {"verbs"},
 	"api/v1alpha1": {"api/v1alpha1"},
-	"schema":       {"schema", "verbs", "api/v1alpha1"},
+	// What was observed of endpoints is data.
+	"schema/endpoint": {"schema/endpoint"},
+	"schema":          {"schema", "schema/endpoint", "verbs", "api/v1alpha1"},
 	// Reading JSON in place is below everything and knows nothing of it.
 	"internal/rawjson": {"internal/rawjson"},
-	"fieldperm":        {"fieldperm", "internal/rawjson", "schema", "verbs", "api/v1alpha1"},
-	"schema/load":      {"schema/load", "schema/catalog", "schema", "verbs", "api/v1alpha1"},
-	"admission":        {"admission", "fieldperm", "internal/rawjson", "schema", "schema/load", "schema/catalog", "verbs", "api/v1alpha1"},
+	"fieldperm":        {"fieldperm", "internal/rawjson", "schema", "schema/endpoint", "verbs", "api/v1alpha1"},
+	"schema/load":      {"schema/load", "schema/catalog", "schema", "schema/endpoint", "verbs", "api/v1alpha1"},
+	"admission":        {"admission", "fieldperm", "internal/rawjson", "schema", "schema/endpoint", "schema/load", "schema/catalog", "verbs", "api/v1alpha1"},
 }
 
 // mayNot lists what the pure packages must do without, however indirectly.

@@ -1,0 +1,171 @@
+package load
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+func compileBuiltIn(t *testing.T, documents ...string) *schema.Schema {
+	t.Helper()
+	topology, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}
+	for _, document := range documents {
+		more, errs := Decode("test", []byte(document))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		docs = docs.Append(more)
+	}
+	s, errs := schema.Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return s
+}
+
+// at returns the verbs of a node of a body, those that may be barriers in capitals.
+func at(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, ref schema.ResourceRef, names ...string) string {
+	t.Helper()
+	k, err := s.KindFor(gvk, ref)
+	if err != nil {
+		return err.Error()
+	}
+	n := k.Root
+	bars := false
+	for _, name := range names {
+		n = n.Map().Child(name)
+	}
+	var out []string
+	for _, p := range n.Permissions() {
+		text := strings.TrimPrefix(p.Describe(), "granular:")
+		if p.MayBar() {
+			text, bars = strings.ToUpper(text), true
+		}
+		out = append(out, text)
+	}
+	if bars && !k.MayBar() {
+		t.Errorf("%v: has a barrier that the kind does not know of", names)
+	}
+	return strings.Join(out, " ")
+}
+
+func barrier(group, kind, path, verb, more string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '" + group + "', kind: " + kind +
+		", permissions: [{path: '" + path + "', verb: " + verb + ", " + more + "}]}\n"
+}
+
+// TestA5_ABarrierOnAPodHoldsOnItsBinding: what a Binding becomes in the Pod is guarded in the Binding.
+func TestA5_ABarrierOnAPodHoldsOnItsBinding(t *testing.T) {
+	binding := gvk("", "v1", "Binding")
+	for _, ref := range []schema.ResourceRef{{Version: "v1", Resource: "pods", Subresource: "binding"}, {Version: "v1", Resource: "bindings"}} {
+		s := compileBuiltIn(t)
+		if got := at(t, s, binding, ref, "target", "name"); got != "specification nodeAssignment" {
+			t.Errorf("%v: the target has %q", ref, got)
+		}
+		if k, err := s.KindFor(binding, ref); err != nil || k.MayBar() {
+			t.Errorf("%v: a barrier without any document (%v)", ref, err)
+		}
+		s = compileBuiltIn(t, barrier("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true"))
+		if got := at(t, s, binding, ref, "target", "name"); got != "specification NODEASSIGNMENT" {
+			t.Errorf("%v: barrier on the node's name: the target has %q", ref, got)
+		}
+		s = compileBuiltIn(t, barrier("", "Pod", ".spec", "specification", "excludedWhen: 'self.hostNetwork'"))
+		if got := at(t, s, binding, ref, "target", "name"); got != "SPECIFICATION nodeAssignment" {
+			t.Errorf("%v: barrier on all of the specification: the target has %q", ref, got)
+		}
+		s = compileBuiltIn(t, barrier("", "Pod", `.metadata.annotations["example.com/team"]`, "example.com/team", "excluded: true"))
+		if got := at(t, s, binding, ref, "metadata", "annotations", "example.com/team"); got != "annotation(prefix of annotationKey) EXAMPLE.COM/TEAM" {
+			t.Errorf("%v: barrier on one annotation: it has %q", ref, got)
+		}
+		if got := at(t, s, binding, ref, "metadata", "annotations", "example.com/other"); got != "annotation(prefix of annotationKey)" {
+			t.Errorf("%v: another annotation has %q", ref, got)
+		}
+		s = compileBuiltIn(t, barrier("", "Pod", ".metadata", "metadata", "excluded: true"))
+		if got := at(t, s, binding, ref, "metadata", "labels"); got != "METADATA labels" {
+			t.Errorf("%v: barrier on all metadata: the labels have %q", ref, got)
+		}
+		// What the Binding says of itself stays.
+		s = compileBuiltIn(t, barrier("", "Binding", ".metadata.labels", "labels", "excluded: true"))
+		if got := at(t, s, binding, ref, "metadata", "labels"); got != "LABELS" {
+			t.Errorf("%v: barrier on the labels of bindings: they have %q", ref, got)
+		}
+	}
+	s := compileBuiltIn(t, barrier("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true"))
+	if got := at(t, s, binding, schema.ResourceRef{Version: "v1", Resource: "widgets", Subresource: "binding"}, "target", "name"); got != "" {
+		t.Errorf("another resource: %q", got)
+	}
+}
+
+// TestA4_ABarrierHoldsUnderEveryName: an Event has two groups, each with its own names of fields.
+func TestA4_ABarrierHoldsUnderEveryName(t *testing.T) {
+	core, events := gvk("", "v1", "Event"), gvk("events.k8s.io", "v1", "Event")
+	coreRef, eventsRef := schema.ResourceRef{Version: "v1", Resource: "events"}, schema.ResourceRef{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	s := compileBuiltIn(t, barrier("", "Event", ".message", "message", "excluded: true"))
+	if got := at(t, s, events, eventsRef, "note"); got != "MESSAGE" && got != "message MESSAGE" {
+		t.Errorf("events.k8s.io: the note has %q", got)
+	}
+	if got := at(t, s, events, eventsRef, "reason"); got != "reason" {
+		t.Errorf("events.k8s.io: the reason has %q", got)
+	}
+	s = compileBuiltIn(t, barrier("events.k8s.io", "Event", ".regarding.name", "example.com/about", "excluded: true"))
+	if got := at(t, s, core, coreRef, "involvedObject", "name"); got != "EXAMPLE.COM/ABOUT" {
+		t.Errorf("core: the name of the involved object has %q", got)
+	}
+	s = compileBuiltIn(t, barrier("", "Event", ".metadata.labels", "labels", "excluded: true"))
+	if got := at(t, s, events, eventsRef, "metadata", "labels"); !strings.Contains(got, "LABELS") {
+		t.Errorf("events.k8s.io: the labels have %q", got)
+	}
+}
+
+// TestA5_EveryObservedFieldExists: a field that was observed is one of the body, and one of the object.
+func TestA5_EveryObservedFieldExists(t *testing.T) {
+	s := compileBuiltIn(t)
+	kinds := map[runtimeschema.GroupKind][]*schema.Kind{}
+	for _, k := range s.Kinds() {
+		kinds[k.GroupKind()] = append(kinds[k.GroupKind()], k)
+	}
+	exists := func(kinds []*schema.Kind, path string) bool {
+		return len(kinds) == 0 || slices.ContainsFunc(kinds, func(k *schema.Kind) bool {
+			p, err := schema.ParsePattern(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k.Has(p)
+		})
+	}
+	tried := 0
+	for _, e := range endpoint.All() {
+		target, ok := endpoint.Target(e.Group, e.Resource, e.Subresource)
+		if !ok {
+			continue
+		}
+		// The store has the names of one of the object's groups.
+		var objects []*schema.Kind
+		for _, member := range endpoint.Class(target.Group, target.Resource) {
+			own, _ := endpoint.Lookup(member.Group, member.Resource, "")
+			objects = append(objects, kinds[own.GroupKind()]...)
+		}
+		for _, f := range e.Fields {
+			tried++
+			if !exists(kinds[e.GroupKind()], f.From) || !exists(objects, f.Stored()) {
+				t.Errorf("%s %s: field %v does not exist", e.Group, e.Name(), f)
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("%d fields only", tried)
+	}
+}
