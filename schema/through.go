@@ -52,6 +52,19 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 			s.bodies[at] = &k
 		}
 	}
+	// A webhook may be asked about one name when another was addressed.
+	for at, k := range s.bodies {
+		for _, alias := range endpoint.Aliases(at.group, at.resource, at.subresource) {
+			if other := (through{alias.Group, alias.Resource, alias.Subresource, at.body}); s.bodies[other] == nil {
+				s.bodies[other] = k
+			}
+		}
+	}
+	for at, err := range s.failedBodies {
+		for _, alias := range endpoint.Aliases(at.group, at.resource, at.subresource) {
+			s.failedBodies[through{alias.Group, alias.Resource, alias.Subresource, at.body}] = err
+		}
+	}
 }
 
 // becomes returns which fields of an endpoint's body are which fields of the object, as the object's own endpoint names

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -127,6 +128,25 @@ func TestA4_ABarrierHoldsUnderEveryName(t *testing.T) {
 	s = compileBuiltIn(t, barrier("", "Event", ".metadata.labels", "labels", "excluded: true"))
 	if got := at(t, s, events, eventsRef, "metadata", "labels"); !strings.Contains(got, "LABELS") {
 		t.Errorf("events.k8s.io: the labels have %q", got)
+	}
+}
+
+// TestA4_ASetHoldsUnderEveryName: whichever name of an endpoint was addressed, and whichever the set has.
+func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
+	for set, refs := range map[string]map[schema.ResourceRef]bool{
+		"{apiGroups: [''], resources: [events]}":            {{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true, {Resource: "pods"}: false},
+		"{apiGroups: [events.k8s.io], resources: [events]}": {{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true},
+		"{apiGroups: [''], resources: [pods]}":              {{Resource: "bindings"}: true, {Resource: "pods", Subresource: "binding"}: true, {Resource: "events"}: false},
+		"{apiGroups: [''], resources: [pods/binding]}":      {{Resource: "bindings"}: true, {Resource: "pods"}: false},
+		"{apiGroups: [''], resources: [bindings]}":          {{Resource: "pods", Subresource: "binding"}: true, {Resource: "pods"}: false},
+	} {
+		s := compileBuiltIn(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: ['granular:labels'], resources: ["+set+"]}\n")
+		for ref, want := range refs {
+			got, err := s.Uncovered(t.Context(), ref, &admissionv1.AdmissionRequest{})
+			if err != nil || len(got) == 1 != want {
+				t.Errorf("%s: for %+v: %v, %v; want it to hold: %v", set, ref, got, err, want)
+			}
+		}
 	}
 }
 

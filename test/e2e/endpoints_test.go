@@ -1,0 +1,77 @@
+//go:build integration
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+)
+
+// TestA4_ABarrierOnEventsHoldsInBothGroups: an Event is served by two groups, and kube-apiserver converts for a webhook
+// only if no rule names the one that was requested. A set for each group must not take the other's barrier away.
+func TestA4_ABarrierOnEventsHoldsInBothGroups(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	grant(t, s, "recorder", rule("", []string{"events"}, "update", "patch"), rule("events.k8s.io", []string{"events"}, "update", "patch"))
+	recorder := wire(t, s, "recorder")
+	remove(t, s, "event", "twice")
+	mustKubectl(t, s, "apiVersion: v1\nkind: Event\nmetadata: {name: twice, namespace: default}\ninvolvedObject: {kind: ConfigMap, name: a, namespace: default}\nreason: First\n", "create", "-f", "-")
+	change := func(path string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			return send(t, recorder, http.MethodPatch, path, merge, fields(t, `{"reason":"Second"}`), "dryRun=All")
+		}
+	}
+	core, events := change("/api/v1/namespaces/default/events/twice"), change("/apis/events.k8s.io/v1/namespaces/default/events/twice")
+	expect(t, core(), 200)
+	expect(t, events(), 200)
+
+	set := func(name, verb, group string) string {
+		return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: " + name + "}\nspec: {uncoveredPermissions: ['granular:" + verb + "'], resources: [{apiGroups: ['" + group + "'], resources: [events]}]}\n"
+	}
+	remove(t, s, "uncoveredpermissionset", "events-reason")
+	remove(t, s, "uncoveredpermissionset", "events-severity")
+	mustKubectl(t, s, set("events-severity", "severity", "events.k8s.io"), "apply", "-f", "-")
+	mustKubectl(t, s, set("events-reason", "reason", ""), "apply", "-f", "-")
+	inForce(t, "barrier of core, by core", core, 403)
+	inForce(t, "barrier of core, by events.k8s.io", events, 403)
+}
+
+// TestA5_ABarrierOnPodsHoldsForBindings: both endpoints that bind write the Pod's annotations and its node.
+func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	grant(t, s, "binder", rule("", []string{"pods/binding", "bindings"}, "create"))
+	binder := wire(t, s, "binder")
+	remove(t, s, "pod", "unbound")
+	mustKubectl(t, s, "apiVersion: v1\nkind: Pod\nmetadata: {name: unbound}\nspec: {containers: [{name: a, image: registry.example/a:1}]}\n", "create", "-f", "-")
+	bind := func(path, metadata string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			body := fields(t, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"unbound"`+metadata+`},"target":{"kind":"Node","name":"node"}}`)
+			return send(t, binder, http.MethodPost, path, "application/json", body, "dryRun=All")
+		}
+	}
+	const annotation = `,"annotations":{"binder.example.com/a":"b"}`
+	remove(t, s, "permissionschema", "binder")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: binder}\nspec: {kind: Pod, permissions: [{path: '.metadata.annotations[\"binder.example.com/a\"]', verb: example.com/binder, excluded: true}]}\n", "apply", "-f", "-")
+	for _, path := range []string{"/api/v1/namespaces/default/pods/unbound/binding", "/api/v1/namespaces/default/bindings"} {
+		answer := inForce(t, path, bind(path, annotation), 403)
+		if !strings.Contains(answer.Status.Message, "granular:example.com/binder") {
+			t.Errorf("%s: message %q does not name the barrier's verb", path, answer.Status.Message)
+		}
+		// What the barrier does not guard passes.
+		expect(t, bind(path, "")(), 201)
+	}
+
+	remove(t, s, "uncoveredpermissionset", "placement")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: placement}\nspec: {uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}\n", "apply", "-f", "-")
+	for _, path := range []string{"/api/v1/namespaces/default/pods/unbound/binding", "/api/v1/namespaces/default/bindings"} {
+		inForce(t, "a set on pods, by "+path, bind(path, ""), 403)
+	}
+	grant(t, s, "binder-of-nodes", rule("", []string{"pods/binding"}, "create", "granular:nodeAssignment"))
+	scheduler := wire(t, s, "binder-of-nodes")
+	expect(t, send(t, scheduler, http.MethodPost, "/api/v1/namespaces/default/pods/unbound/binding", "application/json",
+		fields(t, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"unbound"},"target":{"kind":"Node","name":"node"}}`), "dryRun=All"), 201)
+}
