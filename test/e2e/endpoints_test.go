@@ -15,25 +15,28 @@ import (
 func TestA4_ABarrierOnEventsHoldsInBothGroups(t *testing.T) {
 	s := start(t)
 	install(t, s)
-	grant(t, s, "recorder", rule("", []string{"events"}, "update", "patch"), rule("events.k8s.io", []string{"events"}, "update", "patch"))
+	grant(t, s, "recorder", rule("", []string{"events"}, "create"), rule("events.k8s.io", []string{"events"}, "create"))
 	recorder := wire(t, s, "recorder")
-	remove(t, s, "event", "twice")
-	mustKubectl(t, s, "apiVersion: v1\nkind: Event\nmetadata: {name: twice, namespace: default}\ninvolvedObject: {kind: ConfigMap, name: a, namespace: default}\nreason: First\n", "create", "-f", "-")
-	change := func(path string) func() *corpus.Answer {
+	// Created, because events.k8s.io lets no field be changed.
+	record := func(path, body string) func() *corpus.Answer {
 		return func() *corpus.Answer {
-			return send(t, recorder, http.MethodPatch, path, merge, fields(t, `{"reason":"Second"}`), "dryRun=All")
+			return send(t, recorder, http.MethodPost, path, "application/json", fields(t, body), "dryRun=All")
 		}
 	}
-	core, events := change("/api/v1/namespaces/default/events/twice"), change("/apis/events.k8s.io/v1/namespaces/default/events/twice")
-	expect(t, core(), 200)
-	expect(t, events(), 200)
+	core := record("/api/v1/namespaces/default/events", `{"apiVersion":"v1","kind":"Event","metadata":{"name":"twice"},
+		"involvedObject":{"kind":"ConfigMap","name":"a","namespace":"default"},"reason":"First"}`)
+	events := record("/apis/events.k8s.io/v1/namespaces/default/events", `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"twice"},
+		"regarding":{"kind":"ConfigMap","name":"a","namespace":"default"},"reason":"First","action":"Test","type":"Normal",
+		"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"example.com/test","reportingInstance":"test"}`)
+	expect(t, core(), 201)
+	expect(t, events(), 201)
 
 	set := func(name, verb, group string) string {
 		return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: " + name + "}\nspec: {uncoveredPermissions: ['granular:" + verb + "'], resources: [{apiGroups: ['" + group + "'], resources: [events]}]}\n"
 	}
 	remove(t, s, "uncoveredpermissionset", "events-reason")
-	remove(t, s, "uncoveredpermissionset", "events-severity")
-	mustKubectl(t, s, set("events-severity", "severity", "events.k8s.io"), "apply", "-f", "-")
+	remove(t, s, "uncoveredpermissionset", "events-related")
+	mustKubectl(t, s, set("events-related", "relatedObject", "events.k8s.io"), "apply", "-f", "-")
 	mustKubectl(t, s, set("events-reason", "reason", ""), "apply", "-f", "-")
 	inForce(t, "barrier of core, by core", core, 403)
 	inForce(t, "barrier of core, by events.k8s.io", events, 403)
