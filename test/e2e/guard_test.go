@@ -139,8 +139,8 @@ func granular(f func(*hook)) func(*configuration) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestA5_Guard: nobody narrows or loosens fieldperm's configurations, members of system:masters included; what does
-// neither passes, and each of fieldperm's own changes does.
+// TestA5_Guard: nobody narrows or loosens fieldperm's configurations, members of system:masters included, who may
+// delete the one for barriers; what does neither passes, and each of fieldperm's own changes does.
 func TestA5_Guard(t *testing.T) {
 	g := startGuarded(t)
 	g.await(t)
@@ -257,10 +257,23 @@ func (g *guarded) tampering(t *testing.T) {
 		})
 	}
 	t.Run("Uncovered/deleted", func(t *testing.T) {
-		for _, user := range []*cluster.User{g.masters, g.root} {
-			wanted(t, g.configurations(t, user).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}), "may not be deleted")
-			wanted(t, g.configurations(t, user).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + generators.UncoveredName}), "may not be deleted")
+		const refusal = "may be deleted by fieldperm and members of system:masters only"
+		wanted(t, g.configurations(t, g.root).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}), refusal)
+		wanted(t, g.configurations(t, g.root).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + generators.UncoveredName}), refusal)
+		// Who breaks the glass. test/e2e has a test of its own for what comes of it.
+		must(t, g.configurations(t, g.masters).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
+	})
+	t.Run("Uncovered/version of the writer", func(t *testing.T) {
+		stamp := func(version string) func(*configuration) {
+			return func(c *configuration) { c.Annotations = map[string]string{generators.WriterAnnotation: version} }
 		}
+		for _, user := range []*cluster.User{g.masters, g.root} {
+			wanted(t, g.change(t, user, generators.UncoveredName, stamp("v999.0.0")), "is fieldperm's to change")
+		}
+		must(t, g.change(t, g.own, generators.UncoveredName, stamp("v1.0.0")))
+		wanted(t, g.change(t, g.root, generators.UncoveredName, func(c *configuration) { c.Annotations = nil }), "is fieldperm's to change")
+		must(t, g.change(t, g.root, generators.UncoveredName, func(c *configuration) { c.Annotations["a"] = "b" }))
+		must(t, g.change(t, g.own, generators.UncoveredName, func(c *configuration) { c.Annotations = nil }))
 	})
 }
 
