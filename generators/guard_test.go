@@ -15,6 +15,8 @@ import (
 const (
 	ownUser  = "system:serviceaccount:fieldperm-system:fieldperm"
 	somebody = "alice"
+	// master is a member of system:masters.
+	master = "chief"
 )
 
 // guarded evaluates the policy without types, which the API server adds. test/e2e asks a real one.
@@ -76,7 +78,11 @@ func (g *guarded) allows(t *testing.T, user string, before, after *admissionregi
 	}
 	variables := map[string]any{}
 	in := map[string]any{"oldObject": content(before, "CREATE"), "object": content(after, "DELETE"), "variables": variables}
-	in["request"] = map[string]any{"operation": operation, "userInfo": map[string]any{"username": user}}
+	info := map[string]any{"username": user}
+	if user == master {
+		info["groups"] = []any{"system:masters"}
+	}
+	in["request"] = map[string]any{"operation": operation, "userInfo": info}
 	eval := func(p cel.Program) any {
 		out, _, err := p.Eval(in)
 		if err != nil {
@@ -120,6 +126,8 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	rules := []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}}
 	barriers := UncoveredConfiguration(good.Webhooks[0].ClientConfig, rules)
 	none := UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
+	stamped := barriers.DeepCopy()
+	stamped.Annotations = map[string]string{WriterAnnotation: "v999.0.0"}
 	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
 	for name, c := range map[string]struct {
 		before, after       *configuration
@@ -141,8 +149,13 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"barriers":               {barriers, nil, false, true},
 		"the rules of barriers":  {barriers, none, false, true},
 		"of somebody else":       {unrelated, nil, true, true},
+		"a writer's version":     {barriers, stamped, false, true},
+		"a version, made anew":   {nil, stamped, false, true},
+		"a version taken away":   {stamped, barriers, false, true},
+		"beside a version":       {stamped, stamped, true, true},
 	} {
-		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay} {
+		// A member of system:masters may break the glass, and nothing else that others may not.
+		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay, master: c.somebodyMay || name == "barriers"} {
 			if got := g.allows(t, user, c.before, c.after); got != want {
 				t.Errorf("%s by %s: allowed is %t", name, user, got)
 			}

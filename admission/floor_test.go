@@ -1,0 +1,112 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// renewal takes over a lease.
+func renewal() *admissionv1.AdmissionRequest {
+	object := func(holder string) runtime.RawExtension {
+		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"x","namespace":"shop"},"spec":{"holderIdentity":"` + holder + `"}}`)}
+	}
+	return &admissionv1.AdmissionRequest{
+		UID: "u-1", Operation: admissionv1.Update, Namespace: "shop", Name: "x",
+		Kind:      metav1.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		Resource:  metav1.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+		UserInfo:  authenticationv1.UserInfo{Username: "alice"},
+		OldObject: object("a"), Object: object("b"),
+	}
+}
+
+const everythingIsUncovered = "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: all}\nspec: {uncoveredPermissions: ['granular:*']}\n"
+
+// D5: a set for every resource does not hold a lease, neither those who hold the generic permission nor those who hold
+// granular verbs; and it does hold what is above the floor.
+func TestW4_NoSetReachesALease(t *testing.T) {
+	s := compile(t, everythingIsUncovered)
+	for name, c := range map[string]struct {
+		endpoint Endpoint
+		holds    []string
+		req      *admissionv1.AdmissionRequest
+		want     bool
+	}{
+		"a lease, generic":         {Uncovered, []string{"update"}, renewal(), true},
+		"a lease, granular":        {Granular, []string{"granular", "granular:specification"}, renewal(), true},
+		"a lease, the marker":      {Granular, []string{"granular"}, renewal(), false},
+		"a Deployment, generic":    {Uncovered, []string{"update"}, scaling(), false},
+		"a Deployment, a verb":     {Uncovered, []string{"granular:scale"}, scaling(), true},
+		"a Deployment, no verb":    {Granular, []string{"granular"}, scaling(), false},
+		"a Deployment, root's own": {Uncovered, []string{"granular:*"}, scaling(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := reviewer(s, holding(c.holds...)).Review(t.Context(), c.endpoint, c.req)
+			if err != nil || result.Allowed != c.want {
+				t.Errorf("got %+v, %v; want allowed %t", result, err, c.want)
+			}
+		})
+	}
+}
+
+// D5: where another webhook asks about it, a lease does not wait for schemas either.
+func TestW4_TheFloorNeedsNoSchema(t *testing.T) {
+	r := reviewer(nil, holding())
+	if result, err := r.Review(t.Context(), Uncovered, renewal()); err != nil || !result.Allowed {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	for endpoint, req := range map[Endpoint]*admissionv1.AdmissionRequest{Granular: renewal(), Uncovered: scaling()} {
+		if _, err := r.Review(t.Context(), endpoint, req); Code(err) != 503 {
+			t.Errorf("%s: got %v, want a 503", endpoint, err)
+		}
+	}
+}
+
+// A heartbeat that cannot be read is looked at.
+func TestW4_WhatCannotBeReadIsNotOnTheFloor(t *testing.T) {
+	heartbeat := &admissionv1.AdmissionRequest{
+		Operation: admissionv1.Update, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "nodes"}, SubResource: "status", Name: "n1",
+		UserInfo: authenticationv1.UserInfo{Username: "system:node:n1", Groups: []string{"system:nodes"}},
+	}
+	for _, c := range []struct {
+		old, new string
+		want     bool
+	}{
+		{`{"metadata":{"name":"n1"}}`, `{"metadata":{"name":"n1","labels":{}}}`, true},
+		{`{"metadata":{"name":"n1"}}`, `{"metadata":{"name":"n1","labels":1}}`, false},
+		{``, ``, false},
+		{`null`, `{"metadata":{"labels":{"a":"b"}}}`, false},
+	} {
+		heartbeat.OldObject.Raw, heartbeat.Object.Raw = []byte(c.old), []byte(c.new)
+		if got := OnFloor(heartbeat); got != c.want {
+			t.Errorf("%s to %s: on the floor is %t", c.old, c.new, got)
+		}
+	}
+}
+
+// D5: who makes a set learns what it costs, and what it does not reach.
+func TestW4_SetsWarn(t *testing.T) {
+	current := documents(t)
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	for spec, want := range map[string]string{
+		`{uncoveredPermissions: ["granular:scale"]}`:                                                                                                         "it is for every resource",
+		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: ["*"], resources: ["*"]}]}`:                                                      "it is for every resource",
+		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: [apps], resources: [deployments]}]}`:                                             "",
+		`{uncoveredPermissions: ["granular:labels"], resources: [{apiGroups: [coordination.k8s.io, apps], resources: [leases]}]}`:                            "no barrier reaches leases.coordination.k8s.io, which",
+		`{uncoveredPermissions: ["granular:rules"], resources: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}]}`: "no barrier reaches validatingwebhookconfigurations.admissionregistration.k8s.io",
+	} {
+		req := submit(t, uncoveredSet(spec), "")
+		faults, err := r.Review(req)
+		response := SchemaResponse(faults, err, req)
+		got := strings.Join(response.Warnings, "\n")
+		if !response.Allowed || !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: allowed %t, warnings %q, %+v", spec, response.Allowed, got, response.Result)
+		}
+	}
+}
