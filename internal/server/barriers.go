@@ -126,11 +126,18 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: why}
 }
 
-// floorResources returns the resources that an object's sets name and that no barrier reaches.
+// floorResources returns the resources that an object bars and that no barrier reaches.
 func floorResources(object *sources.ObjectState) []string {
 	var out []string
 	for i := range object.Documents.Uncovered {
 		out = append(out, admission.FloorResources(&object.Documents.Uncovered[i].Set.Spec)...)
+	}
+	for i := range object.Documents.Permissions {
+		d := &object.Documents.Permissions[i]
+		resource := generators.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
+		if object.Bars() && admission.FloorResource(d.Group, resource) {
+			out = append(out, resource+"."+d.Group)
+		}
 	}
 	return out
 }

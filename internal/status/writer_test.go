@@ -216,6 +216,21 @@ func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
 	expect(t, b.shows(t, "Enforced"), "False/NotApplied/")
 }
 
+// D6: a replica that cannot judge what a newer version wrote neither claims it nor denies it.
+func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
+	b := newBoard()
+	w := b.writer(t)
+	b.write(t, w, 1)
+	b.enforced = Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: "newer"}
+	b.write(t, w, 1)
+	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
+	// Of another generation nobody has said anything.
+	b.state.Generation = 4
+	b.object.SetGeneration(4)
+	b.write(t, w, 2)
+	expect(t, b.shows(t, "Enforced"), "Unknown/NewerVersion/newer")
+}
+
 func TestWriter_KindThatFailsEnforcesNothing(t *testing.T) {
 	w := newBoard().writer(t)
 	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
