@@ -58,8 +58,7 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 	if req.Operation == admissionv1.Delete {
 		return r.reviewDelete(ctx, req)
 	}
-	onFloor := OnFloor(req)
-	if onFloor && endpoint == Uncovered {
+	if endpoint == Uncovered && OnFloor(req) {
 		// Nothing is looked at, the kind's schema neither: it may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
 	}
@@ -84,11 +83,7 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		generic = []string{"create"}
 	}
 	diffing, span := startSpan(ctx, "diff")
-	var barriers schema.VerbSet
-	if !onFloor {
-		barriers = r.uncovered(ctx, compiled, req)
-	}
-	requirements, err := in.diff(diffing, kind, barriers)
+	requirements, err := in.diff(diffing, kind, r.uncovered(ctx, compiled, req))
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {
@@ -158,6 +153,9 @@ func (r *Reviewer) schema() *schema.Schema {
 // webhook was asked about, which differ where a resource is served under several groups: whoever
 // goes by the other name must meet the same barriers.
 func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
+	if OnFloor(req) {
+		return nil
+	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, addressed(req)}
 	var out schema.VerbSet
 	for i, ref := range refs {
