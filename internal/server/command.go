@@ -55,10 +55,10 @@ All but the health checks need a client certificate that a CA of --client-ca-fil
 --admission-callers any, /admit needs none; with --authentication-config, /review and /permissions take a
 bearer token too, and so do /admit and /authorize of --webhook-token-users. The configuration for the kube-apiserver is written by:
 fieldperm-gen manifests.`,
-		Example: `  # Beside a kube-apiserver that has the webhooks as static manifests.
+		Example: `  # Beside a kube-apiserver that has the webhook granular as a static manifest.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \
     --tls-cert-file serving.crt --tls-private-key-file serving.key --client-ca-file ca.crt \
-    --permission-schemas /etc/fieldperm/schemas
+    --uncovered-configuration fieldperm-uncovered --webhook-url https://127.0.0.1:9443 --webhook-ca-file ca.crt
 
   # In the cluster, with webhooks that are objects and a certificate that fieldperm keeps itself.
   fieldperm-webhook serve --client-ca-file client-ca.crt --tls-secret fieldperm-system/fieldperm-tls \
