@@ -27,6 +27,8 @@ type Change struct {
 	Kind   runtimeschema.GroupVersionKind
 	Path   string
 	Create bool
+	// Default says that an object that is created has the value there that its schema declares.
+	Default bool
 	Old    func() []byte
 	New    func() []byte
 }
@@ -116,5 +118,10 @@ func (s *Stored) passes(kind runtimeschema.GroupVersionKind, p place, create boo
 			return v.compact()
 		}
 	}
-	return s.Free != nil && s.Free(Change{Kind: kind, Path: p.path, Create: create, Old: text(p.old), New: text(p.new)})
+	fallback := false
+	if raw := p.node.Default(); create && raw != nil {
+		declared, err := parse(raw)
+		fallback = err == nil && declared.canonical() == p.new.canonical()
+	}
+	return s.Free != nil && s.Free(Change{Kind: kind, Path: p.path, Create: create, Default: fallback, Old: text(p.old), New: text(p.new)})
 }

@@ -1,0 +1,91 @@
+package oracle
+
+import (
+	"bytes"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// prefix is a key prefix that the server, or the oracle's administrator, writes without a request of a drawn user.
+type prefix struct {
+	key *regexp.Regexp
+	// proof must be in what is stored. Empty: the key alone is proof.
+	proof  []byte
+	reason string
+}
+
+var prefixes = []prefix{
+	{key: regexp.MustCompile(`^/registry/leases/kube-system/apiserver-`), reason: "the API server renews its own lease"},
+	{key: regexp.MustCompile(`^/registry/leases/kube-system/leader-election-controller$`), proof: []byte(`"holderIdentity"`), reason: "the API server's controller for leader election renews its lease"},
+	{key: regexp.MustCompile(`^/registry/peerserverleases/apiserver-`), reason: "the API server says that it lives, to its peers"},
+	{key: regexp.MustCompile(`^/registry/masterleases/`), reason: "the API server says that it lives"},
+	{key: regexp.MustCompile(`^/registry/ranges/service(ips|nodeports)$`), reason: "the allocator's bitmap, one key for all Services: it holds no field that a client wrote"},
+	{key: regexp.MustCompile(`^/registry/apiregistration\.k8s\.io/apiservices/`), proof: []byte("kube-aggregator.kubernetes.io/automanaged"), reason: "the API server registers what a definition serves"},
+	{key: regexp.MustCompile(`^/registry/(flowschemas|prioritylevelconfigurations)/`), proof: []byte("apf.kubernetes.io/autoupdate-spec"), reason: "the API server keeps its own configuration of priority and fairness"},
+	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings)/oracle:`), reason: "the oracle's grants"},
+	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings|roles/default|rolebindings/default)/probe-`), reason: "the probes that wait for grants"},
+	{key: regexp.MustCompile(`^/registry/validatingwebhookconfigurations/fieldperm-uncovered$`), reason: "fieldperm keeps its own configuration"},
+	{key: regexp.MustCompile(`^/registry/fieldperm\.dev/`), reason: "the oracle's schemas and sets, and what fieldperm says of them"},
+	{key: regexp.MustCompile(`^/registry/apiextensions\.k8s\.io/customresourcedefinitions/[a-z0-9]+\.e\d+\.oracle\.test$`), reason: "the oracle's definitions, and their status"},
+	{key: regexp.MustCompile(`^/registry/events/`), proof: []byte(`"component":"fieldperm`), reason: "fieldperm's Events"},
+}
+
+// strays explains what no shard owns.
+func explain(e *Event) (string, bool) {
+	raw := e.New
+	if raw == nil {
+		raw = e.Old
+	}
+	for i := range prefixes {
+		p := &prefixes[i]
+		if p.key.MatchString(e.Key) && (len(p.proof) == 0 || bytes.Contains(raw, p.proof)) {
+			return p.reason, true
+		}
+	}
+	return "", false
+}
+
+// serverManager is the field manager of the API server's own writes. No request of the oracle names it.
+const serverManager = "kube-apiserver"
+
+// byServer tells which of the API server's own controllers has written an object of a drawn user: it is not what was
+// answered, only the status differs, and managedFields say who writes it.
+func byServer(e *Event, r *Request, answered string) (string, bool) {
+	if answered == strconv.FormatInt(e.Revision, 10) {
+		return "", false
+	}
+	if strings.HasPrefix(e.Key, keyPrefix+"ipaddresses/") && r.Endpoint.Resource == "services" {
+		raw := slices.Concat(e.New, e.Old)
+		return "the allocator makes and takes the IPAddress of a Service", bytes.Contains(raw, []byte(`"ipallocator.k8s.io/`)) || bytes.Contains(raw, []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
+	}
+	if e.Created() || e.Deleted() {
+		return "", false
+	}
+	before, err1 := parseObject(e.Old)
+	after, err2 := parseObject(e.New)
+	if err1 != nil || err2 != nil || ownedBy(after, serverManager) == nil {
+		return "", false
+	}
+	for _, object := range []map[string]any{before, after} {
+		delete(object, "status")
+		delete(metadata(object), "managedFields")
+	}
+	if !reflect.DeepEqual(before, after) {
+		return "", false
+	}
+	kind, _ := after["kind"].(string)
+	return "the API server writes the status of a " + kind, true
+}
+
+func ownedBy(object map[string]any, manager string) map[string]any {
+	list, _ := metadata(object)["managedFields"].([]any)
+	for _, item := range list {
+		if entry, ok := item.(map[string]any); ok && entry["manager"] == manager {
+			return entry
+		}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package oracle
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/test/exact"
+)
+
+// freeing is one row of what no client can be charged with.
+type freeing struct {
+	// kinds is empty for every kind.
+	kinds  string
+	path   *regexp.Regexp
+	create bool // only when the object is created
+	reason string
+}
+
+// freed is what the API server writes by itself, whatever the request. Every row was reviewed, none comes from
+// fieldperm's catalogue.
+var freed = []freeing{
+	{path: exactly(".metadata.uid"), reason: "the API server draws it, and refuses another"},
+	{path: exactly(".metadata.resourceVersion"), reason: "it is not stored; etcd's revision stands for it"},
+	{path: exactly(".metadata.generation"), reason: "the API server counts changes of the specification"},
+	{path: exactly(".metadata.creationTimestamp"), reason: "the API server's clock"},
+	{path: exactly(".metadata.managedFields"), reason: "owners are judged by D8 and by what other appliers do next, not as a value"},
+	{path: exactly(".metadata.deletionTimestamp"), reason: "only a deletion writes it, which is judged by itself"},
+	{path: exactly(".metadata.deletionGracePeriodSeconds"), reason: "only a deletion writes it, which is judged by itself"},
+	{path: exactly(".apiVersion"), create: true, reason: "C5: the identity of what is created"},
+	{path: exactly(".kind"), create: true, reason: "C5: the identity of what is created"},
+	{path: exactly(".metadata.name"), create: true, reason: "C5: the identity of what is created"},
+	{path: exactly(".metadata.namespace"), create: true, reason: "C5: the identity of what is created"},
+	{path: exactly(".metadata.generateName"), create: true, reason: "C5: the identity of what is created"},
+}
+
+func exactly(path string) *regexp.Regexp {
+	return regexp.MustCompile("^" + regexp.QuoteMeta(path) + "$")
+}
+
+// free reports whether a change is nothing that a client could have made.
+func free(c exact.Change) bool {
+	if c.Default {
+		return true // C5: a value that the schema declares as the default.
+	}
+	for i := range freed {
+		f := &freed[i]
+		if (c.Create || !f.create) && (f.kinds == "" || strings.Contains(f.kinds, c.Kind.Kind+"."+c.Kind.Group+" ")) && f.path.MatchString(c.Path) {
+			return true
+		}
+	}
+	return false
+}

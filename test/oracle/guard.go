@@ -1,0 +1,302 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/exact"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// set is an UncoveredPermissionSet, as the oracle reads it.
+type set struct {
+	object    *v1alpha1.UncoveredPermissionSet
+	verbs     []verbs.Verb
+	resources []Place // of main resources; none for all
+	condition *condition
+}
+
+// about reports whether the verbs of the set are barriers on a resource for a request.
+func (s *set) about(p Place, r *Request) bool {
+	if len(s.resources) > 0 && !slices.Contains(s.resources, p.Main()) {
+		return false
+	}
+	return s.condition == nil || s.condition.holds(r)
+}
+
+// condition is a match condition, and the same in Go.
+type condition struct {
+	expression string
+	holds      func(*Request) bool
+}
+
+var conditions = []*condition{
+	{`request.operation == "UPDATE"`, func(r *Request) bool { return !r.creates }},
+	{`request.userInfo.username.endsWith("3")`, func(r *Request) bool { return strings.HasSuffix(r.User.Name, "3") }},
+	{`!has(request.subResource) || request.subResource != "status"`, func(r *Request) bool { return r.Endpoint.Sub != "status" }},
+	{`request.dryRun != true`, func(r *Request) bool { return !r.DryRun }},
+	// What fails counts as true.
+	{`request.nope == "x"`, func(*Request) bool { return true }},
+}
+
+// guarded are the kinds that schemas and sets are drawn for, most often.
+var guarded = []struct {
+	group, resource, kind string
+	versions              []string
+	paths                 []string
+}{
+	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".status.phase"}},
+	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}},
+	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}},
+	{"", "configmaps", "ConfigMap", []string{"v1"}, []string{".data[*]", ".immutable", `.data["a"]`}},
+	{"", "secrets", "Secret", []string{"v1"}, []string{".data[*]", ".type"}},
+	{"", "namespaces", "Namespace", []string{"v1"}, []string{`.metadata.labels["pod-security.kubernetes.io/enforce"]`, ".spec.finalizers"}},
+	{"", "nodes", "Node", []string{"v1"}, []string{".spec.taints", ".spec.unschedulable", ".status.addresses"}},
+	{"", "services", "Service", []string{"v1"}, []string{".spec.externalIPs", ".spec.selector", ".spec.ports"}},
+	{"apps", "deployments", "Deployment", []string{"v1"}, []string{".spec.replicas", ".spec.template.spec.containers[*].image", ".spec.paused", ".metadata.annotations", ".spec.template.spec.serviceAccountName"}},
+	{"apps", "statefulsets", "StatefulSet", []string{"v1"}, []string{".spec.replicas", ".spec.template"}},
+	{"apps", "daemonsets", "DaemonSet", []string{"v1"}, []string{".spec.template.spec.containers[*].image"}},
+	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v1", "v2"}, []string{".spec.maxReplicas", ".spec.minReplicas", ".spec.scaleTargetRef.name"}},
+	{"batch", "jobs", "Job", []string{"v1"}, []string{".spec.suspend", ".spec.parallelism"}},
+	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules"}},
+	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}},
+	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules"}},
+	{"coordination.k8s.io", "leases", "Lease", []string{"v1"}, []string{".spec.holderIdentity"}},
+	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints"}},
+	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}},
+}
+
+// guards are the schemas and sets of an epoch.
+type guards struct {
+	schemas []*v1alpha1.PermissionSchema
+	sets    []*set
+}
+
+// draw draws them. Every object has a name of its own epoch.
+func (w *world) guards(d *draw) (*guards, error) {
+	out := &guards{}
+	used := map[string]bool{}
+	for i := range 3 {
+		g := pick(d, guarded)
+		if used[g.group+g.kind] {
+			continue
+		}
+		used[g.group+g.kind] = true
+		one := &v1alpha1.PermissionSchema{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e%d-%d", w.epoch, i)}, Spec: v1alpha1.PermissionSchemaSpec{Group: g.group, Kind: g.kind}}
+		one.APIVersion, one.Kind = v1alpha1.GroupVersion.String(), "PermissionSchema"
+		if d.oneIn(3) {
+			one.Spec.Versions = []string{pick(d, g.versions)}
+		}
+		for j, path := range d.some(g.paths, 1+d.IntN(3)) {
+			if !slices.ContainsFunc(one.Spec.Permissions, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
+				one.Spec.Permissions = append(one.Spec.Permissions, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/p%d", j), Excluded: !d.oneIn(3)})
+			}
+		}
+		out.schemas = append(out.schemas, one)
+	}
+	for i := range 4 {
+		s, err := w.set(d, i)
+		if err != nil {
+			return nil, err
+		}
+		out.sets = append(out.sets, s)
+	}
+	return out, nil
+}
+
+func (w *world) set(d *draw, number int) (*set, error) {
+	g := pick(d, guarded)
+	object := &v1alpha1.UncoveredPermissionSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e%d-set-%d", w.epoch, number)}}
+	object.APIVersion, object.Kind = v1alpha1.GroupVersion.String(), "UncoveredPermissionSet"
+	out := &set{object: object}
+	var known []string
+	for _, version := range g.versions {
+		known = append(known, w.verbsOfKind(runtimeschema.GroupVersionKind{Group: g.group, Version: version, Kind: g.kind})...)
+	}
+	for v := range w.learned[Place{Group: g.group, Resource: g.resource}] {
+		known = append(known, v)
+	}
+	slices.Sort(known)
+	for _, text := range slices.Compact(slices.Sorted(slices.Values(d.some(known, 1+d.IntN(5))))) {
+		v, err := verbs.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		out.verbs = append(out.verbs, v)
+		object.Spec.UncoveredPermissions = append(object.Spec.UncoveredPermissions, text)
+	}
+	if !d.oneIn(12) {
+		for _, r := range []int{0, d.IntN(len(guarded))}[:1+d.IntN(2)] {
+			if r != 0 {
+				g = guarded[r]
+			}
+			out.resources = append(out.resources, Place{Group: g.group, Resource: g.resource})
+			object.Spec.Resources = append(object.Spec.Resources, v1alpha1.ResourceRule{APIGroups: []string{g.group}, Resources: []string{g.resource, g.resource + "/*"}[:1]})
+		}
+	}
+	if d.oneIn(3) {
+		out.condition = pick(d, conditions)
+		object.Spec.MatchConditions = []v1alpha1.MatchCondition{{Name: "drawn", Expression: out.condition.expression}}
+	}
+	return out, nil
+}
+
+// drawGuards draws schemas and sets and waits until they are in force. With static manifests they are those of the start.
+func (w *world) drawGuards(ctx context.Context, d *draw) error {
+	if w.static != nil {
+		return nil
+	}
+	if err := w.compile(w.documents(nil)); err != nil {
+		return err
+	}
+	g, err := w.guards(d)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(w.stack.Admin())
+	if err != nil {
+		return err
+	}
+	before := w.inForce
+	w.inForce, w.sets = &guards{}, nil
+	for _, one := range g.schemas {
+		ok, err := w.enforce(ctx, client, "permissionschemas", one)
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.inForce.schemas = append(w.inForce.schemas, one)
+		}
+	}
+	for _, one := range g.sets {
+		ok, err := w.enforce(ctx, client, "uncoveredpermissionsets", one.object)
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.inForce.sets = append(w.inForce.sets, one)
+		}
+	}
+	if before != nil {
+		if err := w.withdraw(ctx, client, before); err != nil {
+			return err
+		}
+	}
+	for resource, names := range w.inForce.names() {
+		for _, name := range names {
+			if err := awaitEnforced(ctx, client, resource, name); err != nil {
+				return err
+			}
+		}
+	}
+	w.sets = w.inForce.sets
+	return w.compile(w.documents(w.inForce))
+}
+
+func (g *guards) names() map[string][]string {
+	out := map[string][]string{}
+	for _, one := range g.schemas {
+		out["permissionschemas"] = append(out["permissionschemas"], one.Name)
+	}
+	for _, one := range g.sets {
+		out["uncoveredpermissionsets"] = append(out["uncoveredpermissionsets"], one.object.Name)
+	}
+	return out
+}
+
+func fieldpermResource(name string) runtimeschema.GroupVersionResource {
+	return v1alpha1.GroupVersion.WithResource(name)
+}
+
+// enforce creates an object of fieldperm. What fieldperm refuses is counted, and left out.
+func (w *world) enforce(ctx context.Context, client dynamic.Interface, resource string, object any) (bool, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return false, err
+	}
+	delete(content, "status")
+	_, err = client.Resource(fieldpermResource(resource)).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		w.table.add(w.table.guards, resource+" refused: "+short(err.Error()))
+		return false, nil
+	}
+	w.table.add(w.table.guards, resource+" in force")
+	return true, nil
+}
+
+func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guards) error {
+	for resource, names := range g.names() {
+		for _, name := range names {
+			if err := client.Resource(fieldpermResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitEnforced waits until fieldperm says that every barrier of the object is asked about.
+func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) error {
+	last := "no condition"
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		object, err := client.Resource(fieldpermResource(resource)).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, item := range list {
+			c, _ := item.(map[string]any)
+			if c["type"] != v1alpha1.ConditionEnforced {
+				continue
+			}
+			last = fmt.Sprintf("%v %v: %v", c["status"], c["reason"], c["message"])
+			return c["status"] == "True" || c["reason"] == v1alpha1.ReasonNoBarriers, nil
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %q is not in force: %s: %w", resource, name, last, err)
+	}
+	return nil
+}
+
+// documents are what stored objects are judged by.
+func (w *world) documents(g *guards) schema.Documents {
+	docs := w.built
+	for _, c := range w.definitions {
+		docs = docs.Append(c.docs)
+	}
+	if g == nil {
+		return docs
+	}
+	for _, one := range g.schemas {
+		more, errs := load.PermissionSchema(one.Name, one)
+		if len(errs) == 0 {
+			docs = docs.Append(more)
+		}
+	}
+	return docs
+}
+
+func (w *world) compile(docs schema.Documents) error {
+	stored, errs := exact.NewStored(docs)
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	stored.Free = free
+	w.stored = stored
+	return nil
+}

@@ -1,0 +1,178 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/exact"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Verdict says what is wrong with one change of what is stored.
+type Verdict struct {
+	Event   *Event
+	Reason  string
+	Charges []exact.Charge
+}
+
+func (v *Verdict) String() string {
+	out := fmt.Sprintf("%s\n  key    %s (revision %d)", v.Reason, v.Event.Key, v.Event.Revision)
+	for _, c := range v.Charges {
+		out += "\n  charge " + c.String()
+	}
+	return out + fmt.Sprintf("\n  before %s\n  after  %s", v.Event.Old, v.Event.New)
+}
+
+// judgement is what one change came to.
+type judgement struct {
+	fields int
+	wrong  *Verdict
+}
+
+// judge compares what is stored under one key before and after, and holds every changed field against what the user
+// holds on the object's own resource or on the one that was addressed.
+func (w *world) judge(e *Event, r *Request) (judgement, error) {
+	e, err := e.modern()
+	if err != nil {
+		return judgement{}, err
+	}
+	raw := e.New
+	if raw == nil {
+		raw = e.Old
+	}
+	d, err := decode(raw)
+	if err != nil {
+		return judgement{}, err
+	}
+	if e.Old != nil && e.New != nil {
+		before, err := decode(e.Old)
+		if err != nil {
+			return judgement{}, err
+		}
+		if before.Kind != d.Kind {
+			return judgement{}, fmt.Errorf("kind %s is stored where %s was", d.Kind, before.Kind)
+		}
+	}
+	own, known := w.resource(d.Kind.GroupKind())
+	if !known {
+		return judgement{}, fmt.Errorf("no endpoint serves the stored kind %s", d.Kind)
+	}
+	places := []standing{{r.Endpoint.Place, r.creates}}
+	if own != r.Endpoint.Place {
+		places = append(places, standing{own, e.Created()})
+	}
+	if e.Deleted() {
+		return w.judgeDeletion(e, d, r, places)
+	}
+	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r))
+	if err != nil {
+		return judgement{}, fmt.Errorf("%s: %w", d.Kind, err)
+	}
+	out := judgement{fields: len(charges)}
+	if open := uncovered(r.User, charges, places); len(open) > 0 {
+		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open}
+	}
+	return out, nil
+}
+
+// modern is the same event in versions that schemas describe.
+func (e *Event) modern() (*Event, error) {
+	out := *e
+	for _, raw := range []*[]byte{&out.Old, &out.New} {
+		if *raw == nil {
+			continue
+		}
+		var err error
+		if *raw, err = legacy(*raw); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+// judgeDeletion: nothing granular deletes (C4). But an object that waits for its finalizers goes with the last of them.
+func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standing) (judgement, error) {
+	if d.Metadata.DeletionTimestamp == nil {
+		if slices.ContainsFunc(places, func(s standing) bool { return r.User.generic(s) }) && r.Endpoint.Sub == "eviction" {
+			return judgement{fields: 1}, nil
+		}
+		return judgement{fields: 1, wrong: &Verdict{e, "an object is deleted", nil}}, nil
+	}
+	without, err := withoutFinalizers(e.Old)
+	if err != nil {
+		return judgement{}, err
+	}
+	own, _ := w.resource(d.Kind.GroupKind())
+	charges, err := w.stored.Charges(d.Kind, e.Old, without, w.barriers(own, r))
+	if err != nil {
+		return judgement{}, err
+	}
+	out := judgement{fields: len(charges)}
+	if open := uncovered(r.User, charges, places); len(open) > 0 {
+		out.wrong = &Verdict{e, "the last finalizer is gone, which no verb of the user covers", open}
+	}
+	return out, nil
+}
+
+func withoutFinalizers(raw []byte) ([]byte, error) {
+	object, err := parseObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	delete(metadata(object), "finalizers")
+	if spec, ok := object["spec"].(map[string]any); ok && object["kind"] == "Namespace" {
+		delete(spec, "finalizers")
+	}
+	return json.Marshal(object)
+}
+
+// standing is where a user may hold verbs, and whether it is a CREATE there.
+type standing struct {
+	Place
+	create bool
+}
+
+// generic reports whether the user holds the ordinary verb (C6).
+func (u *User) generic(s standing) bool {
+	if s.create {
+		return u.Holds(s.Place, "create")
+	}
+	return u.Holds(s.Place, "update") || u.Holds(s.Place, "patch")
+}
+
+// uncovered returns the charges that nothing the user holds covers (C1, C2).
+func uncovered(u *User, charges []exact.Charge, places []standing) []exact.Charge {
+	var out []exact.Charge
+	for _, c := range charges {
+		if !slices.ContainsFunc(places, func(s standing) bool { return u.covers(s, c) }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (u *User) covers(s standing, c exact.Charge) bool {
+	generic := u.generic(s)
+	if generic && c.Barrier < 0 {
+		return true
+	}
+	if !generic && !u.Holds(s.Place, verbs.Marker) {
+		return false
+	}
+	return slices.ContainsFunc(c.Chain[max(c.Barrier, 0):], func(v verbs.Verb) bool { return u.Holds(s.Place, v.String()) })
+}
+
+// barriers are the verbs of every UncoveredPermissionSet that names the resource of the object or the one addressed.
+func (w *world) barriers(own Place, r *Request) schema.VerbSet {
+	out := schema.VerbSet{}
+	for _, set := range w.sets {
+		if set.about(own, r) || set.about(r.Endpoint.Place, r) {
+			for _, v := range set.verbs {
+				out[v] = struct{}{}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// row counts what was sent to one endpoint.
+type row struct {
+	writes, allowed, refused, failed, stored, fields int
+	hindered                                         map[string]int
+}
+
+// table is what is reported at the end. It may be used by several goroutines.
+type table struct {
+	mu         sync.Mutex
+	rows       map[string]*row
+	byServer   map[string]int
+	strays     map[string]int
+	unknown    map[string]int
+	errors     map[string]int
+	mistakes   map[string]int
+	methods    map[string]int
+	people     map[string]int
+	guards     map[string]int
+	tolerated  map[string]int
+	failures   []*Failure
+	writes     int
+	epochStart time.Time
+}
+
+// Failure is a request that did what was not permitted.
+type Failure struct {
+	Seed    uint64
+	Writes  int
+	Request *Request
+	Answer  *Answer
+	Verdict *Verdict
+}
+
+func (f *Failure) String() string {
+	return fmt.Sprintf("seed %d, after %d writes: %s\nrequest: %s\nholds: %v; on %s: %v\nanswer: %d %s",
+		f.Seed, f.Writes, f.Verdict, f.Request, f.Request.User.Grants(f.Request.Endpoint.Place), f.Request.Endpoint.Place.Main(),
+		f.Request.User.Grants(f.Request.Endpoint.Place.Main()), f.Answer.Code, f.Answer.Status.Message)
+}
+
+func newTable() *table {
+	return &table{
+		rows: map[string]*row{}, byServer: map[string]int{}, strays: map[string]int{}, unknown: map[string]int{}, errors: map[string]int{},
+		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{},
+	}
+}
+
+func (t *table) row(e *Endpoint) *row {
+	name := t.label(e)
+	if t.rows[name] == nil {
+		t.rows[name] = &row{hindered: map[string]int{}}
+	}
+	return t.rows[name]
+}
+
+// label is the endpoint's name; drawn definitions share rows.
+func (t *table) label(e *Endpoint) string {
+	if strings.HasSuffix(e.Group, drawnGroup) {
+		sub := ""
+		if e.Sub != "" {
+			sub = "/" + e.Sub
+		}
+		return "(drawn definitions)/" + e.Version + sub
+	}
+	return e.String()
+}
+
+func (t *table) know(e *Endpoint) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.row(e)
+}
+
+// hinder counts an endpoint that could not be written to.
+func (t *table) hinder(e *Endpoint, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.row(e).hindered[short(err.Error())]++
+}
+
+func short(s string) string { return s[:min(len(s), 200)] }
+
+func (t *table) count(r *Request, a *Answer, events []*Event, fields int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.row(r.Endpoint)
+	t.writes++
+	one.writes++
+	t.methods[string(r.Method)]++
+	switch {
+	case a.OK():
+		one.allowed++
+		t.people[r.User.Sort+": allowed"]++
+	case a.Refused():
+		one.refused++
+		t.people[r.User.Sort+": refused"]++
+	default:
+		one.failed++
+		if a.Code >= 500 {
+			t.errors[fmt.Sprintf("%d %s: %s", a.Code, r.Endpoint, short(a.Status.Message))]++
+		}
+	}
+	if len(events) > 0 {
+		one.stored++
+	}
+	one.fields += fields
+}
+
+func (t *table) background(reason string) { t.add(t.byServer, reason) }
+
+// stray is given what no shard owns.
+func (t *table) stray(e *Event) {
+	if reason, ok := explain(e); ok {
+		t.add(t.strays, reason)
+		return
+	}
+	t.add(t.unknown, e.Key)
+}
+
+func (t *table) unjudged(e *Event, err error) { t.add(t.mistakes, e.Key+": "+short(err.Error())) }
+
+func (t *table) add(to map[string]int, key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	to[key]++
+}
+
+func (t *table) fail(r *Request, a *Answer, v *Verdict, seed uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failures = append(t.failures, &Failure{seed, t.writes, r, a, v})
+}
+
+func (t *table) found() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.failures)
+}
+
+func (t *table) sum() (all row, endpoints int) {
+	for _, r := range t.rows {
+		all.writes += r.writes
+		all.allowed += r.allowed
+		all.refused += r.refused
+		all.failed += r.failed
+		all.fields += r.fields
+		if r.writes > 0 {
+			endpoints++
+		}
+	}
+	return all, endpoints
+}
+
+func (t *table) progress(begin time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, endpoints := t.sum()
+	took := time.Since(begin)
+	return fmt.Sprintf("%6s: %d writes (%.0f a second), %d allowed, %d refused, %d failed, %d fields, %d endpoints, %d not permitted, %d not judged",
+		took.Round(time.Second), all.writes, float64(all.writes)/took.Seconds(), all.allowed, all.refused, all.failed, all.fields, endpoints, len(t.failures), len(t.mistakes)+len(t.unknown))
+}
+
+// Report is the end of a run.
+type Report struct {
+	Text     string
+	Last     string
+	Failures []*Failure
+	// Unjudged are keys that nothing explains and objects that could not be decoded.
+	Unjudged []string
+}
+
+func (t *table) report(_ *world) *Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-86s %7s %7s %7s %7s %7s %7s\n", "endpoint", "writes", "allowed", "refused", "failed", "stored", "fields")
+	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
+		r := t.rows[name]
+		fmt.Fprintf(&b, "%-86s %7d %7d %7d %7d %7d %7d\n", name, r.writes, r.allowed, r.refused, r.failed, r.stored, r.fields)
+		for _, why := range most(r.hindered) {
+			fmt.Fprintf(&b, "    not written: %s\n", why)
+		}
+	}
+	for _, part := range []struct {
+		title string
+		rows  map[string]int
+	}{
+		{"methods", t.methods}, {"users", t.people}, {"written by the server itself, not charged", t.byServer}, {"keys of nobody, explained", t.strays},
+		{"schemas and sets", t.guards}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
+	} {
+		if len(part.rows) > 0 {
+			fmt.Fprintf(&b, "%s:\n", part.title)
+			for _, line := range most(part.rows) {
+				fmt.Fprintf(&b, "    %s\n", line)
+			}
+		}
+	}
+	out := &Report{Failures: t.failures}
+	for _, f := range t.failures {
+		fmt.Fprintf(&b, "\nNOT PERMITTED: %s\n", f)
+	}
+	out.Text = b.String()
+	out.Unjudged = slices.Concat(most(t.unknown), most(t.mistakes))
+	all, endpoints := t.sum()
+	out.Last = fmt.Sprintf("oracle: %d writes, %d allowed, %d refused, %d fields changed, %d endpoints, %d not permitted", all.writes, all.allowed, all.refused, all.fields, endpoints, len(t.failures))
+	return out
+}
+
+func most(m map[string]int) []string {
+	var out []string
+	for _, k := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(m[b]-m[a], strings.Compare(a, b)) }) {
+		out = append(out, fmt.Sprintf("%6d %s", m[k], k))
+	}
+	return out[:min(len(out), 25)]
+}

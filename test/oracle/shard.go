@@ -1,0 +1,305 @@
+package oracle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// shard sends one write after another, to objects that are its own, so that what is stored meanwhile under its keys has
+// one cause.
+type shard struct {
+	*world
+	*draw
+	number    int
+	namespace string
+	made      int
+	victims   map[Place]*victim
+}
+
+// victim is an object that was made by an administrator, to be written to.
+type victim struct {
+	name   string
+	keys   []string
+	writes int
+	// applier applies the manifest again, after somebody else's write. Nil where nobody does.
+	applier *applier
+}
+
+// lifetime is how many writes an object sees before it is replaced.
+const lifetime = 15
+
+func newShard(w *world, number int) *shard {
+	return &shard{
+		world: w, draw: newDraw(w.config.Seed, uint64(w.epoch)<<32+uint64(number)+2), number: number,
+		namespace: fmt.Sprintf("s%d", number), victims: map[Place]*victim{}, made: w.epoch * 10_000,
+	}
+}
+
+func (s *shard) name() string {
+	s.made++
+	return fmt.Sprintf("s%d-%d", s.number, s.made)
+}
+
+// step draws one write, sends it, and judges what was stored.
+func (s *shard) step(ctx context.Context) error {
+	for range 20 {
+		e := s.drawEndpoint()
+		r, err := s.request(ctx, e)
+		if errors.Is(err, errNoPatch) {
+			continue
+		}
+		if err != nil {
+			s.table.hinder(e, err)
+			continue
+		}
+		return s.write(ctx, r)
+	}
+	return errors.New("no endpoint can be written to: see the table")
+}
+
+// drawEndpoint draws a place, then one of its versions: a group with many versions is not drawn more often.
+func (s *shard) drawEndpoint() *Endpoint {
+	for {
+		e := pick(s.draw, s.endpoints)
+		if len(s.config.Only) == 0 || slices.Contains(s.config.Only, e.Resource) || slices.Contains(s.config.Only, e.Group+"/"+e.Resource) {
+			return e
+		}
+	}
+}
+
+// write sends a request and judges what it did.
+func (s *shard) write(ctx context.Context, r *Request) error {
+	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
+		return err
+	}
+	answer, err := s.sender.send(ctx, r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.table.hinder(r.Endpoint, err)
+		return nil
+	}
+	events, _, err := s.store.Settle(ctx, s.number)
+	if err != nil {
+		return err
+	}
+	s.learn(r, answer)
+	found, fields := s.weigh(r, answer, events)
+	s.table.count(r, answer, events, fields)
+	for _, v := range found {
+		s.table.fail(r, answer, v, s.config.Seed)
+	}
+	return s.after(ctx, r, answer, events)
+}
+
+// weigh judges every event.
+func (s *shard) weigh(r *Request, answer *Answer, events []*Event) (found []*Verdict, fields int) {
+	answered := answer.revision()
+	for _, e := range events {
+		if e.Created() && answered != "" && answered == fmt.Sprint(e.Revision) {
+			r.creates = true
+		}
+	}
+	r.creates = r.creates || r.Method == Create
+	for _, e := range events {
+		if by, ok := byServer(e, r, answered); ok {
+			s.table.background(by)
+			continue
+		}
+		switch {
+		case !answer.OK():
+			found = append(found, &Verdict{Event: e, Reason: fmt.Sprintf("something is stored although the answer is %d: %s", answer.Code, answer.Status.Message)})
+			continue
+		case r.DryRun:
+			found = append(found, &Verdict{Event: e, Reason: "a dry run has stored something"})
+			continue
+		}
+		j, err := s.judge(e, r)
+		if err != nil {
+			s.table.unjudged(e, err)
+			continue
+		}
+		fields += j.fields
+		if j.wrong != nil && !s.table.tolerate(r, j.wrong) {
+			found = append(found, j.wrong)
+		}
+	}
+	return found, fields
+}
+
+// after looks after the objects: one that was made by a request is taken away, one that is worn out as well.
+func (s *shard) after(ctx context.Context, r *Request, answer *Answer, events []*Event) error {
+	var gone []string
+	main := r.Endpoint.Place.Main()
+	v := s.victims[main]
+	for _, e := range events {
+		if e.Created() && !e.Deleted() && (v == nil || !slices.Contains(v.keys, e.Key)) {
+			gone = append(gone, e.Key)
+		}
+	}
+	if v != nil && r.Name == v.name {
+		if v.writes++; v.writes > lifetime || answer.Code == http.StatusNotFound {
+			gone = append(gone, v.keys...)
+			delete(s.victims, main)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := s.store.Remove(ctx, gone...); err != nil {
+		return err
+	}
+	_, _, err := s.store.Settle(ctx, s.number)
+	return err
+}
+
+// victim returns an object of the endpoint's main resource, and makes it where there is none.
+func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
+	main := e.Place.Main()
+	if v := s.victims[main]; v != nil {
+		return v, nil
+	}
+	maker := s.maker(e)
+	if maker == nil {
+		return nil, fmt.Errorf("no endpoint creates %s", main)
+	}
+	object, err := s.object(maker, s.namespace, s.name())
+	if err != nil {
+		return nil, err
+	}
+	v := &victim{name: metadata(object)["name"].(string)}
+	events, err := s.makeVictim(ctx, v, maker, object)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range events {
+		if one.Created() {
+			v.keys = append(v.keys, one.Key)
+		}
+	}
+	s.victims[main] = v
+	return v, s.dressStatus(ctx, maker, v)
+}
+
+// maker is the endpoint through which an object is made: the same version where it can be.
+func (s *shard) maker(e *Endpoint) *Endpoint {
+	var out *Endpoint
+	for _, other := range s.endpoints {
+		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || other.Version == e.Version) {
+			out = other
+		}
+	}
+	return out
+}
+
+// makeVictim creates an object as an administrator, by one of the ways in which manifests come to a cluster.
+func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object map[string]any) ([]*Event, error) {
+	way := s.IntN(3)
+	manifest, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	verb, path, contentType := http.MethodPost, e.Path(s.namespace, ""), "application/json"
+	switch way {
+	case 0:
+		path += "?fieldManager=maker"
+	case 1:
+		verb, path, contentType = http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=argo&force=true", "application/apply-patch+yaml"
+		v.applier = &applier{endpoint: e, manifest: manifest, serverSide: true}
+	default:
+		v.applier = &applier{endpoint: e, manifest: manifest}
+		path += "?fieldManager=kubectl-client-side-apply"
+		if manifest, err = withLastApplied(object); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := s.sender.admin(ctx, verb, path, contentType, manifest)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.OK() {
+		return nil, fmt.Errorf("an administrator cannot create one: %d: %s", answer.Code, answer.Status.Message)
+	}
+	events, _, err := s.store.Settle(ctx, s.number)
+	return events, err
+}
+
+// dressStatus writes what a controller would.
+func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) error {
+	d := s.dresses[maker.Kind.GroupKind()]
+	if d == nil || d.Status == nil || s.oneIn(4) {
+		return nil
+	}
+	for _, e := range s.endpoints {
+		if e.Place == (Place{maker.Group, maker.Resource, "status"}) && e.Version == maker.Version {
+			patch, err := json.Marshal(map[string]any{"status": d.Status})
+			if err != nil {
+				return err
+			}
+			answer, err := s.sender.admin(ctx, http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=controller", contentTypes[MergePatch], patch)
+			if err != nil {
+				return err
+			}
+			if !answer.OK() {
+				return fmt.Errorf("an administrator cannot write the status: %d: %s", answer.Code, answer.Status.Message)
+			}
+			_, _, err = s.store.Settle(ctx, s.number)
+			return err
+		}
+	}
+	return nil
+}
+
+// read gets what an endpoint shows of an object, as an administrator.
+func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]any, error) {
+	answer, err := s.sender.admin(ctx, http.MethodGet, e.Path(s.namespace, name), "", nil)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.OK() {
+		if answer.Code == http.StatusNotFound {
+			delete(s.victims, e.Place.Main())
+			return nil, errNoPatch // It went by itself: another is made.
+		}
+		return nil, fmt.Errorf("an administrator cannot read it: %d: %s", answer.Code, answer.Status.Message)
+	}
+	object, err := parseObject(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	object["apiVersion"], object["kind"] = e.Kind.GroupVersion().String(), e.Kind.Kind
+	return object, nil
+}
+
+// learn remembers the verbs that a refusal names: later users may hold them.
+func (s *shard) learn(r *Request, answer *Answer) {
+	if !answer.Refused() {
+		return
+	}
+	_, after, ok := strings.Cut(answer.Status.Message, ": needs any one of ")
+	if !ok {
+		return
+	}
+	after, _, _ = strings.Cut(after, " (")
+	s.world.mu.Lock()
+	defer s.world.mu.Unlock()
+	main := r.Endpoint.Place.Main()
+	if s.learned[main] == nil {
+		s.learned[main] = map[string]bool{}
+	}
+	for verb := range strings.SplitSeq(after, ", ") {
+		if strings.HasPrefix(verb, "granular:") && len(s.learned[main]) < 200 && !strings.ContainsAny(verb, "; ") {
+			s.learned[main][verb] = true
+		}
+	}
+}
+
+func clone(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }

@@ -1,0 +1,131 @@
+package oracle
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// decoded is what of a stored object has to be known before its schema is.
+type decoded struct {
+	Kind     runtimeschema.GroupVersionKind
+	Metadata struct {
+		Name              string   `json:"name"`
+		Namespace         string   `json:"namespace"`
+		DeletionTimestamp *string  `json:"deletionTimestamp"`
+		Finalizers        []string `json:"finalizers"`
+		ManagedFields     []struct {
+			Manager   string `json:"manager"`
+			Operation string `json:"operation"`
+		} `json:"managedFields"`
+	}
+	ParentRef struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	}
+}
+
+// legacy converts what is stored in a version that no endpoint shows, and that no schema describes.
+func legacy(raw []byte) ([]byte, error) {
+	if !bytes.Contains(raw[:min(len(raw), 200)], []byte(`"apiextensions.k8s.io/v1beta1"`)) {
+		return raw, nil
+	}
+	object, _, err := definitionCodecs.UniversalDecoder().Decode(raw, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("what is stored: %w", err)
+	}
+	return runtime.Encode(definitionCodecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), object)
+}
+
+// definitionCodecs convert CustomResourceDefinitions, which are stored in their oldest version.
+var definitionCodecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// decode reads the type of a stored object. What is no JSON cannot be judged, and is an error.
+func decode(raw []byte) (*decoded, error) {
+	var d struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Spec       struct {
+			ParentRef json.RawMessage `json:"parentRef"`
+		} `json:"spec"`
+	}
+	out := &decoded{}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		// spec may be anything in a custom resource.
+		var only struct {
+			APIVersion string          `json:"apiVersion"`
+			Kind       string          `json:"kind"`
+			Metadata   json.RawMessage `json:"metadata"`
+		}
+		if again := json.Unmarshal(raw, &only); again != nil {
+			return nil, fmt.Errorf("what is stored is no JSON object: %w", err)
+		}
+		d.APIVersion, d.Kind, d.Metadata = only.APIVersion, only.Kind, only.Metadata
+	}
+	if d.Kind == "" || d.APIVersion == "" {
+		return nil, fmt.Errorf("what is stored has no kind: %.80q", raw)
+	}
+	gv, err := runtimeschema.ParseGroupVersion(d.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("what is stored: %w", err)
+	}
+	out.Kind = gv.WithKind(d.Kind)
+	if len(d.Metadata) > 0 {
+		if err := json.Unmarshal(d.Metadata, &out.Metadata); err != nil {
+			return nil, fmt.Errorf("what is stored: metadata: %w", err)
+		}
+	}
+	if len(d.Spec.ParentRef) > 0 {
+		_ = json.Unmarshal(d.Spec.ParentRef, &out.ParentRef) // Of other kinds it may be anything.
+	}
+	return out, nil
+}
+
+// Shards own their namespaces and every name with their prefix, and addresses of a network of their own.
+var (
+	ownedSegment = regexp.MustCompile(`(?:^|/)s(\d+)(?:-[^/]*)?(?:/|$)`)
+	ownedAddress = regexp.MustCompile(`/ipaddresses/10\.77\.(\d+)\.`)
+)
+
+// shardOf tells which shard made what is stored under a key. An address that the API server gave to a Service is the
+// Service's.
+func shardOf(e *Event) (int, bool) {
+	key := e.Key[min(len(keyPrefix), len(e.Key)):]
+	if i := bytes.IndexByte([]byte(key), '/'); i >= 0 {
+		if m := ownedSegment.FindStringSubmatch(key[i:]); m != nil {
+			return number(m[1])
+		}
+	}
+	if m := ownedAddress.FindStringSubmatch(e.Key); m != nil {
+		return number(m[1])
+	}
+	for _, raw := range [][]byte{e.New, e.Old} {
+		if !bytes.Contains(raw, []byte(`"IPAddress"`)) {
+			continue
+		}
+		if d, err := decode(raw); err == nil {
+			if m := ownedSegment.FindStringSubmatch(d.ParentRef.Namespace); m != nil {
+				return number(m[1])
+			}
+		}
+	}
+	return 0, false
+}
+
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}

@@ -1,0 +1,289 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/exact"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// Config says what to run. Only Bin is required.
+type Config struct {
+	// Bin is the directory of the built commands, in the checkout.
+	Bin string
+	// Writes is how many requests are sent as drawn users, and Seed where chance begins.
+	Writes int
+	Seed   uint64
+	// Epoch is how many writes are sent before users, schemas and definitions are drawn anew. Zero: 4000.
+	Epoch int
+	// Shards is how many requests are under way at a time. Zero: 12.
+	Shards   int
+	Topology stack.Topology
+	// MaxFound ends the run when so many requests were not permitted. Zero: 5.
+	MaxFound int
+	// Only are resources to draw from, "group/resource" or "resource"; empty for all.
+	Only []string
+	// Log takes progress. Nil: none.
+	Log io.Writer
+}
+
+// world is a running control plane and what is known of it.
+type world struct {
+	config Config
+	stack  *stack.Stack
+	store  *Store
+	sender *sender
+	client kubernetes.Interface
+	table  *table
+
+	dresses map[runtimeschema.GroupKind]*dress
+	built   schema.Documents
+
+	// What follows is drawn anew for every epoch, while nothing is sent.
+	epoch     int
+	endpoints []*Endpoint
+	resources map[runtimeschema.GroupKind]Place
+	stored    *exact.Stored
+	users     []*User
+	sets      []*set
+	inForce   *guards
+	// static are the guards that a static installation was started with, nil for objects of the cluster.
+	static      *guards
+	definitions []*custom
+	customs     map[Place]*custom
+	shape       *draw
+
+	mu      sync.Mutex // guards what is learned while requests are under way
+	learned map[Place]map[string]bool
+	left    int
+}
+
+// Run runs the oracle, and returns what it found. The error says what kept it from judging.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if config.Epoch == 0 {
+		config.Epoch = 4000
+	}
+	if config.Shards == 0 {
+		config.Shards = 12
+	}
+	if config.MaxFound == 0 {
+		config.MaxFound = 5
+	}
+	if config.Log == nil {
+		config.Log = io.Discard
+	}
+	w, err := start(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	err = w.run(ctx)
+	report := w.table.report(w)
+	return report, errors.Join(err, w.stop())
+}
+
+func start(ctx context.Context, config Config) (*world, error) {
+	w := &world{config: config, table: newTable(), learned: map[Place]map[string]bool{}, left: config.Writes}
+	var err error
+	if w.dresses, err = dresses(); err != nil {
+		return nil, err
+	}
+	if w.built, err = builtIn(); err != nil {
+		return nil, err
+	}
+	if w.stack, err = stack.Start(ctx, stack.Config{
+		Bin: config.Bin, Topology: config.Topology, Prepare: checksInProcess,
+		ServerFlags: map[string][]string{
+			"storage-media-type":             {"application/json"},
+			"runtime-config":                 {"api/all=true"},
+			"feature-gates":                  {"AllAlpha=true,AllBeta=true"},
+			"max-requests-inflight":          {"0"},
+			"max-mutating-requests-inflight": {"0"},
+			"enable-priority-and-fairness":   {"false"},
+		},
+	}); err != nil {
+		return nil, err
+	}
+	if err := w.connect(ctx); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
+}
+
+func (w *world) connect(ctx context.Context) error {
+	admin := rest.CopyConfig(w.stack.Admin())
+	admin.QPS = -1
+	client, err := rest.HTTPClientFor(admin)
+	if err != nil {
+		return err
+	}
+	client.Timeout = time.Minute
+	w.sender = &sender{host: strings.TrimSuffix(admin.Host, "/"), client: client}
+	if w.client, err = kubernetes.NewForConfig(admin); err != nil {
+		return err
+	}
+	if err := w.stack.Apply(ctx, filepath.Join(filepath.Dir(w.config.Bin), "config", "crd")); err != nil {
+		return err
+	}
+	for i := range w.config.Shards {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", i)}}
+		if _, err := w.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	w.store, err = OpenStore(context.WithoutCancel(ctx), w.stack.EtcdURL(), shardOf, w.table.stray)
+	return err
+}
+
+func (w *world) stop() error {
+	var errs []error
+	if w.store != nil {
+		errs = append(errs, w.store.Close())
+	}
+	return errors.Join(append(errs, w.stack.Stop())...)
+}
+
+// checksInProcess lets fieldperm ask RBAC in process: a check costs no request.
+func checksInProcess(dir string) ([]string, error) {
+	file := filepath.Join(dir, "oracle-authorization.yaml")
+	chain := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]\n"
+	return []string{"--authorization-config", file}, os.WriteFile(file, []byte(chain), 0o600)
+}
+
+// builtIn are the types of the built-in kinds, and what the catalogue says of every kind.
+func builtIn() (schema.Documents, error) {
+	topology, err := load.BuiltIn()
+	if err != nil {
+		return schema.Documents{}, err
+	}
+	permissions, err := load.Catalogue(false)
+	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, err
+}
+
+// resource returns the resource of which a stored object is one.
+func (w *world) resource(kind runtimeschema.GroupKind) (Place, bool) {
+	p, ok := w.resources[kind]
+	return p, ok
+}
+
+// kindsOf are the kinds by whose verbs a write to an endpoint may be covered: of the document that it takes, and of the
+// object below which it is.
+func (w *world) kindsOf(e *Endpoint) []runtimeschema.GroupVersionKind {
+	out := []runtimeschema.GroupVersionKind{e.Kind}
+	for _, other := range w.endpoints {
+		if e.Sub != "" && other.Place == e.Place.Main() && other.Version == e.Version {
+			out = append(out, other.Kind)
+		}
+	}
+	return out
+}
+
+func (w *world) run(ctx context.Context) error {
+	begin := time.Now()
+	for w.left > 0 && w.table.found() < w.config.MaxFound {
+		if err := w.nextEpoch(ctx); err != nil {
+			return fmt.Errorf("epoch %d: %w", w.epoch, err)
+		}
+		w.mu.Lock()
+		budget := min(w.left, w.config.Epoch)
+		w.left -= budget
+		w.mu.Unlock()
+		if err := w.play(ctx, budget, begin); err != nil {
+			return fmt.Errorf("epoch %d: %w", w.epoch, err)
+		}
+	}
+	return nil
+}
+
+// play sends the writes of one epoch.
+func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shares := make(chan struct{}, budget)
+	for range budget {
+		shares <- struct{}{}
+	}
+	close(shares)
+	errs := make([]error, w.config.Shards)
+	var running sync.WaitGroup
+	for i := range w.config.Shards {
+		running.Go(func() {
+			s := newShard(w, i)
+			for range shares {
+				if ctx.Err() != nil || w.table.found() >= w.config.MaxFound {
+					return
+				}
+				if errs[i] = s.step(ctx); errs[i] != nil {
+					cancel()
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { running.Wait(); close(done) }()
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			fmt.Fprintln(w.config.Log, w.table.progress(begin))
+			return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, context.Canceled) })...)
+		case <-tick.C:
+			fmt.Fprintln(w.config.Log, w.table.progress(begin))
+		}
+	}
+}
+
+// nextEpoch draws users, schemas and definitions, and waits until all of them are in force.
+func (w *world) nextEpoch(ctx context.Context) error {
+	w.epoch++
+	d := newDraw(w.config.Seed, uint64(w.epoch)<<32)
+	w.shape = newDraw(w.config.Seed, uint64(w.epoch)<<32+1)
+	if err := w.drawDefinitions(ctx, d); err != nil {
+		return err
+	}
+	var err error
+	if w.endpoints, err = discover(w.stack.Admin()); err != nil {
+		return err
+	}
+	w.resources = map[runtimeschema.GroupKind]Place{}
+	places := map[Place]bool{}
+	var all []Place
+	for _, e := range w.endpoints {
+		if e.Sub == "" {
+			w.resources[e.Kind.GroupKind()] = e.Place
+		}
+		if !places[e.Place] {
+			places[e.Place] = true
+			all = append(all, e.Place)
+		}
+		w.table.know(e)
+	}
+	if err := w.drawGuards(ctx, d); err != nil {
+		return err
+	}
+	w.users = drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(d, w))
+	for _, u := range w.users {
+		if err := u.publish(ctx, w.client); err != nil {
+			return err
+		}
+	}
+	return w.stack.AwaitGrants(ctx)
+}
