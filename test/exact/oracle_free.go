@@ -69,9 +69,9 @@ func (t transfer) withValue(m who, p fieldpath.Path, holding, lacking ownerList)
 }
 
 func (t transfer) onlyOtherVersions(m who, p fieldpath.Path, l ownerList) bool {
-	version := t.new.get("apiVersion")
+	version, known := t.version()
 	for _, e := range l {
-		if e.who == m && e.set != nil && e.set.Has(p) && version.is(text) && e.version == version.text {
+		if e.who == m && e.set != nil && e.set.Has(p) && known && e.version == version {
 			return false
 		}
 	}

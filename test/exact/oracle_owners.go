@@ -227,12 +227,24 @@ func (o *oracle) touched(was, is ownerList) int {
 			return b.who == e.who && sameFields(b, e) && version(is, b.who, b.version) == nil
 		}):
 			n++
-			if !o.new.get("apiVersion").is(text) || o.new.get("apiVersion").text != e.version {
+			if version, ok := o.version(); !ok || version != e.version {
 				n++
 			}
 		}
 	}
 	return n
+}
+
+// version is that of the request.
+func (o *oracle) version() (string, bool) {
+	if o.through != "" {
+		return o.through, true
+	}
+	v := o.new.get("apiVersion")
+	if !v.is(text) {
+		return "", false
+	}
+	return v.text, true
 }
 
 // transfer is one comparison of owners.

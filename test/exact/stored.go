@@ -29,8 +29,8 @@ type Change struct {
 	Create bool
 	// Default says that an object that is created has the value there that its schema declares.
 	Default bool
-	Old    func() []byte
-	New    func() []byte
+	Old     func() []byte
+	New     func() []byte
 }
 
 // Charge is what a changed place takes. Any one verb of Chain covers it, from Barrier on if that is not negative.
@@ -75,14 +75,15 @@ func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Patt
 	}
 }
 
-// Charges compares two stored objects of a kind; old is nil if there was none. Verbs in uncovered are barriers.
-func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, uncovered schema.VerbSet) ([]Charge, error) {
+// Charges compares two stored objects of a kind; old is nil if there was none. Verbs in uncovered are barriers. The
+// version is the one that was written through: an entry of managedFields may take it.
+func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, uncovered schema.VerbSet, version string) ([]Charge, error) {
 	known := s.subjects[gvk]
 	if known == nil {
 		return nil, fmt.Errorf("kind %q is not known", gvk)
 	}
 	one := *known
-	one.uncovered = uncovered
+	one.uncovered, one.through = uncovered, version
 	var before *value
 	var err error
 	if old != nil {

@@ -21,6 +21,8 @@ type subject struct {
 	uncovered schema.VerbSet
 	// stored is set where what an API server has stored is judged, see Stored.
 	stored *Stored
+	// through is the version that was written through, where that is not the version of what is judged.
+	through string
 	// source shows where the schema is from, for a failure's report.
 	source string
 }

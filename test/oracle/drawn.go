@@ -29,7 +29,7 @@ func (s *shard) request(ctx context.Context, e *Endpoint) (*Request, error) {
 // drawCreate draws a new object, by POST with a name or generateName, or by PUT or apply where there is none.
 func (s *shard) drawCreate(r *Request) error {
 	name := s.name()
-	object, err := s.object(r.Endpoint, s.namespace, name)
+	object, err := s.object(s.draw, r.Endpoint, s.namespace, name)
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,16 @@ func (s *shard) drawUpdate(ctx context.Context, r *Request) error {
 	extra := s.changesOf(r.Endpoint.Kind.GroupKind(), r.Endpoint.Sub == "status")
 	if own := subChanges[r.Endpoint.Sub]; own != nil {
 		extra = own
+	}
+	if r.TwoStep = v.applier != nil && s.oneIn(3); r.TwoStep && s.oneIn(2) {
+		// Who owns what matters to those who come after.
+		r.Edits = append(r.Edits, pick(s.draw, []change{editManagedFields, adopt})(s.draw, new))
+		r.Method = pick(s.draw, []Method{Update, JSONPatch, MergePatch})
+		if !r.Endpoint.Has("patch") {
+			r.Method = Update
+		}
+		r.Body, err = body(s.draw, r, old, new)
+		return err
 	}
 	r.Edits = edit(s.draw, new, extra)
 	if r.Method == Update && s.oneIn(3) {

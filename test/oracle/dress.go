@@ -71,14 +71,14 @@ func dresses() (map[runtimeschema.GroupKind]*dress, error) {
 }
 
 // object makes a valid object of an endpoint's kind.
-func (w *world) object(e *Endpoint, namespace, name string) (map[string]any, error) {
+func (w *world) object(d *draw, e *Endpoint, namespace, name string) (map[string]any, error) {
 	if c := w.customs[e.Place.Main()]; c != nil {
-		return c.object(w.shape, e.Version, namespace, name)
+		return c.draw(d, e.Version, namespace, name)
 	}
-	d := w.dresses[e.Kind.GroupKind()]
+	dressed := w.dresses[e.Kind.GroupKind()]
 	var out map[string]any
-	if d != nil && d.Object != nil {
-		out = runtime.DeepCopyJSON(d.Object)
+	if dressed != nil && dressed.Object != nil {
+		out = runtime.DeepCopyJSON(dressed.Object)
 		out["apiVersion"], out["kind"] = e.Kind.GroupVersion().String(), e.Kind.Kind
 	} else {
 		var err error

@@ -28,6 +28,7 @@ var changes = []struct {
 	{2, nullKey},
 	{2, emptyValue},
 	{5, editManagedFields},
+	{1, adopt},
 	{1, editIdentity},
 }
 
@@ -35,7 +36,7 @@ var annotationKeys = []string{
 	"note", "example.com/note", "kubectl.kubernetes.io/restartedAt", "kubectl.kubernetes.io/last-applied-configuration",
 	"deprecated.daemonset.template.generation", "deployment.kubernetes.io/revision", "autoscaling.alpha.kubernetes.io/metrics",
 	"autoscaling.alpha.kubernetes.io/behavior", "autoscaling.alpha.kubernetes.io/current-metrics", "control-plane.alpha.kubernetes.io/leader",
-	"volume.beta.kubernetes.io/storage-class", "kubernetes.io/config.mirror", "oracle.test/state",
+	"volume.beta.kubernetes.io/storage-class", "kubernetes.io/config.mirror", stateAnnotation,
 }
 
 // edit draws one change or several. extra are changes for this kind only.

@@ -13,6 +13,8 @@ type freeing struct {
 	kinds  string
 	path   *regexp.Regexp
 	create bool // only when the object is created
+	// value is what alone is free there, as JSON, where there was nothing. Empty: every value.
+	value  string
 	reason string
 }
 
@@ -31,6 +33,7 @@ var freed = []freeing{
 	{path: exactly(".metadata.name"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.namespace"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.generateName"), create: true, reason: "C5: the identity of what is created"},
+	{kinds: "PersistentVolumeClaim. ", path: exactly(".status.phase"), value: `"Pending"`, reason: "a claim is stored without a phase when it is created; every reading gives it the default, so the next write stores that"},
 }
 
 func exactly(path string) *regexp.Regexp {
@@ -44,7 +47,8 @@ func free(c exact.Change) bool {
 	}
 	for i := range freed {
 		f := &freed[i]
-		if (c.Create || !f.create) && (f.kinds == "" || strings.Contains(f.kinds, c.Kind.Kind+"."+c.Kind.Group+" ")) && f.path.MatchString(c.Path) {
+		if (c.Create || !f.create) && (f.kinds == "" || strings.Contains(f.kinds, c.Kind.Kind+"."+c.Kind.Group+" ")) && f.path.MatchString(c.Path) &&
+			(f.value == "" || c.Old() == nil && string(c.New()) == f.value) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -271,6 +272,28 @@ func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name
 		return fmt.Errorf("%s %q is not in force: %s: %w", resource, name, last, err)
 	}
 	return nil
+}
+
+// describe tells the schemas and sets in force that may bear on an endpoint, and its definition.
+func (w *world) describe(e *Endpoint) []string {
+	var out []string
+	say := func(what string, v any) {
+		if raw, err := json.Marshal(v); err == nil {
+			out = append(out, what+" "+string(raw))
+		}
+	}
+	if c := w.customs[e.Place.Main()]; c != nil {
+		say("definition", c.object)
+	}
+	if w.inForce != nil {
+		for _, one := range w.inForce.schemas {
+			say("schema", one.Spec)
+		}
+		for _, one := range w.inForce.sets {
+			say("set", one.object.Spec)
+		}
+	}
+	return out
 }
 
 // documents are what stored objects are judged by.

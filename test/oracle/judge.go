@@ -66,7 +66,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	if e.Deleted() {
 		return w.judgeDeletion(e, d, r, places)
 	}
-	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r))
+	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r), r.version())
 	if err != nil {
 		return judgement{}, fmt.Errorf("%s: %w", d.Kind, err)
 	}
@@ -105,7 +105,7 @@ func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standin
 		return judgement{}, err
 	}
 	own, _ := w.resource(d.Kind.GroupKind())
-	charges, err := w.stored.Charges(d.Kind, e.Old, without, w.barriers(own, r))
+	charges, err := w.stored.Charges(d.Kind, e.Old, without, w.barriers(own, r), r.version())
 	if err != nil {
 		return judgement{}, err
 	}

@@ -59,60 +59,94 @@ func dropOwned(d *draw, entry map[string]any) bool {
 	return false
 }
 
+// adopt makes a manager own an item, or a field, that nobody owns.
+func adopt(d *draw, object map[string]any) string {
+	list, _ := metadata(object)["managedFields"].([]any)
+	if len(list) == 0 {
+		return ""
+	}
+	entry, ok := pick(d, list).(map[string]any)
+	if !ok || !give(d, object, entry, d.oneIn(4), true) {
+		return ""
+	}
+	return "adopt what nobody owns"
+}
+
 // giveShell makes a manager own something that is there: an item with its key, or a field.
-func giveShell(d *draw, object map[string]any, entry map[string]any, keyed bool) bool {
-	fields, ok := entry["fieldsV1"].(map[string]any)
+func giveShell(d *draw, object map[string]any, entry map[string]any, fields bool) bool {
+	return give(d, object, entry, fields, false)
+}
+
+// ownable is a path of managedFields, and what stands there.
+type ownable struct {
+	path []string
+	leaf map[string]any
+}
+
+func give(d *draw, object map[string]any, entry map[string]any, fields, unowned bool) bool {
+	into, ok := entry["fieldsV1"].(map[string]any)
 	if !ok {
 		return false
 	}
-	type target struct {
-		path []string
-		leaf map[string]any
+	all := ownables(nil, nil, object, fields)
+	if unowned {
+		all = slices.DeleteFunc(all, func(o ownable) bool { return owned(object, o.path) })
 	}
-	var all []target
-	var walk func(path []string, v any)
-	walk = func(path []string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for _, key := range sortedKeys(v) {
-				if len(path) == 0 && (key == "apiVersion" || key == "kind") || len(path) == 1 && path[0] == "f:metadata" && key != "labels" && key != "annotations" && key != "finalizers" {
-					continue
-				}
-				next := append(slices.Clone(path), "f:"+key)
-				if !keyed {
-					all = append(all, target{next, map[string]any{}})
-				}
-				walk(next, v[key])
-			}
-		case []any:
-			for _, item := range v {
-				if m, ok := item.(map[string]any); ok {
-					if name, ok := m["name"].(string); ok && !strings.ContainsAny(name, `"\`) {
-						next := append(slices.Clone(path), `k:{"name":"`+name+`"}`)
-						all = append(all, target{next, map[string]any{".": map[string]any{}, "f:name": map[string]any{}}})
-						walk(next, m)
-					}
-				}
-			}
-		}
-	}
-	walk(nil, object)
 	if len(all) == 0 {
 		return false
 	}
 	t := pick(d, all)
-	at := fields
-	for i, step := range t.path {
-		inner, ok := at[step].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			at[step] = inner
+	at := into
+	for _, step := range t.path {
+		at = child(at, step)
+	}
+	for k, v := range t.leaf {
+		at[k] = v
+	}
+	return true
+}
+
+// ownables lists the items with a name in an object, and its fields if asked for.
+func ownables(out []ownable, path []string, v any, fields bool) []ownable {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			if len(path) == 0 && (key == "apiVersion" || key == "kind") || len(path) == 1 && path[0] == "f:metadata" && key != "labels" && key != "annotations" && key != "finalizers" {
+				continue
+			}
+			next := append(slices.Clone(path), "f:"+key)
+			if fields {
+				out = append(out, ownable{next, map[string]any{}})
+			}
+			out = ownables(out, next, v[key], fields)
 		}
-		if at = inner; i == len(t.path)-1 {
-			for k, v := range t.leaf {
-				at[k] = v
+	case []any:
+		for _, item := range v {
+			m, ok := item.(map[string]any)
+			if !ok {
+				continue
+			}
+			if name, ok := m["name"].(string); ok && !strings.ContainsAny(name, `"\`) {
+				next := append(slices.Clone(path), `k:{"name":"`+name+`"}`)
+				out = append(out, ownable{next, map[string]any{".": map[string]any{}, "f:name": map[string]any{}}})
+				out = ownables(out, next, m, fields)
 			}
 		}
 	}
-	return true
+	return out
+}
+
+// owned reports whether any manager owns a path.
+func owned(object map[string]any, path []string) bool {
+	list, _ := metadata(object)["managedFields"].([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		entry, _ := item.(map[string]any)
+		at, ok := entry["fieldsV1"].(map[string]any)
+		for _, step := range path {
+			if ok {
+				at, ok = at[step].(map[string]any)
+			}
+		}
+		return ok
+	})
 }

@@ -29,6 +29,7 @@ type table struct {
 	people     map[string]int
 	guards     map[string]int
 	tolerated  map[string]int
+	steps      map[string]int
 	failures   []*Failure
 	writes     int
 	epochStart time.Time
@@ -41,18 +42,20 @@ type Failure struct {
 	Request *Request
 	Answer  *Answer
 	Verdict *Verdict
+	// Guards are the schemas and sets in force, and the definition.
+	Guards []string
 }
 
 func (f *Failure) String() string {
-	return fmt.Sprintf("seed %d, after %d writes: %s\nrequest: %s\nholds: %v; on %s: %v\nanswer: %d %s",
-		f.Seed, f.Writes, f.Verdict, f.Request, f.Request.User.Grants(f.Request.Endpoint.Place), f.Request.Endpoint.Place.Main(),
+	return fmt.Sprintf("seed %d, after %d writes: %s\nin force: %s\nrequest: %s\nholds: %v; on %s: %v\nanswer: %d %s",
+		f.Seed, f.Writes, f.Verdict, strings.Join(f.Guards, "\n          "), f.Request, f.Request.User.Grants(f.Request.Endpoint.Place), f.Request.Endpoint.Place.Main(),
 		f.Request.User.Grants(f.Request.Endpoint.Place.Main()), f.Answer.Code, f.Answer.Status.Message)
 }
 
 func newTable() *table {
 	return &table{
 		rows: map[string]*row{}, byServer: map[string]int{}, strays: map[string]int{}, unknown: map[string]int{}, errors: map[string]int{},
-		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{},
+		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{}, steps: map[string]int{},
 	}
 }
 
@@ -136,10 +139,11 @@ func (t *table) add(to map[string]int, key string) {
 	to[key]++
 }
 
-func (t *table) fail(r *Request, a *Answer, v *Verdict, seed uint64) {
+func (t *table) fail(r *Request, a *Answer, v *Verdict, s *shard) {
+	guards := s.describe(r.Endpoint)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failures = append(t.failures, &Failure{seed, t.writes, r, a, v})
+	t.failures = append(t.failures, &Failure{s.config.Seed, t.writes, r, a, v, guards})
 }
 
 func (t *table) found() int {
@@ -197,7 +201,7 @@ func (t *table) report(_ *world) *Report {
 		rows  map[string]int
 	}{
 		{"methods", t.methods}, {"users", t.people}, {"written by the server itself, not charged", t.byServer}, {"keys of nobody, explained", t.strays},
-		{"schemas and sets", t.guards}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
+		{"schemas and sets", t.guards}, {"second steps", t.steps}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
 	} {
 		if len(part.rows) > 0 {
 			fmt.Fprintf(&b, "%s:\n", part.title)

@@ -41,7 +41,9 @@ type Request struct {
 	Namespace, Name string
 	Manager         string
 	DryRun          bool
-	Body            []byte
+	// TwoStep says that another applier acts after it.
+	TwoStep bool
+	Body    []byte
 	// creates says that the API server saw a CREATE: it is set when the answer is known.
 	creates bool
 	// Edits say how the body was drawn.
@@ -69,6 +71,9 @@ func (r *Request) Path() string {
 	}
 	return path
 }
+
+// version is that of the document, as managedFields have it.
+func (r *Request) version() string { return r.Endpoint.Kind.GroupVersion().String() }
 
 func (r *Request) verb() string {
 	switch r.Method {

@@ -59,45 +59,57 @@ func (s *shard) step(ctx context.Context) error {
 			s.table.hinder(e, err)
 			continue
 		}
-		return s.write(ctx, r)
+		if v := s.victims[e.Place.Main()]; r.TwoStep && v != nil && v.applier != nil && r.Name == v.name && !r.DryRun {
+			return s.twoStep(ctx, r, v)
+		}
+		_, err = s.write(ctx, r)
+		return err
 	}
 	return errors.New("no endpoint can be written to: see the table")
 }
 
-// drawEndpoint draws a place, then one of its versions: a group with many versions is not drawn more often.
+// drawEndpoint draws where to write to.
 func (s *shard) drawEndpoint() *Endpoint {
+	from := s.endpoints
+	switch n := s.IntN(100); {
+	case len(s.config.Only) > 0:
+	case n < 35 && len(s.drawn) > 0:
+		from = s.drawn
+	case n < 60 && len(s.barred) > 0:
+		from = s.barred
+	}
 	for {
-		e := pick(s.draw, s.endpoints)
+		e := pick(s.draw, from)
 		if len(s.config.Only) == 0 || slices.Contains(s.config.Only, e.Resource) || slices.Contains(s.config.Only, e.Group+"/"+e.Resource) {
 			return e
 		}
 	}
 }
 
-// write sends a request and judges what it did.
-func (s *shard) write(ctx context.Context, r *Request) error {
+// write sends a request and judges what it did. It reports whether something was stored.
+func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
-		return err
+		return false, err
 	}
 	answer, err := s.sender.send(ctx, r)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 		s.table.hinder(r.Endpoint, err)
-		return nil
+		return false, nil
 	}
 	events, _, err := s.store.Settle(ctx, s.number)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.learn(r, answer)
 	found, fields := s.weigh(r, answer, events)
 	s.table.count(r, answer, events, fields)
 	for _, v := range found {
-		s.table.fail(r, answer, v, s.config.Seed)
+		s.table.fail(r, answer, v, s)
 	}
-	return s.after(ctx, r, answer, events)
+	return len(events) > 0, s.after(ctx, r, answer, events)
 }
 
 // weigh judges every event.
@@ -110,7 +122,7 @@ func (s *shard) weigh(r *Request, answer *Answer, events []*Event) (found []*Ver
 	}
 	r.creates = r.creates || r.Method == Create
 	for _, e := range events {
-		if by, ok := byServer(e, r, answered); ok {
+		if by, ok := byServer(e, r); ok {
 			s.table.background(by)
 			continue
 		}
@@ -128,7 +140,7 @@ func (s *shard) weigh(r *Request, answer *Answer, events []*Event) (found []*Ver
 			continue
 		}
 		fields += j.fields
-		if j.wrong != nil && !s.table.tolerate(r, j.wrong) {
+		if j.wrong != nil && !s.tolerate(r, j.wrong) {
 			found = append(found, j.wrong)
 		}
 	}
@@ -171,7 +183,7 @@ func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
 	if maker == nil {
 		return nil, fmt.Errorf("no endpoint creates %s", main)
 	}
-	object, err := s.object(maker, s.namespace, s.name())
+	object, err := s.object(s.draw, maker, s.namespace, s.name())
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +201,27 @@ func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
 	return v, s.dressStatus(ctx, maker, v)
 }
 
+// leave takes all objects away, at the end of an epoch.
+func (s *shard) leave(ctx context.Context) error {
+	for _, v := range s.victims {
+		if err := s.store.Remove(ctx, v.keys...); err != nil {
+			return err
+		}
+	}
+	_, _, err := s.store.Settle(ctx, s.number)
+	return err
+}
+
 // maker is the endpoint through which an object is made: the same version where it can be.
 func (s *shard) maker(e *Endpoint) *Endpoint {
 	var out *Endpoint
+	version := e.Version
+	if c := s.customs[e.Place.Main()]; c != nil && !s.oneIn(4) {
+		// What is stored has all that the stored version has.
+		version = c.storage().name
+	}
 	for _, other := range s.endpoints {
-		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || other.Version == e.Version) {
+		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || other.Version == version) {
 			out = other
 		}
 	}
@@ -202,21 +230,31 @@ func (s *shard) maker(e *Endpoint) *Endpoint {
 
 // makeVictim creates an object as an administrator, by one of the ways in which manifests come to a cluster.
 func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object map[string]any) ([]*Event, error) {
-	way := s.IntN(3)
+	if s.oneIn(2) && slices.Contains([]string{"deployments", "statefulsets", "daemonsets", "replicasets"}, e.Resource) {
+		child(metadata(object), "annotations")[injectAnnotation] = "yes"
+	}
 	manifest, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	verb, path, contentType := http.MethodPost, e.Path(s.namespace, ""), "application/json"
-	switch way {
+	switch s.IntN(4) {
 	case 0:
 		path += "?fieldManager=maker"
 	case 1:
+		// A controller owns some of the fields, and reconciles them.
+		path += "?fieldManager=maker"
+		part, err := partOf(s.draw, object)
+		if err != nil {
+			return nil, err
+		}
+		v.applier = &applier{endpoint: e, manager: "controller", manifest: part, serverSide: true, force: true}
+	case 2:
 		verb, path, contentType = http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=argo&force=true", "application/apply-patch+yaml"
-		v.applier = &applier{endpoint: e, manifest: manifest, serverSide: true}
+		v.applier = &applier{endpoint: e, manager: "argo", manifest: manifest, serverSide: true, force: s.oneIn(2)}
 	default:
-		v.applier = &applier{endpoint: e, manifest: manifest}
-		path += "?fieldManager=kubectl-client-side-apply"
+		v.applier = &applier{endpoint: e, manager: clientSideManager, manifest: manifest}
+		path += "?fieldManager=" + clientSideManager
 		if manifest, err = withLastApplied(object); err != nil {
 			return nil, err
 		}
@@ -300,6 +338,23 @@ func (s *shard) learn(r *Request, answer *Answer) {
 			s.learned[main][verb] = true
 		}
 	}
+}
+
+// partOf is a configuration with some of an object's fields.
+func partOf(d *draw, object map[string]any) ([]byte, error) {
+	out := clone(object)
+	for _, key := range sortedKeys(out) {
+		inner, ok := out[key].(map[string]any)
+		if !ok || key == "metadata" {
+			continue
+		}
+		for _, name := range sortedKeys(inner) {
+			if d.oneIn(2) {
+				delete(inner, name)
+			}
+		}
+	}
+	return json.Marshal(out)
 }
 
 func clone(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }

@@ -123,6 +123,15 @@ func (s *Store) Settle(ctx context.Context, shard int) ([]*Event, int64, error) 
 	}
 }
 
+// Get returns what is stored under a key, nil for nothing.
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
+	answer, err := s.client.Get(ctx, key)
+	if err != nil || len(answer.Kvs) == 0 {
+		return nil, err
+	}
+	return answer.Kvs[0].Value, nil
+}
+
 // Remove takes keys away as if they had never been. The API server hears of it by its own watch.
 func (s *Store) Remove(ctx context.Context, keys ...string) error {
 	for _, key := range keys {

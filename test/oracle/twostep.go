@@ -1,15 +1,35 @@
 package oracle
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
 
-// applier applies an unchanged manifest again.
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/fieldperm/fieldperm/test/exact"
+)
+
+// applier applies an unchanged manifest again, as an administrator: kubectl, Argo CD, or a controller that reconciles.
 type applier struct {
-	endpoint   *Endpoint
-	manifest   []byte
-	serverSide bool
+	endpoint *Endpoint
+	manager  string
+	manifest []byte
+	// serverSide is server-side apply; else kubectl's three-way patch with its annotation.
+	serverSide, force bool
 }
 
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+const (
+	lastApplied       = "kubectl.kubernetes.io/last-applied-configuration"
+	clientSideManager = "kubectl-client-side-apply"
+)
+
+// lastAppliedPath is how charges name the annotation.
+const lastAppliedPath = `.metadata.annotations["` + lastApplied + `"]`
 
 // withLastApplied is what "kubectl apply" creates.
 func withLastApplied(object map[string]any) ([]byte, error) {
@@ -20,4 +40,151 @@ func withLastApplied(object map[string]any) ([]byte, error) {
 	out := clone(object)
 	child(metadata(out), "annotations")[lastApplied] = string(manifest) + "\n"
 	return json.Marshal(out)
+}
+
+// apply applies the manifest to the object. It reports whether the API server did.
+func (s *shard) apply(ctx context.Context, v *victim) (bool, error) {
+	a := v.applier
+	path := a.endpoint.Path(s.namespace, v.name)
+	if a.serverSide {
+		answer, err := s.sender.admin(ctx, http.MethodPatch, fmt.Sprintf("%s?fieldManager=%s&force=%t", path, a.manager, a.force), contentTypes[Apply], a.manifest)
+		return err == nil && answer.OK(), err
+	}
+	live, err := s.sender.admin(ctx, http.MethodGet, path, "", nil)
+	if err != nil || !live.OK() {
+		return false, err
+	}
+	object, err := parseObject(live.Body)
+	if err != nil {
+		return false, err
+	}
+	annotations, _ := metadata(object)["annotations"].(map[string]any)
+	original, _ := annotations[lastApplied].(string)
+	manifest, err := parseObject(a.manifest)
+	if err != nil {
+		return false, err
+	}
+	modified, err := withLastApplied(manifest)
+	if err != nil {
+		return false, err
+	}
+	patch, contentType, err := threeWay(a.endpoint, []byte(original), modified, live.Body)
+	if err != nil {
+		return false, nil //nolint:nilerr // An annotation that is no manifest stops kubectl, too.
+	}
+	answer, err := s.sender.admin(ctx, http.MethodPatch, path+"?fieldManager="+clientSideManager, contentType, patch)
+	return err == nil && answer.OK(), err
+}
+
+// threeWay is the patch that "kubectl apply" sends.
+func threeWay(e *Endpoint, original, modified, current []byte) ([]byte, string, error) {
+	if typed, err := scheme.Scheme.New(e.Kind); err == nil {
+		lookup, err := strategicpatch.NewPatchMetaFromStruct(typed)
+		if err != nil {
+			return nil, "", err
+		}
+		patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, current, lookup, true)
+		return patch, contentTypes[StrategicPatch], err
+	}
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current)
+	return patch, contentTypes[MergePatch], err
+}
+
+// twoStep sends a write to an object on which another applier agrees with what is stored, and lets that applier apply its
+// unchanged manifest again. What differs after both the user must have been able to change.
+func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
+	before, err := s.settled(ctx, v)
+	if err != nil || before == nil {
+		return err
+	}
+	stored, err := s.write(ctx, r)
+	if err != nil || !stored || s.victims[r.Endpoint.Place.Main()] != v {
+		return err
+	}
+	if _, err := s.apply(ctx, v); err != nil {
+		return err
+	}
+	events, _, err := s.store.Settle(ctx, s.number)
+	if err != nil {
+		return err
+	}
+	var last *Event
+	for _, e := range events {
+		if e.Key == v.key() {
+			last = e
+		}
+	}
+	if last == nil || last.Deleted() {
+		return nil // Nothing more was stored: the first step is judged already.
+	}
+	both := &Event{Key: last.Key, Revision: last.Revision, Old: before, New: last.New}
+	j, err := s.judge(both, r)
+	if err != nil {
+		s.table.unjudged(both, err)
+		return nil
+	}
+	s.table.add(s.table.steps, v.applier.manager+" applied again")
+	if j.wrong == nil {
+		return nil
+	}
+	// Owners are judged when they change; here it counts what the other applier does by them.
+	j.wrong.Charges = values(j.wrong.Charges)
+	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
+		return nil
+	}
+	if !v.applier.serverSide && s.holdsLastApplied(r, before) {
+		s.table.add(s.table.tolerated, "who may write last-applied-configuration decides what the next kubectl apply deletes")
+		return nil
+	}
+	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
+	s.table.fail(r, &Answer{}, j.wrong, s)
+	return nil
+}
+
+func values(charges []exact.Charge) []exact.Charge {
+	var out []exact.Charge
+	for _, c := range charges {
+		if c.Operation != "ownership" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// settled applies the manifest before the attack, so that to apply it again would change nothing, and returns what is
+// stored then. It is nil where the applier cannot.
+func (s *shard) settled(ctx context.Context, v *victim) ([]byte, error) {
+	ok, err := s.apply(ctx, v)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
+		return nil, err
+	}
+	return s.store.Get(ctx, v.key())
+}
+
+// holdsLastApplied reports whether the user may write the annotation from which kubectl takes what it deletes.
+func (s *shard) holdsLastApplied(r *Request, before []byte) bool {
+	object, err := parseObject(before)
+	if err != nil {
+		return false
+	}
+	child(metadata(object), "annotations")[lastApplied] = "another"
+	after, err := json.Marshal(object)
+	if err != nil {
+		return false
+	}
+	j, err := s.judge(&Event{Old: before, New: after}, r)
+	return err == nil && j.wrong == nil
+}
+
+// key is where the object itself is stored.
+func (v *victim) key() string {
+	for _, key := range v.keys {
+		if strings.HasSuffix(key, "/"+v.name) {
+			return key
+		}
+	}
+	return ""
 }

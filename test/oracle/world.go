@@ -36,6 +36,8 @@ type Config struct {
 	// Shards is how many requests are under way at a time. Zero: 12.
 	Shards   int
 	Topology stack.Topology
+	// Definitions is how many CustomResourceDefinitions an epoch has. Zero: 4; negative: none.
+	Definitions int
 	// MaxFound ends the run when so many requests were not permitted. Zero: 5.
 	MaxFound int
 	// Only are resources to draw from, "group/resource" or "resource"; empty for all.
@@ -53,8 +55,9 @@ type world struct {
 	client kubernetes.Interface
 	table  *table
 
-	dresses map[runtimeschema.GroupKind]*dress
-	built   schema.Documents
+	converter *converter
+	dresses   map[runtimeschema.GroupKind]*dress
+	built     schema.Documents
 
 	// What follows is drawn anew for every epoch, while nothing is sent.
 	epoch     int
@@ -67,8 +70,10 @@ type world struct {
 	// static are the guards that a static installation was started with, nil for objects of the cluster.
 	static      *guards
 	definitions []*custom
-	customs     map[Place]*custom
-	shape       *draw
+	// drawn and barred are endpoints that are written to more often.
+	drawn, barred []*Endpoint
+	customs       map[Place]*custom
+	shape         *draw
 
 	mu      sync.Mutex // guards what is learned while requests are under way
 	learned map[Place]map[string]bool
@@ -82,6 +87,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	if config.Shards == 0 {
 		config.Shards = 12
+	}
+	if config.Definitions == 0 {
+		config.Definitions = 4
 	}
 	if config.MaxFound == 0 {
 		config.MaxFound = 5
@@ -112,7 +120,7 @@ func start(ctx context.Context, config Config) (*world, error) {
 		ServerFlags: map[string][]string{
 			"storage-media-type":             {"application/json"},
 			"runtime-config":                 {"api/all=true"},
-			"feature-gates":                  {"AllAlpha=true,AllBeta=true"},
+			"feature-gates":                  {"AllAlpha=true,AllBeta=true,CBORServingAndStorage=false"},
 			"max-requests-inflight":          {"0"},
 			"max-mutating-requests-inflight": {"0"},
 			"enable-priority-and-fairness":   {"false"},
@@ -147,12 +155,21 @@ func (w *world) connect(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.inject(ctx); err != nil {
+		return err
+	}
+	if w.converter, err = newConverter(); err != nil {
+		return err
+	}
 	w.store, err = OpenStore(context.WithoutCancel(ctx), w.stack.EtcdURL(), shardOf, w.table.stray)
 	return err
 }
 
 func (w *world) stop() error {
 	var errs []error
+	if w.converter != nil {
+		w.converter.close()
+	}
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
 	}
@@ -225,6 +242,7 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 	for i := range w.config.Shards {
 		running.Go(func() {
 			s := newShard(w, i)
+			defer func() { errs[i] = errors.Join(errs[i], s.leave(context.WithoutCancel(ctx))) }()
 			for range shares {
 				if ctx.Err() != nil || w.table.found() >= w.config.MaxFound {
 					return
@@ -251,11 +269,34 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 	}
 }
 
+// chooseHot finds the endpoints of drawn definitions, and of what schemas and sets are about: they are drawn more often.
+func (w *world) chooseHot() {
+	w.drawn, w.barred = nil, nil
+	for _, e := range w.endpoints {
+		if w.customs[e.Place.Main()] != nil {
+			w.drawn = append(w.drawn, e)
+		}
+		barred := slices.ContainsFunc(w.sets, func(s *set) bool { return slices.Contains(s.resources, e.Place.Main()) })
+		if w.inForce != nil {
+			for _, one := range w.inForce.schemas {
+				barred = barred || w.resources[runtimeschema.GroupKind{Group: one.Spec.Group, Kind: one.Spec.Kind}] == e.Place.Main()
+			}
+		}
+		// Of the same name in another group may be the same objects; a Binding is about a Pod.
+		if barred || slices.ContainsFunc(w.sets, func(s *set) bool {
+			return slices.ContainsFunc(s.resources, func(p Place) bool {
+				return p.Resource == e.Resource || p.Resource == "pods" && e.Resource == "bindings"
+			})
+		}) {
+			w.barred = append(w.barred, e)
+		}
+	}
+}
+
 // nextEpoch draws users, schemas and definitions, and waits until all of them are in force.
 func (w *world) nextEpoch(ctx context.Context) error {
 	w.epoch++
 	d := newDraw(w.config.Seed, uint64(w.epoch)<<32)
-	w.shape = newDraw(w.config.Seed, uint64(w.epoch)<<32+1)
 	if err := w.drawDefinitions(ctx, d); err != nil {
 		return err
 	}
@@ -279,6 +320,7 @@ func (w *world) nextEpoch(ctx context.Context) error {
 	if err := w.drawGuards(ctx, d); err != nil {
 		return err
 	}
+	w.chooseHot()
 	w.users = drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(d, w))
 	for _, u := range w.users {
 		if err := u.publish(ctx, w.client); err != nil {

@@ -30,6 +30,7 @@ func run() error {
 	flag.IntVar(&config.Shards, "shards", 0, "how many at a time")
 	flag.IntVar(&config.Epoch, "epoch", 0, "writes between two draws of users and schemas")
 	flag.IntVar(&config.MaxFound, "max-found", 0, "how many failures end the run")
+	flag.IntVar(&config.Definitions, "definitions", 0, "definitions of an epoch; -1 for none")
 	flag.BoolVar(&static, "static", false, "static manifests in place of objects")
 	flag.StringVar(&only, "only", "", "resources, separated by commas")
 	flag.StringVar(&config.Bin, "bin", "bin", "directory of the commands")
