@@ -131,7 +131,7 @@ func (w *world) set(d *draw, number int) (*set, error) {
 		known = append(known, v)
 	}
 	slices.Sort(known)
-	for _, text := range slices.Compact(slices.Sorted(slices.Values(d.some(known, 1+d.IntN(5))))) {
+	for _, text := range slices.Compact(slices.Sorted(slices.Values(newVocabulary(slices.Compact(known)).some(d, 1+d.IntN(5))))) {
 		v, err := verbs.Parse(text)
 		if err != nil {
 			return nil, err

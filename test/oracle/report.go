@@ -37,19 +37,36 @@ type table struct {
 
 // Failure is a request that did what was not permitted.
 type Failure struct {
-	Seed    uint64
+	Seed uint64
+	// Writes is how many writes had been sent.
 	Writes  int
 	Request *Request
 	Answer  *Answer
 	Verdict *Verdict
 	// Guards are the schemas and sets in force, and the definition.
 	Guards []string
+	// Small is the smallest that still failed, nil if it did not fail again. Tries is how many were sent to find it.
+	Small *Failure
+	Tries int
 }
 
 func (f *Failure) String() string {
-	return fmt.Sprintf("seed %d, after %d writes: %s\nin force: %s\nrequest: %s\nholds: %v; on %s: %v\nanswer: %d %s",
-		f.Seed, f.Writes, f.Verdict, strings.Join(f.Guards, "\n          "), f.Request, f.Request.User.Grants(f.Request.Endpoint.Place), f.Request.Endpoint.Place.Main(),
-		f.Request.User.Grants(f.Request.Endpoint.Place.Main()), f.Answer.Code, f.Answer.Status.Message)
+	out := fmt.Sprintf("seed %d, after %d writes: ", f.Seed, f.Writes)
+	if f.Small == nil {
+		out += "it did not fail again on the same object\n" + f.what()
+	} else {
+		out += fmt.Sprintf("the smallest of %d that still failed:\n%s", f.Small.Tries, f.Small.what())
+	}
+	u, p := f.Request.User, f.Request.Endpoint.Place
+	out += fmt.Sprintf("\n  holds  on %s: %v", p, u.Grants(p))
+	if p.Sub != "" {
+		out += fmt.Sprintf("; on %s: %v", p.Main(), u.Grants(p.Main()))
+	}
+	return out + "\n  in force " + strings.Join(f.Guards, "\n           ")
+}
+
+func (f *Failure) what() string {
+	return fmt.Sprintf("%s\n  sent   %s\n  answer %d %s", f.Verdict, f.Request, f.Answer.Code, f.Answer.Status.Message)
 }
 
 func newTable() *table {
@@ -139,11 +156,16 @@ func (t *table) add(to map[string]int, key string) {
 	to[key]++
 }
 
-func (t *table) fail(r *Request, a *Answer, v *Verdict, s *shard) {
-	guards := s.describe(r.Endpoint)
+// fail keeps a failure, unless there are enough.
+func (t *table) fail(f *Failure, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failures = append(t.failures, &Failure{s.config.Seed, t.writes, r, a, v, guards})
+	if len(t.failures) >= most {
+		return false
+	}
+	f.Writes = t.writes
+	t.failures = append(t.failures, f)
+	return true
 }
 
 func (t *table) found() int {

@@ -107,9 +107,27 @@ func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	found, fields := s.weigh(r, answer, events)
 	s.table.count(r, answer, events, fields)
 	for _, v := range found {
-		s.table.fail(r, answer, v, s)
+		if err := s.fail(ctx, r, answer, v, nil); err != nil {
+			return false, err
+		}
 	}
 	return len(events) > 0, s.after(ctx, r, answer, events)
+}
+
+// fail reports what was not permitted, and the smallest request that does the same. The object is not used again.
+func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict, other *victim) error {
+	f := &Failure{Seed: s.config.Seed, Request: r, Answer: answer, Verdict: v, Guards: s.describe(r.Endpoint)}
+	if !s.table.fail(f, s.config.MaxFound) {
+		return nil
+	}
+	if t, err := newTrial(r, v.Event.Key, v.Event.Old, other); err == nil {
+		f.Small = s.shrink(ctx, t)
+	}
+	if own := s.victims[r.Endpoint.Place.Main()]; own != nil && own.name == r.Name {
+		delete(s.victims, r.Endpoint.Place.Main())
+		return s.store.Remove(ctx, own.keys...)
+	}
+	return nil
 }
 
 // weigh judges every event.

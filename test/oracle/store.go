@@ -132,6 +132,15 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	return answer.Kvs[0].Value, nil
 }
 
+// Put stores a value as the API server would have, and returns its revision.
+func (s *Store) Put(ctx context.Context, key string, value []byte) (int64, error) {
+	answer, err := s.client.Put(ctx, key, string(value))
+	if err != nil {
+		return 0, fmt.Errorf("etcd: %w", err)
+	}
+	return answer.Header.Revision, nil
+}
+
 // Remove takes keys away as if they had never been. The API server hears of it by its own watch.
 func (s *Store) Remove(ctx context.Context, keys ...string) error {
 	for _, key := range keys {

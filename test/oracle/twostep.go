@@ -101,12 +101,21 @@ func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 	if err != nil || !stored || s.victims[r.Endpoint.Place.Main()] != v {
 		return err
 	}
-	if _, err := s.apply(ctx, v); err != nil {
+	found, err := s.second(ctx, r, v, before)
+	if err != nil || found == nil {
 		return err
+	}
+	return s.fail(ctx, r, &Answer{}, found, v)
+}
+
+// second lets the applier apply, and judges what differs from before the first step.
+func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte) (*Verdict, error) {
+	if _, err := s.apply(ctx, v); err != nil {
+		return nil, err
 	}
 	events, _, err := s.store.Settle(ctx, s.number)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var last *Event
 	for _, e := range events {
@@ -115,30 +124,29 @@ func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 		}
 	}
 	if last == nil || last.Deleted() {
-		return nil // Nothing more was stored: the first step is judged already.
+		return nil, nil // Nothing more was stored: the first step is judged already.
 	}
 	both := &Event{Key: last.Key, Revision: last.Revision, Old: before, New: last.New}
 	j, err := s.judge(both, r)
 	if err != nil {
 		s.table.unjudged(both, err)
-		return nil
+		return nil, nil
 	}
 	s.table.add(s.table.steps, v.applier.manager+" applied again")
 	if j.wrong == nil {
-		return nil
+		return nil, nil
 	}
 	// Owners are judged when they change; here it counts what the other applier does by them.
 	j.wrong.Charges = values(j.wrong.Charges)
 	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
-		return nil
+		return nil, nil
 	}
 	if !v.applier.serverSide && s.holdsLastApplied(r, before) {
 		s.table.add(s.table.tolerated, "who may write last-applied-configuration decides what the next kubectl apply deletes")
-		return nil
+		return nil, nil
 	}
 	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
-	s.table.fail(r, &Answer{}, j.wrong, s)
-	return nil
+	return j.wrong, nil
 }
 
 func values(charges []exact.Charge) []exact.Charge {

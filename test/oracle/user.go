@@ -46,26 +46,26 @@ func (u *User) Grants(p Place) []string { return slices.Sorted(maps.Keys(u.grant
 var sorts = []struct {
 	name  string
 	count int
-	draw  func(d *draw, u *User, p Place, vocabulary []string)
+	draw  func(d *draw, u *User, p Place, vocabulary *vocabulary)
 }{
-	{"nothing", 1, func(*draw, *User, Place, []string) {}},
-	{"marker alone", 4, func(_ *draw, u *User, p Place, _ []string) { u.grant(p, verbs.Marker) }},
-	{"verbs without the marker", 1, func(d *draw, u *User, p Place, vocabulary []string) { u.grant(p, d.some(vocabulary, 3)...) }},
-	{"marker and one verb", 5, func(d *draw, u *User, p Place, vocabulary []string) {
-		u.grant(p, append(d.some(vocabulary, 1), verbs.Marker)...)
+	{"nothing", 1, func(*draw, *User, Place, *vocabulary) {}},
+	{"marker alone", 4, func(_ *draw, u *User, p Place, _ *vocabulary) { u.grant(p, verbs.Marker) }},
+	{"verbs without the marker", 1, func(d *draw, u *User, p Place, vocabulary *vocabulary) { u.grant(p, vocabulary.some(d, 3)...) }},
+	{"marker and one verb", 5, func(d *draw, u *User, p Place, vocabulary *vocabulary) {
+		u.grant(p, append(vocabulary.some(d, 1), verbs.Marker)...)
 	}},
-	{"marker and verbs", 7, func(d *draw, u *User, p Place, vocabulary []string) {
-		u.grant(p, append(d.some(vocabulary, 2+d.IntN(6)), verbs.Marker)...)
+	{"marker and verbs", 7, func(d *draw, u *User, p Place, vocabulary *vocabulary) {
+		u.grant(p, append(vocabulary.some(d, 2+d.IntN(6)), verbs.Marker)...)
 	}},
-	{"marker and all", 1, func(_ *draw, u *User, p Place, _ []string) { u.grant(p, verbs.Marker, "granular:*") }},
-	{"generic", 3, func(_ *draw, u *User, p Place, _ []string) { u.grant(p, "create", "update", "patch") }},
-	{"generic and verbs", 3, func(d *draw, u *User, p Place, vocabulary []string) {
-		u.grant(p, append(d.some(vocabulary, 3), pick(d, []string{"create", "update", "patch"}), pick(d, []string{"create", "update", "patch"}))...)
+	{"marker and all", 1, func(_ *draw, u *User, p Place, _ *vocabulary) { u.grant(p, verbs.Marker, "granular:*") }},
+	{"generic", 3, func(_ *draw, u *User, p Place, _ *vocabulary) { u.grant(p, "create", "update", "patch") }},
+	{"generic and verbs", 3, func(d *draw, u *User, p Place, vocabulary *vocabulary) {
+		u.grant(p, append(vocabulary.some(d, 3), pick(d, []string{"create", "update", "patch"}), pick(d, []string{"create", "update", "patch"}))...)
 	}},
 }
 
 // drawUsers draws the users of an epoch. What a place's verbs may be is its vocabulary.
-func drawUsers(d *draw, epoch string, places []Place, vocabulary map[Place][]string) []*User {
+func drawUsers(d *draw, epoch string, places []Place, vocabulary map[Place]*vocabulary) []*User {
 	var out []*User
 	for _, sort := range sorts {
 		for range sort.count {
@@ -116,8 +116,39 @@ var parameters = []string{
 	"Ready", "Available", "Progressing", "Approved", "Denied", "Complete", "Failed", "a", "b", "cpu", "data", "deployment.kubernetes.io",
 }
 
+// vocabulary is the verbs of a place by their names, so that one which takes a parameter is not drawn more often.
+type vocabulary struct {
+	names []string
+	verbs map[string][]string
+}
+
+// newVocabulary takes sorted verbs.
+func newVocabulary(verbs []string) *vocabulary {
+	v := &vocabulary{verbs: map[string][]string{}}
+	for _, verb := range verbs {
+		name, _, _ := strings.Cut(verb, "(")
+		if v.verbs[name] == nil {
+			v.names = append(v.names, name)
+		}
+		v.verbs[name] = append(v.verbs[name], verb)
+	}
+	slices.Sort(v.names)
+	return v
+}
+
+// some draws up to n verbs.
+func (v *vocabulary) some(d *draw, n int) []string {
+	var out []string
+	for range n {
+		if v != nil && len(v.names) > 0 {
+			out = append(out, pick(d, v.verbs[pick(d, v.names)]))
+		}
+	}
+	return out
+}
+
 // vocabularies lists for each place the verbs that its kinds have, with parameters where they take some.
-func vocabularies(d *draw, w *world) map[Place][]string {
+func vocabularies(w *world) map[Place]*vocabulary {
 	kinds := map[Place]map[string]bool{}
 	for _, e := range w.endpoints {
 		if kinds[e.Place] == nil {
@@ -127,12 +158,12 @@ func vocabularies(d *draw, w *world) map[Place][]string {
 			kinds[e.Place][v] = true
 		}
 	}
-	out := map[Place][]string{}
+	out := map[Place]*vocabulary{}
 	for p, set := range kinds {
 		for v := range w.learned[p.Main()] {
 			set[v] = true
 		}
-		out[p] = slices.Sorted(maps.Keys(set))
+		out[p] = newVocabulary(slices.Sorted(maps.Keys(set)))
 	}
 	return out
 }

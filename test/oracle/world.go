@@ -321,7 +321,7 @@ func (w *world) nextEpoch(ctx context.Context) error {
 		return err
 	}
 	w.chooseHot()
-	w.users = drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(d, w))
+	w.users = drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(w))
 	for _, u := range w.users {
 		if err := u.publish(ctx, w.client); err != nil {
 			return err
