@@ -29,6 +29,8 @@ var prefixes = []prefix{
 	{key: regexp.MustCompile(`^/registry/validatingwebhookconfigurations/fieldperm-uncovered$`), reason: "fieldperm keeps its own configuration"},
 	{key: regexp.MustCompile(`^/registry/fieldperm\.dev/`), reason: "the oracle's schemas and sets, and what fieldperm says of them"},
 	{key: regexp.MustCompile(`^/registry/apiextensions\.k8s\.io/customresourcedefinitions/things\.d\d+\.e\d+\.oracle\.test$`), reason: "the oracle's definitions, and their status"},
+	{key: regexp.MustCompile(`^/registry/events/`), proof: repair, reason: "the repair of Service addresses records an Event"},
+	{key: regexp.MustCompile(`^/registry/(services/specs|ipaddresses|clusterroles|clusterrolebindings|mutatingadmissionpolicies|mutatingadmissionpolicybindings)/(oracle-inject|default/probe)`), reason: "the oracle's own objects"},
 	{key: regexp.MustCompile(`^/registry/events/`), proof: []byte(`"component":"fieldperm`), reason: "fieldperm's Events"},
 }
 
@@ -50,6 +52,9 @@ func explain(e *Event) (string, bool) {
 // serverManager is the field manager of the API server's own writes. No request of the oracle names it.
 const serverManager = "kube-apiserver"
 
+// repair is the API server's controller that looks after the addresses of Services.
+var repair = []byte(`ipallocator-repair-controller"`)
+
 // byServer tells which of the API server's own controllers has written an object of a drawn user: only the status differs,
 // and nobody else has ever written the status, or managedFields would say so. What was answered is no proof: a write that
 // changes nothing is answered with the revision of the last one that did.
@@ -57,6 +62,9 @@ func byServer(e *Event, r *Request) (string, bool) {
 	if strings.HasPrefix(e.Key, keyPrefix+"ipaddresses/") && r.Endpoint.Resource == "services" {
 		raw := slices.Concat(e.New, e.Old)
 		return "the allocator makes and takes the IPAddress of a Service", bytes.Contains(raw, []byte(`"ipallocator.k8s.io/`)) || bytes.Contains(raw, []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
+	}
+	if strings.HasPrefix(e.Key, keyPrefix+"events/") && r.Endpoint.Resource != "events" && bytes.Contains(e.New, repair) {
+		return "the repair of Service addresses records an Event", true
 	}
 	if e.Created() || e.Deleted() {
 		return "", false

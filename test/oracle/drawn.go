@@ -14,9 +14,13 @@ var managers = []string{"granular", "granular", "kubectl", "argo", "controller",
 func (s *shard) request(ctx context.Context, e *Endpoint) (*Request, error) {
 	r := &Request{User: pick(s.draw, s.users), Endpoint: e, Namespace: s.namespace, Manager: pick(s.draw, managers), DryRun: s.oneIn(12)}
 	switch {
+	case e.Resource == "bindings":
+		return r, s.drawBinding(ctx, r)
 	case e.Sub == "" && !e.Has("update") && !e.Has("patch"), e.Sub == "" && e.Has("create") && s.oneIn(5):
 		return r, s.drawCreate(r)
 	case e.Sub == "":
+	case slices.Contains(connects, e.Sub):
+		return r, s.drawConnect(ctx, r)
 	case posted[e.Sub] != nil && (e.Has("create") || s.oneIn(4)):
 		return r, s.drawPost(ctx, r)
 	}
@@ -174,21 +178,52 @@ func binding(s *shard, _ *Endpoint, name string) map[string]any {
 	return map[string]any{"metadata": m, "target": map[string]any{"kind": "Node", "name": "n"}}
 }
 
-// drawPost draws what is posted to a subresource, and CONNECT, whose body nobody reads.
+// connects are the subresources that pass a connection on. They store nothing.
+var connects = []string{"proxy", "exec", "attach", "portforward"}
+
+// drawConnect draws a request that the API server passes on to nobody.
+func (s *shard) drawConnect(ctx context.Context, r *Request) error {
+	v, err := s.victim(ctx, r.Endpoint)
+	if err != nil {
+		return err
+	}
+	r.Method, r.Name, r.Body, r.Edits = Create, v.name, []byte("{}"), []string{"connect"}
+	if r.Endpoint.Has("update") {
+		r.Method = pick(s.draw, []Method{Create, Update, MergePatch})
+	}
+	return nil
+}
+
+// drawBinding draws a Binding for the old endpoint, where its name is that of a Pod.
+func (s *shard) drawBinding(ctx context.Context, r *Request) error {
+	i := slices.IndexFunc(s.endpoints, func(e *Endpoint) bool { return e.Place == Place{Resource: "pods"} })
+	v, err := s.victim(ctx, s.endpoints[i])
+	if err != nil {
+		return err
+	}
+	object := binding(s, nil, v.name)
+	object["apiVersion"], object["kind"] = "v1", "Binding"
+	r.Method, r.Edits = Create, []string{"bind"}
+	r.Body, err = json.Marshal(object)
+	// A Pod is bound once.
+	delete(s.victims, Place{Resource: "pods"})
+	return err
+}
+
+// drawPost draws what is posted to a subresource.
 func (s *shard) drawPost(ctx context.Context, r *Request) error {
 	v, err := s.victim(ctx, r.Endpoint)
 	if err != nil {
 		return err
 	}
 	r.Method, r.Name = Create, v.name
-	object := map[string]any{}
-	if make := posted[r.Endpoint.Sub]; make != nil {
-		object = make(s, r.Endpoint, v.name)
-		object["apiVersion"], object["kind"] = r.Endpoint.Kind.GroupVersion().String(), r.Endpoint.Kind.Kind
-		r.Edits = append(r.Edits, "post "+r.Endpoint.Sub)
-	} else {
-		r.Edits = append(r.Edits, "connect")
+	make := posted[r.Endpoint.Sub]
+	if make == nil {
+		return fmt.Errorf("what is posted to %s is not known", r.Endpoint.Sub)
 	}
+	object := make(s, r.Endpoint, v.name)
+	object["apiVersion"], object["kind"] = r.Endpoint.Kind.GroupVersion().String(), r.Endpoint.Kind.Kind
+	r.Edits = append(r.Edits, "post "+r.Endpoint.Sub)
 	r.Body, err = json.Marshal(object)
 	return err
 }

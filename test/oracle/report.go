@@ -145,7 +145,11 @@ func (t *table) stray(e *Event) {
 		t.add(t.strays, reason)
 		return
 	}
-	t.add(t.unknown, e.Key)
+	raw := e.New
+	if raw == nil {
+		raw = e.Old
+	}
+	t.add(t.unknown, e.Key+" "+short(string(raw)))
 }
 
 func (t *table) unjudged(e *Event, err error) { t.add(t.mistakes, e.Key+": "+short(err.Error())) }

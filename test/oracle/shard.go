@@ -316,7 +316,11 @@ func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) err
 
 // read gets what an endpoint shows of an object, as an administrator.
 func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]any, error) {
-	answer, err := s.sender.admin(ctx, http.MethodGet, e.Path(s.namespace, name), "", nil)
+	from := *e
+	if !e.Has("get") {
+		from.Sub = "" // What cannot be read by itself is a part of the object.
+	}
+	answer, err := s.sender.admin(ctx, http.MethodGet, from.Path(s.namespace, name), "", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,15 @@ type trial struct {
 func (s *shard) shrink(ctx context.Context, t *trial) *Failure {
 	tries := 0
 	fails := func(t *trial) *Failure {
-		if tries++; tries > shrinkTries {
+		if tries >= shrinkTries {
 			return nil
 		}
+		tries++
 		f, err := s.play(ctx, t)
 		if err != nil {
+			if tries == 1 {
+				s.table.hinder(t.request.Endpoint, fmt.Errorf("a failure cannot be sent again: %w", err))
+			}
 			return nil
 		}
 		return f
@@ -70,19 +74,23 @@ func (s *shard) shrink(ctx context.Context, t *trial) *Failure {
 // play restores what was stored, sends the request, and judges.
 func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	r := *t.request
-	revision, err := s.restore(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	if r.Body, err = t.text(revision); err != nil {
+	if err := s.restore(ctx, t); err != nil {
 		return nil, err
 	}
 	var before []byte
+	var err error
 	if t.victim != nil {
 		if before, err = s.settled(ctx, t.victim); err != nil || before == nil {
 			return nil, err
 		}
 	} else if _, _, err := s.store.Settle(ctx, s.number); err != nil {
+		return nil, err
+	}
+	_, revision, err := s.store.Get(ctx, t.key)
+	if err != nil {
+		return nil, err
+	}
+	if r.Body, err = t.text(strconv.FormatInt(revision, 10)); err != nil {
 		return nil, err
 	}
 	answer, err := s.sender.send(ctx, &r)
@@ -109,17 +117,16 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	return &Failure{Request: &r, Answer: answer, Verdict: found[0]}, nil
 }
 
-// restore puts the object back and returns its revision.
-func (s *shard) restore(ctx context.Context, t *trial) (string, error) {
+// restore puts the object back.
+func (s *shard) restore(ctx context.Context, t *trial) error {
 	if t.before == nil {
-		return "", s.store.Remove(ctx, t.key)
+		return s.store.Remove(ctx, t.key)
 	}
 	raw, err := json.Marshal(t.before)
 	if err != nil {
-		return "", err
+		return err
 	}
-	revision, err := s.store.Put(ctx, t.key, raw)
-	return strconv.FormatInt(revision, 10), err
+	return s.store.Put(ctx, t.key, raw)
 }
 
 // text is the body; a resourceVersion in it is the present one.

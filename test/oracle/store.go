@@ -123,22 +123,21 @@ func (s *Store) Settle(ctx context.Context, shard int) ([]*Event, int64, error) 
 	}
 }
 
-// Get returns what is stored under a key, nil for nothing.
-func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
+// Get returns what is stored under a key and its revision, nil for nothing.
+func (s *Store) Get(ctx context.Context, key string) ([]byte, int64, error) {
 	answer, err := s.client.Get(ctx, key)
 	if err != nil || len(answer.Kvs) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
-	return answer.Kvs[0].Value, nil
+	return answer.Kvs[0].Value, answer.Kvs[0].ModRevision, nil
 }
 
-// Put stores a value as the API server would have, and returns its revision.
-func (s *Store) Put(ctx context.Context, key string, value []byte) (int64, error) {
-	answer, err := s.client.Put(ctx, key, string(value))
-	if err != nil {
-		return 0, fmt.Errorf("etcd: %w", err)
+// Put stores a value as the API server would have.
+func (s *Store) Put(ctx context.Context, key string, value []byte) error {
+	if _, err := s.client.Put(ctx, key, string(value)); err != nil {
+		return fmt.Errorf("etcd: %w", err)
 	}
-	return answer.Header.Revision, nil
+	return nil
 }
 
 // Remove takes keys away as if they had never been. The API server hears of it by its own watch.

@@ -169,7 +169,8 @@ func (s *shard) settled(ctx context.Context, v *victim) ([]byte, error) {
 	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
 		return nil, err
 	}
-	return s.store.Get(ctx, v.key())
+	before, _, err := s.store.Get(ctx, v.key())
+	return before, err
 }
 
 // holdsLastApplied reports whether the user may write the annotation from which kubectl takes what it deletes.
