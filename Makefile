@@ -59,6 +59,17 @@ test-faults: build controlplane ## Kill, freeze, tamper and revoke while users w
 test-model: ## Check the interlock's protocol in every order of events; print how each broken variant does harm.
 	go test -count=1 -v ./test/model
 
+WRITES ?= 20000
+SEED ?= 1
+.PHONY: test-oracle
+test-oracle: build controlplane ## Send WRITES random writes from SEED; judge what etcd holds by what was permitted.
+	@go build -o $(BIN)/oracle ./test/oracle/cmd
+	@$(BIN)/oracle -bin $(BIN) -writes $(WRITES) -seed $(SEED)
+
+.PHONY: test-oracle-faults
+test-oracle-faults: controlplane ## Put known faults back, one at a time; the oracle must find each.
+	go run ./test/oracle/faults -seed $(SEED)
+
 LOADTIME ?= 60s
 .PHONY: test-load
 test-load: build controlplane ## 1,000 reviews a second for LOADTIME; every answer is checked.

@@ -25,10 +25,11 @@ var prefixes = []prefix{
 	{key: regexp.MustCompile(`^/registry/apiregistration\.k8s\.io/apiservices/`), proof: []byte("kube-aggregator.kubernetes.io/automanaged"), reason: "the API server registers what a definition serves"},
 	{key: regexp.MustCompile(`^/registry/(flowschemas|prioritylevelconfigurations)/`), proof: []byte("apf.kubernetes.io/autoupdate-spec"), reason: "the API server keeps its own configuration of priority and fairness"},
 	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings)/oracle:`), reason: "the oracle's grants"},
-	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings|roles/default|rolebindings/default)/probe-`), reason: "the probes that wait for grants"},
+	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings|roles/default|rolebindings/default)/(probe-|barrier-probe:)`), reason: "the probes that wait for grants"},
 	{key: regexp.MustCompile(`^/registry/validatingwebhookconfigurations/fieldperm-uncovered$`), reason: "fieldperm keeps its own configuration"},
 	{key: regexp.MustCompile(`^/registry/fieldperm\.dev/`), reason: "the oracle's schemas and sets, and what fieldperm says of them"},
 	{key: regexp.MustCompile(`^/registry/apiextensions\.k8s\.io/customresourcedefinitions/things\.d\d+\.e\d+\.oracle\.test$`), reason: "the oracle's definitions, and their status"},
+	{key: regexp.MustCompile(`^/registry/events/default/kubernetes\.`), proof: []byte(`"kind":"ServiceCIDR"`), reason: "the API server records an Event about its own ServiceCIDR"},
 	{key: regexp.MustCompile(`^/registry/events/`), proof: repair, reason: "the repair of Service addresses records an Event"},
 	{key: regexp.MustCompile(`^/registry/(services/specs|ipaddresses|clusterroles|clusterrolebindings|mutatingadmissionpolicies|mutatingadmissionpolicybindings)/(oracle-inject|default/probe)`), reason: "the oracle's own objects"},
 	{key: regexp.MustCompile(`^/registry/events/`), proof: []byte(`"component":"fieldperm`), reason: "fieldperm's Events"},
@@ -49,8 +50,9 @@ func explain(e *Event) (string, bool) {
 	return "", false
 }
 
-// serverManager is the field manager of the API server's own writes. No request of the oracle names it.
-const serverManager = "kube-apiserver"
+// serverManagers are the field managers of the API server's own writes, and of fieldperm's. No request of the oracle
+// names them.
+var serverManagers = []any{"kube-apiserver", "fieldperm"}
 
 // repair is the API server's controller that looks after the addresses of Services.
 var repair = []byte(`ipallocator-repair-controller"`)
@@ -82,7 +84,7 @@ func byServer(e *Event, r *Request) (string, bool) {
 		return "", false
 	}
 	kind, _ := after["kind"].(string)
-	return "the API server writes the status of a " + kind, true
+	return "the API server or fieldperm writes the status of a " + kind, true
 }
 
 func onlyServerWritesStatus(object map[string]any) bool {
@@ -93,7 +95,7 @@ func onlyServerWritesStatus(object map[string]any) bool {
 		if !ok || entry["subresource"] != "status" {
 			continue
 		}
-		if entry["manager"] != serverManager {
+		if !slices.Contains(serverManagers, entry["manager"]) {
 			return false
 		}
 		server = true

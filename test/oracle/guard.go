@@ -32,6 +32,9 @@ type set struct {
 
 // about reports whether the verbs of the set are barriers on a resource for a request.
 func (s *set) about(p Place, r *Request) bool {
+	if slices.Contains(floor[p.Group], p.Resource) || slices.Contains(floor[p.Group], p.Name()) {
+		return false
+	}
 	if len(s.resources) > 0 && !slices.Contains(s.resources, p.Main()) {
 		return false
 	}
@@ -75,9 +78,17 @@ var guarded = []struct {
 	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules"}},
 	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}},
 	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules"}},
-	{"coordination.k8s.io", "leases", "Lease", []string{"v1"}, []string{".spec.holderIdentity"}},
 	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints"}},
 	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}},
+}
+
+// floor are the resources that no barrier reaches (W4), so that a control plane goes on running.
+var floor = map[string][]string{
+	"coordination.k8s.io":          {"leases", "leasecandidates"},
+	"authentication.k8s.io":        {"tokenreviews", "selfsubjectreviews"},
+	"authorization.k8s.io":         {"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+	"fieldperm.dev":                {"permissionschemas/status", "uncoveredpermissionsets/status"},
+	"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 
 // guards are the schemas and sets of an epoch.

@@ -18,21 +18,21 @@ type row struct {
 
 // table is what is reported at the end. It may be used by several goroutines.
 type table struct {
-	mu         sync.Mutex
-	rows       map[string]*row
-	byServer   map[string]int
-	strays     map[string]int
-	unknown    map[string]int
-	errors     map[string]int
-	mistakes   map[string]int
-	methods    map[string]int
-	people     map[string]int
-	guards     map[string]int
-	tolerated  map[string]int
-	steps      map[string]int
-	failures   []*Failure
-	writes     int
-	epochStart time.Time
+	mu        sync.Mutex
+	rows      map[string]*row
+	byServer  map[string]int
+	strays    map[string]int
+	unknown   map[string]int
+	errors    map[string]int
+	mistakes  map[string]int
+	methods   map[string]int
+	people    map[string]int
+	guards    map[string]int
+	tolerated map[string]int
+	steps     map[string]int
+	failures  []*Failure
+	writes    int
+	ended     bool
 }
 
 // Failure is a request that did what was not permitted.
@@ -172,10 +172,18 @@ func (t *table) fail(f *Failure, most int) bool {
 	return true
 }
 
-func (t *table) found() int {
+// enough reports whether enough was found.
+func (t *table) enough(config Config) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.failures)
+	return t.ended || len(t.failures) >= config.MaxFound
+}
+
+// end ends the run.
+func (t *table) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
 }
 
 func (t *table) sum() (all row, endpoints int) {

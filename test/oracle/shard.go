@@ -35,6 +35,9 @@ type victim struct {
 // lifetime is how many writes an object sees before it is replaced.
 const lifetime = 15
 
+// maxTries bounds how many endpoints in a row may not be written to.
+const maxTries = 100
+
 func newShard(w *world, number int) *shard {
 	return &shard{
 		world: w, draw: newDraw(w.config.Seed, uint64(w.epoch)<<32+uint64(number)+2), number: number,
@@ -49,7 +52,10 @@ func (s *shard) name() string {
 
 // step draws one write, sends it, and judges what was stored.
 func (s *shard) step(ctx context.Context) error {
-	for range 20 {
+	for range maxTries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		e := s.drawEndpoint()
 		r, err := s.request(ctx, e)
 		if errors.Is(err, errNoPatch) {
@@ -65,7 +71,7 @@ func (s *shard) step(ctx context.Context) error {
 		_, err = s.write(ctx, r)
 		return err
 	}
-	return errors.New("no endpoint can be written to: see the table")
+	return fmt.Errorf("no endpoint can be written to: see the table; the log of kube-apiserver ends in:\n%s", s.stack.APIServerLogTail())
 }
 
 // drawEndpoint draws where to write to.
@@ -122,6 +128,9 @@ func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict
 	}
 	if t, err := newTrial(r, v.Event.Key, v.Event.Old, other); err == nil {
 		f.Small = s.shrink(ctx, t)
+	}
+	if s.config.Enough != nil && s.config.Enough(f) {
+		s.table.end()
 	}
 	if own := s.victims[r.Endpoint.Place.Main()]; own != nil && own.name == r.Name {
 		delete(s.victims, r.Endpoint.Place.Main())

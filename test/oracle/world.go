@@ -26,8 +26,9 @@ import (
 
 // Config says what to run. Only Bin is required.
 type Config struct {
-	// Bin is the directory of the built commands, in the checkout.
-	Bin string
+	// Bin is the directory of the built commands. Root is the checkout, for the definitions of fieldperm's own kinds; empty
+	// for the directory that Bin is in.
+	Bin, Root string
 	// Writes is how many requests are sent as drawn users, and Seed where chance begins.
 	Writes int
 	Seed   uint64
@@ -40,8 +41,12 @@ type Config struct {
 	Definitions int
 	// MaxFound ends the run when so many requests were not permitted. Zero: 5.
 	MaxFound int
+	// Enough ends the run after a failure, beside MaxFound. Nil: never.
+	Enough func(*Failure) bool
 	// Only are resources to draw from, "group/resource" or "resource"; empty for all.
 	Only []string
+	// For ends the run after that time. Zero: it takes as long as it takes.
+	For time.Duration
 	// Log takes progress. Nil: none.
 	Log io.Writer
 }
@@ -82,6 +87,9 @@ type world struct {
 
 // Run runs the oracle, and returns what it found. The error says what kept it from judging.
 func Run(ctx context.Context, config Config) (*Report, error) {
+	if config.Root == "" {
+		config.Root = filepath.Dir(config.Bin)
+	}
 	if config.Epoch == 0 {
 		config.Epoch = 4000
 	}
@@ -146,7 +154,7 @@ func (w *world) connect(ctx context.Context) error {
 	if w.client, err = kubernetes.NewForConfig(admin); err != nil {
 		return err
 	}
-	if err := w.stack.Apply(ctx, filepath.Join(filepath.Dir(w.config.Bin), "config", "crd")); err != nil {
+	if err := w.stack.Apply(ctx, filepath.Join(w.config.Root, "config", "crd")); err != nil {
 		return err
 	}
 	for i := range w.config.Shards {
@@ -213,7 +221,10 @@ func (w *world) kindsOf(e *Endpoint) []runtimeschema.GroupVersionKind {
 
 func (w *world) run(ctx context.Context) error {
 	begin := time.Now()
-	for w.left > 0 && w.table.found() < w.config.MaxFound {
+	if w.config.For > 0 {
+		defer time.AfterFunc(w.config.For, w.table.end).Stop()
+	}
+	for w.left > 0 && !w.table.enough(w.config) {
 		if err := w.nextEpoch(ctx); err != nil {
 			return fmt.Errorf("epoch %d: %w", w.epoch, err)
 		}
@@ -244,7 +255,7 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 			s := newShard(w, i)
 			defer func() { errs[i] = errors.Join(errs[i], s.leave(context.WithoutCancel(ctx))) }()
 			for range shares {
-				if ctx.Err() != nil || w.table.found() >= w.config.MaxFound {
+				if ctx.Err() != nil || w.table.enough(w.config) {
 					return
 				}
 				if errs[i] = s.step(ctx); errs[i] != nil {

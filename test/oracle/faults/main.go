@@ -1,0 +1,157 @@
+// Command faults tests the storage oracle itself: it puts known faults back into fieldperm, one at a time, and tells after
+// how many writes the oracle finds each. It is "make test-oracle-faults".
+package main
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/test/oracle"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+//go:embed faults.yaml
+var listYAML []byte
+
+// fault is one way to break fieldperm that lets something land.
+type fault struct {
+	// Name says what the broken code does.
+	Name string `json:"name"`
+	// Edits break it. Each find occurs once in its file.
+	Edits []edit `json:"edits"`
+	// Sign matches the report of a failure that this fault makes, and no other: (?s) is set.
+	Sign string `json:"sign"`
+	// Only and Definitions say where the oracle looks; everywhere if they are left out.
+	Only        []string `json:"only,omitempty"`
+	Definitions int      `json:"definitions,omitempty"`
+	// Writes is how many at most it may take.
+	Writes int `json:"writes"`
+}
+
+type edit struct{ File, Find, Replace string }
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	match := flag.String("run", "", "only faults whose names match")
+	seed := flag.Uint64("seed", 1, "where chance begins")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	wanted, err := regexp.Compile(*match)
+	if err != nil {
+		return err
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var list []fault
+	if err := yaml.UnmarshalStrict(listYAML, &list); err != nil {
+		return fmt.Errorf("faults.yaml: %w", err)
+	}
+	fmt.Println("| fault | found after | by |\n|---|---|---|")
+	missed := 0
+	for i := range list {
+		f := &list[i]
+		if !wanted.MatchString(f.Name) {
+			continue
+		}
+		found, err := f.look(ctx, root, *seed)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if found == nil {
+			missed++
+			fmt.Printf("| %s | NOT in %d writes | |\n", f.Name, f.Writes)
+			continue
+		}
+		shown := cmp.Or(found.Small, found)
+		fmt.Printf("| %s | %d writes | `%s %s` |\n", f.Name, found.Writes, shown.Request.Method, shown.Request.Endpoint)
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d faults were not found", missed)
+	}
+	return nil
+}
+
+// look builds the broken fieldperm and lets the oracle look for the fault.
+func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Failure, error) {
+	dir, err := os.MkdirTemp("", "fieldperm-fault-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // What is left is in the system's directory for temporary files.
+	overlay, err := f.overlay(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", dir+string(filepath.Separator), "./cmd/fieldperm-webhook", "./cmd/fieldperm-gen") //nolint:gosec // Our own code.
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w: %s", err, out)
+	}
+	sign, err := regexp.Compile("(?s)" + f.Sign)
+	if err != nil {
+		return nil, err
+	}
+	var found *oracle.Failure
+	_, err = oracle.Run(ctx, oracle.Config{
+		Bin: dir, Root: root, Writes: f.Writes, Seed: seed, Topology: stack.REST, Only: f.Only, Definitions: f.Definitions, MaxFound: f.Writes,
+		Enough: func(one *oracle.Failure) bool {
+			if found == nil && sign.MatchString(one.String()) {
+				found = one
+			}
+			return found != nil
+		},
+	})
+	return found, err
+}
+
+// overlay writes the broken files, and the list that makes the go command read them.
+func (f *fault) overlay(root, dir string) (string, error) {
+	texts := map[string]string{}
+	for _, e := range f.Edits {
+		text, seen := texts[e.File]
+		if !seen {
+			raw, err := os.ReadFile(filepath.Join(root, e.File))
+			if err != nil {
+				return "", err
+			}
+			text = string(raw)
+		}
+		if n := strings.Count(text, e.Find); n != 1 {
+			return "", fmt.Errorf("%s: %q occurs %d times: correct the fault", e.File, e.Find, n)
+		}
+		texts[e.File] = strings.Replace(text, e.Find, e.Replace, 1)
+	}
+	replace := map[string]string{}
+	var errs []error
+	for file, text := range texts {
+		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		replace[filepath.Join(root, file)] = copied
+		errs = append(errs, os.WriteFile(copied, []byte(text), 0o600))
+	}
+	raw, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	path := filepath.Join(dir, "overlay.json")
+	return path, errors.Join(append(errs, err, os.WriteFile(path, raw, 0o600))...)
+}

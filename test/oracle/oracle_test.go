@@ -1,0 +1,48 @@
+//go:build integration
+
+package oracle
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// shortWrites and shortTime bound the part of the oracle that runs with the other tests, in each topology.
+const (
+	shortWrites = 2500
+	shortTime   = 50 * time.Second
+)
+
+// What is stored is what was permitted, in both topologies. "make test-oracle" does the same for longer.
+func TestOracle_WhatIsStoredIsWhatWasPermitted(t *testing.T) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	bin, err := e2e.Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, topology := range map[string]stack.Topology{"static": stack.Static, "objects": stack.REST} {
+		t.Run(name, func(t *testing.T) {
+			report, err := Run(t.Context(), Config{Bin: bin, Root: filepath.Dir(bin), Writes: shortWrites, Epoch: shortWrites / 2, Seed: 3617, Topology: topology, For: shortTime})
+			if report != nil {
+				t.Log(report.Text)
+				t.Log(report.Last)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range report.Failures {
+				t.Error(f)
+			}
+			for _, what := range report.Unjudged {
+				t.Errorf("not judged: %s", what)
+			}
+		})
+	}
+}
