@@ -73,14 +73,17 @@ func byServer(e *Event, r *Request) (string, bool) {
 	}
 	before, err1 := parseObject(e.Old)
 	after, err2 := parseObject(e.New)
-	if err1 != nil || err2 != nil || !onlyServerWritesStatus(after) {
+	if err1 != nil || err2 != nil {
 		return "", false
 	}
+	alone := onlyServerWritesStatus(after)
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")
 	}
-	if !reflect.DeepEqual(before, after) {
+	// Of another object than the request names, only the server's controllers write the status.
+	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService"}, after["kind"])
+	if !reflect.DeepEqual(before, after) || !alone && !another {
 		return "", false
 	}
 	kind, _ := after["kind"].(string)

@@ -66,6 +66,11 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	if e.Deleted() {
 		return w.judgeDeletion(e, d, r, places)
 	}
+	if c := w.customs[own]; c != nil {
+		if e.Old, err = c.readable(e.Old); err != nil {
+			return judgement{}, err
+		}
+	}
 	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r), r.version())
 	if err != nil {
 		return judgement{}, fmt.Errorf("%s: %w", d.Kind, err)

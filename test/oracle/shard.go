@@ -71,7 +71,7 @@ func (s *shard) step(ctx context.Context) error {
 		_, err = s.write(ctx, r)
 		return err
 	}
-	return fmt.Errorf("no endpoint can be written to: see the table; the log of kube-apiserver ends in:\n%s", s.stack.APIServerLogTail())
+	return fmt.Errorf("no endpoint can be written to: see the table")
 }
 
 // drawEndpoint draws where to write to.

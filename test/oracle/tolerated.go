@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/test/exact"
@@ -11,22 +12,47 @@ import (
 type toleration struct {
 	reason string
 	// fits says that this charge of a request is of this sort.
-	fits func(Config, *Request, exact.Charge) bool
+	fits func(*Request, exact.Charge, *Verdict) bool
 }
 
 var tolerations = []toleration{
 	{
 		reason: "the scale handler drops an owner of .spec.replicas after admission, which sees the Scale only",
-		fits: func(_ Config, r *Request, c exact.Charge) bool {
+		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Sub == "scale" && c.Operation == "ownership"
 		},
 	},
 	{
 		reason: "no webhook that is an object is asked about objects of admissionregistration.k8s.io (W4): what their kinds have as barriers does not hold",
-		fits: func(_ Config, r *Request, c exact.Charge) bool {
+		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Group == "admissionregistration.k8s.io" && c.Barrier >= 0
 		},
 	},
+	{
+		reason: "where a scale write has left two entries of one manager in managedFields, the API server keeps the last on the next write",
+		fits: func(_ *Request, c exact.Charge, v *Verdict) bool {
+			return c.Operation == "ownership" && twiceManaged(v.Event.Old)
+		},
+	},
+}
+
+// twiceManaged reports whether an object has two entries of one manager.
+func twiceManaged(raw []byte) bool {
+	object, err := parseObject(raw)
+	if err != nil {
+		return false
+	}
+	seen := map[string]bool{}
+	list, _ := metadata(object)["managedFields"].([]any)
+	for _, item := range list {
+		entry, _ := item.(map[string]any)
+		key := fmt.Sprint(entry["manager"], entry["operation"], entry["apiVersion"], entry["subresource"])
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+	}
+	return false
 }
 
 // tolerate reports whether every charge of a verdict is known.
@@ -35,7 +61,7 @@ func (w *world) tolerate(r *Request, v *Verdict) bool {
 		return false
 	}
 	for _, c := range v.Charges {
-		i := slices.IndexFunc(tolerations, func(one toleration) bool { return one.fits(w.config, r, c) })
+		i := slices.IndexFunc(tolerations, func(one toleration) bool { return one.fits(r, c, v) })
 		if i < 0 {
 			return false
 		}

@@ -109,7 +109,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = w.run(ctx)
+	if err = w.run(ctx); err != nil {
+		err = fmt.Errorf("%w; the log of kube-apiserver ends in:\n%s", err, w.stack.APIServerLogTail())
+	}
 	report := w.table.report(w)
 	return report, errors.Join(err, w.stop())
 }
@@ -120,7 +122,7 @@ func start(ctx context.Context, config Config) (*world, error) {
 	if w.dresses, err = dresses(); err != nil {
 		return nil, err
 	}
-	if w.built, err = builtIn(); err != nil {
+	if w.built, err = builtIn(config.Root); err != nil {
 		return nil, err
 	}
 	if w.stack, err = stack.Start(ctx, stack.Config{
@@ -191,14 +193,19 @@ func checksInProcess(dir string) ([]string, error) {
 	return []string{"--authorization-config", file}, os.WriteFile(file, []byte(chain), 0o600)
 }
 
-// builtIn are the types of the built-in kinds, and what the catalogue says of every kind.
-func builtIn() (schema.Documents, error) {
+// builtIn are the types of the built-in kinds and of fieldperm's own, and what the catalogue says of every kind.
+func builtIn(root string) (schema.Documents, error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
 		return schema.Documents{}, err
 	}
 	permissions, err := load.Catalogue(false)
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, err
+	if err != nil {
+		return schema.Documents{}, err
+	}
+	own, errs := load.Files([]string{filepath.Join(root, "config", "crd")})
+	docs := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}.Append(own)
+	return docs, errors.Join(errs...)
 }
 
 // resource returns the resource of which a stored object is one.
