@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/internal/refresh"
 )
@@ -21,8 +22,14 @@ type Server interface {
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// attemptTimeout bounds one refresh.
-const attemptTimeout = 15 * time.Second
+const (
+	// attemptTimeout bounds one refresh.
+	attemptTimeout = 15 * time.Second
+
+	// maxAge is how long a list counts that could not be read again, from when its reading began. A group may have
+	// become another server's meanwhile, whose admission does not look.
+	maxAge = 5 * time.Minute
+)
 
 func timing() refresh.Timing {
 	return refresh.Timing{Interval: 30 * time.Second, Settle: 100 * time.Millisecond, FirstRetry: time.Second, LastRetry: time.Second}
@@ -34,40 +41,58 @@ type Watcher struct {
 	aggregated func(context.Context) ([]string, error)
 	named      []string
 	loop       *refresh.Loop
-	current    atomic.Pointer[Allowlist]
+	clock      clock.PassiveClock
+	current    atomic.Pointer[dated]
 	failure    atomic.Pointer[error]
+}
+
+// dated is an allowlist, and when its reading began.
+type dated struct {
+	list *Allowlist
+	at   time.Time
 }
 
 // NewWatcher returns a Watcher with an empty allowlist. aggregated returns the groups that other
 // servers serve; named are those of them to allow all the same.
 func NewWatcher(server Server, aggregated func(context.Context) ([]string, error), named []string) *Watcher {
-	return &Watcher{server: server, aggregated: aggregated, named: named, loop: refresh.New(timing())}
+	return &Watcher{server: server, aggregated: aggregated, named: named, clock: clock.RealClock{}, loop: refresh.New(timing())}
 }
 
-// Allowlist returns the current list, nil before the first.
-func (w *Watcher) Allowlist() *Allowlist { return w.current.Load() }
-
-// Ready is nil once there is an allowlist.
-func (w *Watcher) Ready() error {
-	switch failure := w.failure.Load(); {
-	case w.current.Load() != nil:
+// Allowlist returns the current list, nil before the first and when it has become too old.
+func (w *Watcher) Allowlist() *Allowlist {
+	current := w.current.Load()
+	if current == nil || w.clock.Since(current.at) >= maxAge {
 		return nil
-	case failure != nil:
-		return fmt.Errorf("discovery: the API server has not been read yet: %w: see that it can be reached, and that rbac.yaml of fieldperm-gen manifests is applied", *failure)
 	}
-	return errors.New("discovery: the API server has not been read yet")
+	return current.list
+}
+
+// Ready is nil while there is an allowlist.
+func (w *Watcher) Ready() error {
+	if w.Allowlist() != nil {
+		return nil
+	}
+	failure := errors.New("there was no answer yet")
+	if last := w.failure.Load(); last != nil {
+		failure = *last
+	}
+	const cure = "see that the API server can be reached, and that rbac.yaml of fieldperm-gen manifests is applied"
+	if w.current.Load() != nil {
+		return fmt.Errorf("discovery: what the API server serves was last read more than %s ago, so nothing is let through by granular: %s (%w)", maxAge, cure, failure)
+	}
+	return fmt.Errorf("discovery: the API server has not been read yet: %s (%w)", cure, failure)
 }
 
 // Changed asks for a refresh soon. It never blocks.
 func (w *Watcher) Changed() { w.loop.Changed() }
 
 // Run refreshes the list at once, on Changed and every 30 s, until the context ends. A refresh that
-// fails leaves the list as it was.
+// fails leaves the list as it was, until that is too old.
 func (w *Watcher) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("discovery"))
 	w.loop.Run(ctx, w.Refresh, func(err error) {
 		w.failure.Store(&err)
-		klog.FromContext(ctx).Error(err, "The allowlist stays as it was", "resources", w.Allowlist().Len())
+		klog.FromContext(ctx).Error(err, "The allowlist stays as it was, until it is too old", "resources", w.Allowlist().Len(), "maxAge", maxAge)
 	})
 }
 
@@ -76,6 +101,7 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	started := w.clock.Now()
 	groups, lists, err := w.server.ServerGroupsAndResourcesWithContext(ctx)
 	var partial *clientdiscovery.ErrGroupDiscoveryFailed
 	switch {
@@ -89,7 +115,7 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.current.Store(Build(preferredFirst(groups, lists), aggregated, w.named))
+	w.current.Store(&dated{list: Build(preferredFirst(groups, lists), aggregated, w.named), at: started})
 	return nil
 }
 

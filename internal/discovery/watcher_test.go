@@ -2,10 +2,14 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 type shuffled struct {
@@ -35,5 +39,42 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 		if len(lists) > 2 && !w.Allowlist().Has("new.example.com", "things", "") {
 			t.Error("a list of a group that is not among the groups is lost")
 		}
+	}
+}
+
+// broken answers once and then no more.
+type broken struct{ answered bool }
+
+func (b *broken) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	if b.answered {
+		return nil, nil, errors.New("connection refused")
+	}
+	b.answered = true
+	return nil, []*metav1.APIResourceList{list("apps/v1", r("deployments", "get", "patch"))}, nil
+}
+
+func TestA2_AnAllowlistThatCannotBeReadAgainRunsOut(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	w := NewWatcher(&broken{}, func(context.Context) ([]string, error) { return nil, nil }, nil)
+	w.clock = clock
+	if w.Ready() == nil || w.Allowlist() != nil {
+		t.Error("there is a list before anything was read")
+	}
+	if err := w.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(maxAge - time.Millisecond)
+	if err := w.Refresh(t.Context()); err == nil {
+		t.Fatal("a refresh that failed is no error")
+	}
+	if !w.Allowlist().Has("apps", "deployments", "") || w.Ready() != nil {
+		t.Errorf("it runs out too early: %v", w.Ready())
+	}
+	clock.Step(time.Millisecond)
+	if w.Allowlist().Has("apps", "deployments", "") {
+		t.Error("what was read once counts for good")
+	}
+	if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "more than 5m0s ago") {
+		t.Errorf("%v", err)
 	}
 }
