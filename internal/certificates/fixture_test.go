@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"context"
 	"crypto/x509"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -32,6 +34,8 @@ type place struct {
 	t      *testing.T
 	client *fake.Clientset
 	clock  *testingclock.FakeClock
+	// timeless is why the API server's clock cannot be read.
+	timeless error
 }
 
 func newPlace(t *testing.T) *place {
@@ -47,7 +51,7 @@ func newPlace(t *testing.T) *place {
 		ObjectMeta: metav1.ObjectMeta{Name: configuration},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{webhook("granular.fieldperm.dev"), webhook("schemas.fieldperm.dev")},
 	})
-	p := &place{t, client, testingclock.NewFakeClock(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))}
+	p := &place{t: t, client: client, clock: testingclock.NewFakeClock(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))}
 	client.PrependReactor("*", "secrets", versions(client.Tracker()))
 	return p
 }
@@ -84,9 +88,15 @@ func versions(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 }
 
 // replica is another fieldperm in the place.
-func (p *place) replica() *Keeper {
+func (p *place) replica() *Keeper { p.t.Helper(); return p.replicaWith(p.clock) }
+
+// replicaWith has a clock of its own. That of the place is the API server's.
+func (p *place) replicaWith(own clock.Clock) *Keeper {
 	p.t.Helper()
-	k, err := New(Config{Client: p.client, Namespace: namespace, Name: secretName, DNSNames: dnsNames, WebhookConfiguration: configuration, Clock: p.clock})
+	k, err := New(Config{
+		Client: p.client, Namespace: namespace, Name: secretName, DNSNames: dnsNames, WebhookConfiguration: configuration, Clock: own,
+		ServerTime: func(context.Context) (time.Time, error) { return p.clock.Now(), p.timeless },
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}

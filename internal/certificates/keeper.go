@@ -29,7 +29,7 @@ const (
 	settle = 10 * time.Second
 )
 
-// Config says what to keep. Clock alone is optional.
+// Config says what to keep. Clock and WebhookConfiguration alone are optional.
 type Config struct {
 	Client kubernetes.Interface
 	// Namespace and Name are those of the Secret, of type kubernetes.io/tls.
@@ -41,6 +41,8 @@ type Config struct {
 	WebhookConfiguration string
 	// Clock is the real one if nil.
 	Clock clock.Clock
+	// ServerTime returns what the API server's clock shows: see ServerTime. Nothing is made or replaced without it.
+	ServerTime func(context.Context) (time.Time, error)
 }
 
 func (c Config) validate() error {
@@ -53,6 +55,9 @@ func (c Config) validate() error {
 	}
 	if len(c.DNSNames) == 0 || slices.Contains(c.DNSNames, "") {
 		errs = append(errs, fmt.Errorf("certificates: DNS names %q: there is none, or an empty one: give what callers call fieldperm", c.DNSNames))
+	}
+	if c.ServerTime == nil {
+		errs = append(errs, errors.New("certificates: there is no clock of the API server: give one"))
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +141,7 @@ func (k *Keeper) Ready() error {
 		return k.lastErr
 	case k.current == nil:
 		return errors.New("certificates: the Secret has not been read yet")
-	case !validAt(k.current.leaf, k.config.Clock.Now()):
+	case expired(k.current.leaf, k.config.Clock.Now()):
 		expired := fmt.Errorf("certificates: what is served holds from %s to %s only", k.current.leaf.NotBefore, k.current.leaf.NotAfter)
 		return errors.Join(expired, k.lastErr)
 	}

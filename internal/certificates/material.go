@@ -43,7 +43,7 @@ func decode(data map[string][]byte, names []string, now time.Time) (material, []
 		switch {
 		case !c.IsCA:
 			errs = append(errs, fmt.Errorf("%s: %q is no CA", keyBundle, c.Subject.CommonName))
-		case !validAt(c, now):
+		case expired(c, now):
 			errs = append(errs, fmt.Errorf("%s: %q holds from %s to %s only", keyBundle, c.Subject.CommonName, c.NotBefore, c.NotAfter))
 		default:
 			m.bundle = append(m.bundle, c)
@@ -93,7 +93,10 @@ func decodeServing(data map[string][]byte, bundle []*x509.Certificate, names []s
 	roots := x509.NewCertPool()
 	for _, c := range bundle {
 		roots.AddCert(c)
+		now = later(now, c.NotBefore)
 	}
+	// See expired.
+	now = later(now, leaf.NotBefore)
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
 		return nil, err
 	}
@@ -103,6 +106,13 @@ func decodeServing(data map[string][]byte, bundle []*x509.Certificate, names []s
 		}
 	}
 	return &serving{leaf, data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]}, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // encode is the inverse of decode. The material has to be whole.

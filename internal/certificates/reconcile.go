@@ -41,7 +41,8 @@ func (k *Keeper) reconcile(ctx context.Context) error {
 	return err
 }
 
-// secret returns what the Secret holds after it has been made or renewed, if that was due.
+// secret returns what the Secret holds after it has been made or renewed, if that was due by the clocks of both this
+// replica and the API server. What is made is dated by the API server's, which callers check it by.
 func (k *Keeper) secret(ctx context.Context) (material, error) {
 	log := klog.FromContext(ctx)
 	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
@@ -55,18 +56,19 @@ func (k *Keeper) secret(ctx context.Context) (material, error) {
 			return material{}, fmt.Errorf("certificates: %w", err)
 		}
 		now := k.config.Clock.Now()
-		var found material
-		if secret != nil {
-			var faults []error
-			if found, faults = decode(secret.Data, k.config.DNSNames, now); len(faults) > 0 {
-				log.Info("The Secret has parts that cannot be used", "secret", klog.KObj(secret), "err", errors.Join(faults...))
-			}
-		}
-		k.mu.Lock()
-		held := k.bundle
-		k.mu.Unlock()
-		next, reasons, err := found.renew(k.config.DNSNames, held, now)
+		next, reasons, err := k.due(ctx, secret, now)
 		if err != nil || len(reasons) == 0 {
+			return next, err
+		}
+		theirs, err := k.config.ServerTime(ctx)
+		if err != nil {
+			return material{}, fmt.Errorf("certificates: %q, and nothing is replaced by the clock here alone: %w", reasons, err)
+		}
+		mine := reasons
+		if next, reasons, err = k.due(ctx, secret, theirs); err != nil || len(reasons) == 0 {
+			if err == nil {
+				log.Info("Nothing is replaced: it is due by the clock here and not by the API server's: see that both keep time", "reasons", mine, "here", now, "server", theirs)
+			}
 			return next, err
 		}
 		if last = k.write(ctx, secret, next); last == nil {
@@ -78,6 +80,21 @@ func (k *Keeper) secret(ctx context.Context) (material, error) {
 		}
 	}
 	return material{}, fmt.Errorf("certificates: %w", last)
+}
+
+// due returns what the Secret should hold at a time, and why it differs from what was read.
+func (k *Keeper) due(ctx context.Context, secret *corev1.Secret, now time.Time) (material, []string, error) {
+	var found material
+	if secret != nil {
+		var faults []error
+		if found, faults = decode(secret.Data, k.config.DNSNames, now); len(faults) > 0 {
+			klog.FromContext(ctx).Info("The Secret has parts that cannot be used", "secret", klog.KObj(secret), "err", errors.Join(faults...))
+		}
+	}
+	k.mu.Lock()
+	held := k.bundle
+	k.mu.Unlock()
+	return found.renew(k.config.DNSNames, held, now)
 }
 
 // write makes the Secret if there was none, or updates the very one that was read: of several replicas
@@ -125,7 +142,7 @@ func (k *Keeper) follow(ctx context.Context, m material) error {
 			k.tell()
 		}
 	}()
-	if current == nil || current.equal(m.serving) || !validAt(current.leaf, now) {
+	if current == nil || current.equal(m.serving) || expired(current.leaf, now) {
 		news = k.serve(ctx, m.serving) || news
 		return err
 	}

@@ -81,11 +81,11 @@ func (a *authority) signed(leaf *x509.Certificate) bool {
 	return leaf.CheckSignatureFrom(a.certificate) == nil
 }
 
-// join returns first and those of the others that are valid, each once.
+// join returns first and those of the others that have not expired, each once.
 func join(first, second, third []*x509.Certificate, now time.Time) []*x509.Certificate {
 	out := slices.Clone(first)
 	for _, c := range slices.Concat(second, third) {
-		if validAt(c, now) && !slices.ContainsFunc(out, c.Equal) {
+		if !expired(c, now) && !slices.ContainsFunc(out, c.Equal) {
 			out = append(out, c)
 		}
 	}

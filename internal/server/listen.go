@@ -44,10 +44,15 @@ func (s *Server) keepCertificate(config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
+	time, err := certificates.ServerTime(client(config, "certificates"))
+	if err != nil {
+		return err
+	}
 	namespace, name, _ := strings.Cut(s.options.TLSSecret, "/")
 	s.certificate, err = certificates.New(certificates.Config{
 		Client: clients, Namespace: namespace, Name: name, WebhookConfiguration: s.options.WebhookConfiguration,
-		DNSNames: []string{"fieldperm." + namespace + ".svc", "fieldperm." + namespace + ".svc.cluster.local"},
+		ServerTime: time,
+		DNSNames:   []string{"fieldperm." + namespace + ".svc", "fieldperm." + namespace + ".svc.cluster.local"},
 	})
 	if err != nil {
 		return err
