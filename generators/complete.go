@@ -102,7 +102,7 @@ func (o Options) checkFiles() []error {
 	if o.AuthorizedTTL < 0 || o.UnauthorizedTTL < 0 {
 		errs = append(errs, fmt.Errorf("TTL %s or %s: is negative: give a short positive time", o.AuthorizedTTL, o.UnauthorizedTTL))
 	}
-	if longest := o.ReleaseDelay - requestTimeout - proofLife; o.AuthorizedTTL >= longest {
+	if longest := LongestTTL(o.ReleaseDelay); o.AuthorizedTTL >= longest {
 		cure := fmt.Sprintf("make it shorter than %s, or the release delay longer here and for fieldperm-webhook serve", longest)
 		if longest <= 0 {
 			cure = fmt.Sprintf("make the release delay longer than %s here and for fieldperm-webhook serve", o.AuthorizedTTL+requestTimeout+proofLife)

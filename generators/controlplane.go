@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"regexp"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +53,22 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # generic permission, which must not be answered by itself.
 `
 
+// The match conditions of the authorizer.
+const (
+	onlyWrites     = `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`
+	onlyRequests   = `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`
+	notUser        = `request.user != `
+	notGenericOnly = `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`
+)
+
+// AuthorizerConditions returns what the match conditions of the authorizer look like, whatever fieldperm's user.
+func AuthorizerConditions() []*regexp.Regexp {
+	whole := func(expression string) *regexp.Regexp { return regexp.MustCompile("^(?:" + expression + ")$") }
+	return []*regexp.Regexp{
+		whole(regexp.QuoteMeta(onlyWrites)), whole(regexp.QuoteMeta(onlyRequests)), whole(regexp.QuoteMeta(notUser) + `"[^"]+"`), whole(regexp.QuoteMeta(notGenericOnly)),
+	}
+}
+
 func authorizationConfiguration(o Options) (string, string, []any, error) {
 	kubeconfig, cached := o.at(fileAuthorizerKey), true
 	return fileAuthorization, authorizationComment, []any{apiserverv1.AuthorizationConfiguration{
@@ -59,7 +76,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 		Authorizers: []apiserverv1.AuthorizerConfiguration{
 			{Type: "Node", Name: "node"},
 			{Type: "RBAC", Name: "rbac"},
-			{Type: string(apiserverv1.TypeWebhook), Name: "fieldperm", Webhook: &apiserverv1.WebhookConfiguration{
+			{Type: string(apiserverv1.TypeWebhook), Name: AuthorizerName, Webhook: &apiserverv1.WebhookConfiguration{
 				AuthorizedTTL:                            metav1.Duration{Duration: o.AuthorizedTTL},
 				CacheAuthorizedRequests:                  &cached,
 				UnauthorizedTTL:                          metav1.Duration{Duration: o.UnauthorizedTTL},
@@ -73,10 +90,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 					KubeConfigFile: &kubeconfig,
 				},
 				MatchConditions: []apiserverv1.WebhookMatchCondition{
-					{Expression: `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`},
-					{Expression: `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`},
-					{Expression: `request.user != ` + strconv.Quote(o.User)},
-					{Expression: `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`},
+					{Expression: onlyWrites}, {Expression: onlyRequests}, {Expression: notUser + strconv.Quote(o.User)}, {Expression: notGenericOnly},
 				},
 			}},
 		},

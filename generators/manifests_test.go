@@ -182,7 +182,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		var writes []string
 		for _, rule := range role.Rules {
 			if verbs := strings.Join(rule.Verbs, ","); verbs != "get,list,watch" && verbs != "list,watch" {
-				writes = append(writes, verbs+" "+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.ResourceNames, ","))
+				writes = append(writes, verbs+" "+strings.Join(append(rule.Resources, rule.NonResourceURLs...), ",")+" "+strings.Join(rule.ResourceNames, ","))
 			}
 		}
 		want := []string{
@@ -192,7 +192,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		if rest {
 			want = append(want, "update,patch validatingwebhookconfigurations fieldperm", "create,update,patch,delete validatingwebhookconfigurations fieldperm-uncovered")
 		} else {
-			want = append(want, "create,update,patch validatingwebhookconfigurations fieldperm-uncovered")
+			want = append(want, "get /metrics ", "create,update,patch validatingwebhookconfigurations fieldperm-uncovered")
 		}
 		if !slices.Equal(writes, want) {
 			t.Errorf("REST %t: fieldperm's user may %q, want %q", rest, writes, want)

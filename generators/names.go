@@ -28,6 +28,9 @@ const (
 	// WriterAnnotation is on UncoveredName: the version of the fieldperm that wrote it.
 	WriterAnnotation = "fieldperm.dev/written-by"
 
+	// AuthorizerName is fieldperm's in kube-apiserver's AuthorizationConfiguration.
+	AuthorizerName = "fieldperm"
+
 	// NameLabel is on what is installed into the cluster, with RESTName as its value.
 	NameLabel = "app.kubernetes.io/name"
 

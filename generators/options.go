@@ -36,6 +36,11 @@ const requestTimeout = 60 * time.Second
 // fieldperm-webhook serve --interlock-interval by default, and the call that is under way.
 const proofLife = 10*time.Second + authorizeTimeout
 
+// LongestTTL is what an Allow may be kept for, less than that, if a release delay is to cover it.
+func LongestTTL(releaseDelay time.Duration) time.Duration {
+	return releaseDelay - requestTimeout - proofLife
+}
+
 // Options say where fieldperm runs and where its files lie. The zero value is not valid.
 type Options struct {
 	// ServiceURL is where kube-apiserver reaches fieldperm, such as https://127.0.0.1:9443. With Service

@@ -32,6 +32,9 @@ const (
 `
 )
 
+const rbacStaticComment = `#   /metrics                      read which static manifests kube-apiserver has loaded, by their hash.
+`
+
 const rbacDefaultComment = `# In the namespace default:
 #   endpointslices                find every API server behind the Service kubernetes.
 #   events                        say when and why nothing is allowed any more.
@@ -46,6 +49,8 @@ func rbac(o Options) (string, string, []any, error) {
 	comment := rbacComment + rbacKeptComment
 	if o.REST {
 		comment = rbacComment + rbacRESTComment
+	} else {
+		comment += rbacStaticComment
 	}
 	typeMeta := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
@@ -78,6 +83,9 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
 		// Always there, though few need it: the chain is a file of fieldperm's, which this does not read.
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: []string{"list", "watch"}},
+	}
+	if !o.REST {
+		rules = append(rules, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	}
 	configurations := func(verbs []string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, ResourceNames: names, Verbs: verbs}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -36,6 +37,41 @@ type apiserver struct {
 	sent []Target
 	// fault answers in place of admission; "" is that the webhook is called.
 	fault func(Target) string
+	// loaded is what /metrics says, asked how often it was asked. With refused it answers 403.
+	loaded  Hashes
+	asked   int
+	refused bool
+}
+
+// metrics is as much of /metrics as is read, among other lines.
+func (a *apiserver) metrics(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	a.asked++
+	loaded, refused := a.loaded, a.refused
+	a.mu.Unlock()
+	if refused {
+		answer(w, http.StatusForbidden, `forbidden: User "fieldperm" cannot get path "/metrics"`)
+		return
+	}
+	line := func(name, labels string) {
+		_, _ = fmt.Fprintf(w, "%s{apiserver_id_hash=\"sha256:1\",%s} 1\n", name, labels)
+	}
+	_, _ = fmt.Fprintf(w, "# HELP %s [ALPHA] Information.\n# TYPE %s gauge\n", manifestInfo, manifestInfo)
+	line(manifestInfo, `plugin="MutatingAdmissionWebhook",hash="sha256:mutating"`)
+	if loaded.Manifests != "" {
+		line(manifestInfo, fmt.Sprintf(`plugin="ValidatingAdmissionWebhook",hash=%q`, loaded.Manifests))
+	}
+	line("apiserver_request_total", fmt.Sprintf(`code="%s"`, strings.Repeat("0", 100<<10)))
+	if loaded.Authorization != "" {
+		line(chainInfo, fmt.Sprintf(`hash=%q`, loaded.Authorization))
+	}
+}
+
+// load is a server's reload.
+func (a *apiserver) load(hashes Hashes) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loaded = hashes
 }
 
 func newAPIServer(t *testing.T, canaries admission.Canaries) *apiserver {
@@ -47,6 +83,10 @@ func newAPIServer(t *testing.T, canaries admission.Canaries) *apiserver {
 }
 
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/metrics" {
+		a.metrics(w, r)
+		return
+	}
 	target := targetOf(r)
 	a.mu.Lock()
 	a.sent = append(a.sent, target)

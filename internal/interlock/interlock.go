@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -25,10 +24,6 @@ const (
 
 	// firstRetry is how soon a round that failed is followed by the next; it doubles up to the interval.
 	firstRetry = 250 * time.Millisecond
-
-	// failInterval is how often the error of a webhook is tried where failurePolicy cannot be read. Each
-	// time is a 500 in the API server's metrics, so it is not every round.
-	failInterval = 30 * time.Second
 )
 
 // Reason is why the interlock is open, as a metric has it.
@@ -43,6 +38,11 @@ const (
 	ReasonConfigurationMissing Reason = "configuration_missing"
 	ReasonConfigurationLoose   Reason = "configuration_loose"
 	ReasonConfigurationDeleted Reason = "configuration_deleted"
+	ReasonManifestsUnread      Reason = "manifests_unread"
+	ReasonManifestsLoose       Reason = "manifests_loose"
+	ReasonManifestsChanged     Reason = "manifests_changed"
+	ReasonManifestsNotLoaded   Reason = "manifests_not_loaded"
+	ReasonMetricsUnread        Reason = "metrics_unread"
 	ReasonServersUnknown       Reason = "servers_unknown"
 	ReasonCanaryNotEnforced    Reason = "canary_not_enforced"
 	ReasonCanaryError          Reason = "canary_error"
@@ -51,19 +51,19 @@ const (
 	ReasonResource Reason = "resource"
 )
 
-// Config is what an Interlock proves, and how. All but Configuration, CA and Observe are required.
+// Config is what an Interlock proves, and how. CA and Observe may be left out, and one of Configuration and Manifests.
 type Config struct {
 	Servers Servers
 	// Configuration reads the webhook configuration from the API server now, nil if there is none. A nil
 	// func is that the configuration is a static manifest.
 	Configuration func(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
 	// CA returns the bundle that the webhook is to trust; nil for any, or if it returns none.
-	CA     func() []byte
-	Prober *Prober
-	// Resources returns a resource as it is served, and Sample a valid object of it, for canaries where
-	// the configuration cannot be read.
+	CA func() []byte
+	// Manifests are the files of the control plane, where the configuration is a static manifest.
+	Manifests *Manifests
+	Prober    *Prober
+	// Resources returns a resource as it is served.
 	Resources func(group, resource string) (discovery.Served, bool)
-	Sample    func(group, resource string, served discovery.Served) (map[string]any, error)
 	// Interval is the time between rounds. A proof is good for two.
 	Interval time.Duration
 	Clock    clock.Clock
@@ -85,8 +85,13 @@ type Interlock struct {
 	// identity is that of the configuration last seen; notBefore is when it has settled.
 	identity  string
 	notBefore time.Time
-	// failed is when the webhook's error was last seen to stop a write; zero for never since it opened.
-	failed time.Time
+	// failed are the servers on which the webhook's error was seen to stop a write since it opened.
+	failed map[string]bool
+	// looking is held while the files are read, so that what was read first is noted first.
+	looking sync.Mutex
+	// files are those of Manifests last seen. loaded is what each server was last seen to have loaded.
+	files  files
+	loaded map[string]reading
 
 	resources resources
 }
@@ -103,7 +108,7 @@ type state struct {
 // New returns an open Interlock. Nothing closes it before Run.
 func New(config Config) *Interlock {
 	i := &Interlock{config: config, trigger: make(chan struct{}, 1)}
-	i.resources.known = map[Target]*proof{}
+	i.resources.known, i.resources.failed = map[Target]*proof{}, map[string]uint64{}
 	i.state.Store(&state{reason: ReasonStarting, err: errors.New("enforcement has not been proven yet: discovery comes first: if it stays so, see /readyz/discovery and the log")})
 	return i
 }
@@ -111,16 +116,22 @@ func New(config Config) *Interlock {
 // errOpen is all that users are told.
 var errOpen = errors.New("it is not proven that admission would look at the request; the administrator sees why in fieldperm's /readyz and log")
 
-// Enforced is nil if admission is proven to look at what an authorized request would do (A5). It may
-// send canaries and take until ctx ends.
+// Enforced is nil if admission is proven to look at what an authorized request would do (A5). For what another server
+// serves it may send canaries and take until ctx ends.
 func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	if err := i.Status(); err != nil {
 		return errOpen
 	}
-	// A configuration that was read covers every resource of the servers that were proven, and no other's.
+	// What was read and is in force covers every resource of the servers that were proven, and no other's.
 	served, known := i.config.Resources(a.Group, a.Resource)
-	if i.config.Configuration != nil && known && !served.Aggregated {
+	switch {
+	case !known:
+		return errOpen
+	case !served.Aggregated:
 		return nil
+	case i.config.Configuration == nil:
+		// A static manifest is read by its own kube-apiserver alone.
+		return errOpen
 	}
 	if err := i.proveResource(ctx, a); err != nil {
 		return errOpen
@@ -210,6 +221,7 @@ func (i *Interlock) ServersChanged() {
 			// One that has left and comes back may be another.
 			i.store(&state{until: current.until, servers: Addresses(servers)})
 		}
+		i.left(Addresses(servers))
 	}
 	i.mu.Unlock()
 	i.again()
@@ -249,7 +261,10 @@ func (i *Interlock) open(reason Reason, err error) {
 // mustOpen must be called with mu held.
 func (i *Interlock) mustOpen(reason Reason, err error) {
 	i.epoch.Add(1)
-	i.failed = time.Time{}
+	i.failed = nil
+	for address, last := range i.loaded {
+		i.loaded[address] = last.old()
+	}
 	i.store(&state{reason: reason, err: err})
 }
 
@@ -264,15 +279,12 @@ func (i *Interlock) store(next *state) {
 // round proves everything once and closes or opens the interlock.
 func (i *Interlock) round(ctx context.Context) {
 	started := i.config.Clock.Now()
+	i.lookAtFiles()
 	i.mu.Lock()
 	epoch := i.epoch.Load()
-	mode := ModeDeny
-	if i.failed.IsZero() || i.config.Configuration == nil && started.Sub(i.failed) >= failInterval {
-		mode = ModeFail
-	}
 	i.mu.Unlock()
 
-	servers, reason, err := i.prove(ctx, mode)
+	servers, reason, err := i.prove(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -289,14 +301,15 @@ func (i *Interlock) round(ctx context.Context) {
 		i.mustOpen(ReasonSettling, errors.New("the webhook configuration is new: it is given time to reach every kube-apiserver"))
 		return
 	}
-	if mode == ModeFail {
-		i.failed = started
+	i.failed = map[string]bool{}
+	for _, server := range servers {
+		i.failed[server] = true
 	}
 	i.store(&state{until: started.Add(2 * i.config.Interval), servers: servers})
 }
 
 // prove returns the addresses of the servers that enforce, or why it is not proven that all do.
-func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, error) {
+func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, canaryTimeout)
 		defer cancel()
@@ -309,6 +322,11 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 			return nil, reason, err
 		}
 	}
+	if i.config.Manifests != nil || i.config.Configuration == nil {
+		if reason, err := i.filesEnforce(); err != nil {
+			return nil, reason, err
+		}
+	}
 	servers, err := i.config.Servers()
 	if err != nil {
 		return nil, ReasonServersUnknown, err
@@ -317,28 +335,35 @@ func (i *Interlock) prove(ctx context.Context, mode Mode) ([]string, Reason, err
 		return nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
 	}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
-		if err := i.config.Prober.Prove(ctx, server, updateCanary(), nil, mode); err != nil {
+		if err := i.config.Prober.Prove(ctx, server, updateCanary(), nil, i.mode(server)); err != nil {
 			return err
 		}
 		return i.config.Prober.Prove(ctx, server, createCanary(), map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": canaryManager, "namespace": createCanary().Namespace},
-		}, mode)
+		}, ModeDeny)
 	}); err != nil {
 		if errors.Is(err, errPassed) {
 			return nil, ReasonCanaryNotEnforced, err
 		}
 		return nil, ReasonCanaryError, err
 	}
+	// Last, because it is the dearest.
+	if i.config.Manifests != nil {
+		if reason, err := i.filesInForce(ctx, servers); err != nil {
+			return nil, reason, err
+		}
+	}
 	return Addresses(servers), ReasonClosed, nil
 }
 
-// Addresses of servers, in their order.
-func Addresses(servers []Server) []string {
-	out := make([]string, 0, len(servers))
-	for _, server := range servers {
-		out = append(out, server.Address)
+// mode is that of the next canary to a server: the webhook's error is tried once on each. Each is a 500 in its metrics.
+func (i *Interlock) mode(server Server) Mode {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.failed[server.Address] {
+		return ModeDeny
 	}
-	return out
+	return ModeFail
 }
 
 func (i *Interlock) static(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) (Reason, error) {
@@ -356,15 +381,6 @@ func (i *Interlock) static(configuration *admissionregistrationv1.ValidatingWebh
 		return ReasonConfigurationDeleted, err
 	}
 	return ReasonConfigurationLoose, err
-}
-
-// everywhere runs prove for all servers at once; the first error ends it.
-func everywhere(ctx context.Context, servers []Server, prove func(context.Context, Server) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, server := range servers {
-		group.Go(func() error { return prove(ctx, server) })
-	}
-	return group.Wait()
 }
 
 // updateCanary is an object that every kube-apiserver makes at its start.

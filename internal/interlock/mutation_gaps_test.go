@@ -39,8 +39,8 @@ func TestA5_AServiceIsCalledAtThePathOfGranularOnly(t *testing.T) {
 
 // The proof of the servers may run out while a resource is proven.
 func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
-	w := newWorld(t, false)
-	w.round(t.Context())
+	w := newWorld(t, true)
+	w.close(t)
 	w.clock.Step(2*testInterval - time.Second)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
@@ -48,7 +48,7 @@ func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 		}
 		return ""
 	})
-	if w.Enforced(t.Context(), asking("patch", "", "secrets", "web")) == nil {
+	if w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) == nil {
 		t.Error("let through on a round that has run out")
 	}
 }
@@ -74,8 +74,8 @@ func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
 
 // Opened and closed again while a canary is under way: it was sent before the change.
 func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
-	w := newWorld(t, false)
-	w.round(t.Context())
+	w := newWorld(t, true)
+	w.close(t)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
 			w.open(ReasonSettling, errors.New("changed"))
@@ -85,7 +85,7 @@ func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 		}
 		return ""
 	})
-	if w.Enforced(t.Context(), asking("patch", "", "secrets", "web")) == nil {
+	if w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) == nil {
 		t.Error("let through on a canary that was sent before the change")
 	}
 	if err := w.Status(); err != nil {
@@ -94,8 +94,8 @@ func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 }
 
 func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
-	w := newWorld(t, false)
-	w.round(t.Context())
+	w := newWorld(t, true)
+	w.close(t)
 	all := func(fault func(Target) string) {
 		for _, api := range w.apis {
 			api.set(fault)
@@ -106,7 +106,7 @@ func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
 			return map[bool]string{true: fault}[t.Resource == "deployments" && t.Operation == admissionv1.Update]
 		}
 	}
-	ask := func() error { return w.Enforced(t.Context(), asking("patch", "apps", "deployments", "new")) }
+	ask := func() error { return w.Enforced(t.Context(), asking("patch", elsewhere, "deployments", "new")) }
 	all(updates("not found"))
 	if err := ask(); err != nil {
 		t.Error(err)
@@ -120,9 +120,9 @@ func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
 
 // Whatever opens it may have been a manifest with another failurePolicy.
 func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
-	w := newWorld(t, false)
-	w.round(t.Context())
-	ask := func() error { return w.Enforced(t.Context(), asking("patch", "", "secrets", "web")) }
+	w := newWorld(t, true)
+	w.close(t)
+	ask := func() error { return w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) }
 	if err := ask(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/discovery"
 )
 
 const (
@@ -24,11 +24,12 @@ const (
 	maxProofs = 20_000
 )
 
-// resources are the proofs of single targets, needed where the configuration cannot be read: a manifest
-// may leave out one resource, or the objects that a selector names.
+// resources are the proofs of single targets of aggregated API servers, which need not read the configuration.
 type resources struct {
-	mu      sync.Mutex
-	known   map[Target]*proof
+	mu    sync.Mutex
+	known map[Target]*proof
+	// failed has the groups for which the webhook's error was seen to stop a canary, and in which epoch.
+	failed  map[string]uint64
 	flights singleflight.Group
 }
 
@@ -37,8 +38,6 @@ type proof struct {
 	// until is how long it counts: one interval, since nothing renews it.
 	until time.Time
 	err   error
-	// failed is when the webhook's error was last seen to stop a canary.
-	failed time.Time
 	// epoch is the interlock's at the start: whatever opens it takes every proof with it.
 	epoch uint64
 }
@@ -121,18 +120,20 @@ func (i *Interlock) fresh(target Target) (answer error, known bool) {
 func (i *Interlock) proveTarget(ctx context.Context, target Target) *proof {
 	started := i.config.Clock.Now()
 	next := &proof{epoch: i.epoch.Load(), until: started.Add(i.config.Interval)}
+	// Once for each group: its server reads one configuration, which is known to be as it was.
+	mode := ModeFail
 	i.resources.mu.Lock()
-	if before := i.resources.known[target]; before != nil && before.epoch == next.epoch {
-		next.failed = before.failed
+	if epoch, tried := i.resources.failed[target.Group]; tried && epoch == next.epoch {
+		mode = ModeDeny
 	}
 	i.resources.mu.Unlock()
-	mode := ModeDeny
-	if next.failed.IsZero() || started.Sub(next.failed) >= failInterval {
-		mode, next.failed = ModeFail, started
-	}
-	if next.err = i.canaries(ctx, target, mode); next.err != nil {
-		// The webhook's error was not seen to stop anything: it is tried again.
-		next.until, next.failed = i.config.Clock.Now().Add(refusalLife), time.Time{}
+	switch next.err = i.canaries(ctx, target, mode); {
+	case next.err != nil:
+		next.until = i.config.Clock.Now().Add(refusalLife)
+	case mode == ModeFail:
+		i.resources.mu.Lock()
+		i.resources.failed[target.Group] = next.epoch
+		i.resources.mu.Unlock()
 	}
 	if errors.Is(next.err, errNotFound) {
 		i.resources.forget(target)
@@ -162,12 +163,12 @@ func (r *resources) forget(target Target) {
 	delete(r.known, target)
 }
 
-// prune forgets what is of no more use: when the webhook's error was last tried is, for a while.
+// prune forgets what is of no more use.
 func (r *resources) prune(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for target, p := range r.known {
-		if !now.Before(p.until) && now.Sub(p.failed) >= failInterval {
+		if !now.Before(p.until) {
 			delete(r.known, target)
 		}
 	}
@@ -178,14 +179,9 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 	if !ok {
 		return fmt.Errorf("%s is not served", resourceName(target))
 	}
-	served.Version = target.Version
 	var body map[string]any
 	if target.Operation == admissionv1.Create {
-		var err error
-		if body, err = i.config.Sample(target.Group, target.Resource, served); err != nil {
-			return fmt.Errorf("no object is known that a canary could create: %w", err)
-		}
-		sample.Place(body, canaryManager, target.Namespace)
+		body = minimal(target, served)
 	}
 	servers, err := i.config.Servers()
 	if err != nil {
@@ -194,6 +190,20 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 	return everywhere(ctx, servers, func(ctx context.Context, server Server) error {
 		return i.config.Prober.Prove(ctx, server, target, body, mode)
 	})
+}
+
+// minimal is an object without any field. A server that refuses it before it calls the webhook proves nothing, and the
+// creation is not let through.
+func minimal(target Target, served discovery.Served) map[string]any {
+	metadata := map[string]any{"name": canaryManager}
+	if target.Namespace != "" {
+		metadata["namespace"] = target.Namespace
+	}
+	version := target.Version
+	if target.Group != "" {
+		version = target.Group + "/" + version
+	}
+	return map[string]any{"apiVersion": version, "kind": served.Kind, "metadata": metadata}
 }
 
 // Unproven returns why single resources are not let through, as far as it is remembered.

@@ -1,6 +1,7 @@
 package interlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/rest"
 )
@@ -112,4 +114,22 @@ func addresses(list []*discoveryv1.EndpointSlice) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Addresses of servers, in their order.
+func Addresses(servers []Server) []string {
+	out := make([]string, 0, len(servers))
+	for _, server := range servers {
+		out = append(out, server.Address)
+	}
+	return out
+}
+
+// everywhere runs prove for all servers at once; the first error ends it.
+func everywhere(ctx context.Context, servers []Server, prove func(context.Context, Server) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, server := range servers {
+		group.Go(func() error { return prove(ctx, server) })
+	}
+	return group.Wait()
 }

@@ -21,7 +21,7 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 		return errors.New("webhook configuration: does not exist: apply webhooks.yaml of fieldperm-gen manifests --rest")
 	}
 	fault := func(format string, args ...any) error {
-		return fmt.Errorf("webhook configuration %q: %s: apply webhooks.yaml of fieldperm-gen manifests --rest again", configuration.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("webhook configuration %q: %w: apply webhooks.yaml of fieldperm-gen manifests --rest again", configuration.Name, fmt.Errorf(format, args...))
 	}
 	if configuration.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: nothing is let through any more", configuration.Name)
@@ -34,33 +34,43 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 		return fault("has no webhook %q", generators.GranularWebhook)
 	}
 	webhook := &configuration.Webhooks[at]
+	if err := enforces(webhook); err != nil {
+		return fault("webhook %q %w", webhook.Name, err)
+	}
+	if len(ca) > 0 && !among(webhook.ClientConfig.CABundle, ca) {
+		return fault("webhook %q trusts another CA than fieldperm's", webhook.Name)
+	}
+	return nil
+}
+
+// enforces returns why a webhook does not have every write of marker holders looked at, nil if it does. Whether it
+// calls fieldperm, and not another that has such a path, it cannot tell.
+func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 	switch {
 	case webhook.FailurePolicy == nil || *webhook.FailurePolicy != admissionregistrationv1.Fail:
-		return fault("webhook %q has not failurePolicy Fail", webhook.Name)
+		return errors.New("has not failurePolicy Fail")
 	case webhook.MatchPolicy == nil || *webhook.MatchPolicy != admissionregistrationv1.Equivalent:
-		return fault("webhook %q has not matchPolicy Equivalent", webhook.Name)
+		return errors.New("has not matchPolicy Equivalent")
 	case webhook.SideEffects == nil || *webhook.SideEffects != admissionregistrationv1.SideEffectClassNone:
-		return fault("webhook %q has not sideEffects None", webhook.Name)
+		return errors.New("has not sideEffects None")
 	case selects(webhook.NamespaceSelector):
-		return fault("webhook %q has a namespaceSelector", webhook.Name)
+		return errors.New("has a namespaceSelector")
 	case selects(webhook.ObjectSelector):
-		return fault("webhook %q has an objectSelector", webhook.Name)
+		return errors.New("has an objectSelector")
 	case !slices.Contains(webhook.AdmissionReviewVersions, "v1"):
-		return fault("webhook %q does not take AdmissionReview v1", webhook.Name)
+		return errors.New("does not take AdmissionReview v1")
 	case !callsGranular(webhook.ClientConfig):
-		return fault("webhook %q does not call %s", webhook.Name, generators.GranularPath)
-	case len(ca) > 0 && !among(webhook.ClientConfig.CABundle, ca):
-		return fault("webhook %q trusts another CA than fieldperm's", webhook.Name)
+		return fmt.Errorf("does not call %s", generators.GranularPath)
 	}
 	for _, condition := range webhook.MatchConditions {
 		// Any other condition could leave out what this one lets in.
 		if condition.Expression != generators.LacksGeneric {
-			return fault("webhook %q has a match condition %q that is not the generated one", webhook.Name, condition.Name)
+			return fmt.Errorf("has a match condition %q that is not the generated one", condition.Name)
 		}
 	}
 	for _, operation := range []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update} {
 		if !slices.ContainsFunc(webhook.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return coversAll(&r, operation) }) {
-			return fault("webhook %q has no rule for %s of every resource and subresource", webhook.Name, operation)
+			return fmt.Errorf("has no rule for %s of every resource and subresource", operation)
 		}
 	}
 	return nil

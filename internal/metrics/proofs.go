@@ -25,6 +25,16 @@ const (
 	ReasonConfigurationDeleted = "configuration_deleted"
 	// ReasonServersUnknown: the kube-apiservers could not be listed, or there is none.
 	ReasonServersUnknown = "servers_unknown"
+	// ReasonManifestsUnread: the static manifests or kube-apiserver's AuthorizationConfiguration could not be read.
+	ReasonManifestsUnread = "manifests_unread"
+	// ReasonManifestsLoose: they do not enforce what they must.
+	ReasonManifestsLoose = "manifests_loose"
+	// ReasonManifestsChanged: they were changed, and are not proven to be loaded yet.
+	ReasonManifestsChanged = "manifests_changed"
+	// ReasonManifestsNotLoaded: a kube-apiserver has loaded others.
+	ReasonManifestsNotLoaded = "manifests_not_loaded"
+	// ReasonMetricsUnread: a kube-apiserver did not say what it has loaded.
+	ReasonMetricsUnread = "metrics_unread"
 	// ReasonCanaryNotEnforced: a kube-apiserver let a canary through.
 	ReasonCanaryNotEnforced = "canary_not_enforced"
 	// ReasonCanaryError: a canary did not reach an end.
@@ -41,6 +51,7 @@ const (
 func Reasons() []string {
 	return []string{
 		ReasonStarting, ReasonSettling, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted,
+		ReasonManifestsUnread, ReasonManifestsLoose, ReasonManifestsChanged, ReasonManifestsNotLoaded, ReasonMetricsUnread,
 		ReasonServersUnknown, ReasonCanaryNotEnforced, ReasonCanaryError, ReasonExpired, ReasonStopping, ReasonOther,
 	}
 }
@@ -100,7 +111,7 @@ func newProofMetrics() proofMetrics {
 		}, []string{"server"}),
 		resources: metrics.NewGauge(&metrics.GaugeOpts{
 			Namespace: namespace, Name: "resource_proofs", StabilityLevel: metrics.ALPHA,
-			Help: "Resources, by namespace and operation, that a canary of their own has proven; only where the webhook configuration cannot be read.",
+			Help: "Objects of aggregated API groups that a canary of their own has proven.",
 		}),
 		uncovered: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Namespace: namespace, Name: "uncovered_configuration_applied", StabilityLevel: metrics.ALPHA,

@@ -27,6 +27,8 @@ type fakeAPI struct {
 	holds []string
 	// admit is asked about every PATCH and POST of an object; nil passes them.
 	admit func(*admissionv1.AdmissionRequest) (code int, message string)
+	// metrics is what /metrics says.
+	metrics string
 	// hold makes SubjectAccessReviews wait until it is closed; asked is sent to before.
 	hold, asked chan struct{}
 }
@@ -43,6 +45,11 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions", listOrWatch("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 	mux.HandleFunc("GET /apis/apiregistration.k8s.io/v1/apiservices", listOrWatch("apiregistration.k8s.io/v1", "APIService"))
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", api.review)
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		api.mu.Lock()
+		defer api.mu.Unlock()
+		_, _ = w.Write([]byte(api.metrics))
+	})
 	mux.HandleFunc("PATCH /", api.write)
 	mux.HandleFunc("POST /api/v1/namespaces/kube-system/configmaps", api.write)
 	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

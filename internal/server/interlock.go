@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -11,10 +12,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/util/filesystem"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -24,9 +24,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/fieldperm/fieldperm/generators"
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
-	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
 // prove sets up the interlock: what it reads, whom it sends canaries, and what tells it of changes.
@@ -45,7 +45,6 @@ func (s *Server) prove(config *rest.Config) error {
 		Resources: func(group, resource string) (discovery.Served, bool) {
 			return s.resources.Allowlist().Served(group, resource)
 		},
-		Sample:   s.sample,
 		Interval: s.options.InterlockInterval,
 		Clock:    clock.RealClock{},
 		Observe:  s.interlockChanged,
@@ -59,6 +58,13 @@ func (s *Server) prove(config *rest.Config) error {
 		return err
 	}
 	settings.CA = s.webhookCAs
+	if s.options.StaticManifests != "" {
+		settings.Manifests = &interlock.Manifests{
+			Directory: s.options.StaticManifests, AuthorizationConfig: s.options.KubeAPIServerAuthorizationConfig,
+			Certificate: func() []byte { certificate, _ := s.serving.Cert.CurrentCertKeyContent(); return certificate },
+			LongestTTL:  generators.LongestTTL(max(s.options.ReleaseDelay, generators.DefaultReleaseDelay)),
+		}
+	}
 	name := s.options.WebhookConfiguration
 	if name != "" {
 		configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -78,6 +84,26 @@ func (s *Server) prove(config *rest.Config) error {
 	}
 	return nil
 }
+
+// followManifests tells the interlock of changes of the control plane's files until the context ends.
+func (s *Server) followManifests(ctx context.Context) {
+	if s.options.StaticManifests == "" {
+		return
+	}
+	log := klog.FromContext(ctx)
+	var watches sync.WaitGroup
+	for _, path := range []string{s.options.StaticManifests, s.options.KubeAPIServerAuthorizationConfig} {
+		watches.Go(func() {
+			filesystem.WatchUntil(ctx, manifestsPoll, path, s.interlock.FilesChanged, func(err error) {
+				log.Error(err, "Watching a file of kube-apiserver's", "path", path)
+			})
+		})
+	}
+	watches.Wait()
+}
+
+// manifestsPoll is how often the files are looked at beside being watched.
+const manifestsPoll = time.Second
 
 // counted tells the metrics who is proven.
 func (s *Server) counted(servers interlock.Servers) interlock.Servers {
@@ -130,23 +156,6 @@ func (s *Server) followConfiguration(clients kubernetes.Interface, name string) 
 	}
 	s.typed = append(s.typed, factory)
 	return nil
-}
-
-// sample returns an object for a canary that creates.
-func (s *Server) sample(group, resource string, served discovery.Served) (map[string]any, error) {
-	gvk := runtimeschema.GroupVersionKind{Group: group, Version: served.Version, Kind: served.Kind}
-	object, err := s.informers.ForResource(sources.CustomResourceDefinitions()).Lister().Get(resource + "." + group)
-	if apierrors.IsNotFound(err) {
-		return s.samples.Object(gvk, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	definition, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("informer holds a %T", object)
-	}
-	return s.samples.Object(gvk, definition)
 }
 
 func (s *Server) canarySent(server string, result interlock.Result, took time.Duration) {

@@ -58,6 +58,10 @@ type Options struct {
 	AggregatedGroups []string
 	// WebhookConfiguration is the ValidatingWebhookConfiguration that enforces; "" for a static manifest.
 	WebhookConfiguration string
+	// StaticManifests is the directory of kube-apiserver's static manifests, where the webhook that enforces is one; "" for none.
+	StaticManifests string
+	// KubeAPIServerAuthorizationConfig is the file of kube-apiserver's --authorization-config, with StaticManifests.
+	KubeAPIServerAuthorizationConfig string
 	// UncoveredConfiguration is the ValidatingWebhookConfiguration for barriers that fieldperm keeps; "" for
 	// none.
 	UncoveredConfiguration string
@@ -141,7 +145,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
 	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
-	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: then every resource is proven by a canary of its own.")
+	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: see --static-manifests.")
+	fs.StringVar(&o.StaticManifests, "static-manifests", o.StaticManifests, "Directory of static manifests on the control plane (staticManifestsDir of the plugin ValidatingAdmissionWebhook), mounted read-only, where one of them makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven that they have loaded what is there now. Needs --kube-apiserver-authorization-config, and get on the nonResourceURL /metrics.")
+	fs.StringVar(&o.KubeAPIServerAuthorizationConfig, "kube-apiserver-authorization-config", o.KubeAPIServerAuthorizationConfig, "File that kube-apiserver's own --authorization-config names, mounted read-only: with --static-manifests it is proven too that fieldperm is the last authorizer there and how long its answers are kept. Not to be confused with --authorization-config, which is for fieldperm's own checks.")
 	fs.StringVar(&o.UncoveredConfiguration, "uncovered-configuration", o.UncoveredConfiguration, "Name of the ValidatingWebhookConfiguration whose rules fieldperm keeps to be exactly the resources with barriers. It calls as --webhook-configuration does, or at --webhook-url. Empty if this fieldperm keeps none: barriers then hold only where something else makes kube-apiservers ask /admit/uncovered.")
 	fs.StringVar(&o.APIServers, "api-servers", o.APIServers, "Which kube-apiservers ask /authorize, and so have to be proven: \"all\" behind the Service default/kubernetes, or the \"own\" one of --kubeconfig, where fieldperm runs beside it and listens for it alone.")
 	fs.DurationVar(&o.InterlockInterval, "interlock-interval", o.InterlockInterval, "Time between two proofs that admission is enforced. A proof counts for two of them.")
@@ -186,6 +192,12 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))
 	}
 	errs = append(errs, o.validateUncovered()...)
+	if (o.StaticManifests == "") != (o.KubeAPIServerAuthorizationConfig == "") {
+		errs = append(errs, errors.New("--static-manifests, --kube-apiserver-authorization-config: must both be given, or neither: an Allow counts on both"))
+	}
+	if len(o.AggregatedGroups) > 0 && o.WebhookConfiguration == "" {
+		errs = append(errs, errors.New("--aggregated-groups: needs --webhook-configuration: an aggregated API server does not read static manifests of kube-apiserver, so nothing would make it ask fieldperm"))
+	}
 	if o.AdmissionCallers != callersCertificate && o.AdmissionCallers != callersAny {
 		errs = append(errs, fmt.Errorf("--admission-callers: %q is not known: use %q or %q", o.AdmissionCallers, callersCertificate, callersAny))
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
-	"github.com/fieldperm/fieldperm/internal/sample"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -52,7 +51,6 @@ type Server struct {
 	canaries    *interlock.Canaries
 	interlock   *interlock.Interlock
 	release     *interlock.Release
-	samples     sample.Cache
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorder
 	certificate *certificates.Keeper
@@ -141,7 +139,10 @@ func (s *Server) runInterlock(ctx context.Context) {
 	if err := wait.PollUntilContextCancel(ctx, startPoll, true, func(context.Context) (bool, error) { return s.resources.Ready() == nil, nil }); err != nil {
 		return
 	}
+	var following sync.WaitGroup
+	following.Go(func() { s.followManifests(ctx) })
 	s.interlock.Run(ctx)
+	following.Wait()
 }
 
 // awaitRelease goes on serving while a webhook configuration waits to be released: nobody else would

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission/plugin/manifest"
+
+	"github.com/fieldperm/fieldperm/generators"
 )
 
 // running is a server in this process, on a free port.
@@ -51,7 +55,37 @@ func testOptions(t *testing.T, api *fakeAPI) (*Options, *authority, string) {
 	o.ClientCAFile = write(t, dir, "client-ca.crt", ca.pem)
 	o.ShutdownDelay = 0
 	o.APIServers = apiServersOwn
+	controlPlane(t, o, api, generators.Options{ConfigDir: filepath.Join(dir, "control-plane"), ServiceURL: "https://" + listener.Addr().String(), CABundle: ca.pem})
 	return o, ca, dir
+}
+
+// controlPlane writes the files of a kube-apiserver, which the API server says that it has loaded.
+func controlPlane(t *testing.T, o *Options, api *fakeAPI, options generators.Options) {
+	t.Helper()
+	files, err := generators.Manifests(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := os.MkdirAll(filepath.Join(options.ConfigDir, filepath.Dir(file.Name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, options.ConfigDir, file.Name, file.Data)
+	}
+	o.StaticManifests = filepath.Join(options.ConfigDir, "admission")
+	o.KubeAPIServerAuthorizationConfig = filepath.Join(options.ConfigDir, "authorization-configuration.yaml")
+	_, hash, err := manifest.LoadFiles(o.StaticManifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := os.ReadFile(o.KubeAPIServerAuthorizationConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.set(func() {
+		api.metrics = fmt.Sprintf("apiserver_manifest_admission_config_controller_last_config_info{plugin=\"ValidatingAdmissionWebhook\",apiserver_id_hash=\"\",hash=%q} 1\n"+
+			"apiserver_authorization_config_controller_last_config_info{apiserver_id_hash=\"\",hash=\"sha256:%x\"} 1\n", hash, sha256.Sum256(chain))
+	})
 }
 
 func start(t *testing.T, change func(*running)) *running {

@@ -39,9 +39,17 @@ func TestStatic_PodNeedsNoCluster(t *testing.T) {
 		t.Errorf("service account %q, host network %t", pod.Spec.ServiceAccountName, pod.Spec.HostNetwork)
 	}
 	container := pod.Spec.Containers[0]
-	for _, want := range []string{"--bind-address=127.0.0.1", "--api-servers=own", "--uncovered-configuration=fieldperm-uncovered", "--webhook-url=https://127.0.0.1:9443"} {
+	for _, want := range []string{"--bind-address=127.0.0.1", "--api-servers=own", "--uncovered-configuration=fieldperm-uncovered", "--webhook-url=https://127.0.0.1:9443",
+		"--static-manifests=/etc/kubernetes/fieldperm/admission", "--kube-apiserver-authorization-config=/etc/kubernetes/fieldperm/authorization-configuration.yaml",
+	} {
 		if !slices.Contains(container.Args, want) {
 			t.Errorf("the Pod lacks %s", want)
+		}
+	}
+	// A file that is mounted by itself stays the old one when it is replaced.
+	for _, v := range pod.Spec.Volumes {
+		if v.HostPath != nil && (v.HostPath.Type == nil || *v.HostPath.Type != corev1.HostPathDirectory) {
+			t.Errorf("volume %q is no directory", v.Name)
 		}
 	}
 	for _, argument := range container.Args {

@@ -37,6 +37,8 @@ const (
 	// tamperWindow is how long forbidden writes may land: until the next canary has come back or run out of time, no
 	// Allow is given on the strength of the last, and kube-apiserver has dropped the last one.
 	tamperWindow = interval + canaryTimeout + authorizedTTL
+	// staticWindow is shorter: a changed file is unproven at once, or at the next look where no event tells of it.
+	staticWindow = time.Second + authorizedTTL
 )
 
 // removal is what "kubectl delete" of all does: in a safe order, whatever the order of the deletions.
@@ -215,34 +217,46 @@ func restore(t *testing.T, c *scene) {
 	})
 }
 
-// staticTampering is by who may write the files of the control plane. Nothing can refuse that.
+// staticTampering is by who may write the files of the control plane. Nothing can refuse that, and fieldperm sees it when
+// kube-apiserver does.
 func staticTampering() []fault {
-	narrowed := manifest("narrowed", func(content []byte) ([]byte, error) {
-		var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-		if err := yaml.Unmarshal(content, &configuration); err != nil {
-			return nil, err
-		}
-		narrow(&configuration)
-		return yaml.Marshal(configuration)
-	})
-	// One object is left out: canaries for others prove nothing about it.
-	spared := manifest("spares one object", func(content []byte) ([]byte, error) {
-		var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-		if err := yaml.Unmarshal(content, &configuration); err != nil {
-			return nil, err
-		}
-		for i := range configuration.Webhooks {
-			configuration.Webhooks[i].MatchConditions = append(configuration.Webhooks[i].MatchConditions, admissionregistrationv1.MatchCondition{Name: "spared", Expression: "request.name != 'scaled-0'"})
-		}
-		return yaml.Marshal(configuration)
-	})
-	noticed := func(t *testing.T, c *scene, _ time.Time, _ []event) time.Duration {
-		t.Helper()
-		c.requireEvent(t, "ResourceNotEnforced", "fieldperm.static.k8s.io")
-		return 0
+	edited := func(name string, change loosening) fault {
+		return manifest(name, func(content []byte) ([]byte, error) {
+			var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+			if err := yaml.Unmarshal(content, &configuration); err != nil {
+				return nil, err
+			}
+			change(&configuration)
+			return yaml.Marshal(configuration)
+		})
 	}
-	narrowed.check, spared.check = noticed, noticed
-	return []fault{narrowed, spared, manifest("emptied", nil)}
+	killed := edited("has failurePolicy Ignore, fieldperm killed", ignore)
+	tampered := killed.begin
+	killed.begin = func(t *testing.T, c *scene) { t.Helper(); tampered(t, c); kill(0, 1)(t, c) }
+	mend := killed.end
+	killed.end = func(t *testing.T, c *scene) { t.Helper(); mend(t, c); launch(0, 1)(t, c) }
+	killed.check = nil // Nothing is left that could say so.
+	return []fault{
+		edited("narrowed", narrow),
+		edited("spares one object", func(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			everyWebhook(configuration, func(w *admissionregistrationv1.ValidatingWebhook) {
+				w.MatchConditions = append(w.MatchConditions, admissionregistrationv1.MatchCondition{Name: "spared", Expression: "request.name != 'scaled-0'"})
+			})
+		}),
+		edited("has failurePolicy Ignore", ignore),
+		killed,
+		edited("has a decoy", decoy),
+		manifest("emptied", nil),
+	}
+}
+
+// decoy lets a webhook of another name answer canaries, while granular leaves out Deployments.
+func decoy(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	answering := c.Webhooks[0].DeepCopy()
+	answering.Name = "decoy.example.com"
+	answering.Rules[0].Resources, answering.Rules[0].APIGroups = []string{"configmaps"}, []string{""}
+	narrow(c)
+	c.Webhooks = append(c.Webhooks, *answering)
 }
 
 // manifest changes the static manifest, or takes it away.
@@ -257,7 +271,7 @@ func manifest(name string, change func([]byte) ([]byte, error)) fault {
 		must(t, os.Rename(draft, c.File(staticManifest)))
 	}
 	return fault{
-		name: "static directory " + name, lasts: tamperLasts, window: tamperWindow,
+		name: "static directory " + name, lasts: tamperLasts, window: staticWindow,
 		begin: func(t *testing.T, c *scene) {
 			t.Helper()
 			c.auditor.barriersDown.Store(true)

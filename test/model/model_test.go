@@ -14,8 +14,8 @@ type variant struct {
 // The protocol as it is. Variants start from these.
 var (
 	cluster = restRules{spans: spans{answer: 1, ttl: 1}, servers: 2, replicas: 1, changes: 4}
-	own     = staticRules{spans: spans{answer: 1, ttl: 1}, servers: 1, fail: 3}
-	servers = staticRules{spans: spans{answer: 1, ttl: 1}, servers: 2, fail: 2}
+	own     = staticRules{spans: spans{answer: 1, ttl: 1}, servers: 1, reread: 3, edits: 3}
+	servers = staticRules{spans: spans{answer: 1, ttl: 1}, servers: 2, reread: 3, edits: 2}
 )
 
 func inCluster(name string, with func(*restRules)) variant {
@@ -39,8 +39,9 @@ func TestA5_Model_NoWriteLandsUnseen(t *testing.T) {
 		inCluster("REST, no guard", func(r *restRules) { r.tampers, r.changes = true, 3 }),
 		inManifest("static, own server", own, func(r *staticRules) {}),
 		inManifest("static, two servers", servers, func(r *staticRules) {}),
-		inManifest("static, manifest narrowed", own, func(r *staticRules) { r.tampers, r.fail = true, 1 }),
-		inManifest("static, failurePolicy ignored", own, func(r *staticRules) { r.ignored = true }),
+		inManifest("static, files edited", own, func(r *staticRules) { r.tampers = true }),
+		inManifest("static, files edited and no event", own, func(r *staticRules) { r.tampers, r.blind = true, true }),
+		inManifest("static, files of another host edited", servers, func(r *staticRules) { r.tampers, r.remote = true, true }),
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			seen, err := v.search()
@@ -77,14 +78,19 @@ func TestA5_Model_EveryRuleIsNeeded(t *testing.T) {
 		inCluster("window is as long as it is said, REST", func(r *restRules) {
 			r.tampers, r.servers, r.changes, r.tight = true, 1, 3, 1
 		}),
-		inManifest("no proof of single resources", servers, func(r *staticRules) { r.noResourceProof = true }),
-		inManifest("webhook's error is never tried", servers, func(r *staticRules) { r.denyOnly = true }),
-		inManifest("try that failed counts as tried", servers, func(r *staticRules) { r.failedKept = true }),
-		inManifest("canary to one server, static", servers, func(r *staticRules) { r.oneServer = true }),
+		inManifest("no hash, static", servers, func(r *staticRules) { r.noHash = true }),
+		inManifest("hash compared once", own, func(r *staticRules) { r.tampers, r.hashOnce, r.blind, r.noEpoch = true, true, true, true }),
+		inManifest("hash of another host compared once", servers, func(r *staticRules) { r.tampers, r.remote, r.hashOnce = true, true, true }),
+		inManifest("hash of one server only", servers, func(r *staticRules) { r.oneServer, r.remote = true, true }),
+		inManifest("files are not checked", own, func(r *staticRules) { r.anyFiles = true }),
+		inManifest("changed file counts until the next round", own, func(r *staticRules) { r.tampers, r.noEvent = true, true }),
+		inManifest("file changed back counts as not changed", own, func(r *staticRules) { r.tampers, r.noStamp = true, true }),
+		inManifest("overtaken round counts, static", own, func(r *staticRules) { r.tampers, r.noEpoch = true, true }),
 		inManifest("closed at start, static", servers, func(r *staticRules) { r.closedAtStart = true }),
-		inManifest("proof never expires, static", own, func(r *staticRules) { r.tampers, r.noExpiry = true, true }),
-		inManifest("window is as long as it is said, narrowed", own, func(r *staticRules) { r.tampers, r.fail, r.tight = true, 1, 1 }),
-		inManifest("window is as long as it is said, ignored", own, func(r *staticRules) { r.ignored, r.tight = true, 1 }),
+		inManifest("proof never expires, static", own, func(r *staticRules) { r.tampers, r.blind, r.noExpiry = true, true, true }),
+		inManifest("window is as long as it is said, event", own, func(r *staticRules) { r.tampers, r.tight = true, 1 }),
+		inManifest("window is as long as it is said, no event", own, func(r *staticRules) { r.tampers, r.blind, r.tight = true, true, 1 }),
+		inManifest("window is as long as it is said, another host", servers, func(r *staticRules) { r.tampers, r.remote, r.tight = true, true, 1 }),
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			seen, err := v.search()

@@ -17,7 +17,7 @@ import "fmt"
 //     at what the server would do, at one moment of the round.
 //  8. fieldperm reads the configuration as it is stored at that moment (no cache). Its watch may be late or silent.
 //  9. Administrators do not take the finalizer away by hand, and loosen nothing (guard), but where a variant tampers.
-//  10. What holds for one object of a resource in a namespace holds for all.
+//  10. What a kube-apiserver publishes as loaded is what it acts on.
 //
 // Requests meet one another in one place only, the cache of their kube-apiserver. So it is enough to follow one at a
 // time on one server. Servers are alike, and canaries reach them in any order: so that server is number 0 (home).

@@ -2,229 +2,297 @@ package model
 
 import "fmt"
 
-// The interlock where the webhook configuration is a static manifest, which nobody can read: each resource has a proof
-// of its own beside the round. README.md maps it to the code; request_test.go has the assumptions. Each kube-apiserver
-// has a manifest of its own. It stays as it is, but where a variant tampers.
+// The interlock where the webhook configuration is a static manifest. fieldperm reads the files, and compares their hash
+// with that of what each kube-apiserver has loaded. Beside that there are the canaries of the round. README.md maps it
+// to the code; request_test.go has the assumptions.
+//
+// Each kube-apiserver has files of its own. fieldperm reads those of server 0. What it cannot see by the hash of files
+// that are good is not in the model: whether it judges a file rightly is for tests.
 
 // staticRules are the world's size, and the rules of the protocol that a variant lacks.
 type staticRules struct {
 	spans
 	servers int
-	fail    int  // failInterval: how often the webhook's error is tried
-	tampers bool // somebody narrows the manifest
-	ignored bool // somebody sets failurePolicy Ignore instead
+	reread  int // how old the word of a server about what it has loaded may be at the start of a round
+	edits   int // of files, at most
+	tampers bool
+	// remote is that the request's server is not the one whose files fieldperm reads.
+	remote bool
+	// blind is that no event tells of a change of a file.
+	blind bool
 
-	noResourceProof bool // the round is enough for every resource
-	denyOnly        bool // the webhook's error is never tried
-	failedKept      bool // a try of it that failed is remembered as done
-	noExpiry        bool // a proof never ends
-	oneServer       bool // canaries go to one server only
-	closedAtStart   bool
-	tight           int // ticks by which the window after tampering is said to be shorter
+	noHash        bool // the canaries of the round are enough
+	hashOnce      bool // what a server said it has loaded counts for ever
+	oneServer     bool // the hash of one server stands for all
+	anyFiles      bool // the files are not checked: whatever is loaded as it lies there counts
+	noEvent       bool // a changed file counts as proven until the next round
+	noStamp       bool // a file that was changed and changed back counts as not changed
+	noEpoch       bool // a change does not reach the round under way
+	noExpiry      bool // a proof never ends
+	closedAtStart bool
+	tight         int // ticks by which the window after tampering is said to be shorter
 }
 
-// window is how long harm may come after tampering. A manifest that is narrowed is found out by the next canary,
-// failurePolicy Ignore by the next of mode fail, which comes when fail ticks are over: until one tick before, canaries
-// may be of mode deny.
+// window is how long harm may come after a server has loaded files that are worse. Where fieldperm sees the file change, no Allow is
+// given any more, and what was allowed before comes to its end. Without an event the proof has to run out. On
+// another host nothing is seen until the server is asked again, at the start of a round when its word is too old.
 func (r staticRules) window() int {
-	if r.ignored {
-		return r.fail - 1 + r.underWay() - r.tight
+	seen := r.answer + r.ttl + inFlight - r.tight
+	switch {
+	case r.remote:
+		return r.reread - 1 + proofLife + seen
+	case r.blind:
+		return proofLife + seen
 	}
-	return r.underWay() - r.tight
+	return seen
 }
 
-// Two resources: that of the round's canaries (configmaps), and the one that the request is about.
+// content of a file, and what a server has loaded of it.
+type content uint8
+
 const (
-	round = 0
-	asked = 1
+	gone    content = iota // no manifest
+	partial                // it leaves out the resource that is asked about, and has that of the canaries
+	whole                  // it enforces
 )
 
-// static is a state. Of kind, a manifest is none, ignore or good about each resource.
+func (c content) String() string {
+	if int(c) < 3 {
+		return [...]string{"gone", "partial", "whole"}[c]
+	}
+	return fmt.Sprintf("content %d", uint8(c))
+}
+
+// static is a state.
 type static struct {
 	traffic
-	manifest [maxServers][2]kind
-	proof    [2]staticProof // of the round, and on the resource
+	edits    uint8
+	worsened bool // somebody has tampered
+	file     [maxServers]content
+	loaded   [maxServers]content
+	// seen is what fieldperm last saw in the file of server 0. touched is that it was written since, even if it is as before:
+	// the server may have read what was there in between.
+	seen    content
+	touched bool
+	proof   uint8 // ticks + 1 until it is too old; 0 is open
+	// said is what each server said that it has loaded, and how long ago; fresh is false where that does not count.
+	said  [maxServers]word
+	round staticRound
 }
 
-// staticProof says how far canaries have come.
-type staticProof struct {
-	good      uint8 // ticks + 1 until it is too old; 0 is none
-	failed    uint8 // ticks until the webhook's error has to be tried again; 0 for at once
+type word struct {
+	known bool
+	is    content
+	age   uint8
+}
+
+// staticRound is the round under way.
+type staticRound struct {
 	running   bool
-	tried     bool  // its canaries are of mode fail
-	overtaken bool  // the interlock was opened since the start
-	age       uint8 // ticks since the start
-	enforced  uint8 // servers, as bits
+	overtaken bool // the interlock was opened since its start
+	age       uint8
+	canaries  uint8 // servers, as bits, that refused the canary
+	compared  uint8 // servers, as bits, whose word is that they have loaded what was seen
 }
 
-func (p *staticProof) end() {
-	*p = staticProof{good: p.good, failed: p.failed}
-}
-
-// open is mustOpen: a new epoch takes every proof with it.
-func (s *static) open() {
-	for i := range s.proof {
-		p := &s.proof[i]
-		p.good, p.failed, p.overtaken = 0, 0, p.running
+// open is mustOpen: a new epoch, in which no word of a server counts.
+func (s *static) open(r staticRules) {
+	s.proof = 0
+	if !r.noEpoch {
+		s.round.overtaken = s.round.running
+	}
+	if !r.hashOnce {
+		s.said = [maxServers]word{}
 	}
 }
 
-func (s *static) stops(server, what int, fails bool) bool {
-	is := s.manifest[server][what]
-	return is == good || is == ignore && !fails
+// look is lookAtFiles: another content opens.
+func (s *static) look(r staticRules) {
+	if s.seen != s.file[0] || s.touched && !r.noStamp {
+		s.open(r)
+	}
+	s.seen, s.touched = s.file[0], false
 }
 
-func (s *static) closed(r staticRules) bool {
-	return s.proof[round].good > 0 && (r.noResourceProof || s.proof[asked].good > 0)
+// at is the request's server.
+func (r staticRules) at() int {
+	if r.remote {
+		return r.servers - 1
+	}
+	return 0
 }
 
 func (r staticRules) harmed(s static) bool { return s.harm }
 
 func (r staticRules) initial() []static {
-	begin := static{}
-	if r.closedAtStart {
-		begin.proof[round].good, begin.proof[asked].good = proofLife+1, proofLife+1
+	var all []static
+	add := func(contents ...content) {
+		s := static{seen: contents[0]}
+		copy(s.file[:], contents)
+		s.loaded = s.file
+		if r.closedAtStart {
+			s.proof = proofLife + 1
+		}
+		all = append(all, s)
 	}
-	all := []static{begin}
-	kinds := []kind{good, ignore, none}
-	if r.tampers || r.ignored {
-		kinds = []kind{good}
+	kinds := []content{gone, partial, whole}
+	if r.tampers {
+		kinds = []content{whole}
 	}
-	for server := range r.servers {
-		for what := range 2 {
-			var more []static
-			for _, s := range all {
-				for _, is := range kinds {
-					s.manifest[server][what] = is
-					more = append(more, s)
-				}
-			}
-			all = more
+	for _, first := range kinds {
+		if r.servers == 1 {
+			add(first)
+			continue
+		}
+		for _, second := range kinds {
+			add(first, second)
 		}
 	}
 	return all
 }
 
 func (r staticRules) steps(from static, do func(step, static)) {
-	for what := range 2 {
-		r.canaries(from, what, func(action string, to static) { do(step{"fieldperm's proof", what, action}, to) })
-	}
-	crashed := from
-	crashed.open()
-	for what := range crashed.proof {
-		crashed.proof[what].end()
-		if r.closedAtStart {
-			crashed.proof[what].good = proofLife + 1
+	emit := func(actor string, number int, action string, to static) { do(step{actor, number, action}, to) }
+	r.fieldperm(from, func(action string, to static) { emit("fieldperm", 0, action, to) })
+	for server := range r.servers {
+		r.administrator(from, server, func(action string, to static) { emit("administrator", server, action, to) })
+		if to := from; to.loaded[server] != to.file[server] {
+			// Its reload, some time. What is gone is taken away too.
+			if to.loaded[server] == whole && server == r.at() {
+				to.tamper()
+			}
+			to.loaded[server] = to.file[server]
+			emit("kube-apiserver", server, "loads its files", to)
 		}
 	}
-	if crashed != from {
-		do(step{"fieldperm", 0, "crashes and starts again with nothing"}, crashed)
-	}
-	r.administrator(from, func(action string, to static) { do(step{"administrator", 0, action}, to) })
 	if to := from; to.cache > 0 || to.request != idle {
 		to.forget()
-		do(step{"kube-apiserver", home, "restarts"}, to)
+		emit("kube-apiserver", r.at(), "restarts", to)
 	}
-	from.user(r.spans, from.closed(r), from.stops(home, asked, true), r.window(), func(action string, t traffic) {
+	from.user(r.spans, from.proof > 0, from.loaded[r.at()] == whole, r.window(), func(action string, t traffic) {
 		to := from
 		to.traffic = t
-		do(step{"user", 0, action}, to)
+		emit("user", 0, action, to)
 	})
-	to := from
-	to.tick(r)
-	do(step{"time", 0, "passes"}, to)
+	if to := from; to.tick(r) {
+		emit("time", 0, "passes", to)
+	}
 }
 
-// canaries is what a proof does next.
-func (r staticRules) canaries(from static, what int, do func(string, static)) {
-	at := from.proof[what]
-	asks := uint8(1)<<r.servers - 1
-	if r.oneServer {
-		asks = 1 << (r.servers - 1)
-	}
-	switch {
+func (r staticRules) fieldperm(from static, do func(string, static)) {
+	all := uint8(1)<<r.servers - 1
+	switch at := from.round; {
 	case !at.running:
 		to := from
-		to.proof[what].running = true
-		to.proof[what].tried = !r.denyOnly && at.failed == 0
-		do("starts", to)
-	case at.enforced == asks:
-		to := from
-		p := &to.proof[what]
-		if !p.overtaken {
-			p.good = proofLife + 1 - min(p.age, proofLife+1)
-			if p.tried {
-				p.failed = uint8(r.fail) - min(p.age, uint8(r.fail))
+		to.look(r)
+		to.round = staticRound{running: true}
+		for i := range r.servers {
+			// Its word is too old: it is asked again.
+			if to.said[i].known && !r.hashOnce && int(to.said[i].age) >= r.reread {
+				to.said[i] = word{}
 			}
 		}
-		p.end()
-		do("ends", to)
+		if to.seen != whole && !r.anyFiles && !r.noHash {
+			to.open(r)
+			to.round = staticRound{}
+		}
+		if to != from {
+			do("starts a round, and reads the files", to)
+		}
+	case at.canaries != all:
+		server := 0
+		for at.canaries&(1<<server) != 0 {
+			server++
+		}
+		to := from
+		if from.loaded[server] != gone {
+			to.round.canaries |= 1 << server
+			do(fmt.Sprintf("has its canary refused by server %d", server), to)
+			break
+		}
+		to.open(r)
+		to.round = staticRound{}
+		do(fmt.Sprintf("has its canary pass on server %d", server), to)
+	case !r.noHash && at.compared != all:
+		server := 0
+		for at.compared&(1<<server) != 0 {
+			server++
+		}
+		to := from
+		if !to.said[server].known {
+			to.said[server] = word{known: true, is: from.loaded[server]}
+		}
+		if to.said[server].is != to.seen && !(r.oneServer && server > 0) {
+			to.open(r)
+			to.round = staticRound{}
+			do(fmt.Sprintf("is told by server %d that it has loaded something else", server), to)
+			break
+		}
+		to.round.compared |= 1 << server
+		do(fmt.Sprintf("knows that server %d has loaded what was read", server), to)
 	default:
-		for server := range r.servers {
-			if (asks&^at.enforced)&(1<<server) == 0 {
-				continue
-			}
-			to := from
-			if from.stops(server, what, at.tried) {
-				to.proof[what].enforced |= 1 << server
-				do(fmt.Sprintf("has its canary refused by server %d", server), to)
-				continue
-			}
-			to.refuted(what, r)
-			do(fmt.Sprintf("has its canary pass on server %d", server), to)
+		to := from
+		if !at.overtaken {
+			to.proof = proofLife + 1 - min(at.age, proofLife+1)
 		}
+		to.round = staticRound{}
+		do("ends the round", to)
+	}
+	if to := from; !r.noEvent && !r.blind {
+		if to.look(r); to != from {
+			do("is told that a file has changed", to)
+		}
+	}
+	// It may also be frozen at any time: then it does not act.
+	reset := from
+	reset.open(r)
+	reset.round, reset.said, reset.seen, reset.touched = staticRound{}, [maxServers]word{}, gone, false
+	if r.closedAtStart {
+		reset.proof = proofLife + 1
+	}
+	if reset != from {
+		do("crashes and starts again with nothing", reset)
 	}
 }
 
-// refuted: a canary passed. Of the round, the interlock opens. On a resource, that one is not proven.
-func (s *static) refuted(what int, r staticRules) {
-	p := &s.proof[what]
-	switch {
-	case what == round:
-		s.open()
-	case !r.failedKept:
-		p.good, p.failed = 0, 0
-	default:
-		// As if the try had gone well.
-		p.good = 0
-		if p.tried {
-			p.failed = uint8(r.fail) - min(p.age, uint8(r.fail))
+func (r staticRules) administrator(from static, server int, do func(string, static)) {
+	if int(from.edits) >= r.edits {
+		return
+	}
+	for _, next := range []content{gone, partial, whole} {
+		if next == from.file[server] {
+			continue
 		}
-	}
-	p.end()
-}
-
-func (r staticRules) administrator(from static, do func(string, static)) {
-	if r.ignored && from.manifest[home][asked] == good {
+		worse := from.file[server] == whole
+		// Without tampering files only become better.
+		if !r.tampers && next < from.file[server] || worse && (server != r.at() || from.worsened) {
+			continue
+		}
 		to := from
-		to.manifest[home][asked] = ignore
-		to.tamper()
-		do("sets failurePolicy Ignore", to)
-	}
-	if r.tampers && from.manifest[home][asked] == good {
-		to := from
-		to.manifest[home][asked] = none
-		to.tamper()
-		do("leaves the resource out of the manifest", to)
-	}
-	if r.tampers && from.manifest[home][round] == good {
-		to := from
-		to.manifest[home] = [2]kind{none, none}
-		to.tamper()
-		do("empties the manifest", to)
+		to.file[server] = next
+		to.edits++
+		to.worsened = to.worsened || worse
+		to.touched = to.touched || server == 0
+		do("makes its manifest "+next.String(), to)
 	}
 }
 
-func (s *static) tick(r staticRules) {
-	for i := range s.proof {
-		p := &s.proof[i]
-		if !r.noExpiry {
-			down(&p.good)
-		}
-		down(&p.failed)
-		if p.running && int(p.age) <= proofLife+r.fail {
-			p.age++
+// tick lets time go on. Where an event tells of a change, fieldperm has looked before: it polls each second beside.
+func (s *static) tick(r staticRules) bool {
+	if r.tampers && !r.blind && !r.noEvent && (s.seen != s.file[0] || s.touched) {
+		return false
+	}
+	if !r.noExpiry {
+		down(&s.proof)
+	}
+	if s.round.running && s.round.age <= proofLife {
+		s.round.age++
+	}
+	for i := range s.said {
+		if s.said[i].known && int(s.said[i].age) < r.reread {
+			s.said[i].age++
 		}
 	}
 	s.passes(r.window())
+	return true
 }

@@ -59,6 +59,7 @@ func (s *Stack) LaunchReplica(number int) error {
 		args = append(args, "--webhook-configuration", Configuration)
 	} else {
 		args = append(args, "--webhook-url", s.url, "--webhook-ca-file", s.configuration(caFile))
+		args = append(args, "--static-manifests", s.configuration("admission"), "--kube-apiserver-authorization-config", s.configuration("authorization-configuration.yaml"))
 	}
 	// Without an address that endpoints may hold, nothing says where all API servers are.
 	if s.config.Address == "" {

@@ -1,0 +1,41 @@
+package interlock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/load"
+
+	"github.com/fieldperm/fieldperm/generators"
+)
+
+// checkChain returns why kube-apiserver's AuthorizationConfiguration is not what fieldperm's Allow counts on, nil if it
+// is: fieldperm last, asked about writes alone and never about its own, and no Allow kept longer than longest.
+func checkChain(raw []byte, longest time.Duration) error {
+	configuration, err := load.LoadFromData(raw)
+	if err != nil {
+		return fmt.Errorf("is no AuthorizationConfiguration (%w)", err)
+	}
+	at := slices.IndexFunc(configuration.Authorizers, func(a apiserverapi.AuthorizerConfiguration) bool { return a.Name == generators.AuthorizerName })
+	switch {
+	case at < 0:
+		return fmt.Errorf("has no authorizer %q", generators.AuthorizerName)
+	case at != len(configuration.Authorizers)-1:
+		return fmt.Errorf("the authorizer %q is not the last", generators.AuthorizerName)
+	case configuration.Authorizers[at].Type != apiserverapi.TypeWebhook || configuration.Authorizers[at].Webhook == nil:
+		return fmt.Errorf("the authorizer %q is no webhook", generators.AuthorizerName)
+	}
+	webhook := configuration.Authorizers[at].Webhook
+	// The loader has filled in what was left out: minutes.
+	if webhook.CacheAuthorizedRequests && webhook.AuthorizedTTL.Duration > longest {
+		return fmt.Errorf("the authorizer %q has authorizedTTL %s, and an Allow is not right for longer than %s", generators.AuthorizerName, webhook.AuthorizedTTL.Duration, longest)
+	}
+	for _, expected := range generators.AuthorizerConditions() {
+		if !slices.ContainsFunc(webhook.MatchConditions, func(c apiserverapi.WebhookMatchCondition) bool { return expected.MatchString(c.Expression) }) {
+			return fmt.Errorf("the authorizer %q lacks a match condition of the form %q", generators.AuthorizerName, expected)
+		}
+	}
+	return nil
+}
