@@ -1,0 +1,85 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// namespaceMark stands in a sample for the namespace of the object.
+const namespaceMark = "{namespace}"
+
+// Object returns a minimal valid object of a kind, which the caller owns. definition is the
+// CustomResourceDefinition of a custom resource, nil for a built-in kind. metadata has a name only if
+// the kind insists on that one; [Place] does the rest. An error says why there is no object: what is
+// not known to be valid is not returned.
+func Object(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (map[string]any, error) {
+	var out map[string]any
+	var err error
+	if definition == nil {
+		out, err = builtIn(gvk.GroupKind())
+	} else {
+		out, err = custom(gvk, definition)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sample of %s: %w", gvk.GroupVersion().WithKind(gvk.Kind), err)
+	}
+	out["apiVersion"], out["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	if _, ok := out["metadata"].(map[string]any); !ok {
+		out["metadata"] = map[string]any{}
+	}
+	return out, nil
+}
+
+// Place gives an object of [Object] its name, unless its kind insists on another, and its namespace,
+// "" for an object of the whole cluster. A few kinds (Event) repeat the namespace in other fields.
+func Place(object map[string]any, name, namespace string) {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	if _, ok := metadata["name"]; !ok {
+		metadata["name"] = name
+	}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	replace(object, namespace)
+}
+
+// replace puts the namespace where the mark is.
+func replace(value any, namespace string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner == namespaceMark {
+				v[key] = namespace
+			} else {
+				replace(inner, namespace)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			replace(inner, namespace)
+		}
+	}
+}
+
+func builtIn(kind runtimeschema.GroupKind) (map[string]any, error) {
+	known, err := loadKinds()
+	if err != nil {
+		return nil, err
+	}
+	entry, ok := known[kind]
+	switch {
+	case !ok:
+		return nil, errors.New("the kind is not known: canaries can create built-in kinds of Kubernetes 1.37 and custom resources")
+	case entry.Impossible != "":
+		return nil, fmt.Errorf("a canary cannot create one: %s", entry.Impossible)
+	}
+	return runtime.DeepCopyJSON(entry.Object), nil
+}
