@@ -160,6 +160,17 @@ func TestA5_AServerThatComesBackIsAskedAgain(t *testing.T) {
 	w.mustBe(t, false, "it is back with other manifests")
 }
 
+// A server that restarts with other files shows as a canary that does not come back, if at all.
+func TestA5_WhateverOpensHasEveryServerAskedAgain(t *testing.T) {
+	w := newWorld(t, false)
+	w.round(t.Context())
+	w.apis[1].load(Hashes{"sha256:other", w.apis[1].loaded.Authorization})
+	w.open(ReasonCanaryError, errPassed)
+	w.clock.Step(loadedPause)
+	w.round(t.Context())
+	w.mustBe(t, false, "loaded others when it was away")
+}
+
 func TestA5_WhatIsPublishedTwiceOrOtherwiseIsNoHash(t *testing.T) {
 	line := manifestInfo + `{plugin="ValidatingAdmissionWebhook",apiserver_id_hash="sha256:1",hash="sha256:2"} 1` + "\n"
 	if hashes, err := published(strings.NewReader(line + "a " + strings.Repeat("0", 200<<10))); err != nil || hashes != (Hashes{Manifests: "sha256:2"}) {

@@ -237,3 +237,19 @@ func eventually(t *testing.T, condition func() bool) {
 		}
 	}
 }
+
+// A 500 for each object would be half of what is written there.
+func TestA5_D7_TheWebhooksErrorIsTriedOnceForAnAggregatedGroup(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	var modes []string
+	w.apis[0].canaries = recorder{w.canaries, func(mode string) { modes = append(modes, mode) }}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := w.Enforced(t.Context(), asking("patch", elsewhere, "things", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(modes, ","); got != "fail,deny,deny" {
+		t.Errorf("modes are %s", got)
+	}
+}
