@@ -142,7 +142,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	before, newer := rulesOf(live), newerWriter(live, k.config.Version)
-	rules := k.plan.next(k.needed(), before, k.failed(), newer != "", time.Now())
+	rules := k.plan.next(k.needed(), before, k.failed(), time.Now())
 	want := base.with(rules, k.config.Version)
 	known := newer == "" || enforces(live, want)
 	if newer != "" {
@@ -176,7 +176,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	k.repairs.wrote(want, time.Now())
-	k.plan.written(before, rules)
+	k.plan.written(before, rulesOf(want))
 	klog.FromContext(ctx).Info("Wrote the rules for barriers", "configuration", written.Name, "rules", len(rules), "resourceVersion", written.ResourceVersion)
 	seen = observed(written, want)
 	if !known {

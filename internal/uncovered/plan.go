@@ -23,7 +23,7 @@ import (
 //     it away again until its own rules change. Replicas that disagree for good come to rest at all
 //     that any of them needs, after each has taken away any rule once at the most.
 //   - A kind that does not compile has unknown barriers, and keeps the rules that it has.
-//   - Of what a newer version of fieldperm wrote nothing is taken away.
+//   - Of what a newer version of fieldperm wrote nothing is taken away (widened).
 //
 // All of them write the same object for the same rules, so of two that write at the same time the
 // second changes nothing. plan is not safe for concurrent use.
@@ -42,8 +42,8 @@ type plan struct {
 type place struct{ group, resource string }
 
 // next returns the rules that are to be in the API server. failed are the resources of the kinds that
-// did not compile; all keeps every rule.
-func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimeschema.GroupResource]bool, all bool, now time.Time) []v1alpha1.ResourceRule {
+// did not compile.
+func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimeschema.GroupResource]bool, now time.Time) []v1alpha1.ResourceRule {
 	if !reflect.DeepEqual(needed, p.needed) {
 		p.needed, p.removed = needed, map[place]bool{}
 	}
@@ -58,7 +58,7 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 			}
 			idle[at] = since
 			base, _, _ := strings.Cut(resource, "/")
-			if all || now.Sub(since) < p.removeAfter || p.removed[at] || failed[runtimeschema.GroupResource{Group: at.group, Resource: base}] {
+			if now.Sub(since) < p.removeAfter || p.removed[at] || failed[runtimeschema.GroupResource{Group: at.group, Resource: base}] {
 				keep = append(keep, v1alpha1.ResourceRule{APIGroups: []string{at.group}, Resources: []string{resource}})
 			}
 		}

@@ -42,7 +42,7 @@ type replica struct {
 
 func (r *replica) turn(live []string, at time.Duration) []string {
 	before := rules(live...)
-	next := r.next(rules(r.needed...), before, r.failed, false, time.Unix(0, 0).Add(at))
+	next := r.next(rules(r.needed...), before, r.failed, time.Unix(0, 0).Add(at))
 	if out := names(next); !slices.Equal(out, live) {
 		r.written(before, next)
 		return out

@@ -147,7 +147,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 		b := beside(newFixture(t, client, set("", "pods")), "v1.0.0", "https://127.0.0.1:2")
 		fight := func(d time.Duration) int {
 			client.ClearActions()
-			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(d); time.Now().Before(end) && writes(client) < 100; time.Sleep(50 * time.Millisecond) {
 				_ = a.keep(t.Context())
 				_ = b.keep(t.Context())
 			}
