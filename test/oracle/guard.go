@@ -56,12 +56,15 @@ var conditions = []*condition{
 	{`request.nope == "x"`, func(*Request) bool { return true }},
 }
 
-// guarded are the kinds that schemas and sets are drawn for, most often.
-var guarded = []struct {
+// guardedKind is a kind with fields that are drawn for PermissionSchemas.
+type guardedKind struct {
 	group, resource, kind string
 	versions              []string
 	paths                 []string
-}{
+}
+
+// guarded are the kinds that schemas and sets are drawn for.
+var guarded = []guardedKind{
 	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".status.phase"}},
 	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}},
 	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}},
@@ -91,6 +94,17 @@ var floor = map[string][]string{
 	"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 
+// toGuard are the kinds that schemas and sets are drawn for: those of the resources that are written to.
+func (w *world) toGuard() []guardedKind {
+	out := slices.DeleteFunc(slices.Clone(guarded), func(g guardedKind) bool {
+		return len(w.config.Only) > 0 && !slices.Contains(w.config.Only, g.resource)
+	})
+	if len(out) == 0 {
+		return guarded
+	}
+	return out
+}
+
 // guards are the schemas and sets of an epoch.
 type guards struct {
 	schemas []*v1alpha1.PermissionSchema
@@ -102,7 +116,7 @@ func (w *world) guards(d *draw) (*guards, error) {
 	out := &guards{}
 	used := map[string]bool{}
 	for i := range 3 {
-		g := pick(d, guarded)
+		g := pick(d, w.toGuard())
 		if used[g.group+g.kind] {
 			continue
 		}
@@ -130,7 +144,7 @@ func (w *world) guards(d *draw) (*guards, error) {
 }
 
 func (w *world) set(d *draw, number int) (*set, error) {
-	g := pick(d, guarded)
+	g := pick(d, w.toGuard())
 	object := &v1alpha1.UncoveredPermissionSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e%d-set-%d", w.epoch, number)}}
 	object.APIVersion, object.Kind = v1alpha1.GroupVersion.String(), "UncoveredPermissionSet"
 	out := &set{object: object}

@@ -129,6 +129,7 @@ func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict
 	if t, err := newTrial(r, v.Event.Key, v.Event.Old, other); err == nil {
 		f.Small = s.shrink(ctx, t)
 	}
+	fmt.Fprintf(s.config.Log, "NOT PERMITTED: %s\n", f)
 	if s.config.Enough != nil && s.config.Enough(f) {
 		s.table.end()
 	}
