@@ -5,6 +5,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -29,6 +30,10 @@ func Refuse(w http.ResponseWriter, err error) {
 	code := int(Code(err))
 	if code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
+	}
+	if code == http.StatusTooManyRequests {
+		// API servers send it again after that, as long as they wait for an answer.
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
 	}
 	http.Error(w, err.Error(), code)
 }

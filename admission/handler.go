@@ -41,6 +41,9 @@ type Wire struct {
 	Decided func(endpoint Endpoint, mode fieldperm.Mode, allowed bool)
 	// Canaries tells fieldperm's own canaries; nil refuses them all.
 	Canaries Canaries
+	// Share reports whether one more review of the user may be held; nil for always. It is called once the
+	// user is known, for a review that has been read.
+	Share func(ctx context.Context, user string, canary bool) bool
 }
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
@@ -94,6 +97,10 @@ func (wire Wire) admissionHandler(endpoint string, review func(context.Context, 
 			return
 		}
 		defer in.Release()
+		if user := in.Request.UserInfo.Username; wire.Share != nil && !wire.Share(r.Context(), user, user == CanaryUser) {
+			wire.refuse(w, r, endpoint, refused(http.StatusTooManyRequests, "the reviews of this user that are being answered hold their share of memory: try again, or send fewer at once"), started)
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
 		defer cancel()
 		// Never object contents, and no user names above the API server's own logging.

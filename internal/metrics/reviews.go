@@ -14,6 +14,7 @@ type reviewMetrics struct {
 	durations *metrics.HistogramVec
 	checks    *metrics.HistogramVec
 	inFlight  *metrics.GaugeVec
+	noRoom    *metrics.Counter
 }
 
 func newReviewMetrics() reviewMetrics {
@@ -40,11 +41,15 @@ func newReviewMetrics() reviewMetrics {
 			Namespace: namespace, Name: "reviews_in_flight", StabilityLevel: metrics.ALPHA,
 			Help: "Requests that are being answered, by endpoint.",
 		}, []string{"endpoint"}),
+		noRoom: metrics.NewCounter(&metrics.CounterOpts{
+			Namespace: namespace, Name: "reviews_without_room_total", StabilityLevel: metrics.ALPHA,
+			Help: "Requests refused with 429 before they were read, because the bodies that are held take all the memory that there is for them.",
+		}),
 	}
 }
 
 func (r reviewMetrics) register(registry metrics.KubeRegistry) {
-	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight)
+	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight, r.noRoom)
 }
 
 // Review counts one answer. checks is how many verbs a decision took; answers that are no decisions
@@ -63,6 +68,23 @@ func (m *Metrics) Decision(endpoint, mode, result string) {
 		mode = "none"
 	}
 	m.reviews.decisions.WithLabelValues(endpoint, mode, result).Inc()
+}
+
+// NoRoom counts a request that was refused for want of memory.
+func (m *Metrics) NoRoom() { m.reviews.noRoom.Inc() }
+
+// Bodies shows the bytes of the reviews that are held, and how many may be.
+func (m *Metrics) Bodies(most int64, held func() int64) {
+	m.registry.RawMustRegister(
+		metrics.NewGaugeFunc(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "review_bytes_in_flight", StabilityLevel: metrics.ALPHA,
+			Help: "Bytes of the bodies of the reviews that are being answered.",
+		}, func() float64 { return float64(held()) }),
+		metrics.NewGaugeFunc(&metrics.GaugeOpts{
+			Namespace: namespace, Name: "review_bytes_limit", StabilityLevel: metrics.ALPHA,
+			Help: "Most bytes that the bodies of reviews may have at the same time.",
+		}, func() float64 { return float64(most) }),
+	)
 }
 
 // InFlight counts the requests that next is answering. A panic of next ends one too.

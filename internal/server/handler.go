@@ -30,26 +30,34 @@ type endpoint struct {
 // endpoints of the webhooks and those of the review API have limits of their own: people who ask must not
 // keep kube-apiservers from asking.
 func (s *Server) endpoints() []endpoint {
-	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries}
+	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Share: share}
 	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: s.options.MaxRequestBytes}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
-	webhook := func(next http.Handler) http.Handler {
+	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), s.options.MaxRequestBytes)
+	s.metrics.Bodies(bytes.reviews.total, bytes.reviews.held)
+	bounded := func(b *budget, l limit, next http.Handler) http.Handler {
+		return l.handler(b.handler(s.options.MaxRequestBytes, s.metrics.NoRoom, next))
+	}
+	authorize := func(next http.Handler) http.Handler {
 		// Strangers take no place.
-		return authenticated(callers.webhooks(), cureCertificate, calls.handler(next))
+		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, next))
 	}
 	question := func(next http.Handler) http.Handler {
-		return authenticated(callers.people(), cureToken, questions.handler(next))
+		return authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, next))
 	}
-	admit, public := webhook, s.options.AdmissionCallers == callersAny
-	if public {
-		admit = calls.handler
+	admit, public := func(next http.Handler) http.Handler { return bounded(bytes.reviews, calls, next) }, s.options.AdmissionCallers == callersAny
+	if !public {
+		open := admit
+		admit = func(next http.Handler) http.Handler {
+			return authenticated(callers.webhooks(), cureCertificate, open(next))
+		}
 	}
 	return []endpoint{
 		{"/admit/granular", wire.ReviewHandler(admission.Granular, s.reviewer), admit, public},
 		{"/admit/uncovered", wire.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
 		{"/admit/schemas", wire.SchemaHandler(s.validator), admit, public},
-		{"/authorize", wire.AuthorizeHandler(s.authorizer), webhook, false},
+		{"/authorize", wire.AuthorizeHandler(s.authorizer), authorize, false},
 		{"/review", api.ReviewHandler(), question, true},
 		{"/permissions", api.PermissionsHandler(), question, true},
 	}

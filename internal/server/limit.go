@@ -20,6 +20,7 @@ func (l limit) handler(next http.Handler) http.Handler {
 		select {
 		case l <- struct{}{}:
 		default:
+			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many requests are being answered: try again; raise --max-requests-in-flight, or run more replicas", http.StatusServiceUnavailable)
 			return
 		}

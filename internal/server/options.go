@@ -54,6 +54,9 @@ type Options struct {
 	MaxRequestBytes int64
 	// MaxRequestsInFlight bounds what is answered at the same time.
 	MaxRequestsInFlight int
+	// MemoryLimit is what the process may take, in bytes; 0 to find out. The bodies that are held at the same
+	// time are bounded by a part of it.
+	MemoryLimit int64
 	// AggregatedGroups are API groups of other servers that /authorize answers for all the same (A2).
 	AggregatedGroups []string
 	// WebhookConfiguration is the ValidatingWebhookConfiguration that enforces; "" for a static manifest.
@@ -144,6 +147,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer. With --authorization-config the TTLs in that file count instead.")
 	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
 	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
+	fs.Int64Var(&o.MemoryLimit, "memory-limit", o.MemoryLimit, "What the process may take, in bytes. Reviews are admitted as long as their bodies hold less than an eighth of it, and those of one user less than a quarter of that; more are refused with 429 and Retry-After. 0 takes GOMEMLIMIT, else nine tenths of the memory limit of the container, else 1 GiB for this purpose alone.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
 	fs.StringVar(&o.WebhookConfiguration, "webhook-configuration", o.WebhookConfiguration, "Name of the ValidatingWebhookConfiguration that makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven to. Empty if it is a static manifest on the control plane: see --static-manifests.")
 	fs.StringVar(&o.StaticManifests, "static-manifests", o.StaticManifests, "Directory of static manifests on the control plane (staticManifestsDir of the plugin ValidatingAdmissionWebhook), mounted read-only, where one of them makes the kube-apiservers ask /admit/granular. Nobody is let through before it is proven that they have loaded what is there now. Needs --kube-apiserver-authorization-config, and get on the nonResourceURL /metrics.")
@@ -187,6 +191,9 @@ func (o *Options) validate() error {
 	}
 	if o.MaxRequestsInFlight < 1 {
 		errs = append(errs, fmt.Errorf("--max-requests-in-flight: %d is too few: use at least 1", o.MaxRequestsInFlight))
+	}
+	if o.MemoryLimit < 0 {
+		errs = append(errs, fmt.Errorf("--memory-limit: %d is negative: use 0 to take that of the container", o.MemoryLimit))
 	}
 	if o.APIServers != apiServersOwn && o.APIServers != apiServersAll {
 		errs = append(errs, fmt.Errorf("--api-servers: %q is not known: use %q or %q", o.APIServers, apiServersOwn, apiServersAll))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,10 @@ func (s *Server) Addr() net.Addr { return s.serving.Listener.Addr() }
 // current until the last answer.
 func (s *Server) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx)
+	if limit := memoryLimit(s.options.MemoryLimit); limit > 0 {
+		// The collector runs often enough to stay below it.
+		debug.SetMemoryLimit(limit)
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
