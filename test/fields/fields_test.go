@@ -1,0 +1,230 @@
+//go:build integration
+
+package fields
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	allowlist "github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+var (
+	only = flag.String("only", "", "look at endpoints only whose name has this in it")
+	all  = flag.Bool("all", false, "write every field, rather than one of each verb of an endpoint")
+	seed = flag.Uint64("seed", 1, "which field of a verb is written without -all")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	os.Exit(m.Run())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestC1_EachFieldByItsOwnVerb: whoever holds the marker and a field's most specific verb may write the field,
+// in every kind and subresource that the API server serves.
+func TestC1_EachFieldByItsOwnVerb(t *testing.T) {
+	r := newRun(t)
+	defer r.report(t)
+	r.forEach(t, func(ctx context.Context, e *endpoint) error { return r.explore(ctx, e) })
+	r.grant(t)
+	r.hold(t)
+}
+
+// run is one run over all endpoints.
+type run struct {
+	server    *server
+	stack     *stack.Stack
+	compiled  *schema.Schema
+	types     types
+	endpoints []*endpoint
+
+	mu     sync.Mutex
+	tries  []*try
+	failed []string
+}
+
+func newRun(t *testing.T) *run {
+	t.Helper()
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{
+		Bin:       bin,
+		Arguments: []string{"--max-checks=400"},
+		ServerFlags: map[string][]string{
+			"runtime-config":                 {"api/all=true"},
+			"feature-gates":                  {"AllAlpha=true,AllBeta=true"},
+			"service-cluster-ip-range":       {"10.0.0.0/24"},
+			"max-mutating-requests-inflight": {"0"},
+			"max-requests-inflight":          {"0"},
+			"enable-priority-and-fairness":   {"false"},
+		},
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	r := &run{stack: s}
+	r.server, err = newServer(s.Admin())
+	must(t, err)
+	client, err := discovery.NewDiscoveryClientForConfig(s.Admin())
+	must(t, err)
+	r.types = serverTypes(t, client)
+	compiled, errs := load.Offline(nil)
+	must(t, errors.Join(errs...))
+	r.compiled = compiled
+	r.endpoints = endpoints(t, client)
+	a, err := r.server.send(t.Context(), http.MethodPost, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}, nil)
+	must(t, err)
+	if !a.ok() {
+		t.Fatal(a.says())
+	}
+	return r
+}
+
+// endpoints are those that the marker may reach.
+func endpoints(t *testing.T, client *discovery.DiscoveryClient) []*endpoint {
+	t.Helper()
+	_, lists, err := client.ServerGroupsAndResources()
+	must(t, err)
+	allowed := allowlist.Build(lists, nil, nil)
+	var out []*endpoint
+	for _, list := range lists {
+		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
+		must(t, err)
+		for i := range list.APIResources {
+			a := &list.APIResources[i]
+			name, subresource, _ := strings.Cut(a.Name, "/")
+			e := &endpoint{
+				gvr: gv.WithResource(name), subresource: subresource, namespaced: a.Namespaced, kind: gv.WithKind(a.Kind),
+				creatable: slices.Contains(a.Verbs, "create") && subresource == "", updatable: slices.Contains(a.Verbs, "update"),
+			}
+			if a.Version != "" {
+				e.kind = runtimeschema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind}
+			}
+			if allowed.Has(gv.Group, name, subresource) && (e.creatable || e.updatable) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// parallel is how many endpoints are looked at at a time.
+const parallel = 6
+
+func (r *run) kindOf(e *endpoint, ref schema.ResourceRef) (*schema.Kind, error) {
+	return r.compiled.KindFor(e.kind, ref)
+}
+
+func (r *run) forEach(t *testing.T, visit func(context.Context, *endpoint) error) {
+	t.Helper()
+	var wait sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	for _, e := range r.endpoints {
+		if !strings.Contains(e.String(), *only) {
+			continue
+		}
+		room <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-room }()
+			if err := visit(t.Context(), e); err != nil {
+				t.Errorf("%s: %v", e, err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// grant makes a group for the marker and for each verb that a write takes.
+func (r *run) grant(t *testing.T) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(r.stack.Admin())
+	must(t, err)
+	groups := map[string]string{markerGroup: "granular"}
+	for _, try := range r.tries {
+		for _, verb := range try.verbs {
+			groups[verb] = verb
+		}
+	}
+	var wait sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	for i, group := range sorted(groups) {
+		meta := metav1.ObjectMeta{Name: fmt.Sprintf("fields-%d", i)}
+		room <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-room }()
+			_, err1 := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{groups[group]}},
+			}}, metav1.CreateOptions{})
+			_, err2 := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+			}, metav1.CreateOptions{})
+			if err := errors.Join(err1, err2); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	must(t, r.stack.AwaitGrants(t.Context()))
+}
+
+// hold sends each write that the API server takes as the holder of its verbs.
+func (r *run) hold(t *testing.T) {
+	t.Helper()
+	var wait sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	for _, try := range r.tries {
+		if try.method == "" {
+			continue
+		}
+		room <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-room }()
+			a, err := r.server.write(t.Context(), try.method, try.url, try.body, try.verbs)
+			if err == nil && a.code == http.StatusConflict && try.method == http.MethodPut {
+				// The object has changed since, by the API server itself.
+				if now, err := r.server.send(t.Context(), http.MethodGet, strings.TrimSuffix(try.url, dryRun), nil, nil); err == nil && now.ok() {
+					body := runtime.DeepCopyJSON(try.body)
+					body["metadata"].(map[string]any)["resourceVersion"] = now.object["metadata"].(map[string]any)["resourceVersion"]
+					a, err = r.server.write(t.Context(), try.method, try.url, body, try.verbs)
+				}
+			}
+			if err != nil {
+				t.Errorf("%s %s: %v", try.endpoint, try.path, err)
+				return
+			}
+			try.held = a
+		})
+	}
+	wait.Wait()
+}

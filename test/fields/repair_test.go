@@ -1,0 +1,81 @@
+//go:build integration
+
+package fields
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+var quoted = regexp.MustCompile(`"([^"]*)"`)
+
+// repair makes of a refused object one that has what the API server misses in it. It reports false where the
+// answer does not say what that is.
+func (s *schemas) repair(object map[string]any, status *metav1.Status) (map[string]any, bool) {
+	if status.Details == nil {
+		return nil, false
+	}
+	repaired, done := runtime.DeepCopyJSON(object), false
+	for _, cause := range status.Details.Causes {
+		place, p, m, ok := s.placeOf(cause.Field)
+		if !ok {
+			continue
+		}
+		switch cause.Type {
+		case metav1.CauseTypeFieldValueRequired:
+			name := p.name()
+			if values := s.values(m, name, nil); len(values) > 0 {
+				repaired, done = s.edited(repaired, p, place, values[0]).object, true
+			}
+		case metav1.CauseTypeFieldValueNotSupported:
+			_, supported, found := strings.Cut(cause.Message, "supported values: ")
+			if value := quoted.FindStringSubmatch(supported); found && value != nil {
+				repaired, done = s.edited(repaired, p, place, value[1]).object, true
+			}
+		default:
+		}
+	}
+	return repaired, done
+}
+
+// placeOf reads the field of a cause: spec.containers[0].env[1].name, metadata.labels[a/b].
+func (s *schemas) placeOf(field string) (place []any, p path, m *model, ok bool) {
+	m = s.resolve(s.root)
+	for rest := field; rest != ""; {
+		if strings.HasPrefix(rest, "[") {
+			end := strings.Index(rest, "]")
+			if end < 0 {
+				return nil, nil, nil, false
+			}
+			key := rest[1:end]
+			rest = strings.TrimPrefix(rest[end+1:], ".")
+			if m.Items != nil {
+				i, err := strconv.Atoi(key)
+				if err != nil || i > 100 {
+					return nil, nil, nil, false
+				}
+				place, m = append(place, i), s.resolve(m.Items)
+			} else {
+				place, m = append(place, key), s.resolve(m.values)
+			}
+			p = p.then(step{any: true})
+			continue
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		name := rest[:end]
+		rest = strings.TrimPrefix(rest[end:], ".")
+		child := m.Properties[name]
+		if child == nil {
+			return nil, nil, nil, false
+		}
+		place, p, m = append(place, name), p.then(step{field: name}), s.resolve(child)
+	}
+	return place, p, m, len(place) > 0
+}

@@ -1,0 +1,82 @@
+//go:build integration
+
+package fields
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed testdata/seeds.yaml
+var seedsYAML []byte
+
+// seedDocument is a document of seeds.yaml: an object that has more than the sample of its kind.
+type seedDocument struct {
+	Group  string         `json:"group"`
+	Kind   string         `json:"kind"`
+	Object map[string]any `json:"object"`
+	// Pods is where the seed "pod" goes, "" for nowhere.
+	Pods []string `json:"pods"`
+}
+
+var loadSeeds = sync.OnceValues(func() (map[runtimeschema.GroupKind]seedDocument, error) {
+	out := map[runtimeschema.GroupKind]seedDocument{}
+	for i, document := range bytes.Split(seedsYAML, []byte("\n---\n")) {
+		var s seedDocument
+		if err := yaml.UnmarshalStrict(document, &s); err != nil {
+			return nil, fmt.Errorf("seeds.yaml: document %d: %w", i, err)
+		}
+		out[runtimeschema.GroupKind{Group: s.Group, Kind: s.Kind}] = s
+	}
+	return out, nil
+})
+
+// seeded lays the seed of a kind over its sample, key by key.
+func seeded(kind runtimeschema.GroupKind, object map[string]any) (map[string]any, error) {
+	seeds, err := loadSeeds()
+	if err != nil {
+		return nil, err
+	}
+	s, ok := seeds[kind]
+	if !ok {
+		return object, nil
+	}
+	if len(s.Pods) > 0 {
+		pod := seeds[runtimeschema.GroupKind{Kind: "(pod)"}].Object
+		place := make([]any, len(s.Pods))
+		for i := range s.Pods {
+			place[i] = s.Pods[i]
+		}
+		if at, ok := get(object, place); ok {
+			lay(at.(map[string]any), runtime.DeepCopyJSON(normal(pod).(map[string]any)))
+		}
+	}
+	lay(object, normal(s.Object))
+	return object, nil
+}
+
+func lay(at map[string]any, more any) {
+	object, ok := more.(map[string]any)
+	if !ok {
+		return
+	}
+	for key, value := range object {
+		if below, ok := at[key].(map[string]any); ok {
+			if _, deeper := value.(map[string]any); deeper {
+				lay(below, value)
+				continue
+			}
+		}
+		if value == nil {
+			delete(at, key)
+			continue
+		}
+		at[key] = runtime.DeepCopyJSONValue(value)
+	}
+}
