@@ -6,7 +6,7 @@ import "github.com/fieldperm/fieldperm/internal/rawjson"
 // verbs of the whole do not count for what a barrier guards (D2, D4). Lists are compared by position,
 // because what is atomic has no keys to go by.
 func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
-	if d.stops() || len(d.uncovered) == 0 && !s.node.MayBarWithin() || d.same.Equal(old, new) {
+	if d.stops() || len(d.uncovered) == 0 && !s.node.MayBarWithin() && !s.node.MayStandApartWithin() || d.same.Equal(old, new) {
 		return
 	}
 	if s.node.Map() != nil && (old.IsObject() || new.IsObject()) {
@@ -32,7 +32,7 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 // guardedBelow charges the node if it is a barrier of its own, and goes on below it.
 func guardedBelow(above scope) visitor {
 	return func(d *differ, s scope, old, new rawjson.Value) {
-		if s.barrier > above.barrier {
+		if s.barrier > above.barrier || s.node.StandsApart() {
 			d.charge(s, operation(old, new))
 		}
 		d.barriersWithin(s, old, new)

@@ -192,7 +192,7 @@ func form(s scope, v, other rawjson.Value) shape {
 	}
 }
 
-// passes reports whether the change is the API server's own (D7), the identity of a new object or a
+// passes reports whether the change is the API server's own (D7, D13), the identity of a new object or a
 // declared default (C5), or kept for the comparison of owners (D8).
 func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 	switch s.node.Role() {
@@ -209,6 +209,10 @@ func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 			return true
 		}
 	case schema.RoleNone:
+	}
+	if w := s.node.Written(); w != nil && s.barrier < 0 && d.writtenByServer(w, old, new) {
+		d.passed++
+		return true
 	}
 	return d.create && isDefault(s.node.Default(), new)
 }

@@ -62,6 +62,10 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
 	for _, p := range node.Permissions() {
+		if p.Apart() {
+			// Of what stands above only granular:* counts; a barrier above goes on holding.
+			c.chain, c.barrier = c.chain[:1:1], min(c.barrier, 1)
+		}
 		// The verb without its parameter stands for all parameters. So it comes first, and an excluded
 		// permission bars there: nothing more general than the verb counts, whatever the parameter.
 		if p.MayBar() && d.bars(p, old, new) {

@@ -17,6 +17,7 @@ type builder struct {
 	memo     map[memoKey]*Node
 	// permissions are those of the whole compile.
 	permissions permissions
+	writes      map[string]*Written
 	// at is where the builder is, for errors.
 	at   Pattern
 	errs []error
@@ -36,7 +37,7 @@ type memoKey struct {
 }
 
 func newBuilder(topology *Topology, known permissions) *builder {
-	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}, permissions: known}
+	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}, permissions: known, writes: map[string]*Written{}}
 	for _, name := range sortedKeys(topology.TypePermissions) {
 		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name])
 		b.errs = append(b.errs, errs...)
@@ -107,6 +108,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if o != nil {
 		n.role = o.role
 		n.emits = b.source(o, atom)
+		n.written = b.written(o.written)
 	}
 	if atom.List != nil {
 		n.list = b.list(atom.List, o, p)

@@ -96,6 +96,13 @@ type Entry struct {
 	v1alpha1.FieldPermission
 	// Role is for the built-in catalogue only.
 	Role Role
+	// Apart is that no verb above the node's counts for it but granular:*. For the built-in catalogue only.
+	Apart bool
+	// Powers are what the verb is worth beyond its field. For the built-in catalogue only.
+	Powers []Power
+	// WrittenWith and WrittenWhen say when the API server writes the node by itself: because of a change at the path
+	// WrittenWith, if the CEL expression WrittenWhen holds (D13). For the built-in catalogue only.
+	WrittenWith, WrittenWhen string
 	// Optional entries are left out where the kind has no such path or the path emits no such
 	// parameter.
 	Optional bool

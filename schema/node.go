@@ -1,5 +1,11 @@
 package schema
 
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
 // Role marks what the API server itself writes. Only the built-in catalogue gives roles: whoever
 // could give one could free a field from every check.
 type Role string
@@ -28,6 +34,9 @@ type Node struct {
 	role        Role
 	// unbarred is that no permission below the node may bar. The zero value says that one may.
 	unbarred bool
+	// united is that no permission below the node stands apart. The zero value says that one may.
+	united  bool
+	written *Written
 }
 
 // List is how a list compares.
@@ -61,10 +70,10 @@ type Map struct {
 var unknown = newUnknown()
 
 // plain is the node of every scalar of which there is nothing more to say.
-var plain = &Node{scalar: true, unbarred: true}
+var plain = &Node{scalar: true, unbarred: true, united: true}
 
 func newUnknown() *Node {
-	n := &Node{scalar: true, unbarred: true}
+	n := &Node{scalar: true, unbarred: true, united: true}
 	n.list = &List{atomic: true, item: n}
 	n.mapping = &Map{value: n}
 	return n
@@ -91,6 +100,13 @@ func (n *Node) Permissions() []*Permission { return n.permissions }
 // so that a change of the whole has to be searched for barriers. UncoveredPermissionSets are not counted.
 func (n *Node) MayBarWithin() bool { return !n.unbarred }
 
+// MayStandApartWithin reports whether a permission below the node, the node's own not counted, stands apart, so that
+// what covers a change of the whole does not cover what it guards.
+func (n *Node) MayStandApartWithin() bool { return !n.united }
+
+// StandsApart reports whether a permission of the node itself stands apart.
+func (n *Node) StandsApart() bool { return slices.ContainsFunc(n.permissions, (*Permission).Apart) }
+
 // Emits returns the parameter's name under which the keys of this map or the value of this scalar
 // are known below and at the node, "" for none.
 func (n *Node) Emits() string { return n.emits }
@@ -110,13 +126,19 @@ func (l *List) Item() *Node { return l.item }
 // Atomic reports whether the object compares as a whole.
 func (m *Map) Atomic() bool { return m.atomic }
 
-// Child returns the node below a key, which is the node of unknown fields if the schema has none.
+// Child returns the node below a key, which is the node of unknown fields if the schema has none. A key of the schema
+// that ends in a slash stands for all keys that begin with it.
 func (m *Map) Child(key string) *Node {
 	if n, ok := m.fields[key]; ok {
 		return n
 	}
 	if n, ok := m.keys[key]; ok {
 		return n
+	}
+	if i := strings.IndexByte(key, '/'); i >= 0 && m.keys != nil {
+		if n, ok := m.keys[key[:i+1]]; ok {
+			return n
+		}
 	}
 	if m.value != nil {
 		return m.value
@@ -142,6 +164,11 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	}
 	if n, ok := m.keys[string(key)]; ok {
 		return n, false
+	}
+	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
+		if n, ok := m.keys[string(key[:i+1])]; ok {
+			return n, false
+		}
 	}
 	if m.value != nil {
 		return m.value, false

@@ -18,6 +18,8 @@ type overlay struct {
 	// general is the guard of all the map's values, where this overlay singles out one key.
 	general *guard
 	role    Role
+	// written is the entry that says when the API server writes the node, nil for none.
+	written *guard
 	fields  map[string]*overlay
 	any     *overlay
 	key     string
@@ -35,7 +37,7 @@ type guard struct {
 }
 
 func newGuard(source string, rank Rank, e *Entry) *guard {
-	content := fmt.Sprintf("%q%q%q%q%q%v%q%v", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional)
+	content := fmt.Sprintf("%q%q%q%q%q%v%q%v%v%v%q%q", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional, e.Apart, e.Powers, e.WrittenWith, e.WrittenWhen)
 	return &guard{entry: e, source: source, rank: rank, content: content}
 }
 
@@ -101,6 +103,9 @@ func (o *overlay) lay(document []statement) {
 		// A role is the catalogue's to give and nobody's to take away.
 		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
+		}
+		if s.guard.entry.WrittenWhen != "" {
+			at.written = s.guard
 		}
 		if at.guard == nil || s.guard.rank >= at.guard.rank {
 			at.guard = s.guard
@@ -177,12 +182,15 @@ func merge(outer, inner *overlay) *overlay {
 	if inner == nil {
 		return outer
 	}
-	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, any: merge(outer.any, inner.any)}
+	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
 	if m.guard == nil || inner.guard != nil && inner.guard.rank > m.guard.rank {
 		m.guard = inner.guard
 	}
 	if m.role == RoleNone {
 		m.role = inner.role
+	}
+	if m.written == nil {
+		m.written = inner.written
 	}
 	if len(outer.fields)+len(inner.fields) > 0 {
 		m.fields = maps.Clone(outer.fields)
@@ -204,7 +212,7 @@ func (o *overlay) singleOut(name string) *overlay {
 		return own
 	}
 	m := merge(own, o.any)
-	m.guard, m.general = own.guard, o.any.guard
+	m.guard, m.general, m.written = own.guard, o.any.guard, own.written
 	return m
 }
 
@@ -216,7 +224,7 @@ func (o *overlay) identity() string {
 	if o.key == "" {
 		var b strings.Builder
 		b.WriteString("{" + string(o.role))
-		for _, g := range []*guard{o.general, o.guard} {
+		for _, g := range []*guard{o.general, o.guard, o.written} {
 			b.WriteString(";")
 			if g != nil {
 				b.WriteString(g.content)

@@ -19,6 +19,8 @@ type Permission struct {
 	expression   cel.Program
 	excluded     bool
 	excludedWhen cel.Program
+	apart        bool
+	powers       []Power
 }
 
 // Base returns the verb without a parameter. It covers the node whatever the parameter is.
@@ -69,6 +71,13 @@ func (p *Permission) MayBar() bool { return p.excluded || p.excludedWhen != nil 
 
 // Conditional reports whether the barrier depends on values.
 func (p *Permission) Conditional() bool { return !p.excluded && p.excludedWhen != nil }
+
+// Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
+// than theirs say.
+func (p *Permission) Apart() bool { return p.apart }
+
+// Powers returns what the verb is worth beyond its field, in the order of AllPowers. The slice must not be changed.
+func (p *Permission) Powers() []Power { return p.powers }
 
 // Bars reports whether the permission is a barrier for a change from oldSelf to self, decoded JSON
 // values of the node itself; nil stands for absent and for null. An error counts as a barrier, that of a context which

@@ -88,7 +88,12 @@ func (s *sharing) close(members []*Node) {
 	for _, n := range nodes {
 		s.adopt(n)
 		// Members of a cycle are below each other: one finds a barrier for all of them.
-		n.unbarred = true
+		n.unbarred, n.united = true, true
+	}
+	if slices.ContainsFunc(nodes, (*Node).mayStandApartBelow) {
+		for _, n := range nodes {
+			n.united = false
+		}
 	}
 	if slices.ContainsFunc(nodes, (*Node).mayBarBelow) {
 		for _, n := range nodes {
@@ -159,7 +164,11 @@ func (s *sharing) describe(members []*Node) []*Node {
 func (s *sharing) words(n *Node) {
 	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
 	s.text(string(n.role))
-	s.text(n.emits)
+	if s.text(n.emits); n.written != nil {
+		s.text(n.written.key)
+	} else {
+		s.text("")
+	}
 	s.text(string(n.fallback))
 	s.number(uint64(len(n.permissions)))
 	for _, p := range n.permissions {
@@ -207,6 +216,15 @@ func (n *Node) mayBarBelow() bool {
 	found := false
 	children(n, func(_ element, child *Node) {
 		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
+	})
+	return found
+}
+
+// mayStandApartBelow is MayStandApartWithin, found out from the nodes directly below.
+func (n *Node) mayStandApartBelow() bool {
+	found := false
+	children(n, func(_ element, child *Node) {
+		found = found || child.MayStandApartWithin() || child.StandsApart()
 	})
 	return found
 }

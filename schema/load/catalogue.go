@@ -34,14 +34,18 @@ type catalogueKind struct {
 
 type catalogueEntry struct {
 	v1alpha1.FieldPermission `json:",inline"`
-	Role                     schema.Role `json:"role"`
-	Optional                 bool        `json:"optional"`
-	Include                  string      `json:"include"`
+	Role                     schema.Role    `json:"role"`
+	Optional                 bool           `json:"optional"`
+	Include                  string         `json:"include"`
+	Apart                    bool           `json:"apart"`
+	Powers                   []schema.Power `json:"powers"`
+	WrittenWith              string         `json:"writtenWith"`
+	WrittenWhen              string         `json:"writtenWhen"`
 }
 
 // alone reports whether the entry says nothing but where to include a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
+	return e.Role == schema.RoleNone && !e.Apart && len(e.Powers) == 0 && e.WrittenWhen == "" && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
 }
 
 // catalogueReader holds the fragments of all files while kinds are expanded.
@@ -141,7 +145,18 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 			if !knownRole(e.Role) {
 				r.errs = append(r.errs, fault(source, place+"/role", "role %q is unknown: use identity, serverWritten or ownership", e.Role))
 			}
-			out = append(out, schema.Entry{FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place})
+			for _, p := range e.Powers {
+				if p.Sentence() == "" {
+					r.errs = append(r.errs, fault(source, place+"/powers", "power %q is unknown: use one of %q", p, schema.AllPowers()))
+				}
+			}
+			if e.Verb == "" && (e.Apart || len(e.Powers) > 0) {
+				r.errs = append(r.errs, fault(source, place, "has no verb to stand apart or to have powers: add a verb"))
+			}
+			out = append(out, schema.Entry{
+				FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place,
+				Apart: e.Apart, Powers: e.Powers, WrittenWith: e.WrittenWith, WrittenWhen: e.WrittenWhen,
+			})
 			continue
 		}
 		fragment, known := r.fragments[e.Include]

@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,7 +166,25 @@ func (o *oracle) same(a, b *value) bool {
 	return a == b || o.text(a) == o.text(b)
 }
 
-// free reports whether a place is passed over: what the server writes (D7), owners (D8), and on CREATE
+// caused reports whether the server wrote the place because of another one that changed (D13).
+func (o *oracle) caused(w *schema.Written, p place) bool {
+	before, after := o.old, o.new
+	for _, name := range w.Cause() {
+		if before.repeats() || after.repeats() {
+			return false // Of two readers each may have another one.
+		}
+		before, after = before.get(name), after.get(name)
+	}
+	switch {
+	case len(w.Cause()) == 0:
+		return o.create && w.ByServer(context.Background(), p.old.native(), p.new.native(), nil, nil)
+	case o.same(before, after):
+		return false
+	}
+	return w.ByServer(context.Background(), p.old.native(), p.new.native(), before.native(), after.native())
+}
+
+// free reports whether a place is passed over: what the server writes (D7, D13), owners (D8), and on CREATE
 // the identity and declared defaults (C5).
 func (o *oracle) free(p place) bool {
 	if o.stored != nil {
@@ -179,6 +198,9 @@ func (o *oracle) free(p place) bool {
 			return true
 		}
 	case schema.RoleNone:
+	}
+	if w := p.node.Written(); w != nil && p.barrier < 0 && o.caused(w, p) {
+		return true
 	}
 	if raw := p.node.Default(); o.create && raw != nil {
 		fallback, err := parse(raw)

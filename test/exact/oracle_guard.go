@@ -1,6 +1,10 @@
 package exact
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
 
 // guarded charges the barriers strictly inside what is charged as a whole, a leaf or an item: the verbs of the
 // whole do not count for them (D2, D4). Items are compared by position.
@@ -69,7 +73,7 @@ func (o *oracle) sameKeys(p place, a, b *value) bool {
 // guardedAt charges the place if it is a barrier of its own, and goes on below it.
 func (o *oracle) guardedAt(above, p place) {
 	for _, half := range o.halves(p) {
-		if half.barrier > above.barrier {
+		if half.barrier > above.barrier || slices.ContainsFunc(p.node.Permissions(), (*schema.Permission).Apart) {
 			o.charge(half, operationOf(half.old, half.new))
 		}
 		o.guarded(half)

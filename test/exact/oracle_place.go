@@ -48,6 +48,12 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 		p.emitted = with(p.emitted, node.Emits(), own.plainText())
 	}
 	for _, permission := range node.Permissions() {
+		if permission.Apart() {
+			// Only granular:* is above it, behind what barrier there is.
+			if p.chain = up.chain[:1:1]; p.barrier > 1 {
+				p.barrier = 1
+			}
+		}
 		barred := permission.MayBar() && (!permission.Conditional() || permission.Bars(context.Background(), old.native(), new.native()))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {

@@ -1,0 +1,54 @@
+package schema
+
+import "slices"
+
+// Power is what a verb is worth beyond the field that it guards: what its holder gets done by it.
+type Power string
+
+// The powers, a closed vocabulary.
+const (
+	RunsCode           Power = "runsCode"
+	ReadsSecrets       Power = "readsSecrets"
+	Deletes            Power = "deletes"
+	PlacesPods         Power = "placesPods"
+	RedirectsTraffic   Power = "redirectsTraffic"
+	Escalates          Power = "escalates"
+	DisablesProtection Power = "disablesProtection"
+)
+
+// AllPowers returns the vocabulary, in the order in which powers are shown.
+func AllPowers() []Power {
+	return []Power{RunsCode, ReadsSecrets, Escalates, DisablesProtection, Deletes, RedirectsTraffic, PlacesPods}
+}
+
+// Sentence says what the power is, "" for a word that is not in the vocabulary.
+func (p Power) Sentence() string {
+	switch p {
+	case RunsCode:
+		return "The holder has code of his choice run, in a container, on a node or by a component of the cluster."
+	case ReadsSecrets:
+		return "The holder gets at the content of Secrets, or at a token of a service account, that he could not read."
+	case Deletes:
+		return "The holder has objects or stored data deleted, without the verb delete."
+	case PlacesPods:
+		return "The holder decides on which nodes Pods run, or that they run nowhere."
+	case RedirectsTraffic:
+		return "The holder leads connections of others to a place of his choice, or lets them reach what they did not."
+	case Escalates:
+		return "The holder gives himself or others permissions or an identity that he does not have."
+	case DisablesProtection:
+		return "The holder turns off or weakens a check, a confinement or a limit."
+	}
+	return ""
+}
+
+// powers returns a list in the order of the vocabulary.
+func powers(of []Power) []Power {
+	var out []Power
+	for _, p := range AllPowers() {
+		if slices.Contains(of, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
