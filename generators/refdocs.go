@@ -1,6 +1,6 @@
 package generators
 
-//go:generate go run ../cmd/fieldperm-gen refdocs --out ../docs
+//go:generate go run ../cmd/fieldperm-gen refdocs --out ../docs --powers ../docs/security.md
 
 import (
 	"bytes"
@@ -39,6 +39,9 @@ Which verb guards which field, kind by kind. [verbs.md](verbs.md) has the same t
   Without it the verb is for all of them: ` + "`granular:image`" + ` is the image of every container.
   ` + "`prefix of labelKey`" + ` is the part before the first ` + "`/`" + `, or all of it: ` + "`granular:label(example.com)`" + ` for example.com/tier.
 - ` + "`barrier`" + ` means that nothing above the verb counts, ` + "`update`" + ` and ` + "`create`" + ` neither.
+- ` + "`apart`" + ` means that the verbs above do not count, but for ` + "`granular:*`" + `: the field is worth more than they say.
+- After ` + "`!`" + ` stand the powers of the verb: what its holder gets done by it, beyond the field
+  ([security.md](security.md#what-a-verb-is-worth)). A more general verb has the powers of all that it covers.
 - ` + "`-`" + ` is a field without a verb of its own.
 - Versions stand beside what only they have.
 `
@@ -115,7 +118,8 @@ rules:
 ` + "```" + `
 
 [kinds.md](kinds.md) has the same kind by kind and says how to read paths and parameters. Every object's root has the verb
-` + "`granular:*`" + `, which covers all fields that no barrier guards.
+` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are what a verb is worth beyond its fields
+([security.md](security.md#what-a-verb-is-worth)), at one of them at least: kinds.md says at which.
 `
 
 func (r *reference) verbsPage() []byte {
@@ -145,9 +149,9 @@ func (r *reference) verbsPage() []byte {
 		if len(section.verbs) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n| verb | fields |\n|---|---|\n", section.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| verb | fields | powers |\n|---|---|---|\n", section.title)
 		for _, v := range section.verbs {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", v.text, strings.Join(v.places(), "<br>"))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", v.text, strings.Join(v.places(), "<br>"), powerWords(v.powers))
 		}
 	}
 	return b.Bytes()

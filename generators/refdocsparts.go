@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // minPart is how many guarded fields a part must have for a reference to be shorter than the part.
@@ -59,7 +61,7 @@ func partContent(path string, rows []refRow, versions int) string {
 	var b strings.Builder
 	for i := range rows {
 		row := &rows[i]
-		b.WriteString(strings.TrimPrefix(row.path, path) + " " + row.verb + " " + row.barrier)
+		b.WriteString(strings.TrimPrefix(row.path, path) + " " + row.verb + " " + row.barrier + " " + powerWords(row.powers))
 		if versions > 0 && len(row.versions) < versions {
 			b.WriteString(" " + strings.Join(row.versions, ","))
 		}
@@ -119,6 +121,8 @@ func placeText(k *refKind, path string) string {
 type refVerb struct {
 	text  string
 	every bool
+	// powers are those of the verb at any of its fields.
+	powers []schema.Power
 	// repeated verbs stand in a part that repeats.
 	repeated bool
 	paths    []string
@@ -143,6 +147,7 @@ func (r *reference) verbs() []*refVerb {
 			if k.every {
 				v.every = true
 			}
+			v.powers = inOrder(append(v.powers, row.powers...))
 			v.note(k, row)
 		}
 	}

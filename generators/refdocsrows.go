@@ -34,6 +34,8 @@ type refRow struct {
 	path    string
 	verb    string
 	barrier string
+	apart   bool
+	powers  []schema.Power
 	// versions that have the row.
 	versions []string
 	// hidden rows are written elsewhere; like says where, on the row above them.
@@ -98,7 +100,7 @@ func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocume
 
 func (k *refKind) insert(row refRow, version string) {
 	for i := range k.rows {
-		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier {
+		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier && have.apart == row.apart && slices.Equal(have.powers, row.powers) {
 			have.versions = append(have.versions, version)
 			return
 		}
@@ -189,7 +191,7 @@ func everyKind(documents []schema.PermissionDocument) *refKind {
 }
 
 func newRow(e schema.Entry) refRow {
-	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb}
+	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, apart: e.Apart, powers: inOrder(e.Powers)}
 	switch {
 	case e.ParameterizedBy == "":
 	case e.ParameterExpression != "":
@@ -206,6 +208,25 @@ func newRow(e schema.Entry) refRow {
 		row.barrier = "barrier when " + e.ExcludedWhen
 	}
 	return row
+}
+
+// inOrder returns powers in the order in which they are shown.
+func inOrder(powers []schema.Power) []schema.Power {
+	var out []schema.Power
+	for _, p := range schema.AllPowers() {
+		if slices.Contains(powers, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func powerWords(powers []schema.Power) string {
+	words := make([]string, 0, len(powers))
+	for _, p := range powers {
+		words = append(words, string(p))
+	}
+	return strings.Join(words, ", ")
 }
 
 // addBare adds rows for fields without a verb that have so many guarded ones below them that they are a
@@ -232,6 +253,12 @@ func (row *refRow) remark(k *refKind) string {
 	text := cmp.Or(row.verb, "-")
 	if row.barrier != "" {
 		text += "  " + row.barrier
+	}
+	if row.apart {
+		text += "  apart"
+	}
+	if len(row.powers) > 0 {
+		text += "  ! " + powerWords(row.powers)
 	}
 	if !k.every && len(row.versions) < len(k.versions) {
 		text += "  (" + strings.Join(row.versions, ", ") + ")"

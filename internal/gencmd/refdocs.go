@@ -2,6 +2,8 @@ package gencmd
 
 import (
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,7 @@ import (
 )
 
 func newRefdocs() *cobra.Command {
-	var out string
+	var out, powers string
 	var schemas []string
 	command := &cobra.Command{
 		Use:   "refdocs --out DIR [--permission-schemas FILES]",
@@ -37,12 +39,30 @@ They describe the built-in catalogue and what --permission-schemas adds to it.`,
 			if len(errs) > 0 {
 				return errors.Join(errs...)
 			}
+			if powers != "" {
+				if err := writePowers(powers, compiled, documents); err != nil {
+					return err
+				}
+			}
 			return write(out, generators.Refdocs(compiled, documents))
 		},
 	}
 	command.Flags().StringVar(&out, "out", "", "`DIR` to write into; made if it is missing")
+	command.Flags().StringVar(&powers, "powers", "", "`FILE`, a page in which the table of powers is written anew")
 	command.Flags().StringSliceVar(&schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions and PermissionSchemas")
 	return command
+}
+
+// writePowers writes the table of powers into a page that has a place for it.
+func writePowers(file string, compiled *schema.Schema, documents schema.Documents) error {
+	page, err := os.ReadFile(file) //nolint:gosec // The user names it.
+	if err != nil {
+		return err
+	}
+	if page, err = generators.Powers(page, compiled, documents); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, page, 0o644) //nolint:gosec // Documentation is for all to read.
 }
 
 // documents returns the built-in kinds, the catalogue and the files.

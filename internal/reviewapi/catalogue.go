@@ -2,6 +2,7 @@ package reviewapi
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -40,6 +41,10 @@ type verbEntry struct {
 	// Uncovered says that nothing above the verb counts at these paths, the generic permission neither, be
 	// it for some values only. UncoveredPermissionSets are not counted: they depend on the request.
 	Uncovered bool `json:"uncovered"`
+	// Apart says that the verbs above do not count at these paths, but for granular:* and the generic permission.
+	Apart bool `json:"apart,omitempty"`
+	// Powers are what the verb is worth beyond its fields. A more general verb has those of all that it covers.
+	Powers []schema.Power `json:"powers,omitempty"`
 	// Paths are sorted patterns; "" is the object as a whole.
 	Paths []string `json:"paths"`
 }
@@ -65,18 +70,22 @@ func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	type key struct {
 		verb, parameter string
 		uncovered       bool
+		apart           bool
+		powers          string
 	}
+	powers := map[key][]schema.Power{}
 	paths := map[key][]string{}
 	whole = k.Guarded(maxPlaces, func(p schema.Pattern, n *schema.Node) {
 		for _, guard := range n.Permissions() {
-			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar()}
+			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), guard.Apart(), fmt.Sprint(guard.Powers())}
+			powers[at] = guard.Powers()
 			paths[at] = append(paths[at], p.String())
 		}
 	})
 	listed = make([]verbEntry, 0, len(paths))
 	for at, list := range paths {
 		slices.Sort(list)
-		listed = append(listed, verbEntry{Verb: at.verb, Parameter: at.parameter, Uncovered: at.uncovered, Paths: slices.Compact(list)})
+		listed = append(listed, verbEntry{Verb: at.verb, Parameter: at.parameter, Uncovered: at.uncovered, Apart: at.apart, Powers: powers[at], Paths: slices.Compact(list)})
 	}
 	slices.SortFunc(listed, func(a, b verbEntry) int {
 		return cmp.Or(cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Paths[0], b.Paths[0]))

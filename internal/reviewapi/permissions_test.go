@@ -38,9 +38,10 @@ type listing struct {
 	Kinds []struct {
 		Group, Version, Kind string
 		Verbs                []struct {
-			Verb, Parameter string
-			Uncovered       bool
-			Paths           []string
+			Verb, Parameter  string
+			Uncovered, Apart bool
+			Powers           []string
+			Paths            []string
 		}
 	}
 }
@@ -113,9 +114,10 @@ func TestPermissionsSelects(t *testing.T) {
 	deployment := f.list(t, "?group=apps&version=v1&kind=Deployment").Kinds[0]
 	for verb, path := range map[string]string{"granular:scale": ".spec.replicas", "granular:image(containerName)": ".spec.template.spec.containers[*].image"} {
 		if !slices.ContainsFunc(deployment.Verbs, func(v struct {
-			Verb, Parameter string
-			Uncovered       bool
-			Paths           []string
+			Verb, Parameter  string
+			Uncovered, Apart bool
+			Powers           []string
+			Paths            []string
 		}) bool {
 			return v.Verb == verb && slices.Contains(v.Paths, path) && !v.Uncovered
 		}) {

@@ -57,11 +57,11 @@ func (r *run) explore(ctx context.Context, e *endpoint) error {
 	if types == nil {
 		return fmt.Errorf("kind %s has no schema", e.kind)
 	}
-	base, err := r.base(ctx, e)
+	base, sent, err := r.base(ctx, e)
 	if err != nil {
 		return err
 	}
-	x := &explorer{run: r, endpoint: e, kind: kind, types: types, base: base}
+	x := &explorer{run: r, endpoint: e, kind: kind, types: types, base: base, sent: sent}
 	groups := map[string][]place{}
 	types.walk(nil, types.root, nil, func(p path, m *model) bool {
 		if skipped(p) {
@@ -136,8 +136,9 @@ func skipped(p path) bool {
 	return !slices.Contains([]string{"labels", "annotations", "finalizers", "ownerReferences"}, name)
 }
 
-// base stores an object of the endpoint's resource, in this run's namespace.
-func (r *run) base(ctx context.Context, e *endpoint) (map[string]any, error) {
+// base stores an object of the endpoint's resource, in this run's namespace. It returns what is read at the endpoint, and
+// what was sent to make it.
+func (r *run) base(ctx context.Context, e *endpoint) (stored, sent map[string]any, err error) {
 	parent := *e
 	parent.subresource = ""
 	for _, other := range r.endpoints {
@@ -147,10 +148,10 @@ func (r *run) base(ctx context.Context, e *endpoint) (map[string]any, error) {
 	}
 	object, err := sample.Object(parent.kind, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if object, err = seeded(parent.kind.GroupKind(), object); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	where := ""
 	if e.namespaced {
@@ -165,10 +166,10 @@ func (r *run) base(ctx context.Context, e *endpoint) (map[string]any, error) {
 	name, _ = metadata["name"].(string)
 	a, err := r.server.write(ctx, http.MethodPost, parent.path()+"?fieldManager=fields", object, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !a.ok() && a.code != http.StatusConflict {
-		return nil, fmt.Errorf("base object: %s", a.says())
+		return nil, nil, fmt.Errorf("base object: %s", a.says())
 	}
 	names := []string{name}
 	if e.subresource != "" {
@@ -179,12 +180,12 @@ func (r *run) base(ctx context.Context, e *endpoint) (map[string]any, error) {
 		a, err = r.server.write(ctx, http.MethodGet, e.path(name), nil, nil)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !a.ok() {
-		return nil, fmt.Errorf("base object: %s", a.says())
+		return nil, nil, fmt.Errorf("base object: %s", a.says())
 	}
-	return a.object, nil
+	return a.object, object, nil
 }
 
 // explorer tries the fields of one endpoint.
@@ -193,7 +194,8 @@ type explorer struct {
 	endpoint *endpoint
 	kind     *schema.Kind
 	types    *schemas
-	base     map[string]any
+	// base is stored, sent is what a client sent to make it.
+	base, sent map[string]any
 }
 
 // field tries one field, and reports whether the API server takes a write of it.
@@ -219,6 +221,8 @@ func (x *explorer) field(ctx context.Context, p path, m *model) (bool, error) {
 		}
 	}
 	if x.endpoint.creatable {
+		edits = x.types.edits(x.sent, p, m)
+		edits = edits[:min(len(edits), maxCandidates)]
 		for i := range edits {
 			if done, err := x.create(ctx, t, &edits[i]); done || err != nil {
 				return done, err
@@ -244,13 +248,6 @@ func (x *explorer) name() string {
 
 func (x *explorer) create(ctx context.Context, t *try, e *edit) (bool, error) {
 	body := runtime.DeepCopyJSON(e.object)
-	metadata, _ := body["metadata"].(map[string]any)
-	for _, server := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
-		delete(metadata, server)
-	}
-	if x.endpoint.gvr.Resource == "services" {
-		return x.try(ctx, t, e, http.MethodPost, x.endpoint.path()+dryRun, withName(body, x.name()+"-new"), nil)
-	}
 	return x.try(ctx, t, e, http.MethodPost, x.endpoint.path()+dryRun, withName(body, x.name()), nil)
 }
 
@@ -270,6 +267,14 @@ func (x *explorer) try(ctx context.Context, t *try, e *edit, method, url string,
 		if err != nil {
 			return false, err
 		}
+		if a.code == http.StatusConflict && method == http.MethodPut {
+			// The API server's own controllers write some objects too.
+			if err := x.reread(ctx, strings.TrimSuffix(url, dryRun), body); err != nil {
+				return false, err
+			}
+			before = x.base
+			continue
+		}
 		if !a.ok() {
 			t.refused = a.says()
 			repaired, ok := x.types.repair(body, &a.status)
@@ -283,9 +288,22 @@ func (x *explorer) try(ctx context.Context, t *try, e *edit, method, url string,
 			t.refused = "ignored"
 			return false, nil
 		}
-		return true, x.note(t, e, method, url, body, before, a.object)
+		return true, x.note(ctx, t, e, method, url, body, before, a.object)
 	}
 	return false, nil
+}
+
+// reread takes what is stored now for the base, and gives a body its resourceVersion.
+func (x *explorer) reread(ctx context.Context, url string, body map[string]any) error {
+	a, err := x.server.write(ctx, http.MethodGet, url, nil, nil)
+	if err != nil || !a.ok() {
+		return err
+	}
+	x.base = a.object
+	is, _ := a.object["metadata"].(map[string]any)
+	metadata, _ := body["metadata"].(map[string]any)
+	metadata["resourceVersion"] = is["resourceVersion"]
+	return nil
 }
 
 func there(object map[string]any, place []any) bool {
@@ -294,8 +312,8 @@ func there(object map[string]any, place []any) bool {
 }
 
 // note works out which verbs the write takes.
-func (x *explorer) note(t *try, e *edit, method, url string, body, before, after map[string]any) error {
-	asked, err := x.diff(before, body)
+func (x *explorer) note(ctx context.Context, t *try, e *edit, method, url string, body, before, after map[string]any) error {
+	asked, err := x.diff(ctx, before, body)
 	if err != nil {
 		return err
 	}
@@ -312,7 +330,7 @@ func (x *explorer) note(t *try, e *edit, method, url string, body, before, after
 	if t.verbs == nil {
 		t.verbs = []string{}
 	}
-	got, err := x.diff(before, after)
+	got, err := x.diff(ctx, before, after)
 	if err != nil {
 		return err
 	}
@@ -334,7 +352,7 @@ func (x *explorer) note(t *try, e *edit, method, url string, body, before, after
 	return nil
 }
 
-func (x *explorer) diff(old, new map[string]any) ([]fieldperm.Requirement, error) {
+func (x *explorer) diff(ctx context.Context, old, new map[string]any) ([]fieldperm.Requirement, error) {
 	var was []byte
 	if old != nil {
 		var err error
@@ -346,7 +364,7 @@ func (x *explorer) diff(old, new map[string]any) ([]fieldperm.Requirement, error
 	if err != nil {
 		return nil, err
 	}
-	return fieldperm.Diff(was, is, x.kind, nil)
+	return fieldperm.Diff(ctx, was, is, x.kind, nil)
 }
 
 // comparable leaves owners out.

@@ -179,12 +179,14 @@ func (r *run) grant(t *testing.T) {
 	room := make(chan struct{}, parallel)
 	for i, group := range sorted(groups) {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("fields-%d", i)}
+		rules := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{groups[group]}}}
+		if group == markerGroup {
+			rules = append(rules, furtherChecks...)
+		}
 		room <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-room }()
-			_, err1 := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-				{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{groups[group]}},
-			}}, metav1.CreateOptions{})
+			_, err1 := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
 			_, err2 := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
 				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
@@ -196,6 +198,15 @@ func (r *run) grant(t *testing.T) {
 	}
 	wait.Wait()
 	must(t, r.stack.AwaitGrants(t.Context()))
+}
+
+// furtherChecks are what Kubernetes itself asks for beside the permission to write: to give what one does not hold, to sign,
+// to say what a driver allocated.
+var furtherChecks = []rbacv1.PolicyRule{
+	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
+	{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, Verbs: []string{"sign", "approve", "attest"}},
+	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims/binding"}, Verbs: []string{"update", "patch"}},
+	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims/driver"}, Verbs: []string{"arbitrary-node:update", "arbitrary-node:patch"}},
 }
 
 // hold sends each write that the API server takes as the holder of its verbs.

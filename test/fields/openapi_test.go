@@ -70,8 +70,9 @@ func serverTypes(t *testing.T, client *discovery.DiscoveryClient) types {
 
 // kind returns the schema of a kind, nil if the server has none.
 func (ts types) kind(gvk runtimeschema.GroupVersionKind) *schemas {
-	for _, m := range ts[gvk.GroupVersion()] {
-		if slices.Contains(m.Kinds, gvk) && len(m.Kinds) == 1 {
+	for _, name := range sorted(ts[gvk.GroupVersion()]) {
+		m := ts[gvk.GroupVersion()][name]
+		if slices.Contains(m.Kinds, gvk) && (len(m.Kinds) == 1 || gvk.Kind == "Scale") {
 			return &schemas{components: ts[gvk.GroupVersion()], root: m}
 		}
 	}

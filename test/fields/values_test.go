@@ -29,7 +29,7 @@ var hints = map[string][]any{
 	"driverName": {"fields.example.com"}, "provisioner": {"example.com/fields"}, "nodeName": {"fields"}, "maxUnavailable": {1}, "maxSurge": {1}, "minAvailable": {1}, "parallelism": {2}, "reinvocationPolicy": {"IfNeeded"},
 	"localhostProfile": {"profiles/fields"}, "user": {"fields"}, "iqn": {"iqn.2001-04.com.example:fields"}, "initiatorName": {"iqn.2001-04.com.example:fields"}, "targetPortal": {"192.0.2.7"}, "lun": {1},
 	"monitors": {"192.0.2.7"}, "monitor": {"192.0.2.7"}, "registry": {"fields.invalid:1"}, "diskURI": {"https://fields.invalid/d"}, "repository": {"https://fields.invalid/r"}, "storagePolicyName": {"fields"},
-	"resizePolicy": {"NotRequired"}, "whenDeleted": {"Delete"}, "whenScaled": {"Delete"}, "podManagementPolicy": {"Parallel"}, "concurrencyPolicy": {"Forbid"}, "completionMode": {"Indexed"}, "strategy": {"OldestEmulationVersion"},
+	"whenDeleted": {"Delete"}, "whenScaled": {"Delete"}, "podManagementPolicy": {"Parallel"}, "concurrencyPolicy": {"Forbid"}, "completionMode": {"Indexed"}, "strategy": {"OldestEmulationVersion"},
 	"completedIndexes": {"1"}, "failedIndexes": {"1"}, "succeededIndexes": {"0"}, "maxFailedIndexes": {"1"}, "binaryVersion": {"0.0.2"}, "emulationVersion": {"0.0.1"}, "procMount": {"Default"}, "readOnly": {true},
 	"gateway": {"192.0.2.7"}, "system": {"fields"}, "sysctls": {"kernel.shm_rmid_forced"}, "matchLabelKeys": {"fields"}, "hugepages": {"1"},
 }
@@ -84,7 +84,11 @@ func (s *schemas) values(m *model, name string, now any) []any {
 		}
 		add(fallback...)
 	case m.Items != nil:
+		// A list and what it has already, as the API server may forbid to take from it.
 		for _, item := range s.values(m.Items, name, nil) {
+			if have, ok := now.([]any); ok && len(have) > 0 {
+				add(append(have[:len(have):len(have)], item))
+			}
 			add([]any{item})
 		}
 		add([]any{})
