@@ -38,10 +38,13 @@ type try struct {
 	verbs       []string
 	// own are the verbs of the field itself.
 	own []string
-	// written are changes that were not sent, with their chains.
-	written []string
+	// written are changes that were not sent and that the verbs do not cover.
+	written []written
 	held    *answer
 }
+
+// written is a field that the API server wrote, with its most specific verb.
+type written struct{ path, verb string }
 
 // explore tries every field of an endpoint as an administrator.
 func (r *run) explore(ctx context.Context, e *endpoint) error {
@@ -345,7 +348,7 @@ func (x *explorer) note(ctx context.Context, t *try, e *edit, method, url string
 				}
 				return false
 			}) {
-				t.written = append(t.written, fmt.Sprintf("%s %s (%s)", got[i].Operation, path, chain[len(chain)-1]))
+				t.written = append(t.written, written{path, chain[len(chain)-1].String()})
 			}
 		}
 	}

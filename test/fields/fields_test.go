@@ -34,6 +34,7 @@ import (
 var (
 	only = flag.String("only", "", "look at endpoints only whose name has this in it")
 	all  = flag.Bool("all", false, "write every field, rather than one of each verb of an endpoint")
+	out  = flag.String("out", "", "a file for what came of each field")
 	seed = flag.Uint64("seed", 1, "which field of a verb is written without -all")
 )
 
@@ -59,6 +60,7 @@ func TestC1_EachFieldByItsOwnVerb(t *testing.T) {
 	r.forEach(t, func(ctx context.Context, e *endpoint) error { return r.explore(ctx, e) })
 	r.grant(t)
 	r.hold(t)
+	r.judge(t)
 }
 
 // run is one run over all endpoints.
@@ -69,9 +71,8 @@ type run struct {
 	types     types
 	endpoints []*endpoint
 
-	mu     sync.Mutex
-	tries  []*try
-	failed []string
+	mu    sync.Mutex
+	tries []*try
 }
 
 func newRun(t *testing.T) *run {

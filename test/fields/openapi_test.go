@@ -70,9 +70,17 @@ func serverTypes(t *testing.T, client *discovery.DiscoveryClient) types {
 
 // kind returns the schema of a kind, nil if the server has none.
 func (ts types) kind(gvk runtimeschema.GroupVersionKind) *schemas {
+	if gvk.Kind == "Scale" {
+		// Scale has no resource of its own, and is in the documents of its parents.
+		for gv, components := range ts {
+			if m := components["io.k8s.api.autoscaling.v1.Scale"]; m != nil && gv.Group == "apps" {
+				return &schemas{components: components, root: m}
+			}
+		}
+	}
 	for _, name := range sorted(ts[gvk.GroupVersion()]) {
 		m := ts[gvk.GroupVersion()][name]
-		if slices.Contains(m.Kinds, gvk) && (len(m.Kinds) == 1 || gvk.Kind == "Scale") {
+		if slices.Contains(m.Kinds, gvk) && len(m.Kinds) == 1 {
 			return &schemas{components: ts[gvk.GroupVersion()], root: m}
 		}
 	}
