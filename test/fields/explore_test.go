@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/test/sample"
 	"github.com/fieldperm/fieldperm/schema"
 )
 

@@ -1,0 +1,44 @@
+package generators
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
+	builtIn, err := load.BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}
+	compiled, errs := schema.Compile(documents)
+	for _, err := range errs {
+		t.Error(err)
+	}
+	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"after\n"), compiled, documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	if !strings.HasPrefix(text, "before\n"+powersBegin+"| power ") || !strings.HasSuffix(text, powersEnd+"after\n") || strings.Contains(text, "old\n") {
+		t.Errorf("page %.200q…", text)
+	}
+	for _, power := range schema.AllPowers() {
+		if !strings.Contains(text, "| `"+string(power)+"` | "+power.Sentence()+" | `granular:") {
+			t.Errorf("power %q has no verb", power)
+		}
+	}
+	if again, err := Powers(page, compiled, documents); err != nil || string(again) != text {
+		t.Errorf("written over its own table it is another: %v", err)
+	}
+	if _, err := Powers([]byte("no place"), compiled, documents); err == nil {
+		t.Error("a page without a place for the table was taken")
+	}
+}
