@@ -142,7 +142,28 @@ func trial(current schema.Documents, source, kind string, raw []byte) []error {
 			}
 		}
 		if len(faults) > 0 {
-			break
+			return faults
+		}
+	}
+	if kind == v1alpha1.PermissionSchemaKind {
+		return takenAway(current, all.Append(added), source)
+	}
+	return nil
+}
+
+// takenAway are the faults of a PermissionSchema that replaces a verb by which an UncoveredPermissionSet bars a
+// field: the barrier would hold there no more, without a word of whoever made it.
+func takenAway(before, after schema.Documents, source string) []error {
+	if len(before.Uncovered) == 0 {
+		return nil
+	}
+	had, _ := schema.Compile(before)
+	has, _ := schema.Compile(after)
+	var faults []error
+	left := has.Borne()
+	for _, b := range had.Borne() {
+		if !slices.Contains(left, b) {
+			faults = append(faults, &schema.Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)})
 		}
 	}
 	return faults

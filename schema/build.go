@@ -122,6 +122,10 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		if n.scalar && n.mapping == nil {
 			own = p.with(n.emits)
 		}
+		b.errs = append(b.errs, o.barsForNothing(b.at)...)
+		if fault := b.unemitted(o, atom); fault != nil {
+			b.errs = append(b.errs, fault)
+		}
 		for _, g := range []*guard{o.general, o.guard} {
 			if permission := b.permission(g, own); permission != nil {
 				n.permissions = append(n.permissions, permission)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/version"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -19,22 +21,34 @@ type dialect struct {
 
 // newDialect defers the cost of the environment (tens of milliseconds) to the first expression.
 func newDialect(variables ...cel.EnvOption) dialect {
+	return dialect{env: sync.OnceValues(func() (*cel.Env, error) { return newEnv(nil, variables...) })}
+}
+
+// newRequestDialect knows the fields of an admission request as API servers do, so that a misspelt one is an error of
+// the expression, rather than of each evaluation.
+func newRequestDialect() dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
-		set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-			IntroducedVersion: version.MajorMinor(1, 0),
-			EnvOptions:        variables,
-		})
-		if err != nil {
-			return nil, err
-		}
-		return set.Env(environment.NewExpressions)
+		request := plugincel.BuildRequestType()
+		return newEnv([]*apiservercel.DeclType{request}, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))
 	})}
+}
+
+func newEnv(types []*apiservercel.DeclType, variables ...cel.EnvOption) (*cel.Env, error) {
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        variables,
+		DeclTypes:         types,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set.Env(environment.NewExpressions)
 }
 
 var (
 	parameterDialect = newDialect(cel.Variable("self", cel.StringType))
 	valueDialect     = newDialect(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
-	requestDialect   = newDialect(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))
+	requestDialect   = newRequestDialect()
 )
 
 // compile type-checks the expression and bounds its cost to what Kubernetes allows one call. Loops look at the context

@@ -56,6 +56,9 @@ func Compile(docs Documents) (*Schema, []error) {
 	c.conceal(s, owners)
 	c.deriveBodies(s, owners)
 	c.deriveScales(s, owners)
+	if len(c.docs.Uncovered) > 0 {
+		s.landscape = newLandscape(s, owners)
+	}
 	s.uncovered = c.uncovered(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs

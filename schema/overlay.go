@@ -20,6 +20,8 @@ type overlay struct {
 	role    Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
+	// emitter is a guard that emitted a parameter, before another took its place.
+	emitter *guard
 	fields  map[string]*overlay
 	any     *overlay
 	key     string
@@ -108,6 +110,9 @@ func (o *overlay) lay(document []statement) {
 			at.written = s.guard
 		}
 		if at.guard == nil || s.guard.rank >= at.guard.rank {
+			if at.guard != nil && at.guard.entry.ParameterSource != "" {
+				at.emitter = at.guard
+			}
 			at.guard = s.guard
 		}
 	}
@@ -183,8 +188,17 @@ func merge(outer, inner *overlay) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
+	m.emitter = outer.emitter
+	if m.emitter == nil {
+		m.emitter = inner.emitter
+	}
 	if m.guard == nil || inner.guard != nil && inner.guard.rank > m.guard.rank {
+		if m.guard != nil && m.guard.entry.ParameterSource != "" {
+			m.emitter = m.guard
+		}
 		m.guard = inner.guard
+	} else if inner.guard != nil && inner.guard.entry.ParameterSource != "" {
+		m.emitter = inner.guard
 	}
 	if m.role == RoleNone {
 		m.role = inner.role
@@ -229,6 +243,9 @@ func (o *overlay) identity() string {
 			if g != nil {
 				b.WriteString(g.content)
 			}
+		}
+		if o.emitter != nil {
+			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))
 		}
 		if o.any != nil {
 			b.WriteString("*" + o.any.identity())

@@ -18,6 +18,8 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
+	// landscape is nil where there are no sets.
+	landscape *landscape
 	// bodies are the trees of bodies that write a part of an object of another kind; failedBodies says of which
 	// that object's is not known.
 	bodies       map[through]*Kind

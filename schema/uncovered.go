@@ -25,6 +25,9 @@ type uncoveredSet struct {
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []cel.Program
+	// targets are the known resources that it names.
+	targets []*target
+	borne   []Borne
 }
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
@@ -141,70 +144,52 @@ func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, erro
 	return map[string]any{"request": decoded, "object": object, "oldObject": oldObject}, nil
 }
 
+// uncovered compiles the sets, and checks each against what its resources bear. A verb that bears on nothing
+// stays a barrier: it may come to bear on something, and bars nothing until then.
 func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	if len(c.docs.Uncovered) == 0 {
 		return nil
-	}
-	known := map[string]verbForms{}
-	// What kinds share is looked at once.
-	seen := map[*Node]bool{}
-	for _, k := range s.kinds {
-		walk(k.Root, nil, seen, func(_ Pattern, n *Node) {
-			for _, p := range n.permissions {
-				forms := known[p.verb.Name()]
-				forms.plain = forms.plain || p.parameter == ""
-				forms.parameterized = forms.parameterized || p.parameter != ""
-				known[p.verb.Name()] = forms
-			}
-		})
 	}
 	var out []uncoveredSet
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
 		set := uncoveredSet{source: d.Source, verbs: VerbSet{}, resources: d.Set.Spec.Resources}
+		b := &bearing{landscape: s.landscape, c: c, source: d.Source}
+		var pointers []string
 		for j, text := range d.Set.Spec.UncoveredPermissions {
-			if unmatched, err := set.addVerb(text, known); err != nil {
-				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/uncoveredPermissions/%d", j), Message: err.Error(), Unmatched: unmatched})
+			pointer := fmt.Sprintf("/spec/uncoveredPermissions/%d", j)
+			v, err := verbs.Parse(text)
+			switch {
+			case err != nil:
+				b.report(false, pointer, "%v", err)
+			case v == verbs.MarkerVerb():
+				b.report(false, pointer, "verb %q is the marker and guards no field: use granular:* for all fields", text)
+			default:
+				set.verbs[v] = struct{}{}
+				b.verbs, pointers = append(b.verbs, v), append(pointers, pointer)
+			}
+		}
+		b.check(&d.Set.Spec, pointers)
+		set.targets = b.targets
+		for _, t := range b.targets {
+			for _, v := range b.verbs {
+				if b.fit(t, v) == fits {
+					set.borne = append(set.borne, Borne{d.Source, t.String(), v.String()})
+				}
 			}
 		}
 		for j, condition := range d.Set.Spec.MatchConditions {
 			program, err := requestDialect.compile(condition.Expression, cel.BoolType)
 			if err != nil {
-				c.report(&Error{Source: d.Source, Pointer: fmt.Sprintf("/spec/matchConditions/%d/expression", j), Message: fmt.Sprintf("match condition %q: %v", condition.Name, err)})
+				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", condition.Name, err)
 				continue
 			}
 			set.conditions = append(set.conditions, program)
 		}
-		if len(set.verbs) == 0 && len(d.Set.Spec.UncoveredPermissions) == 0 {
-			c.report(&Error{Source: d.Source, Pointer: "/spec/uncoveredPermissions", Message: "the set is empty: name the verbs that are uncovered"})
+		if len(d.Set.Spec.UncoveredPermissions) == 0 {
+			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")
 		}
 		out = append(out, set)
 	}
 	return out
-}
-
-// verbForms says whether a verb's name occurs with a parameter and without, in one kind or another.
-type verbForms struct{ plain, parameterized bool }
-
-// addVerb refuses a verb that no node could ever bear: a barrier that holds nowhere looks like one
-// that holds. A verb that no known kind has may be one of a kind to come; it is reported as unmatched,
-// and holds from then on.
-func (u *uncoveredSet) addVerb(text string, known map[string]verbForms) (unmatched bool, _ error) {
-	v, err := verbs.Parse(text)
-	if err != nil {
-		return false, err
-	}
-	forms, exists := known[v.Name()]
-	_, parameterized := v.Parameter()
-	switch {
-	case v == verbs.MarkerVerb():
-		return false, fmt.Errorf("verb %q is the marker and guards no field: use granular:* for all fields", text)
-	case !exists:
-		u.verbs[v] = struct{}{}
-		return true, fmt.Errorf("verb %q guards no field of any known kind: correct its name, or install the kind first", text)
-	case parameterized && !forms.parameterized:
-		return false, fmt.Errorf("verb %q never has a parameter: write %q", text, verbs.Prefix+v.Name())
-	}
-	u.verbs[v] = struct{}{}
-	return false, nil
 }

@@ -42,4 +42,31 @@ type Status struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// guardedFields says, for an UncoveredPermissionSet, how many fields of each resource its verbs guard: of the first
+	// 64 resources that have any.
+	// +optional
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=resource
+	// +kubebuilder:validation:MaxItems=64
+	GuardedFields []GuardedFields `json:"guardedFields,omitempty"`
+}
+
+// MaxGuardedFields is how many resources a status lists.
+const MaxGuardedFields = 64
+
+// GuardedFields counts the fields of one resource that are behind a barrier.
+type GuardedFields struct {
+	// group of the resource, empty for the core group.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group"`
+	// resource as the set names it: with its subresource, if it names that alone.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Resource string `json:"resource"`
+	// fields that bear one of the verbs, in the version that has most. Fields below them are guarded as well.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Fields int32 `json:"fields"`
 }

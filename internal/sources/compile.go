@@ -60,7 +60,7 @@ func (l *Live) compile(ctx context.Context) {
 		back.objects = sets
 		documents, compiled, _ = l.trial(back)
 	}
-	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(back.objects)
+	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back.objects)
 	next.unknown = l.definitions.unknown()
 	maps.Copy(next.unknown, l.objects.unknown())
 	for _, err := range slices.Concat(schemaErrs, errs) {

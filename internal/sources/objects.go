@@ -29,6 +29,8 @@ type ObjectState struct {
 	Faults []error
 	// Unmatched faults are about what may come later; the rest is in force.
 	Unmatched []error
+	// GuardedFields is what an UncoveredPermissionSet guards, by resource.
+	GuardedFields []v1alpha1.GuardedFields
 	// Documents are in force for the object: its own, or those of its last good generation.
 	Documents schema.Documents
 	// Good reports whether this generation or one before was without a fault. Else the kind of a
@@ -219,11 +221,14 @@ func bySource(errs []error) (faulty, unmatched map[string][]error) {
 	return faulty, unmatched
 }
 
-func (o *objects) states(retreat map[objectKey]bool) []ObjectState {
+func (o *objects) states(compiled *schema.Schema, retreat map[objectKey]bool) []ObjectState {
 	out := make([]ObjectState, 0, len(o.known))
 	for _, key := range o.keys() {
 		one := o.known[key]
 		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: one.inForce(retreat[key]), Good: one.good != nil}
+		if key.kind == v1alpha1.UncoveredPermissionSetKind {
+			state.GuardedFields = compiled.GuardedFields(key.source())
+		}
 		// Of what did not decode, the compile saw another form.
 		if state.Faults = one.faults; len(state.Faults) == 0 {
 			state.Faults = one.compileFaults

@@ -63,7 +63,7 @@ func cut(text string, length int) string {
 
 // desired returns the status that an object should have, with the times of what it has.
 func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Status, now metav1.Time) v1alpha1.Status {
-	out := v1alpha1.Status{ObservedGeneration: state.Generation}
+	out := v1alpha1.Status{ObservedGeneration: state.Generation, GuardedFields: state.GuardedFields}
 	// Times of what fieldperm said before; what others may have added is theirs to apply.
 	for _, one := range has.Conditions {
 		if one.Type == v1alpha1.ConditionCompiled || one.Type == v1alpha1.ConditionEnforced {
@@ -89,7 +89,7 @@ func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Stat
 
 // says reports whether a status has all that another says.
 func says(has, want v1alpha1.Status) bool {
-	if has.ObservedGeneration != want.ObservedGeneration {
+	if has.ObservedGeneration != want.ObservedGeneration || !slices.Equal(has.GuardedFields, want.GuardedFields) {
 		return false
 	}
 	for _, one := range want.Conditions {

@@ -99,7 +99,7 @@ func TestA5_ABarrierOnAPodHoldsOnItsBinding(t *testing.T) {
 			t.Errorf("%v: barrier on all metadata: the labels have %q", ref, got)
 		}
 		// What the Binding says of itself stays.
-		s = compileBuiltIn(t, barrier("", "Binding", ".metadata.labels", "labels", "excluded: true"))
+		s = compileBuiltIn(t, barrier("", "Binding", ".metadata.labels", "labels", "excluded: true, parameterSource: labelKey"))
 		if got := at(t, s, binding, ref, "metadata", "labels"); got != "LABELS" {
 			t.Errorf("%v: barrier on the labels of bindings: they have %q", ref, got)
 		}
@@ -125,7 +125,7 @@ func TestA4_ABarrierHoldsUnderEveryName(t *testing.T) {
 	if got := at(t, s, core, coreRef, "involvedObject", "name"); got != "EXAMPLE.COM/ABOUT" {
 		t.Errorf("core: the name of the involved object has %q", got)
 	}
-	s = compileBuiltIn(t, barrier("", "Event", ".metadata.labels", "labels", "excluded: true"))
+	s = compileBuiltIn(t, barrier("", "Event", ".metadata.labels", "labels", "excluded: true, parameterSource: labelKey"))
 	if got := at(t, s, events, eventsRef, "metadata", "labels"); !strings.Contains(got, "LABELS") {
 		t.Errorf("events.k8s.io: the labels have %q", got)
 	}

@@ -1,0 +1,68 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// maxGuardedPlaces bounds how many places of a kind are looked at to count its guarded fields: a schema may
+// unfold without bound.
+const maxGuardedPlaces = 5000
+
+// Borne is a verb of an UncoveredPermissionSet that guards a field of a resource.
+type Borne struct{ Source, Resource, Verb string }
+
+// Borne returns what the sets bar, for each of the known resources that they name.
+func (s *Schema) Borne() []Borne {
+	var out []Borne
+	for i := range s.uncovered {
+		out = append(out, s.uncovered[i].borne...)
+	}
+	return out
+}
+
+// GuardedFields counts the fields that the verbs of one set guard, for the first resources that have any.
+func (s *Schema) GuardedFields(source string) []v1alpha1.GuardedFields {
+	var out []v1alpha1.GuardedFields
+	for i := range s.uncovered {
+		set := &s.uncovered[i]
+		if set.source != source {
+			continue
+		}
+		for _, t := range set.targets {
+			resource := t.Resource
+			if t.subresource != "" {
+				resource += "/" + t.subresource
+			}
+			n := int32(0)
+			for _, k := range t.kinds {
+				n = max(n, set.guards(k))
+			}
+			same := func(g v1alpha1.GuardedFields) bool { return g.Group == t.Group && g.Resource == resource }
+			if n > 0 && !slices.ContainsFunc(out, same) && len(out) < v1alpha1.MaxGuardedFields {
+				out = append(out, v1alpha1.GuardedFields{Group: t.Group, Resource: resource, Fields: n})
+			}
+		}
+	}
+	return out
+}
+
+// guards counts the places of a kind that bear a verb of the set and are charged.
+func (u *uncoveredSet) guards(k *Kind) int32 {
+	n := int32(0)
+	k.Guarded(maxGuardedPlaces, func(_ Pattern, node *Node) {
+		if node.role != RoleNone {
+			return
+		}
+		for _, p := range node.permissions {
+			for v := range u.verbs {
+				if p.mayBe(v) {
+					n++
+					return
+				}
+			}
+		}
+	})
+	return n
+}

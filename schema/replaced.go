@@ -1,0 +1,52 @@
+package schema
+
+import (
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// unemitted is the fault of an entry that takes the place of one that emits a parameter, and does not emit it
+// itself: every verb that takes the parameter would be gone, and the barriers on it with them.
+func (b *builder) unemitted(o *overlay, atom smd.Atom) error {
+	if o.emitter == nil || o.guard == nil || o.guard == o.emitter {
+		return nil
+	}
+	name := o.emitter.entry.ParameterSource
+	if o.guard.entry.ParameterSource == name || !emits(atom) {
+		return nil
+	}
+	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", b.at.orRoot(), name, o.emitter.source, name)
+}
+
+// emits reports whether keys or a value of the type can be a parameter.
+func emits(atom smd.Atom) bool {
+	return atom.Scalar != nil || atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
+}
+
+// barsForNothing are the faults of barriers at or below a field that is never charged because of its role.
+func (o *overlay) barsForNothing(at Pattern) []error {
+	if o.role == RoleNone {
+		return nil
+	}
+	const never = "%s: a barrier here holds nothing: %s: leave excluded and excludedWhen out"
+	because := map[Role]string{
+		RoleServerWritten: "the API server itself writes the field, and no change of it is charged",
+		RoleIdentity:      "the field identifies the object, and is not charged when the object is created",
+		RoleOwnership:     "changes of owners are charged at the fields that are owned",
+	}[o.role]
+	var out []error
+	var visit func(*overlay, Pattern)
+	visit = func(o *overlay, at Pattern) {
+		if o == nil {
+			return
+		}
+		if g := o.guard; g != nil && (g.entry.Excluded || g.entry.ExcludedWhen != "") {
+			out = append(out, g.fault(never, at.orRoot(), because))
+		}
+		visit(o.any, at.child(element{any: true}))
+		for _, name := range sortedKeys(o.fields) {
+			visit(o.fields[name], at.child(element{name: name}))
+		}
+	}
+	visit(o, at)
+	return out
+}
