@@ -215,14 +215,14 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	remove(t, s, "uncoveredpermissionset", "live")
 	mustKubectl(t, s, immutability("plain", "{path: .immutable, verb: example.com/immutability}"), "apply", "-f", "-")
 	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: barrier}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}]}\n", "apply", "-f", "-")
-	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec: {uncoveredPermissions: ['granular:annotation(live.example.com)', 'granular:toCome'], resources: [{apiGroups: [''], resources: [namespaces]}]}\n", "apply", "-f", "-")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: live}\nspec: {uncoveredPermissions: ['granular:annotation(live.example.com)', 'granular:example.com/toCome'], resources: [{apiGroups: [''], resources: [namespaces]}, {apiGroups: [tocome.example.com], resources: [comings]}]}\n", "apply", "-f", "-")
 
 	out := row(t, s, "permissionschemas", "plain", "ConfigMap", "True", "True")
 	if header := strings.Join(strings.Fields(strings.Split(out, "\n")[0]), " "); header != "NAME GROUP KIND COMPILED ENFORCED AGE MESSAGE" {
 		t.Errorf("header %q", header)
 	}
 	row(t, s, "permissionschemas", "barrier", "apps", "Deployment", "True", "True")
-	out = row(t, s, "uncovered", "live", `["granular:annotation(live.example.com)","granular:toCome"]`, "True", "True")
+	out = row(t, s, "uncovered", "live", `["granular:annotation(live.example.com)","granular:example.com/toCome"]`, "True", "True")
 	if !strings.Contains(out, "guards no field of any known kind") {
 		t.Errorf("what is not known yet is not named:\n%s", out)
 	}
