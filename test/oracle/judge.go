@@ -67,8 +67,10 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 		return w.judgeDeletion(e, d, r, places)
 	}
 	if c := w.customs[own]; c != nil {
-		if e.Old, err = c.readable(e.Old); err != nil {
-			return judgement{}, err
+		for _, raw := range []*[]byte{&e.Old, &e.New} {
+			if *raw, err = c.readable(*raw); err != nil {
+				return judgement{}, err
+			}
 		}
 	}
 	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r), r.version())

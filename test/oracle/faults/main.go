@@ -116,7 +116,7 @@ func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Fai
 	}
 	var found *oracle.Failure
 	_, err = oracle.Run(ctx, oracle.Config{
-		Bin: dir, Root: root, Writes: f.Writes, Epoch: 600, Seed: seed, Topology: stack.REST, Only: f.Only, Definitions: f.Definitions, MaxFound: f.Writes,
+		Log: os.Stderr, Bin: dir, Root: root, Writes: f.Writes, Epoch: 600, Seed: seed, Topology: stack.REST, Only: f.Only, Definitions: f.Definitions, MaxFound: f.Writes,
 		Enough: func(one *oracle.Failure) bool {
 			if found == nil && sign.MatchString(one.String()) {
 				found = one
