@@ -188,11 +188,12 @@ func TestP4_NoAnswerIsNoDenial(t *testing.T) {
 func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	defer cancel()
 	seen := false
 	f.Reviewer.Authorizer = func(*admissionv1.AdmissionRequest) fieldperm.Authorizer {
 		return authorizerFunc(func(ctx context.Context) error {
 			seen = true
+			cancel()
 			return ctx.Err()
 		})
 	}

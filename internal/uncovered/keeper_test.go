@@ -114,11 +114,11 @@ func TestW2_KeeperWritesWhatTheSchemasNeed(t *testing.T) {
 	if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != "owner" || c.Labels[generators.NameLabel] != generators.RESTName {
 		t.Errorf("metadata is %+v", c.ObjectMeta)
 	}
-	want(t, "first", names(rulesOf(c)), "/pods", "/pods/*")
+	want(t, "first", names(rulesOf(c)), "/bindings", "/pods", "/pods/*")
 
 	f.use(set("", "pods"), set("apps", "deployments"))
 	must(t, f.keep(t.Context()))
-	want(t, "second", names(rulesOf(live(t, client))), "/pods", "/pods/*", "apps/deployments", "apps/deployments/*")
+	want(t, "second", names(rulesOf(live(t, client))), "/bindings", "/pods", "/pods/*", "apps/deployments", "apps/deployments/*")
 	if len(f.applied) != 2 || !f.applied[0] || !f.applied[1] {
 		t.Errorf("applied: %v", f.applied)
 	}

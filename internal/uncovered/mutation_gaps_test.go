@@ -28,10 +28,10 @@ func TestW2_KeeperKeepsTheRulesOfAKindThatIsNotKnown(t *testing.T) {
 		must(t, f.keep(t.Context()))
 		time.Sleep(removeAfter)
 		must(t, f.keep(t.Context()))
-		want(t, "not known", names(rulesOf(live(t, client))), "/pods", "/pods/*", "example.com/widgets", "example.com/widgets/*")
+		want(t, "not known", names(rulesOf(live(t, client))), "/bindings", "/pods", "/pods/*", "example.com/widgets", "example.com/widgets/*")
 		unknown = nil
 		must(t, f.keep(t.Context()))
-		want(t, "known again", names(rulesOf(live(t, client))), "/pods", "/pods/*")
+		want(t, "known again", names(rulesOf(live(t, client))), "/bindings", "/pods", "/pods/*")
 	})
 }
 

@@ -47,7 +47,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 			t.Errorf("webhook %q calls %+v", w.Name, w.ClientConfig)
 		}
 	}
-	want(t, "rules", names(rulesOf(c)), "/pods", "/pods/*")
+	want(t, "rules", names(rulesOf(c)), "/bindings", "/pods", "/pods/*")
 
 	// Somebody takes the webhook schemas away, or the barriers.
 	for name := range map[string]bool{generators.SchemasWebhook: true, generators.UncoveredWebhookName: true} {
@@ -104,7 +104,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 		older.use(set("", "secrets"))
 		must(t, older.keep(t.Context()))
 		c = live(t, client)
-		want(t, "widened", names(rulesOf(c)), "/pods", "/pods/*", "/secrets", "/secrets/*", "apps/deployments", "apps/deployments/*")
+		want(t, "widened", names(rulesOf(c)), "/bindings", "/pods", "/pods/*", "/secrets", "/secrets/*", "apps/deployments", "apps/deployments/*")
 		if last := c.Webhooks[0].MatchConditions[len(c.Webhooks[0].MatchConditions)-1]; last.Name != "new" || c.Annotations[generators.WriterAnnotation] != "v1.10.0" {
 			t.Errorf("the older version replaced %+v, %v", last, c.Annotations)
 		}
@@ -160,7 +160,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 		}
 		a.use(set("", "pods"), set("apps", "deployments"))
 		must(t, a.keep(t.Context()))
-		if got := names(rulesOf(live(t, client))); len(got) != 4 {
+		if got := names(rulesOf(live(t, client))); len(got) != 5 {
 			t.Errorf("a new barrier waits: %v", got)
 		}
 		// Alone again and calm, the next repair is at once.
