@@ -126,6 +126,9 @@ type differ struct {
 	defaults []keyDefault
 	// owned is the place of managedFields once the walk has met a change there; else its scope has no node.
 	owned ownership
+	// leaves are the first scalars that appeared or changed.
+	leaves    [mostLeaves]Path
+	leafCount int
 	// trail and index are for the paths of owners.
 	trail      trail
 	index      index
@@ -148,6 +151,7 @@ func (d *differ) walk(s scope, old, new rawjson.Value) {
 	switch oldForm, newForm := form(s, old, new), form(s, new, old); {
 	case oldForm == formLeaf && newForm == formLeaf, oldForm == formNone && newForm == formLeaf, oldForm == formLeaf && newForm == formNone:
 		if !d.same.Equal(old, new) {
+			d.remember(s.path, old, new)
 			d.charge(s, operation(old, new))
 			d.barriersWithin(s, old, new)
 		}

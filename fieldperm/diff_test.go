@@ -61,7 +61,7 @@ func TestDiff(t *testing.T) {
 
 func TestC5_Create(t *testing.T) {
 	k, none := compileGadget(t)
-	identity := `"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x","uid":"1","managedFields":[{"manager":"m","operation":"Update","fieldsType":"FieldsV1","fieldsV1":{}}]}`
+	identity := `"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x","uid":"1","managedFields":[{"manager":"m","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{}}]}`
 	for _, c := range []struct {
 		rule, new string
 		want      []string

@@ -20,33 +20,25 @@ const (
 	managedFieldsTypeKnown = "FieldsV1"
 )
 
-// manager is who owns fields. The version that it wrote in is no part of who it is.
+// manager is who owns fields, as API servers tell owners apart: those who apply have one entry, whatever version they
+// wrote in, and others one for each version. version is "" for those who apply.
 type manager struct {
-	name, operation, subresource string
+	name, operation, subresource, version string
 }
 
 // managedFields is the list of one object. Its FieldsV1 are decoded when somebody asks for them.
 type managedFields struct {
 	entries []managedEntry
-	// of are the places in entries of each manager, in order; ofVersion those of each of its versions.
-	of        map[manager][]int
-	ofVersion map[versioned][]int
-	order     []manager
-	updates   int
-	// owned and ownedBy are the sets that have been asked for.
-	owned   map[manager]*fieldpath.Set
-	ownedBy map[versioned]*fieldpath.Set
-}
-
-// versioned is a manager by what it wrote in one version.
-type versioned struct {
-	manager
-	version string
+	// of are the places in entries of each manager, in order. An API server writes one.
+	of      map[manager][]int
+	order   []manager
+	updates int
 }
 
 type managedEntry struct {
-	versioned
-	time string
+	manager
+	// wroteIn is apiVersion, that of who applies too.
+	wroteIn, time string
 	// raw is FieldsV1, absent if there is none; fields is what it means, nil until it is decoded.
 	raw    rawjson.Value
 	fields *fieldpath.Set
@@ -56,10 +48,7 @@ type managedEntry struct {
 // readManagedFields reports false for anything that an API server would not write. FieldsV1 are judged
 // later, because those of a manager that stay as they are need not be understood: see changedManagers.
 func readManagedFields(v rawjson.Value) (*managedFields, bool) {
-	m := &managedFields{
-		of: map[manager][]int{}, ofVersion: map[versioned][]int{},
-		owned: map[manager]*fieldpath.Set{}, ownedBy: map[versioned]*fieldpath.Set{},
-	}
+	m := &managedFields{of: map[manager][]int{}}
 	if v.IsAbsent() || v.Kind() == rawjson.Null {
 		return m, true
 	}
@@ -78,7 +67,6 @@ func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 			m.order = append(m.order, entry.manager)
 		}
 		m.of[entry.manager] = append(m.of[entry.manager], len(m.entries))
-		m.ofVersion[entry.versioned] = append(m.ofVersion[entry.versioned], len(m.entries))
 		m.entries = append(m.entries, entry)
 	}
 	return m, true
@@ -91,7 +79,10 @@ func readManagedEntry(item rawjson.Value) (managedEntry, bool) {
 		return e, false
 	}
 	e.name, e.operation, e.subresource = members[entryManager].Text(), members[entryOperation].Text(), members[entrySubresource].Text()
-	e.version, e.time, e.raw = members[entryVersion].Text(), members[entryTime].Text(), members[entryFields]
+	e.wroteIn, e.time, e.raw = members[entryVersion].Text(), members[entryTime].Text(), members[entryFields]
+	if e.operation == operationUpdate {
+		e.version = e.wroteIn
+	}
 	return e, true
 }
 
@@ -187,7 +178,7 @@ func changedManagers(was, is *managedFields) []manager {
 	same := func(who manager) bool {
 		return slices.EqualFunc(was.of[who], is.of[who], func(i, j int) bool {
 			a, b := &was.entries[i], &is.entries[j]
-			return a.version == b.version && c.Equal(a.raw, b.raw)
+			return a.wroteIn == b.wroteIn && c.Equal(a.raw, b.raw)
 		})
 	}
 	for _, who := range was.order {
@@ -203,11 +194,14 @@ func changedManagers(was, is *managedFields) []manager {
 	return out
 }
 
-// valid reports whether none of the managers has fields that an API server would not write.
+// valid reports whether each of the managers has one entry at most, of a version and with fields that an API server would write.
 func (m *managedFields) valid(managers []manager) bool {
 	for _, who := range managers {
-		for _, i := range m.of[who] {
-			if m.entries[i].set(); m.entries[i].faulty {
+		if len(m.of[who]) > 1 {
+			return false
+		}
+		if e := m.entry(who); e != nil {
+			if e.set(); e.faulty || e.wroteIn == "" {
 				return false
 			}
 		}
@@ -215,55 +209,41 @@ func (m *managedFields) valid(managers []manager) bool {
 	return true
 }
 
+// entry returns the first entry of a manager, nil if there is none.
+func (m *managedFields) entry(who manager) *managedEntry {
+	if at := m.of[who]; len(at) > 0 {
+		return &m.entries[at[0]]
+	}
+	return nil
+}
+
 // fields returns the paths that the manager owns, an empty set if none.
 func (m *managedFields) fields(who manager) *fieldpath.Set {
-	set := m.owned[who]
-	if set == nil {
-		set = m.union(m.of[who])
-		m.owned[who] = set
+	if e := m.entry(who); e != nil {
+		return e.set()
 	}
-	return set
-}
-
-// fieldsOf is fields, by entries of one version.
-func (m *managedFields) fieldsOf(who versioned) *fieldpath.Set {
-	set := m.ownedBy[who]
-	if set == nil {
-		set = m.union(m.ofVersion[who])
-		m.ownedBy[who] = set
-	}
-	return set
-}
-
-// union halves the entries, because a union costs as much as its larger part.
-func (m *managedFields) union(entries []int) *fieldpath.Set {
-	switch n := len(entries); n {
-	case 0:
-		return fieldpath.NewSet()
-	case 1:
-		return m.entries[entries[0]].set()
-	default:
-		return m.union(entries[:n/2]).Union(m.union(entries[n/2:]))
-	}
+	return fieldpath.NewSet()
 }
 
 // has reports whether the manager is there.
 func (m *managedFields) has(who manager) bool { return len(m.of[who]) > 0 }
 
-// holdsBelow reports whether the manager owns a path strictly below p.
-func (m *managedFields) holdsBelow(who manager, p fieldpath.Path) bool {
-	return hasBelow(m.fields(who), p)
-}
-
-// ofOtherVersion reports whether the manager owns p only by entries of other versions than the
-// object's.
-func (m *managedFields) ofOtherVersion(who manager, p fieldpath.Path, version rawjson.Value) bool {
-	return version.Kind() != rawjson.String || !m.fieldsOf(versioned{who, version.Text()}).Has(p)
-}
-
+// hasBelow reports whether a set has something strictly below a path.
 func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
 	for _, element := range p {
 		set = set.WithPrefix(element)
 	}
 	return !set.Empty()
+}
+
+// union halves the sets, because a union costs as much as its larger part.
+func union(sets []*fieldpath.Set) *fieldpath.Set {
+	switch n := len(sets); n {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return sets[0]
+	default:
+		return union(sets[:n/2]).Union(union(sets[n/2:]))
+	}
 }

@@ -17,7 +17,13 @@ type ownership struct {
 
 // finishOwnership charges changed owners after all values, so that a denial names a value first.
 func (d *differ) finishOwnership() {
-	if d.owned.scope.node == nil || d.err != nil || d.onlyOneTime() {
+	if d.owned.scope.node == nil || d.err != nil {
+		return
+	}
+	if touched, only := d.onlyOneTime(); only {
+		if e, ok := readManagedEntry(touched); ok && !d.ownsChange(&e) {
+			d.charge(d.owned.scope, Ownership)
+		}
 		return
 	}
 	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
@@ -41,84 +47,41 @@ func (d *differ) finishOwnership() {
 		d.charge(d.owned.scope, Ownership)
 		return
 	}
-	version, valid := d.new.Get("apiVersion"), was.valid(managers) && is.valid(managers)
-	if !valid || touched(was, is, version) > 1 {
+	valid := was.valid(managers) && is.valid(managers)
+	o := d.newOwners(was, is, managers)
+	if !valid || !o.timesAreFree() {
 		d.charge(d.owned.scope, Ownership)
 	}
 	if !valid {
 		return
 	}
-	o := d.newOwners(was, is, version)
 	for _, who := range managers {
-		before, after := was.fields(who), is.fields(who)
-		lost, gone := before.Difference(after), fieldpath.NewSet()
-		lost.Iterate(func(p fieldpath.Path) {
-			if d.resolve(p).changed {
-				gone.Insert(slices.Clone(p))
-			}
-		})
-		o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, gone) })
-		o.each(after.Difference(before), func(p fieldpath.Path) bool { return o.gainIsFree(who, p) })
+		o.compare(who)
 	}
 }
 
-// onlyOneTime reports whether nothing but the time of one entry changed at most, as with most updates: an
-// API server does that by itself, and so nobody's fields need be looked at.
-func (d *differ) onlyOneTime() bool {
-	if !d.owned.old.IsList() || !d.owned.new.IsList() {
-		return false
-	}
-	changed := 0
-	x, y := d.owned.old.Items(), d.owned.new.Items()
-	for {
-		more, others := x.Next(), y.Next()
-		if !more || !others {
-			return more == others
-		}
-		if d.same.Same(x.Value(), y.Value()) {
-			continue
-		}
-		was, ok1 := entryMembers(x.Value())
-		is, ok2 := entryMembers(y.Value())
-		if !ok1 || !ok2 {
-			// What nobody understands may still be spelled in another way.
-			if d.same.Equal(x.Value(), y.Value()) {
-				continue
-			}
-			return false
-		}
-		respelled := true
-		for i := range was {
-			equal := d.same.Equal(was[i], is[i])
-			respelled = respelled && equal
-			// An API server leaves out what is "".
-			if i != entryTime && !equal && (i == entryFields || was[i].Text() != is[i].Text()) {
-				return false
-			}
-		}
-		if respelled && d.same.Equal(x.Value(), y.Value()) {
-			continue
-		}
-		if changed++; changed > 1 {
-			return false
-		}
-	}
-}
-
+// owners is one comparison of owners.
 type owners struct {
 	d       *differ
 	was, is *managedFields
+	// changed are the managers whose entries differ.
+	changed map[manager]bool
 	// version is that of the new object.
-	version rawjson.Value
+	version string
 	charged map[string]bool
-	// vanished are the Update managers that are no longer there, and merged is what they owned, nil until
-	// somebody asks.
+	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
 	vanished []manager
-	merged   *fieldpath.Set
+	merged   map[string]*fieldpath.Set
+	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate is that of
+	// Update managers alone. Both are nil until somebody asks.
+	kept, keptByUpdate *fieldpath.Set
 }
 
-func (d *differ) newOwners(was, is *managedFields, version rawjson.Value) *owners {
-	o := &owners{d: d, was: was, is: is, version: version, charged: map[string]bool{}}
+func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
+	o := &owners{d: d, was: was, is: is, changed: make(map[manager]bool, len(changed)), version: d.new.Get("apiVersion").Text(), charged: map[string]bool{}}
+	for _, who := range changed {
+		o.changed[who] = true
+	}
 	for _, who := range was.order {
 		if who.operation == operationUpdate && !is.has(who) {
 			o.vanished = append(o.vanished, who)
@@ -127,78 +90,145 @@ func (d *differ) newOwners(was, is *managedFields, version rawjson.Value) *owner
 	return o
 }
 
+// compare charges what a manager lost and gained, but for what is free. In another version all its paths mean something else,
+// so that it gains them all.
+func (o *owners) compare(who manager) {
+	before, after := o.was.fields(who), o.is.fields(who)
+	lost, gained := before.Difference(after), after.Difference(before)
+	if o.versionChanged(who) {
+		gained = after
+	}
+	gone := o.only(lost, func(r *resolved) bool { return r.changed })
+	o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
+	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
+	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
+	if who.operation == operationApply {
+		o.chargeUnheld(gained, after)
+	}
+}
+
+func (o *owners) versionChanged(who manager) bool {
+	was, is := o.was.entry(who), o.is.entry(who)
+	return was != nil && is != nil && was.wroteIn != is.wroteIn
+}
+
+// only returns the paths that lead to something of a kind.
+func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	paths.Iterate(func(p fieldpath.Path) {
+		if o.d.stops() {
+			return
+		}
+		if r := o.d.resolve(p); is(&r) {
+			out.Insert(slices.Clone(p))
+		}
+	})
+	return out
+}
+
 // each charges every path that is not free, once however many managers it concerns.
 func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	paths.Iterate(func(shared fieldpath.Path) {
 		if o.d.stops() || free(shared) {
 			return
 		}
-		s := o.d.resolve(slices.Clone(shared)).scope
-		if key := s.identity(); !o.charged[key] {
-			o.charged[key] = true
-			o.d.charge(s, Ownership)
-		}
+		o.charge(o.d.resolve(slices.Clone(shared)).scope)
 	})
 }
 
-// lossIsFree: gone are the paths that the manager lost and whose values changed.
-func (o *owners) lossIsFree(who manager, p fieldpath.Path, gone *fieldpath.Set) bool {
-	if !o.is.has(who) && who.operation == operationUpdate && o.capped() && o.ancient(o.is).Has(p) {
+func (o *owners) charge(s scope) {
+	if key := s.identity(); !o.charged[key] {
+		o.charged[key] = true
+		o.d.charge(s, Ownership)
+	}
+}
+
+// lossIsFree: after is what the manager owns, gone what it lost of what changed.
+//
+// To own an item's own entry is to keep the item when another applies without it. So it goes only with all that the manager had
+// in the item, something that changed among it, and while an Update manager keeps the item: those who apply may
+// have come to own it without having it in what they apply.
+func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpath.Set) bool {
+	if who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p) {
 		return true
 	}
-	return o.changedOrContainer(who, p, o.was, o.is) && (!o.memberOf(p) || hasBelow(gone, itemOf(p)))
-}
-
-// memberOf reports whether p is the own entry or a key field of an item that stays. To own those is
-// to keep the item in the list, so they go free only with something in the item that changed.
-func (o *owners) memberOf(p fieldpath.Path) bool {
-	if item := itemOf(p); item[len(item)-1].Key == nil {
-		return false
-	}
 	r := o.d.resolve(p)
-	return r.container || r.keyField
+	switch {
+	case r.changed:
+		return true
+	case r.own():
+		item := r.owner(p)
+		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.keeps().Has(item)
+	}
+	// A path that leads nowhere may be another version's name for something: it changed if what is nearest above it did.
+	return r.missing && r.changedAbove && o.was.entry(who).wroteIn != o.version
 }
 
-// itemOf returns p if it ends at an item, else what is above it.
-func itemOf(p fieldpath.Path) fieldpath.Path {
-	if len(p) > 1 && p[len(p)-1].Key == nil {
+// gainIsFree: before is what the manager owned, solid what it gains but for own entries and keys.
+//
+// To own an item's own entry is to delete the item by applying without it, if no other owns it. So it comes only with something in
+// the item that is charged, and where another has owned the item and owns it still.
+func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldpath.Set) bool {
+	r := o.d.resolve(p)
+	switch {
+	case r.changed:
+		return true
+	case who.operation == operationApply:
+		item := r.owner(p)
+		return r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.holds().Has(item)
+	case who.name == beforeFirstApplyOwner:
+		return len(o.was.entries) == 0
+	case who.name == ancientManager:
+		return o.capped() && o.heldByVanished(who.version).Has(p)
+	}
+	return false
+}
+
+// own reports whether the path is an own entry or a key of something that stays.
+func (r *resolved) own() bool { return r.container || r.keyField }
+
+// owner is what the path is the own entry or a key of.
+func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
+	if r.keyField {
 		return p[:len(p)-1]
 	}
 	return p
 }
 
-func (o *owners) gainIsFree(who manager, p fieldpath.Path) bool {
-	if o.changedOrContainer(who, p, o.is, o.was) {
-		return true
+func isItem(p fieldpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+
+// holds returns what is owned before and after by the same manager, in the object's version. What an API server takes for owned
+// where there were no owners counts as well.
+func (o *owners) holds() *fieldpath.Set {
+	if o.kept == nil {
+		o.kept = o.held(func(manager) bool { return true })
 	}
-	if who.operation != operationUpdate {
-		return false
-	}
-	switch who.name {
-	case beforeFirstApplyOwner:
-		return len(o.was.entries) == 0
-	case ancientManager:
-		return o.capped() && o.heldByVanished(p)
-	}
-	return false
+	return o.kept
 }
 
-// changedOrContainer reports whether the path's value changed in this request, which is charged as a
-// change of value, or p is the own entry or a key field of something that exists before and after,
-// and the manager holds nothing else there on the side that lacks p: whoever applies one field of a
-// container cannot avoid co-owning the container.
-//
-// A path that leads nowhere may be another version's name for something: it changed if what is
-// nearest above it did.
-func (o *owners) changedOrContainer(who manager, p fieldpath.Path, holding, lacking *managedFields) bool {
-	r := o.d.resolve(p)
-	if r.changed || r.missing && r.changedAbove && holding.ofOtherVersion(who, p, o.version) {
-		return true
+// keeps is holds, of managers whose applies delete nothing, because there are none.
+func (o *owners) keeps() *fieldpath.Set {
+	if o.keptByUpdate == nil {
+		o.keptByUpdate = o.held(func(who manager) bool { return who.operation == operationUpdate })
 	}
-	if r.container {
-		return !lacking.holdsBelow(who, p)
+	return o.keptByUpdate
+}
+
+func (o *owners) held(by func(manager) bool) *fieldpath.Set {
+	var sets []*fieldpath.Set
+	for i := range o.is.entries {
+		e := &o.is.entries[i]
+		if o.d.stops() || !by(e.manager) || e.wroteIn != o.version {
+			continue
+		}
+		switch {
+		case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
+			sets = append(sets, e.set())
+		case o.was.has(e.manager) && !o.versionChanged(e.manager):
+			sets = append(sets, e.set().Intersection(o.was.fields(e.manager)))
+		}
 	}
-	return r.keyField && !lacking.holdsBelow(who, p[:len(p)-1])
+	return union(sets)
 }
 
 // capped reports whether the API server had more Update managers than it keeps.
@@ -210,26 +240,26 @@ func (o *owners) capped() bool {
 	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
 }
 
-func (o *owners) ancient(m *managedFields) *fieldpath.Set {
-	return m.fields(manager{name: ancientManager, operation: operationUpdate})
+// ancient is what the bucket of a version owns.
+func (o *owners) ancient(version string) *fieldpath.Set {
+	return o.is.fields(manager{name: ancientManager, operation: operationUpdate, version: version})
 }
 
-// heldByVanished reports whether a manager that was merged away owned p.
-func (o *owners) heldByVanished(p fieldpath.Path) bool {
-	if o.merged == nil {
-		o.merged = o.union(o.vanished)
+// heldByVanished is what the managers of a version owned that were merged away.
+func (o *owners) heldByVanished(version string) *fieldpath.Set {
+	out, known := o.merged[version]
+	if !known {
+		var sets []*fieldpath.Set
+		for _, who := range o.vanished {
+			if who.version == version {
+				sets = append(sets, o.was.fields(who))
+			}
+		}
+		if o.merged == nil {
+			o.merged = map[string]*fieldpath.Set{}
+		}
+		out = union(sets)
+		o.merged[version] = out
 	}
-	return o.merged.Has(p)
-}
-
-// union halves the managers, because a union costs as much as its larger part.
-func (o *owners) union(managers []manager) *fieldpath.Set {
-	switch n := len(managers); n {
-	case 0:
-		return fieldpath.NewSet()
-	case 1:
-		return o.was.fields(managers[0])
-	default:
-		return o.union(managers[:n/2]).Union(o.union(managers[n/2:]))
-	}
+	return out
 }

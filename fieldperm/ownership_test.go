@@ -44,12 +44,12 @@ func TestD8_Ownership(t *testing.T) {
 		{"a manager gains what did not change", owned(replicas2), owned(replicas2, owner("me", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"a manager loses what did not change", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2), []string{"ownership .spec.replicas: * specification scale"}},
 		{"a reset charges every path that lost its owner, once", owned(labels[:len(labels)-1]+replicas2, owner("a", "Apply", fReplicas), owner("b", "Update", fReplicas)), owned(labels[:len(labels)-1] + replicas2), []string{"ownership .spec.replicas: * specification scale"}},
-		{"the own entry of a container is free", owned(labels, owner("a", "Update", fLabel)), owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), []string{`added .metadata.labels["b/y"]: * metadata labels label label(b)`}},
-		{"the own entry goes with what was below it", owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), owned(labels, owner("me", "Apply", `{}`)), []string{`removed .metadata.labels["b/y"]: * metadata labels label label(b)`}},
+		{"the own entry of a map is charged", owned(labels, owner("a", "Update", fLabel)), owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), []string{`added .metadata.labels["b/y"]: * metadata labels label label(b)`, "ownership .metadata.labels: * metadata labels"}},
+		{"the own entry of a map is charged when it goes", owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), owned(labels, owner("me", "Apply", `{}`)), []string{`removed .metadata.labels["b/y"]: * metadata labels label label(b)`, "ownership .metadata.labels: * metadata labels"}},
 		{"the own entry taken away from under its fields", owned(labels, owner("a", "Apply", fLabel)), owned(labels, owner("a", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
-		{"the keys of an item are free, its other fields are not", owned(items), owned(items, owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
-		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", fLabel)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label label(a)`}},
-		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Apply", `{"f:metadata":{"f:finalizers":{".":{},"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer finalizer(a)`}},
+		{"the keys of an item are free, its other fields are not", owned(items, owner("a", "Update", fItem)), owned(items, owner("a", "Update", fItem), owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
+		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label label(a)`}},
+		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Update", `{"f:metadata":{"f:finalizers":{"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer finalizer(a)`}},
 		{"an atomic list", owned(`|,"spec":{"args":["a"]}`), owned(`|,"spec":{"args":["a"]}`, owner("me", "Apply", `{"f:spec":{"f:args":{}}}`)), []string{"ownership .spec.args: * specification"}},
 		{"a barrier counts for ownership too", owned(`|,"spec":{"node":"n"}`), owned(`|,"spec":{"node":"n"}`, owner("me", "Apply", `{"f:spec":{"f:node":{}}}`)), []string{"ownership .spec.node: (*) (specification) node"}},
 		{"one's own time is free", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas3, strings.Replace(owner("a", "Apply", fReplicas), "2026", "2027", 1)), []string{"modified .spec.replicas: * specification scale"}},
@@ -61,15 +61,60 @@ func TestD8_Ownership(t *testing.T) {
 		{"no merge with fewer managers", owned(manyLabels+replicas2, eleven[:2]...), owned(manyLabels+replicas2, ten[:1]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`, `ownership .metadata.labels["k1"]: * metadata labels label label(k1)`}},
 		{"entries that no API server writes", owned(replicas2), owned(replicas2, `{"manager":"a","operation":"Own","fieldsType":"FieldsV1"}`), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"fields that cannot be read", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"x:y":{}}`)), []string{"ownership .metadata.managedFields: * metadata"}},
-		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
+		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Update", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
 		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
 		{"another version's name at the root, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership ["message"]: *`}},
 		{"another version's name in metadata, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:metadata":{"f:gone":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .metadata["gone"]: * metadata`}},
-		{"the version of another's entry", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v2", 1)), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"the version of another's entry", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v2", 1)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"one's own entry comes to have the version of the request", owned(replicas2, strings.Replace(owner("a", "Apply", fReplicas), "com/v1", "com/v0", 1)), owned(replicas3, owner("a", "Apply", fReplicas)), []string{"modified .spec.replicas: * specification scale"}},
 		{"an item that is all key, lost", owned(`|,"spec":{"containers":[{"name":"c"}]}`, owner("a", "Apply", `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{}}}}}`)), owned(`|,"spec":{"containers":[{"name":"c"}]}`), []string{`ownership .spec.containers[name="c"]: * specification container container(c)`, `ownership .spec.containers[name="c"].name: * specification container container(c)`}},
 		{"an empty object is a leaf", owned(`|,"spec":{"feature":{}}`, owner("a", "Apply", `{"f:spec":{"f:feature":{}}}`)), owned(`|,"spec":{"feature":{}}`), []string{"ownership .spec.feature: * specification feature"}},
 		{"another version's name for what did not", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership .spec["count"]: * specification`}},
+	} {
+		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}
+
+// D8: who gains an own entry by applying deletes what is there by applying without it. So it is charged where nobody else owns it.
+func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
+	k, none := compileGadget(t)
+	const (
+		web   = `"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}`
+		guard = `"k:{\"name\":\"guard\"}":{".":{},"f:name":{}}`
+	)
+	containers := func(items ...string) string { return `{"f:spec":{"f:containers":{` + strings.Join(items, ",") + `}}}` }
+	spec := func(image string) string {
+		return `,"labels":{"policy/x":"1"}|,"spec":{"feature":{"enabled":true},"containers":[{"name":"web","image":"w"},{"name":"guard","image":"` + image + `"}]}`
+	}
+	argo, image := owner("argo", "Apply", containers(web)), strings.Replace(guard, `"f:name":{}`, `"f:image":{},"f:name":{}`, 1)
+	creator := owner("creator", "Update", containers(guard, web))
+	later := func(entry string) string { return strings.Replace(entry, "2026", "2027", 1) }
+	other := func(entry string) string { return strings.Replace(entry, "com/v1", "com/v0", 1) }
+	item := []string{`ownership .spec.containers[name="guard"]: * specification container container(guard)`, `ownership .spec.containers[name="guard"].name: * specification container container(guard)`}
+	const changed = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
+	const label = `added .metadata.labels["a/x"]: * metadata labels label label(a)`
+	for _, c := range []struct {
+		rule, old, new string
+		want           []string
+	}{
+		{"an item", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", containers(guard, web))), item},
+		{"an item, with a field that changes", owned(spec("g"), argo), owned(spec("h"), owner("argo", "Apply", containers(image, web))), append(item, changed)},
+		{"an item that another owns, with a field that changes", owned(spec("g"), creator, argo), owned(spec("h"), creator, owner("argo", "Apply", containers(image, web))), []string{changed}},
+		{"an item that another owns, with nothing in it", owned(spec("g"), creator, argo), owned(spec("g"), creator, owner("argo", "Apply", containers(guard, web))), item},
+		{"an item that another comes to own as well", owned(spec("g"), argo), owned(spec("h"), argo, owner("a", "Apply", containers(image)), owner("b", "Apply", containers(image))), append(item, changed)},
+		{"an item that another owns in another version", owned(spec("g"), other(creator), argo), owned(spec("h"), other(creator), owner("argo", "Apply", containers(image, web))), append(item, changed)},
+		{"an item to one who updates", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), append(item, changed)},
+		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, "ownership .metadata.labels: * metadata labels"}},
+		{"the labels around one, of which another has one", owned(spec("g"), argo, owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{label}},
+		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
+		{"an item that is left while one who updates has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
+		{"an item that is left while one who applies has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
+		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
+		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
+		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{
+			changed, "ownership .spec: * specification", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
+			`ownership .spec.containers[name="web"].image: * specification container container(web) image image(web)`,
+		}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
 	}

@@ -128,8 +128,28 @@ func (d *differ) arrive(at waypoint) resolved {
 			return resolved{scope: s, container: true}
 		}
 	}
-	return resolved{scope: s, changed: !d.same.Equal(old, new), keyField: at.keyField}
+	return resolved{scope: s, changed: !d.equalAt(old, new), keyField: at.keyField}
 }
+
+// equalAt compares two values that paths lead to. Many owners may name one, and it may be large.
+func (d *differ) equalAt(old, new rawjson.Value) bool {
+	if len(old.Raw()) < largeValue || len(new.Raw()) < largeValue {
+		return d.same.Equal(old, new)
+	}
+	both := [2]rawjson.Value{old, new}
+	out, known := d.index.equal[both]
+	if !known {
+		if d.index.equal == nil {
+			d.index.equal = map[[2]rawjson.Value]bool{}
+		}
+		out = d.same.Equal(old, new)
+		d.index.equal[both] = out
+	}
+	return out
+}
+
+// largeValue is from how many bytes on it pays to remember a comparison.
+const largeValue = 128
 
 // into is a visitor that takes the scope and no more.
 func into(s *scope) visitor {
@@ -207,7 +227,8 @@ type index struct {
 	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
 	members map[rawjson.Value]map[string]rawjson.Value
 	items   map[rawjson.Value][]rawjson.Value
-	above   map[[2]rawjson.Value]bool
+	// above says whether something changed around what leads nowhere, equal whether large values are.
+	above, equal map[[2]rawjson.Value]bool
 }
 
 // member is Get.

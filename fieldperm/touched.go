@@ -1,99 +1,146 @@
 package fieldperm
 
 import (
-	"slices"
+	"bytes"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// noFields is FieldsV1 of an entry that has none.
-const noFields = 1
-
-// touches finds entries that are no longer quite the same.
-type touches struct {
-	old, new *managedFields
-	same     rawjson.Comparison
-	// stay are the old entries by all that tells them apart; nil until somebody asks.
-	stay map[entryIdentity]bool
-	// gone are the entries of a manager whose versions it no longer has, by the sums of their fields.
-	gone map[manager]map[uint64][]int
-}
-
-// touched counts the entries whose fields stayed and whose time or version changed, up to 2. An API server
-// touches only the entry of who makes the request, and gives it the version of the request: an entry
-// with another new version counts twice, because its paths are to mean something else.
-func touched(old, new *managedFields, version rawjson.Value) int {
-	t := &touches{old: old, new: new, gone: map[manager]map[uint64][]int{}}
-	n := 0
-	for i := range new.entries {
-		if n > 1 {
-			break
+// onlyOneTime reports whether nothing but the time of one entry changed at most, as with most updates, and returns the entry,
+// absent if not even that did. An API server does that by itself, and so no other entry need be looked at.
+func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
+	if !d.owned.old.IsList() || !d.owned.new.IsList() {
+		return touched, false
+	}
+	x, y := d.owned.old.Items(), d.owned.new.Items()
+	for {
+		more, others := x.Next(), y.Next()
+		if !more || !others {
+			return touched, more == others
 		}
-		is := &new.entries[i]
-		was := old.ofVersion[is.versioned]
-		switch {
-		case len(was) > 0:
-			first := &old.entries[was[0]]
-			if first.time != is.time && t.equal(first, is) && !t.stays(is) {
-				n++
+		if d.same.Same(x.Value(), y.Value()) {
+			continue
+		}
+		was, ok1 := entryMembers(x.Value())
+		is, ok2 := entryMembers(y.Value())
+		if !ok1 || !ok2 {
+			// What nobody understands may still be spelled in another way.
+			if d.same.Equal(x.Value(), y.Value()) {
+				continue
 			}
-		case t.moved(is):
-			n++
-			if !version.Is(is.version) {
-				n++
+			return touched, false
+		}
+		respelled := true
+		for i := range was {
+			equal := d.same.Equal(was[i], is[i])
+			respelled = respelled && equal
+			// An API server leaves out what is "".
+			if i != entryTime && !equal && (i == entryFields || was[i].Text() != is[i].Text()) {
+				return touched, false
 			}
 		}
-	}
-	return n
-}
-
-// entryIdentity has the sum of the fields in place of them.
-type entryIdentity struct {
-	versioned
-	time string
-	sum  uint64
-}
-
-func (e *managedEntry) identity() entryIdentity { return entryIdentity{e.versioned, e.time, e.sum()} }
-
-// stays reports whether one of the old entries is just the same.
-func (t *touches) stays(is *managedEntry) bool {
-	if t.stay == nil {
-		t.stay = map[entryIdentity]bool{}
-		for i := range t.old.entries {
-			t.stay[t.old.entries[i].identity()] = true
+		if respelled && d.same.Equal(x.Value(), y.Value()) {
+			continue
 		}
+		if d.same.Equal(was[entryTime], is[entryTime]) {
+			continue // What an API server leaves out, such as null.
+		}
+		if !touched.IsAbsent() {
+			return touched, false
+		}
+		touched = y.Value()
 	}
-	return t.stay[is.identity()]
 }
 
-// moved reports whether an old entry has come to be the one given, of another version.
-func (t *touches) moved(is *managedEntry) bool {
-	gone, known := t.gone[is.manager]
-	if !known {
-		gone = map[uint64][]int{}
-		for _, i := range t.old.of[is.manager] {
-			if e := &t.old.entries[i]; len(t.new.ofVersion[e.versioned]) == 0 {
-				gone[e.sum()] = append(gone[e.sum()], i)
+// timesAreFree reports whether the API server may have changed the times that changed. It sets that of the entry that the request
+// gave something to, which owns something then that the request changed; that of who applies something else than before; and
+// that of the bucket that old entries are merged into.
+func (o *owners) timesAreFree() bool {
+	touched := 0
+	for _, who := range o.is.order {
+		was, is := o.was.of[who], o.is.of[who]
+		for i := range min(len(was), len(is)) {
+			e := &o.is.entries[is[i]]
+			switch {
+			case o.d.stops():
+				return false
+			case o.was.entries[was[i]].time == e.time,
+				who.operation == operationApply && o.changed[who],
+				who.operation == operationUpdate && who.name == ancientManager && len(o.vanished) > 0 && o.capped():
+				continue
+			}
+			if touched++; touched > 1 || !o.d.ownsChange(e) {
+				return false
 			}
 		}
-		t.gone[is.manager] = gone
 	}
-	return slices.ContainsFunc(gone[is.sum()], func(i int) bool { return t.equal(&t.old.entries[i], is) })
+	return true
 }
 
-// equal reports whether two entries own the same. Fields that mean the same are equal as JSON, for those
-// that are not have been refused.
-func (t *touches) equal(a, b *managedEntry) bool {
-	return t.same.Equal(a.raw, b.raw) || a.ownsNothing() && b.ownsNothing()
+// ownsChange reports whether an entry owns a value that changed in the request.
+func (d *differ) ownsChange(e *managedEntry) bool {
+	if d.ownsLeaf(e.raw) {
+		return true
+	}
+	owns := false
+	e.set().Iterate(func(p fieldpath.Path) {
+		owns = owns || !d.stops() && d.resolve(p).changed
+	})
+	return owns
 }
 
-func (e *managedEntry) ownsNothing() bool { return e.raw.IsEmpty() }
+// mostLeaves is how many of the changed scalars are remembered: the requester owns the first of them, mostly.
+const mostLeaves = 4
 
-// sum is the same for entries that own the same.
-func (e *managedEntry) sum() uint64 {
-	if e.ownsNothing() {
-		return noFields
+// remember keeps the place of a scalar that appeared or changed.
+func (d *differ) remember(p Path, old, new rawjson.Value) {
+	if d.leafCount < mostLeaves && new.IsScalar() && (old.IsScalar() || old.IsAbsent()) {
+		d.leaves[d.leafCount] = p
+		d.leafCount++
 	}
-	return e.raw.Sum()
+}
+
+// ownsLeaf reports whether FieldsV1 own one of the first scalars that changed. It decodes nothing, and false says nothing.
+func (d *differ) ownsLeaf(fields rawjson.Value) bool {
+	for _, p := range d.leaves[:d.leafCount] {
+		if at := fieldsAt(fields, p.last); at.IsObject() && at.IsEmpty() {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldsAt returns what FieldsV1 have at a path, absent if nothing or if the path is not that simple: of names and of items
+// with one key whose value nobody could spell in another way.
+func fieldsAt(fields rawjson.Value, s *step) rawjson.Value {
+	if s == nil {
+		return fields
+	}
+	if fields = fieldsAt(fields, s.up); !fields.IsObject() {
+		return rawjson.Value{}
+	}
+	for m := fields.Members(); m.Next(); {
+		if m.Name().Is(".") {
+			continue
+		}
+		if name := m.Name().Bytes(); len(name) > 2 && s.isElement(name) {
+			return m.Value()
+		}
+	}
+	return rawjson.Value{}
+}
+
+// isElement reports whether an element of FieldsV1 is that of the step.
+func (s *step) isElement(element []byte) bool {
+	switch {
+	case (s.stepKind == stepField || s.stepKind == stepKey) && element[0] == 'f':
+		return string(element[2:]) == s.name
+	case s.stepKind == stepItem && len(s.keys) == 1 && element[0] == 'k':
+		key := s.keys[0]
+		rest, named := bytes.CutPrefix(element, []byte(`k:{"`+key.Name+`":`))
+		return named && bytes.IndexByte(key.Value, '\\') < 0 && len(rest) == len(key.Value)+1 && bytes.HasPrefix(rest, key.Value)
+	}
+	return false
 }

@@ -141,10 +141,10 @@ func normalizeTransitions(value any) {
 	}
 }
 
-// normalizeTimes gives every entry of old one time, and of object another where the server wrote the
-// entry: where its fields changed, and the entry of who changed anything.
+// normalizeTimes gives every entry of old one time, and of object another where the server set it: in a new entry, and in that of
+// who applied a change or gave something a value. An entry that only lost fields keeps its time.
 func normalizeTimes(step *Step, old, object map[string]any) {
-	changed := !reflect.DeepEqual(content(old), content(object))
+	changed, gave := !reflect.DeepEqual(content(old), content(object)), gives(content(old), content(object))
 	operation, manager := "Update", step.Request.FieldManager
 	if step.Request.Apply != nil {
 		operation = "Apply"
@@ -158,9 +158,11 @@ func normalizeTimes(step *Step, old, object map[string]any) {
 		}
 		subresource, _ := e["subresource"].(string)
 		own := e["manager"] == manager && e["operation"] == operation && subresource == step.Subresource
-		same := slices.ContainsFunc(managedEntries(old), func(was map[string]any) bool { return sameBut(was, e, "time") })
+		is := func(but ...string) bool {
+			return slices.ContainsFunc(managedEntries(old), func(was map[string]any) bool { return sameBut(was, e, but...) })
+		}
 		e["time"] = before
-		if !same || own && changed {
+		if !is("time", "fieldsV1") || own && (gave || operation == "Apply" && (changed || !is("time"))) {
 			e["time"] = now
 		}
 	}
@@ -178,15 +180,41 @@ func content(object map[string]any) map[string]any {
 		meta = maps.Clone(meta)
 		delete(meta, "managedFields")
 		delete(meta, "resourceVersion")
+		delete(meta, "generation")
 		out["metadata"] = meta
 	}
 	return out
 }
 
-func sameBut(a, b map[string]any, field string) bool {
+// gives reports whether a value has something that another lacks, however their lists are ordered.
+func gives(old, object any) bool {
+	switch is := object.(type) {
+	case map[string]any:
+		was, _ := old.(map[string]any)
+		for name, v := range is {
+			if before, ok := was[name]; !ok || gives(before, v) {
+				return true
+			}
+		}
+		return was == nil
+	case []any:
+		was, _ := old.([]any)
+		for _, item := range is {
+			if !slices.ContainsFunc(was, func(before any) bool { return !gives(before, item) }) {
+				return true
+			}
+		}
+		return was == nil
+	}
+	return !reflect.DeepEqual(old, object)
+}
+
+func sameBut(a, b map[string]any, fields ...string) bool {
 	a, b = maps.Clone(a), maps.Clone(b)
-	delete(a, field)
-	delete(b, field)
+	for _, field := range fields {
+		delete(a, field)
+		delete(b, field)
+	}
 	return reflect.DeepEqual(a, b)
 }
 

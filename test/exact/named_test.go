@@ -34,8 +34,8 @@ func cases() []found {
 			schema:      `{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"name":{"type":"string"}}}}}}`,
 			permissions: `[{"path":".a[*].name","parameterSource":"p"},{"path":".a[*]","verb":"example.com/v","parameterizedBy":"p"}]`,
 			old:         `{"metadata":{},"a":[{"name":"x"}]}`,
-			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
-			want:        []string{"ownership .a[0]: granular:* granular:example.com/v granular:example.com/v(x)"},
+			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
+			want:        []string{"ownership .a: granular:*", "ownership .a[0]: granular:* granular:example.com/v granular:example.com/v(x)"},
 		},
 		{
 			// Diff charged the first only: the paths look alike, and the second may have a barrier.
@@ -43,7 +43,7 @@ func cases() []found {
 			schema:      `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}},"a.b":{"type":"string"}}}`,
 			permissions: `[{"path":".a.b","verb":"example.com/free"},{"path":"[\"a.b\"]","verb":"example.com/guarded","excluded":true}]`,
 			old:         `{"metadata":{},"a":{"b":""},"a.b":""}`,
-			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
+			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
 			want:        []string{"ownership .a.b: granular:* granular:example.com/free", "ownership .a.b: granular:* | granular:example.com/guarded"},
 		},
 	}

@@ -2,89 +2,151 @@ package exact
 
 import (
 	"encoding/json"
+	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// lossIsFree: with the value, by the server's merge of old entries, or as the shell of something in it that changed.
+// lossIsFree: with the value; by the server's merge of old entries; as the shell of an item that the manager leaves for good, something
+// of its own in it having changed, and that one who updates has.
 func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
-	if m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", ""}).Has(p) {
+	if m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", "", m.version}).Has(p) {
 		return true
 	}
-	if !t.withValue(m, p, t.was, t.is) {
-		return false
-	}
-	item := p
-	if len(p) > 1 && p[len(p)-1].Key == nil {
-		item = p[:len(p)-1]
-	}
-	if e := t.follow(p); item[len(item)-1].Key == nil || !e.container && !e.keyField {
-		return true
-	}
-	// To own an item's shell is to keep the item: it goes only with something inside that changed and that the
-	// manager lost as well.
-	free := false
-	t.was.of(m).Difference(t.is.of(m)).Iterate(func(lost fieldpath.Path) {
-		free = free || len(lost) > len(item) && lost[:len(item)].Equals(item) && t.follow(lost).changed(t.oracle)
-	})
-	return free
-}
-
-func (t transfer) gainIsFree(m who, p fieldpath.Path) bool {
-	if t.withValue(m, p, t.is, t.was) {
-		return true
-	}
-	switch {
-	case m.operation != "Update":
-		return false
-	case m.name == "before-first-apply":
-		return len(t.was) == 0
-	case m.name == "ancient-changes" && t.mayMerge():
-		for _, other := range t.was.managers() {
-			if other.operation == "Update" && t.vanished(other) && t.was.of(other).Has(p) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// withValue: the value changed, so that it is charged itself; or the path is the shell of something that stays,
-// and the manager holds nothing in it where the path lacks. A name that only entries of another version
-// know changed if what is nearest above it did.
-func (t transfer) withValue(m who, p fieldpath.Path, holding, lacking ownerList) bool {
 	e := t.follow(p)
 	switch {
 	case e.changed(t.oracle):
 		return true
-	case e.missing && e.above && t.onlyOtherVersions(m, p, holding):
+	case e.container || e.keyField:
+		item := e.shell(p)
+		left := slices.ContainsFunc(pathsOf(t.was.of(m).Difference(t.is.of(m))), func(lost fieldpath.Path) bool {
+			return inside(lost, item) && t.follow(lost).changed(t.oracle)
+		})
+		return m.operation == "Apply" && item[len(item)-1].Key != nil && left && !t.any(t.is.of(m), item) &&
+			t.anybody(func(other who, set *fieldpath.Set) bool { return other.operation == "Update" && set.Has(item) })
+	}
+	return e.missing && e.above && !t.ofVersion(t.was.one(m))
+}
+
+// gainIsFree: with the value; by the server's own entries; as the shell of an item that another has all along, together with something
+// in it that is no shell.
+func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) bool {
+	e := t.follow(p)
+	if e.changed(t.oracle) {
 		return true
-	case e.container:
-		return !holdsBelow(lacking.of(m), p)
-	case e.keyField:
-		return !holdsBelow(lacking.of(m), p[:len(p)-1])
+	}
+	if m.operation == "Apply" {
+		item := e.shell(p)
+		with := slices.ContainsFunc(pathsOf(gained), func(other fieldpath.Path) bool {
+			at := t.follow(other)
+			return inside(other, item) && !at.container && !at.keyField
+		})
+		return (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
+			t.anybody(func(_ who, set *fieldpath.Set) bool { return set.Has(item) })
+	}
+	switch {
+	case m.name == "before-first-apply":
+		return len(t.was) == 0
+	case m.name == "ancient-changes" && t.mayMerge():
+		return slices.ContainsFunc(t.was.managers(), func(other who) bool {
+			return t.vanishedUpdate(other) && other.version == m.version && t.was.of(other).Has(p)
+		})
 	}
 	return false
 }
 
-func (t transfer) onlyOtherVersions(m who, p fieldpath.Path, l ownerList) bool {
-	version, known := t.version()
-	for _, e := range l {
-		if e.who == m && e.set != nil && e.set.Has(p) && known && e.version == version {
-			return false
+// pruned returns how much of a gained path leads to the first named field that an apply without the path would remove with more in
+// it than the manager has, 0 if none.
+func (t transfer) pruned(m who, p fieldpath.Path) int {
+	above := t.root.atom
+	for n := 1; n < len(p); n++ {
+		e := t.follow(p[:n])
+		if e.old == nil || e.new == nil || e.missing {
+			return 0
 		}
+		name := p[n-1].FieldName
+		held := t.anybody(func(_ who, set *fieldpath.Set) bool { return set.Has(p[:n]) || t.any(set, p[:n]) })
+		if name != nil && above.Map != nil && !(n == 1 && *name == "metadata") && !held {
+			if _, known := above.Map.FindField(*name); known {
+				if t.more(e.place, t.is.of(m), p[:n]) {
+					return n
+				}
+				return 0
+			}
+		}
+		above = e.atom
 	}
-	return true
+	return 0
 }
 
-func holdsBelow(set *fieldpath.Set, p fieldpath.Path) bool {
-	below := false
-	set.Iterate(func(q fieldpath.Path) {
-		below = below || len(q) > len(p) && q[:len(p)].Equals(p)
-	})
-	return below
+// more reports whether something stays in a place that the set does not have.
+func (t transfer) more(p place, set *fieldpath.Set, at fieldpath.Path) bool {
+	if !p.old.is(object) || !p.new.is(object) || p.atom.Map == nil || p.atom.Map.ElementRelationship == "atomic" || p.old.repeats() || p.new.repeats() {
+		return true
+	}
+	for _, m := range p.old.members {
+		is := p.new.get(m.name)
+		if is == nil {
+			continue
+		}
+		child := t.member(p, m.name, m.value, is)
+		name := m.name
+		next := append(slices.Clone(at), fieldpath.PathElement{FieldName: &name})
+		atom := child.atom
+		switch {
+		case m.value.is(object) && is.is(object) && len(m.value.members) > 0 && atom.Map != nil && atom.Map.ElementRelationship != "atomic":
+			if t.more(child.half(m.value, is), set, next) {
+				return true
+			}
+		case !set.Has(next) && t.same(m.value, is),
+			m.value.is(list) && is.is(list) && len(m.value.items) > 0 && atom.List != nil && atom.List.ElementRelationship == "associative":
+			return true
+		}
+	}
+	return false
 }
+
+// anybody reports whether a manager has something all along, by an entry of the object's version.
+func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
+	for _, e := range t.is {
+		switch {
+		case !t.ofVersion(e) || e.set == nil:
+		case !slices.Contains(t.moved, e.who), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
+			if has(e.who, e.set) {
+				return true
+			}
+		case t.was.has(e.who) && t.was.one(e.who).version == e.version && has(e.who, e.set.Intersection(t.was.of(e.who))):
+			return true
+		}
+	}
+	return false
+}
+
+// ofVersion reports whether an entry is of the request's version.
+func (o *oracle) ofVersion(e ownerEntry) bool {
+	version, _ := o.version()
+	return e.version == version
+}
+
+// shell is what p is the own entry or a key of.
+func (e end) shell(p fieldpath.Path) fieldpath.Path {
+	if e.keyField {
+		return p[:len(p)-1]
+	}
+	return p
+}
+
+func inside(p, item fieldpath.Path) bool {
+	return len(p) > len(item) && p[:len(item)].Equals(item)
+}
+
+// any reports whether a set has something below a path.
+func (t transfer) any(set *fieldpath.Set, p fieldpath.Path) bool {
+	return slices.ContainsFunc(pathsOf(set), func(q fieldpath.Path) bool { return inside(q, p) })
+}
+
+func (t transfer) vanishedUpdate(m who) bool { return m.operation == "Update" && t.vanished(m) }
 
 func (t transfer) vanished(m who) bool {
 	return !t.is.has(m)

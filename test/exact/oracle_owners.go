@@ -9,8 +9,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// who is a manager: a version is no part of it.
-type who struct{ name, operation, subresource string }
+// who is a manager. A version is part of those who update, not of those who apply.
+type who struct{ name, operation, subresource, version string }
 
 type ownerEntry struct {
 	who
@@ -63,6 +63,9 @@ func readOwner(item *value) (ownerEntry, bool) {
 		default:
 			return e, false
 		}
+	}
+	if e.operation == "Update" {
+		e.who.version = e.version
 	}
 	return e, fieldsType == "FieldsV1" && (e.operation == "Apply" || e.operation == "Update")
 }
@@ -131,34 +134,54 @@ func (o *oracle) ownership(root place) {
 	is, isOK := readOwners(o.owned.new)
 	managers, sound := moved(was, is)
 	switch {
-	case !wasOK || !isOK || !sound, o.create && len(is) > 1, !o.create && o.touched(was, is) > 1:
+	case !wasOK || !isOK || !sound, o.create && len(is) > 1:
 		o.charge(*o.owned, owned)
-	}
-	if !wasOK || !isOK || !sound || o.create {
+		return
+	case o.create:
 		return
 	}
-	t := transfer{o, root, was, is}
+	t := transfer{o, root, was, is, managers}
+	if !t.timesAreFree() {
+		o.charge(*o.owned, owned)
+	}
 	charged := map[string]bool{}
-	for _, m := range managers {
-		before, after := was.of(m), is.of(m)
-		for _, move := range []struct {
-			paths *fieldpath.Set
-			free  func(who, fieldpath.Path) bool
-		}{{before.Difference(after), t.lossIsFree}, {after.Difference(before), t.gainIsFree}} {
-			move.paths.Iterate(func(shared fieldpath.Path) {
-				p := slices.Clone(shared)
-				if move.free(m, p) {
-					return
-				}
-				// However many managers it concerns, it is said once. Paths may look alike and be guarded by other verbs.
-				c := o.chargeOf(t.follow(p).place, owned)
-				if !charged[c.String()] {
-					charged[c.String()] = true
-					o.charges = append(o.charges, c)
-				}
-			})
+	charge := func(p fieldpath.Path) {
+		// However many managers it concerns, it is said once. Paths may look alike and be guarded by other verbs.
+		c := o.chargeOf(t.follow(p).place, owned)
+		if !charged[c.String()] {
+			charged[c.String()] = true
+			o.charges = append(o.charges, c)
 		}
 	}
+	for _, m := range managers {
+		lost, gained := was.of(m).Difference(is.of(m)), is.of(m).Difference(was.of(m))
+		if was.has(m) && is.has(m) && was.one(m).version != is.one(m).version {
+			gained = is.of(m)
+		}
+		for _, p := range pathsOf(lost) {
+			if !t.lossIsFree(m, p) {
+				charge(p)
+			}
+		}
+		for _, p := range pathsOf(gained) {
+			if !t.gainIsFree(m, p, gained) {
+				charge(p)
+			}
+		}
+		if m.operation != "Apply" {
+			continue
+		}
+		for _, p := range pathsOf(gained) {
+			if n := t.pruned(m, p); n > 0 {
+				charge(p[:n])
+			}
+		}
+	}
+}
+
+func pathsOf(set *fieldpath.Set) (out []fieldpath.Path) {
+	set.Iterate(func(shared fieldpath.Path) { out = append(out, slices.Clone(shared)) })
+	return out
 }
 
 // moved returns the managers with other entries than before, times aside. It fails if such an entry cannot be read:
@@ -175,13 +198,13 @@ func moved(was, is ownerList) ([]who, bool) {
 			}
 			if e.who == m {
 				*into += e.version + "\x00" + e.raw.canonical() + "\x00"
-				sound = sound && e.set != nil
+				sound = sound && e.set != nil && e.version != ""
 			}
 		}
 		if before == after && was.has(m) == is.has(m) || slices.Contains(out, m) {
 			continue
 		}
-		if !sound {
+		if !sound || was.count(m) > 1 || is.count(m) > 1 {
 			return nil, false
 		}
 		out = append(out, m)
@@ -193,46 +216,39 @@ func (l ownerList) has(m who) bool {
 	return slices.ContainsFunc(l, func(e ownerEntry) bool { return e.who == m })
 }
 
-// sameFields: what cannot be read is the same as nothing, once it is known to stay.
-func sameFields(a, b ownerEntry) bool {
-	if a.set == nil || b.set == nil {
-		return (a.set == nil || a.set.Empty()) && (b.set == nil || b.set.Empty())
-	}
-	return a.set.Equals(b.set)
-}
-
-// touched counts what an API server does to one entry only: a new time for the same fields, and the request's
-// version. Another new version counts twice.
-func (o *oracle) touched(was, is ownerList) int {
-	n := 0
-	version := func(l ownerList, m who, v string) *ownerEntry {
-		for i := range l {
-			if l[i].who == m && l[i].version == v {
-				return &l[i]
-			}
-		}
-		return nil
-	}
-	for _, e := range is {
-		before := version(was, e.who, e.version)
-		switch {
-		case slices.ContainsFunc(was, func(b ownerEntry) bool {
-			return b.who == e.who && b.version == e.version && b.time == e.time && b.raw.canonical() == e.raw.canonical()
-		}):
-		case before != nil:
-			if before.time != e.time && sameFields(*before, e) {
-				n++
-			}
-		case slices.ContainsFunc(was, func(b ownerEntry) bool {
-			return b.who == e.who && sameFields(b, e) && version(is, b.who, b.version) == nil
-		}):
+func (l ownerList) count(m who) (n int) {
+	for _, e := range l {
+		if e.who == m {
 			n++
-			if version, ok := o.version(); !ok || version != e.version {
-				n++
-			}
 		}
 	}
 	return n
+}
+
+// one is the first entry of a manager that has some.
+func (l ownerList) one(m who) ownerEntry {
+	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.who == m })]
+}
+
+// timesAreFree: an API server sets the time of one entry that updates, which has something of what the request changed; that of
+// who applies something else; and that of the bucket for old entries.
+func (t transfer) timesAreFree() bool {
+	later := 0
+	for _, m := range t.is.managers() {
+		all := slices.DeleteFunc(slices.Clone(t.is), func(e ownerEntry) bool { return e.who != m })
+		for i, before := range slices.DeleteFunc(slices.Clone(t.was), func(e ownerEntry) bool { return e.who != m }) {
+			switch {
+			case i >= len(all), before.time == all[i].time:
+			case m.operation == "Apply" && slices.Contains(t.moved, m):
+			case m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && slices.ContainsFunc(t.was.managers(), t.vanishedUpdate):
+			case all[i].set == nil || !slices.ContainsFunc(pathsOf(all[i].set), func(p fieldpath.Path) bool { return t.follow(p).changed(t.oracle) }):
+				return false
+			default:
+				later++
+			}
+		}
+	}
+	return later < 2
 }
 
 // version is that of the request.
@@ -252,6 +268,8 @@ type transfer struct {
 	*oracle
 	root    place
 	was, is ownerList
+	// moved are the managers whose entries differ.
+	moved []who
 }
 
 // end is where a path of managedFields leads.
