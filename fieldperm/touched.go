@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"bytes"
+	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -79,9 +80,13 @@ func (o *owners) timesAreFree() bool {
 	return true
 }
 
-// ownsChange reports whether an entry owns a value that changed in the request.
+// ownsChange reports whether an entry owns a value that changed in the request, or may have applied another order of items: that is
+// owned by nobody.
 func (d *differ) ownsChange(e *managedEntry) bool {
 	if d.ownsLeaf(e.raw) {
+		return true
+	}
+	if e.operation == operationApply && slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Reordered }) {
 		return true
 	}
 	owns := false

@@ -116,7 +116,7 @@ func (d *Document) scan() bool {
 	value:
 		c := data[i]
 		if model != none && data[tape[model].start] == c {
-			if m := tape[model]; same.bytes(data, m, i) {
+			if m := tape[model]; same.bytes(data, m, i) && ends(data, c, i+int(m.end-m.start)) {
 				tape = appendCopy(tape, model, i)
 				i += int(m.end - m.start)
 				model = following(tape, open, m.next)
@@ -254,6 +254,19 @@ func (d *Document) scan() bool {
 
 // alike is from how many bytes on a container is the model of the next one beside it.
 const alike = 512
+
+// ends reports whether a value that begins with c may end at i: all but numbers say themselves where they end.
+func ends(data []byte, c byte, i int) bool {
+	if c == '{' || c == '[' || c == '"' || i >= len(data) {
+		return true
+	}
+	switch next := data[i]; next {
+	case '.', '+', '-', 'e', 'E':
+		return false
+	default:
+		return next < '0' || next > '9'
+	}
+}
 
 // following returns at, if that is within the model of the open container, else none.
 func following(tape []extent, open, at uint32) uint32 {

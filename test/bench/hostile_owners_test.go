@@ -30,7 +30,7 @@ func owners() []hostile {
 	items := func(paths string) string { return `{"f:spec":{"f:items":{` + paths + `}}}` }
 	return []hostile{
 		{name: "managers", n: 2_500, changes: one, make: func(n int) (string, string) {
-			return heldBy(listed(n, manager("00")), `"free":{"x0":1}`), heldBy(listed(n-1, manager("00"))+","+manager("01")(n-1), `"free":{"x0":2}`)
+			return heldBy(listed(n, manager("00")), `"free":{"x0":1}`), heldBy(manager("01")(0)+","+listed(n-1, func(i int) string { return manager("00")(i + 1) }), `"free":{"x0":2}`)
 		}},
 		{name: "managers-reversed", n: 2_500, changes: none, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), ""), heldBy(reversed(n, manager("00")), "")
@@ -38,7 +38,7 @@ func owners() []hostile {
 		{name: "managers-touched", n: 2_500, changes: one, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), ""), heldBy(listed(n, manager("01")), "")
 		}},
-		{name: "managers-of-one-name", n: 2_500, changes: none, make: func(n int) (string, string) {
+		{name: "managers-of-one-name", n: 2_500, changes: one, make: func(n int) (string, string) {
 			same := func(i int) string { return entry("one", "00", fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i)) }
 			return heldBy(listed(n, same), ""), heldBy(reversed(n, same), "")
 		}},
@@ -73,7 +73,7 @@ func owners() []hostile {
 			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
 			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
 		}},
-		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
+		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3*n + 1 }, make: func(n int) (string, string) {
 			spec := `"items":[` + listed(n, item) + "]"
 			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)
 		}},

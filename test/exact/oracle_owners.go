@@ -240,6 +240,8 @@ func (t transfer) timesAreFree() bool {
 			switch {
 			case i >= len(all), before.time == all[i].time:
 			case m.operation == "Apply" && slices.Contains(t.moved, m):
+			case m.operation == "Apply" && slices.ContainsFunc(t.charges, func(c charge) bool { return c.operation == reordered }):
+				later++
 			case m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && slices.ContainsFunc(t.was.managers(), t.vanishedUpdate):
 			case all[i].set == nil || !slices.ContainsFunc(pathsOf(all[i].set), func(p fieldpath.Path) bool { return t.follow(p).changed(t.oracle) }):
 				return false
