@@ -127,7 +127,7 @@ func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict
 		return nil
 	}
 	if t, err := newTrial(r, v.Event.Key, v.Event.Old, other); err == nil {
-		f.Small = s.shrink(ctx, t)
+		f.Small = s.shrink(ctx, t, v)
 	}
 	fmt.Fprintf(s.config.Log, "NOT PERMITTED: %s\n", f)
 	if s.config.Enough != nil && s.config.Enough(f) {

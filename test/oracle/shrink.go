@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+
+	"github.com/fieldperm/fieldperm/test/exact"
 )
 
 // shrinkTries bounds how often a failure is sent again.
@@ -24,7 +27,7 @@ type trial struct {
 
 // shrink plays a failure again on the object as it was, with less and less of both, for as long as it fails. It returns
 // the smallest that does, or nil if it does not fail again.
-func (s *shard) shrink(ctx context.Context, t *trial) *Failure {
+func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 	tries := 0
 	fails := func(t *trial) *Failure {
 		if tries >= shrinkTries {
@@ -36,6 +39,10 @@ func (s *shard) shrink(ctx context.Context, t *trial) *Failure {
 			if tries == 1 {
 				s.table.hinder(t.request.Endpoint, fmt.Errorf("a failure cannot be sent again: %w", err))
 			}
+			return nil
+		}
+		// What is smaller must fail in the same way: an object with less in it is given defaults.
+		if f == nil || !found.alike(f.Verdict) {
 			return nil
 		}
 		return f
@@ -69,6 +76,16 @@ func (s *shard) shrink(ctx context.Context, t *trial) *Failure {
 	}
 	best.Tries = tries
 	return best
+}
+
+// alike reports whether another verdict has a charge of this one, or the same reason where there are no charges.
+func (v *Verdict) alike(other *Verdict) bool {
+	if len(v.Charges) == 0 {
+		return len(other.Charges) == 0
+	}
+	return slices.ContainsFunc(v.Charges, func(a exact.Charge) bool {
+		return slices.ContainsFunc(other.Charges, func(b exact.Charge) bool { return a.Operation == b.Operation && a.Path == b.Path })
+	})
 }
 
 // play restores what was stored, sends the request, and judges.
