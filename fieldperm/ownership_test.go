@@ -87,6 +87,7 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		return `,"labels":{"policy/x":"1"}|,"spec":{"feature":{"enabled":true},"containers":[{"name":"web","image":"w"},{"name":"guard","image":"` + image + `"}]}`
 	}
 	argo, image := owner("argo", "Apply", containers(web)), strings.Replace(guard, `"f:name":{}`, `"f:image":{},"f:name":{}`, 1)
+	held, all := `"k:{\"name\":\"guard\"}":{"f:privileged":{}}`, strings.Replace(image, `"f:name":{}`, `"f:name":{},"f:privileged":{}`, 1)
 	creator := owner("creator", "Update", containers(guard, web))
 	later := func(entry string) string { return strings.Replace(entry, "2026", "2027", 1) }
 	other := func(entry string) string { return strings.Replace(entry, "com/v1", "com/v0", 1) }
@@ -109,6 +110,8 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
 		{"an item that is left while one who updates has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
 		{"an item that is left while one who applies has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
+		{"an item to one who has something in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), append(item, changed)},
+		{"an item from above what is owned in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed)},
 		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{
