@@ -98,7 +98,7 @@ func TestW4_SetsWarn(t *testing.T) {
 		`{uncoveredPermissions: ["granular:scale"]}`:                                                                                                         "it is for every resource",
 		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: ["*"], resources: ["*"]}]}`:                                                      "it is for every resource",
 		`{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: [apps], resources: [deployments]}]}`:                                             "",
-		`{uncoveredPermissions: ["granular:labels"], resources: [{apiGroups: [coordination.k8s.io, apps], resources: [leases, deployments]}]}`:                            "no barrier reaches leases.coordination.k8s.io, which",
+		`{uncoveredPermissions: ["granular:labels"], resources: [{apiGroups: [coordination.k8s.io, apps], resources: [leases, deployments]}]}`:               "no barrier reaches leases.coordination.k8s.io, which",
 		`{uncoveredPermissions: ["granular:scope"], resources: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}]}`: "no barrier reaches validatingwebhookconfigurations.admissionregistration.k8s.io",
 	} {
 		req := submit(t, uncoveredSet(spec), "")

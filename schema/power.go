@@ -1,7 +1,5 @@
 package schema
 
-import "slices"
-
 // Power is what a verb is worth beyond the field that it guards: what its holder gets done by it.
 type Power string
 
@@ -40,15 +38,4 @@ func (p Power) Sentence() string {
 		return "The holder turns off or weakens a check, a confinement or a limit."
 	}
 	return ""
-}
-
-// powers returns a list in the order of the vocabulary.
-func powers(of []Power) []Power {
-	var out []Power
-	for _, p := range AllPowers() {
-		if slices.Contains(of, p) {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -125,7 +125,7 @@ func TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer response.Body.Close() //nolint:errcheck // Only read from.
+			defer response.Body.Close()
 			var text bytes.Buffer
 			_, _ = text.ReadFrom(response.Body)
 			switch {

@@ -142,7 +142,7 @@ func (o *oracle) itemsOf(p place, e fieldpath.PathElement) (old, new []*value, e
 	was, _, wasKeyed := o.byKey(p.atom.List, p.old)
 	is, _, isKeyed := o.byKey(p.atom.List, p.new)
 	if !wasKeyed || !isKeyed || len(was[id])+len(is[id]) == 0 {
-		return nil, nil, fmt.Errorf("Compare found an item %s that is not there", e)
+		return nil, nil, fmt.Errorf("oracle: Compare found an item %s that is not there", e)
 	}
 	return was[id], is[id], nil
 }
@@ -151,7 +151,7 @@ func (o *oracle) itemsOf(p place, e fieldpath.PathElement) (old, new []*value, e
 func (o *oracle) idOf(p place, e fieldpath.PathElement) (string, error) {
 	switch {
 	case p.atom.List == nil:
-		return "", fmt.Errorf("Compare found an item %s where no list fits", e)
+		return "", fmt.Errorf("oracle: Compare found an item %s where no list fits", e)
 	case e.Value != nil:
 		return o.shownText(*e.Value), nil
 	case e.Key != nil:
@@ -167,7 +167,7 @@ func (o *oracle) idOf(p place, e fieldpath.PathElement) (string, error) {
 		}
 		return strings.Join(parts, ";"), nil
 	}
-	return "", fmt.Errorf("Compare names an item by %s", e)
+	return "", fmt.Errorf("oracle: Compare names an item by %s", e)
 }
 
 // shownText is the canonical text of a value that was shown to Compare.

@@ -19,10 +19,8 @@ type edit struct {
 
 // edits returns changes of an object at a path, the likeliest to be taken first.
 func (s *schemas) edits(object map[string]any, p path, m *model) []edit {
-	var now any
-	present := false
 	place := s.locate(object, p)
-	now, present = get(object, place)
+	now, present := get(object, place)
 	var out []edit
 	for _, value := range s.values(m, p.name(), now) {
 		out = append(out, s.edited(object, p, place, value))

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/test/sample"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/sample"
 )
 
 const dryRun = "?dryRun=All&fieldManager=fields"
@@ -36,8 +36,6 @@ type try struct {
 	method, url string
 	body        map[string]any
 	verbs       []string
-	// own are the verbs of the field itself.
-	own []string
 	// written are changes that were not sent and that the verbs do not cover.
 	written []written
 	held    *answer

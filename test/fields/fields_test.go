@@ -139,7 +139,7 @@ func endpoints(t *testing.T, client *discovery.DiscoveryClient) []*endpoint {
 	return out
 }
 
-// parallel is how many endpoints are looked at at a time.
+// parallel is how many endpoints are looked at together.
 const parallel = 6
 
 func (r *run) kindOf(e *endpoint, ref schema.ResourceRef) (*schema.Kind, error) {
@@ -228,7 +228,10 @@ func (r *run) hold(t *testing.T) {
 				if now, err := r.server.send(t.Context(), http.MethodGet, strings.TrimSuffix(try.url, dryRun), nil, nil); err == nil && now.ok() {
 					body := runtime.DeepCopyJSON(try.body)
 					body["metadata"].(map[string]any)["resourceVersion"] = now.object["metadata"].(map[string]any)["resourceVersion"]
-					a, err = r.server.write(t.Context(), try.method, try.url, body, try.verbs)
+					if a, err = r.server.write(t.Context(), try.method, try.url, body, try.verbs); err != nil {
+						t.Errorf("%s %s: %v", try.endpoint, try.path, err)
+						return
+					}
 				}
 			}
 			if err != nil {

@@ -110,7 +110,7 @@ func (s *server) send(ctx context.Context, method, path string, body map[string]
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // Only read from.
+	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err

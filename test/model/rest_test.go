@@ -126,8 +126,9 @@ func (s *rest) stops(server int, fails bool) bool {
 		return true
 	case ignore:
 		return !fails
+	default:
+		return false
 	}
-	return false
 }
 
 // become stores another version.
@@ -402,6 +403,8 @@ func (r restRules) administrator(from rest, do func(string, rest)) {
 		}
 	case loose, ignore:
 		then("mends the configuration", good, false)
+	default:
+		// What is being deleted stays until the finalizer is gone.
 	}
 }
 

@@ -30,6 +30,8 @@ func body(d *draw, r *Request, old, new map[string]any) ([]byte, error) {
 			operations = []any{}
 		}
 		return json.Marshal(operations)
+	default:
+		// The others are made of both texts.
 	}
 	before, err := json.Marshal(old)
 	if err != nil {

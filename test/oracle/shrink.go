@@ -192,7 +192,7 @@ func places(documents ...map[string]any) [][]any {
 		for _, at := range level {
 			for _, document := range documents {
 				for _, step := range steps(lookup(document, at)) {
-					path := append(at[:len(at):len(at)], step)
+					path := slices.Concat(at, []any{step})
 					if key := fmt.Sprintf("%q", path); !seen[key] {
 						seen[key] = true
 						next = append(next, path)

@@ -28,9 +28,6 @@ const (
 	clientSideManager = "kubectl-client-side-apply"
 )
 
-// lastAppliedPath is how charges name the annotation.
-const lastAppliedPath = `.metadata.annotations["` + lastApplied + `"]`
-
 // withLastApplied is what "kubectl apply" creates.
 func withLastApplied(object map[string]any) ([]byte, error) {
 	manifest, err := json.Marshal(object)

@@ -78,7 +78,6 @@ type world struct {
 	// drawn and barred are endpoints that are written to more often.
 	drawn, barred []*Endpoint
 	customs       map[Place]*custom
-	shape         *draw
 
 	mu      sync.Mutex // guards what is learned while requests are under way
 	learned map[Place]map[string]bool

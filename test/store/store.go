@@ -40,7 +40,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	s := &Store{client: client}
 	if _, err := s.Revision(ctx); err != nil {
-		return nil, fmt.Errorf("%w; close: %v", err, client.Close())
+		return nil, fmt.Errorf("%w; close: %w", err, client.Close())
 	}
 	return s, nil
 }

@@ -53,8 +53,8 @@ func run() error {
 		return err
 	}
 	fmt.Println(report.Last)
-	if len(report.Failures)+len(report.Unjudged) > 0 {
-		os.Exit(1)
+	if n := len(report.Failures) + len(report.Unjudged); n > 0 {
+		return fmt.Errorf("%d writes were not permitted or could not be judged: see above", n)
 	}
 	return nil
 }
