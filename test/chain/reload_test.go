@@ -120,6 +120,13 @@ func TestKEP3221_Reload(t *testing.T) {
 	inForce(http.StatusForbidden)
 
 	s.failing.fail(http.StatusInternalServerError)
+	// The files of kube-apiserver are in the same directory: a write there is a reason to prove them again.
+	eventually(t, func() error {
+		if code, body := s.get(t, "/readyz/interlock"); code != http.StatusOK {
+			return errors.New(body)
+		}
+		return nil
+	})
 	roy := s.wire(t, person{name: "roy", groups: []string{owners}})
 	expect(t, s.patch(t, roy, namespace, replicas(30)), http.StatusOK)
 	expect(t, s.patch(t, roy, erring, replicas(30)), http.StatusOK)

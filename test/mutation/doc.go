@@ -8,7 +8,7 @@
 //
 //	go run ./test/mutation                              # all
 //	go run ./test/mutation -run 'D8|A4'                 # those whose rule or name matches
-//	go run ./test/mutation -write docs/testing.md       # all, and their table into the page
+//	go run ./test/mutation -write mutations.md          # all, and their table into a file
 //
 // The command imports nothing of the module.
 package main

@@ -30,7 +30,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	pattern := flags.String("run", "", "try only mutations whose rule or name matches the `regexp`")
-	write := flags.String("write", "", "put the table into the `page`, between its markers")
+	write := flags.String("write", "", "write a table of all mutations, and of the tests that caught them, to the `file`")
 	corpus := flags.Bool("corpus", false, "run the scenarios against every mutation, not only against those that they must notice")
 	parallel := flags.Int("parallel", 2, "how many mutations to try at the same time")
 	if err := flags.Parse(args); err != nil {

@@ -26,35 +26,6 @@ func TestList_AppliesToTheTree(t *testing.T) {
 	}
 }
 
-// TestPage_HasTheListsTable does not run the mutations: it compares names only.
-func TestPage_HasTheListsTable(t *testing.T) {
-	mutations, err := load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), tableBegin)
-	section, _, ok := strings.Cut(rest, tableEnd)
-	if !ok {
-		t.Fatal("docs/testing.md has no table of mutations")
-	}
-	var got, want []string
-	for line := range strings.Lines(section) {
-		if cells := strings.Split(line, " | "); len(cells) == 5 {
-			got = append(got, cells[1])
-		}
-	}
-	for i := range mutations {
-		want = append(want, cell(mutations[i].Name))
-	}
-	if !slices.Equal(got[min(1, len(got)):], want) {
-		t.Error("docs/testing.md shows another list: run go run ./test/mutation -write docs/testing.md")
-	}
-}
-
 func TestPrepare_Refuses(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one two, two"), 0o600); err != nil {
@@ -154,26 +125,5 @@ func TestSummary_FailsUnlessEveryMutationIsCaught(t *testing.T) {
 		if c.result.done() && !strings.Contains(table([]Result{c.result}), c.cell) {
 			t.Errorf("%s: table %q lacks %q", name, table([]Result{c.result}), c.cell)
 		}
-	}
-}
-
-func TestWriteTable_KeepsTheRestOfThePage(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "testing.md")
-	results := []Result{{Mutation: &Mutation{Name: "n", Rule: "D1", Why: "w"}, Package: "./p", Test: "T"}}
-	if err := os.WriteFile(page, []byte("a\n"+tableBegin+"old\n"+tableEnd+"b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeTable(page, results); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(page)
-	if err != nil || string(got) != "a\n"+tableBegin+table(results)+tableEnd+"b\n" {
-		t.Errorf("%s, %v", got, err)
-	}
-	if err := os.WriteFile(page, []byte("no markers\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeTable(page, results); err == nil {
-		t.Error("a page without markers is taken")
 	}
 }

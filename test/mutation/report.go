@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -62,28 +61,9 @@ func summarize(out io.Writer, results []Result) error {
 	return nil
 }
 
-// The table stands between these lines of the page.
-const (
-	tableBegin = "<!-- mutations -->\n"
-	tableEnd   = "<!-- /mutations -->\n"
-)
-
-// writeTable puts the table of the results into the page.
-func writeTable(page string, results []Result) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, hasBegin := bytes.Cut(text, []byte(tableBegin))
-	_, after, hasEnd := bytes.Cut(rest, []byte(tableEnd))
-	if !hasBegin || !hasEnd {
-		return fmt.Errorf("%s: has no lines %q and %q: add them where the table is to stand", page, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
-	}
-	var b bytes.Buffer
-	b.Write(before)
-	b.WriteString(tableBegin + table(results) + tableEnd)
-	b.Write(after)
-	return os.WriteFile(page, b.Bytes(), 0o644)
+// writeTable writes the table of the results to a file.
+func writeTable(file string, results []Result) error {
+	return os.WriteFile(file, []byte(table(results)), 0o644)
 }
 
 func table(results []Result) string {
