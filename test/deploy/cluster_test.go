@@ -87,8 +87,13 @@ func TestSelfManaged_CertificatesCanBeKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serverTime, err := certificates.ServerTime(account.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	keeper, err := certificates.New(certificates.Config{
-		Client: client, Namespace: "fieldperm-system", Name: "fieldperm-tls", DNSNames: []string{"fieldperm.fieldperm-system.svc"}, WebhookConfiguration: "fieldperm",
+		ServerTime: serverTime,
+		Client:     client, Namespace: "fieldperm-system", Name: "fieldperm-tls", DNSNames: []string{"fieldperm.fieldperm-system.svc"}, WebhookConfiguration: "fieldperm",
 	})
 	if err != nil {
 		t.Fatal(err)
