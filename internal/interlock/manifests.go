@@ -63,7 +63,7 @@ func (m *Manifests) Read(now time.Time) (Hashes, Reason, error) {
 // stamp is another whenever a file was written since, or replaced, even by what it had been before: kube-apiserver may have
 // loaded what was there in between.
 func (m *Manifests) stamp() string {
-	paths := []string{m.Directory, filepath.Dir(m.AuthorizationConfig), m.AuthorizationConfig}
+	paths := []string{m.Directory, m.AuthorizationConfig}
 	entries, err := os.ReadDir(m.Directory)
 	stamps := []string{fmt.Sprint(err)}
 	for _, entry := range entries {
@@ -75,7 +75,7 @@ func (m *Manifests) stamp() string {
 			stamps = append(stamps, err.Error())
 			continue
 		}
-		stamps = append(stamps, fmt.Sprintf("%q %d %d", path, info.Size(), info.ModTime().UnixNano()))
+		stamps = append(stamps, fmt.Sprintf("%q %d %d %s", path, info.Size(), info.ModTime().UnixNano(), identity(path, info)))
 	}
 	return strings.Join(stamps, "\n")
 }
