@@ -70,7 +70,8 @@ func (m *mix) pick(random *rand.Rand) *request {
 	return &from[random.IntN(len(from))]
 }
 
-func requests(all []*corpus.Scenario) (*mix, error) {
+// requests are those of the scenarios; large ones have objects of so many bytes.
+func requests(all []*corpus.Scenario, large int) (*mix, error) {
 	out := &mix{}
 	var err error
 	if out.questions, err = questions(); err != nil {
@@ -81,7 +82,7 @@ func requests(all []*corpus.Scenario) (*mix, error) {
 			if step.ErrorCode != 0 || step.ByAPIServer {
 				continue
 			}
-			if err := out.addReviews(s, step); err != nil {
+			if err := out.addReviews(s, step, large); err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", s.Name, step.Name, err)
 			}
 		}
@@ -89,12 +90,12 @@ func requests(all []*corpus.Scenario) (*mix, error) {
 	return out, nil
 }
 
-func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step) error {
+func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step, size int) error {
 	asItIs, err := s.Request(step)
 	if err != nil || asItIs.Operation != admissionv1.Create && asItIs.Operation != admissionv1.Update {
 		return err
 	}
-	large, err := grown(asItIs)
+	large, err := grown(asItIs, size)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step) error {
 		}
 		name := s.Name + "/" + step.Name
 		if to == &m.large {
-			name += ", 16 KB"
+			name += fmt.Sprintf(", %d KB", size>>10)
 		}
 		req.UID = types.UID(name)
 		review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req}
@@ -131,8 +132,9 @@ func generic(s *corpus.Scenario, step *corpus.Step, operation admissionv1.Operat
 	})
 }
 
-// grown returns an update whose two objects have the same large annotation; nil for what it would change.
-func grown(req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, error) {
+// grown returns an update whose two objects have the same annotation, which makes them so large; nil for what it would
+// change.
+func grown(req *admissionv1.AdmissionRequest, size int) (*admissionv1.AdmissionRequest, error) {
 	if req.Operation != admissionv1.Update {
 		return nil, nil
 	}
@@ -147,7 +149,7 @@ func grown(req *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, er
 	if _, after, err := unstructured.NestedMap(object, "metadata", "annotations"); err != nil || before != after {
 		return nil, err // A step about the map itself.
 	}
-	out, padding := req.DeepCopy(), strings.Repeat("x", max(0, largeObject-len(req.OldObject.Raw)))
+	out, padding := req.DeepCopy(), strings.Repeat("x", max(0, size-len(req.OldObject.Raw)))
 	for _, one := range []map[string]any{old, object} {
 		if err := unstructured.SetNestedField(one, padding, "metadata", "annotations", "padding"); err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 	all, err := scenarios()
 	must(t, err)
 	s := start(t, all)
-	m, err := requests(all)
+	m, err := requests(all, largeObject)
 	must(t, err)
 	sender, err := newSender(s)
 	must(t, err)
@@ -71,14 +71,15 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// start runs a control plane in which the users of the scenarios hold what the scenarios say.
-func start(t *testing.T, all []*corpus.Scenario) *stack.Stack {
+// start runs a control plane in which the users of the scenarios hold what the scenarios say. The arguments are
+// further flags of fieldperm-webhook.
+func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Stack {
 	t.Helper()
 	bin, err := e2e.Build(t.Context())
 	must(t, err)
 	schemas, err := corpus.SchemaFiles(scenariosRoot)
 	must(t, err)
-	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas})
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas, Arguments: arguments})
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -147,20 +148,24 @@ func webhookPID(t *testing.T, s *stack.Stack) int {
 // memory returns the resident set of a process, in bytes.
 func memory(t *testing.T, pid int) int64 {
 	t.Helper()
-	size, err := resident(pid)
+	size, err := status(pid, resident)
 	must(t, err)
 	return size
 }
 
-func resident(pid int) (int64, error) {
+// What Linux says of a process: its resident set, and the largest that it has had.
+const resident, highest = "VmRSS:", "VmHWM:"
+
+// status returns a size, in bytes.
+func status(pid int, of string) (int64, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	fields := strings.Fields(string(content))
-	at := slices.Index(fields, "VmRSS:")
+	at := slices.Index(fields, of)
 	if at < 0 || at+1 >= len(fields) {
-		return 0, fmt.Errorf("process %d has no VmRSS", pid)
+		return 0, fmt.Errorf("process %d has no %s", pid, of)
 	}
 	kilobytes, err := strconv.ParseInt(fields[at+1], 10, 64)
 	return kilobytes << 10, err
@@ -188,7 +193,7 @@ func peak(ctx context.Context, pid int) int64 {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		size, _ := resident(pid) // A process that has ended answers nothing: the test fails for that.
+		size, _ := status(pid, resident) // A process that has ended answers nothing: the test fails for that.
 		top = max(top, size)
 		select {
 		case <-ctx.Done():

@@ -144,10 +144,19 @@ func (s *sender) send(ctx context.Context, r *request, number int) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", response.Status, body)
+		return &statusError{code: response.StatusCode, retryAfter: response.Header.Get("Retry-After"), body: body}
 	}
 	return r.check(body)
 }
+
+// statusError is an answer that is no decision.
+type statusError struct {
+	code       int
+	retryAfter string
+	body       []byte
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%d: %s", e.code, e.body) }
 
 // check compares an answer.
 func (r *request) check(body []byte) error {
