@@ -103,6 +103,12 @@ spec:
                   type: string
                   x-kubernetes-permission-verb: example.com/entry
                   x-kubernetes-permission-parameterized-by: entry
+              # A barrier whose condition reads all of it.
+              sealed:
+                type: object
+                x-kubernetes-permission-verb: example.com/sealed
+                x-kubernetes-permission-excluded-when: "self.exists(k, k == 'seal' && self[k] == 'true')"
+                additionalProperties: {type: string}
               numbers:
                 type: array
                 x-kubernetes-list-type: atomic

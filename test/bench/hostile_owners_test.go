@@ -82,5 +82,15 @@ func owners() []hostile {
 			deep := `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, n) + "{}" + strings.Repeat("}", n) + "}}"
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
 		}},
+		// Each owner comes to own another's key, in a container of 400 bytes a key with a condition over all of it.
+		{name: "owners-under-a-condition", n: 500, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+			sealed := func(next int) func(int) string {
+				return func(i int) string {
+					return entry(fmt.Sprintf("manager-%d", i), "00", fmt.Sprintf(`{"f:spec":{"f:sealed":{"f:key%d":{}}}}`, (i+next)%n))
+				}
+			}
+			spec := `"sealed":{` + listed(n, func(i int) string { return fmt.Sprintf(`"key%d":"%s"`, i, strings.Repeat("x", 400)) }) + "}"
+			return heldBy(listed(n, sealed(0)), spec), heldBy(listed(n, sealed(1)), spec)
+		}},
 	}
 }
