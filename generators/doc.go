@@ -6,7 +6,8 @@
 // Start reading at Manifests and CRD. GranularConfiguration, UncoveredConfiguration and GuardPolicy
 // return single objects of the topology in which webhooks are objects of the cluster. Uncovered
 // computes the rules that the barriers in schemas need; Union and Subtract are for such rules.
-// The package may import schema and what lies below it, never admission, internal or cmd.
+// The package imports schema and what lies below it, and admission for what both must agree on: the floor, the
+// user of canaries and keys of annotations. It never imports internal or cmd.
 package generators
 
 // File is a generated file.
