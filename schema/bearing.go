@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/spelling"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -108,7 +109,7 @@ func (b *bearing) unused(group, pointer string) {
 }
 
 func (b *bearing) groupCure(group string) string {
-	if near := nearest(group, sortedKeys(b.groups)); near != "" && near != group {
+	if near := spelling.Nearest(group, sortedKeys(b.groups)); near != "" && near != group {
 		return fmt.Sprintf("write %q, or leave it out", near)
 	}
 	return "leave it out"
@@ -133,7 +134,7 @@ func (b *bearing) missing(rule *v1alpha1.ResourceRule, resource, subresource, po
 			closed = false
 		}
 	}
-	switch near := nearest(resource, siblings); {
+	switch near := spelling.Nearest(resource, siblings); {
 	case slices.Contains(siblings, resource) && subresource != "":
 		b.report(false, pointer, "resource %q has no subresource %q: correct it, or name %q, which stands for its subresources too", resource, subresource, resource)
 	case len(groups) > 0:
@@ -182,7 +183,7 @@ func (b *bearing) verb(v verbs.Verb, pointer string) {
 
 // unborne reports a verb that no field of the resources has.
 func (b *bearing) unborne(v verbs.Verb, pointer string) {
-	near := nearest(v.Name(), b.names(b.targets))
+	near := spelling.Nearest(v.Name(), b.names(b.targets))
 	switch {
 	case b.open || b.wild && near == "":
 		b.report(true, pointer, "verb %q guards no field of any known kind: correct its name, or install the kind first", v)

@@ -8,6 +8,8 @@ import (
 
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+
+	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
 // language is what expressions of a configuration are written in: CEL, with some variables.
@@ -137,8 +139,8 @@ func (l language) explain(expression, detail string) (text, cure string) {
 		return text, "write " + better
 	}
 	switch found := undefined.FindStringSubmatch(detail); {
-	case found != nil && !slices.Contains(l.fields, found[1]) && nearest(found[1], l.fields) != "":
-		cure = "write " + nearest(found[1], l.fields)
+	case found != nil && !slices.Contains(l.fields, found[1]) && spelling.Nearest(found[1], l.fields) != "":
+		cure = "write " + spelling.Nearest(found[1], l.fields)
 	case groupsAsText.MatchString(expression):
 		cure = "write " + groupsAsText.ReplaceAllString(expression, "$2 in $1.groups")
 	case badReturn.MatchString(detail):

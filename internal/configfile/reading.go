@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
+
+	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
 // most is how many faults are listed: what fits a screen. More come of one mistake, or of a file that
@@ -187,7 +189,7 @@ func (r *reading) header(scheme *runtime.Scheme, root map[string]any, kind, flag
 		case other != "":
 			r.report("kind", fmt.Sprintf("%q is not what %s takes", text, flag), "give this file to "+other)
 			return "", false
-		case nearest(text, []string{kind}) == "":
+		case spelling.Nearest(text, []string{kind}) == "":
 			r.report("kind", fmt.Sprintf("is %s, must be %s", described(given), kind), "give "+flag+" a file of that kind")
 			return "", false
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
 // shape compares a value with the type that it is decoded into, and reports every key and every value
@@ -93,7 +95,7 @@ func (s shape) structure(values map[string]any, path string, t reflect.Type) map
 		at := child(path, key)
 		field, ok := fields[key]
 		if !ok {
-			meant := nearest(key, names)
+			meant := spelling.Nearest(key, names)
 			cure := "remove it: the fields here are " + oneOf(names)
 			if deeper := deepest(t, key); path == "" && deeper != "" {
 				cure = "move it to " + deeper

@@ -44,42 +44,6 @@ func oneLine(text string) string {
 	return shortened(text, longestText)
 }
 
-// nearest returns the name that is meant by one that does not exist, or "".
-func nearest(name string, known []string) string {
-	best, distance := "", 0
-	for _, candidate := range known {
-		d := edits(strings.ToLower(name), strings.ToLower(candidate))
-		if d <= max(1, min(len(name), len(candidate))/3) && (best == "" || d < distance) {
-			best, distance = candidate, d
-		}
-	}
-	return best
-}
-
-// edits is the number of characters to insert, delete or replace between two names.
-func edits(a, b string) int {
-	if len(a) > longestValue || len(b) > longestValue {
-		return longestValue
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // oneOf lists what may be written.
 func oneOf(values []string) string {
 	if len(values) < 2 {
