@@ -176,9 +176,6 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	return unknown, false
 }
 
-// HasValues reports whether the schema declares values for keys beyond the named fields.
-func (m *Map) HasValues() bool { return m.value != nil }
-
 // walk visits every node reachable from n once, with a pattern that leads to it.
 func walk(n *Node, p Pattern, seen map[*Node]bool, visit func(Pattern, *Node)) {
 	if n == nil || seen[n] {

@@ -67,16 +67,6 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 	return out, utilerrors.NewAggregate(errs)
 }
 
-// UncoveredAnywhere reports whether any set names the resource, whoever asks.
-func (s *Schema) UncoveredAnywhere(ref ResourceRef) bool {
-	for i := range s.uncovered {
-		if s.uncovered[i].coversAny(ref) {
-			return true
-		}
-	}
-	return false
-}
-
 // coversAny reports whether the set covers the endpoint or another one that does the same.
 func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 	if u.covers(ref) {

@@ -103,7 +103,7 @@ func (r *recorder) served(client *clientdiscovery.DiscoveryClient, gv runtimesch
 	for range 300 {
 		list, err := client.ServerResourcesForGroupVersion(gv.String())
 		if err == nil && len(list.APIResources) == 3 {
-			if types, err := r.types(gv); err == nil && types.kind(gv.WithKind("Widget")) != nil {
+			if types, err := r.types(gv); err == nil && types.Kind(gv.WithKind("Widget")) != nil {
 				return list, nil
 			}
 			delete(r.documents, gv)

@@ -4,7 +4,6 @@ package endpoints
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
 // step is a name in an object or, if name is empty, a place in a list: -1 stands for one more item.
@@ -44,7 +45,7 @@ const qualified = "fieldperm.dev/"
 
 // editor makes edits in which each value is another one.
 type editor struct {
-	types types
+	types openapi.Document
 	next  int
 	// mark is what its texts begin with.
 	mark string
@@ -57,7 +58,7 @@ var serverFields = []string{
 }
 
 // edits returns the edits of all fields of a body. What current has is changed, and what it lacks is added.
-func (e *editor) edits(m *model, current map[string]any) *edit {
+func (e *editor) edits(m *openapi.Type, current map[string]any) *edit {
 	out := &edit{}
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
 		if name == "apiVersion" || name == "kind" {
@@ -68,7 +69,7 @@ func (e *editor) edits(m *model, current map[string]any) *edit {
 			out.add(e.edit(m.Properties[name], current[name], at, nil))
 			continue
 		}
-		meta, _ := e.types.resolve(m.Properties[name])
+		meta := e.types.Resolve(m.Properties[name])
 		now, _ := current[name].(map[string]any)
 		part := &edit{path: at}
 		for _, field := range slices.Sorted(maps.Keys(meta.Properties)) {
@@ -88,9 +89,10 @@ func (e *edit) add(part *edit) {
 }
 
 // edit returns the edit of one field. within are the types above, in which a recursive one ends.
-func (e *editor) edit(m *model, current any, path []step, within []string) *edit {
-	m, name := e.types.resolve(m)
-	if m == nil || name != "" && slices.Contains(within, name) {
+func (e *editor) edit(m *openapi.Type, current any, path []step, within []string) *edit {
+	m = e.types.Resolve(m)
+	name := m.Name
+	if name != "" && slices.Contains(within, name) {
 		return nil
 	}
 	if name != "" {
@@ -121,8 +123,8 @@ func (e *editor) edit(m *model, current any, path []step, within []string) *edit
 			out.add(&edit{path: under(step{index: -1}), value: value})
 		}
 		return out
-	case m.Type == "object" && valuesOf(m) != nil:
-		if value := e.value(valuesOf(m), within); value != nil {
+	case m.Type == "object" && m.Values != nil:
+		if value := e.value(m.Values, within); value != nil {
 			return &edit{path: under(step{name: e.text()}), value: value}
 		}
 		return nil
@@ -134,21 +136,11 @@ func (e *editor) edit(m *model, current any, path []step, within []string) *edit
 	return &edit{path: path, value: value}
 }
 
-func valuesOf(m *model) *model {
-	if len(m.Values) == 0 || m.Values[0] != '{' {
-		return nil
-	}
-	var out model
-	if json.Unmarshal(m.Values, &out) != nil {
-		return nil
-	}
-	return &out
-}
-
 // value returns a whole value of a type, nil if it would contain itself.
-func (e *editor) value(m *model, within []string) any {
-	m, name := e.types.resolve(m)
-	if m == nil || name != "" && slices.Contains(within, name) {
+func (e *editor) value(m *openapi.Type, within []string) any {
+	m = e.types.Resolve(m)
+	name := m.Name
+	if name != "" && slices.Contains(within, name) {
 		return nil
 	}
 	if name != "" {
@@ -168,8 +160,8 @@ func (e *editor) value(m *model, within []string) any {
 			return []any{v}
 		}
 		return nil
-	case m.Type == "object" && valuesOf(m) != nil:
-		if v := e.value(valuesOf(m), within); v != nil {
+	case m.Type == "object" && m.Values != nil:
+		if v := e.value(m.Values, within); v != nil {
 			return map[string]any{e.text(): v}
 		}
 		return nil
@@ -183,7 +175,7 @@ func (e *editor) text() string {
 }
 
 // scalar returns a value that is no other's, where the type has room for that.
-func (e *editor) scalar(m *model, name string, current any) any {
+func (e *editor) scalar(m *openapi.Type, name string, current any) any {
 	if len(m.Enum) > 0 {
 		for _, v := range m.Enum {
 			if v != current && v != "" {

@@ -251,7 +251,7 @@ func (r *recorder) exercisePost(p *place, e *endpoint.Endpoint, target *place) e
 	if err != nil {
 		return err
 	}
-	if p.gv.Group == p.kind.Group && types.kind(p.kind) == nil {
+	if p.gv.Group == p.kind.Group && types.Kind(p.kind) == nil {
 		return r.exerciseConnect(p, e, target)
 	}
 	var last *created

@@ -17,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/openapi"
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
@@ -27,7 +28,7 @@ type recorder struct {
 	client    *http.Client
 	log       *store.Log
 	objects   objects
-	documents map[runtimeschema.GroupVersion]types
+	documents map[runtimeschema.GroupVersion]openapi.Document
 	names     int
 	// requests counts what was sent.
 	requests int
@@ -51,7 +52,7 @@ func newRecorder(ctx context.Context, plane *cluster.Cluster, s *store.Store) (*
 	}
 	r := &recorder{
 		ctx: ctx, host: strings.TrimSuffix(config.Host, "/"), client: client, log: log, objects: known,
-		documents: map[runtimeschema.GroupVersion]types{},
+		documents: map[runtimeschema.GroupVersion]openapi.Document{},
 	}
 	answer, err := r.send(http.MethodPost, "/api/v1/namespaces", map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
@@ -145,4 +146,23 @@ func nested(v any, path ...string) any {
 		v = object[name]
 	}
 	return v
+}
+
+// types returns the types that the server publishes for a group and version, which are read once.
+func (r *recorder) types(gv runtimeschema.GroupVersion) (openapi.Document, error) {
+	if known, ok := r.documents[gv]; ok {
+		return known, nil
+	}
+	answer, err := r.send(http.MethodGet, openapi.Path(gv), nil)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.ok() {
+		return nil, fmt.Errorf("GET %s: %s", openapi.Path(gv), answer.message())
+	}
+	out, err := openapi.Parse(answer.raw)
+	if err == nil {
+		r.documents[gv] = out
+	}
+	return out, err
 }

@@ -270,10 +270,10 @@ func (t *trial) all(p *place, body map[string]any) error {
 	if err != nil {
 		return err
 	}
-	m := types.kind(p.kind)
+	m := types.Kind(p.kind)
 	if m == nil {
 		if types, err = t.types(p.kind.GroupVersion()); err == nil {
-			m = types.kind(p.kind)
+			m = types.Kind(p.kind)
 		}
 	}
 	if m == nil {

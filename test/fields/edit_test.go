@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
 // edit is a change of an object at one place.
@@ -18,7 +20,7 @@ type edit struct {
 }
 
 // edits returns changes of an object at a path, the likeliest to be taken first.
-func (s *schemas) edits(object map[string]any, p path, m *model) []edit {
+func (s *schemas) edits(object map[string]any, p path, m *openapi.Type) []edit {
 	place := s.locate(object, p)
 	now, present := get(object, place)
 	var out []edit
@@ -52,7 +54,7 @@ func (s *schemas) edits(object map[string]any, p path, m *model) []edit {
 }
 
 // another puts the field into a new item of the last list on the way: what a union's items already have excludes it.
-func (s *schemas) another(object map[string]any, p path, m *model) (edit, bool) {
+func (s *schemas) another(object map[string]any, p path, m *openapi.Type) (edit, bool) {
 	for i := len(p) - 2; i > 0; i-- {
 		if !p[i].any {
 			continue
@@ -93,11 +95,11 @@ func (s *schemas) locate(object map[string]any, p path) []any {
 	return place
 }
 
-func (s *schemas) deepest(at any, p path, m *model) ([]any, int) {
+func (s *schemas) deepest(at any, p path, m *openapi.Type) ([]any, int) {
 	if len(p) == 0 {
 		return nil, 0
 	}
-	m = s.resolve(m)
+	m = s.Resolve(m)
 	if !p[0].any {
 		child, ok := at.(map[string]any)
 		var v any
@@ -118,7 +120,7 @@ func (s *schemas) deepest(at any, p path, m *model) ([]any, int) {
 			key = sorted(child)[0]
 			v, found = child[key], 1
 		}
-		rest, depth := s.deepest(v, p[1:], m.values)
+		rest, depth := s.deepest(v, p[1:], m.Values)
 		return append([]any{key}, rest...), depth + found
 	}
 	best, most := append([]any{0}, first(s.deepest(nil, p[1:], m.Items))...), 0
@@ -139,11 +141,11 @@ func (s *schemas) edited(object map[string]any, p path, place []any, value any) 
 	return edit{copied, place}
 }
 
-func (s *schemas) put(at any, p path, place []any, m *model, value any) any {
+func (s *schemas) put(at any, p path, place []any, m *openapi.Type, value any) any {
 	if len(place) == 0 {
 		return runtime.DeepCopyJSONValue(normal(value))
 	}
-	m = s.resolve(m)
+	m = s.Resolve(m)
 	switch key := place[0].(type) {
 	case string:
 		object, ok := at.(map[string]any)
@@ -153,7 +155,7 @@ func (s *schemas) put(at any, p path, place []any, m *model, value any) any {
 				object = runtime.DeepCopyJSON(made)
 			}
 		}
-		child := m.values
+		child := m.Values
 		if p := m.Properties[key]; p != nil {
 			child = p
 		}

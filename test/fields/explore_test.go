@@ -15,6 +15,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/openapi"
 	"github.com/fieldperm/fieldperm/test/sample"
 )
 
@@ -64,7 +65,7 @@ func (r *run) explore(ctx context.Context, e *endpoint) error {
 	}
 	x := &explorer{run: r, endpoint: e, kind: kind, types: types, base: base, sent: sent}
 	groups := map[string][]place{}
-	types.walk(nil, types.root, nil, func(p path, m *model) bool {
+	types.walk(nil, types.root, nil, func(p path, m *openapi.Type) bool {
 		if skipped(p) {
 			return false
 		}
@@ -97,7 +98,7 @@ func (r *run) explore(ctx context.Context, e *endpoint) error {
 // place is a field of an endpoint.
 type place struct {
 	path  path
-	model *model
+	model *openapi.Type
 }
 
 // mostRefused is how many fields of one verb are tried until the API server takes one, where not all are.
@@ -200,7 +201,7 @@ type explorer struct {
 }
 
 // field tries one field, and reports whether the API server takes a write of it.
-func (x *explorer) field(ctx context.Context, p path, m *model) (bool, error) {
+func (x *explorer) field(ctx context.Context, p path, m *openapi.Type) (bool, error) {
 	t := &try{endpoint: x.endpoint, path: p.String(), refused: "nothing was tried"}
 	defer func() {
 		x.mu.Lock()

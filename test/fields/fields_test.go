@@ -98,11 +98,14 @@ func newRun(t *testing.T) *run {
 	must(t, err)
 	client, err := discovery.NewDiscoveryClientForConfig(s.Admin())
 	must(t, err)
-	r.types = serverTypes(t, client)
+	_, lists, err := client.ServerGroupsAndResources()
+	must(t, err)
+	r.types, err = serverTypes(t.Context(), r.server, lists)
+	must(t, err)
 	compiled, errs := load.Offline(nil)
 	must(t, errors.Join(errs...))
 	r.compiled = compiled
-	r.endpoints = endpoints(t, client)
+	r.endpoints = endpoints(t, lists)
 	a, err := r.server.send(t.Context(), http.MethodPost, "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}, nil)
 	must(t, err)
 	if !a.ok() {
@@ -112,10 +115,8 @@ func newRun(t *testing.T) *run {
 }
 
 // endpoints are those that the marker may reach.
-func endpoints(t *testing.T, client *discovery.DiscoveryClient) []*endpoint {
+func endpoints(t *testing.T, lists []*metav1.APIResourceList) []*endpoint {
 	t.Helper()
-	_, lists, err := client.ServerGroupsAndResources()
-	must(t, err)
 	allowed := allowlist.Build(lists, nil, nil)
 	var out []*endpoint
 	for _, list := range lists {

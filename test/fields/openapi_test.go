@@ -3,115 +3,54 @@
 package fields
 
 import (
-	"encoding/json"
+	"context"
 	"slices"
 	"strings"
-	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi"
+
+	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
-// model is as much of a schema of OpenAPI v3 as it takes to make values.
-type model struct {
-	Ref        string                           `json:"$ref"`
-	AllOf      []*model                         `json:"allOf"`
-	OneOf      []*model                         `json:"oneOf"`
-	Type       string                           `json:"type"`
-	Format     string                           `json:"format"`
-	Enum       []any                            `json:"enum"`
-	Properties map[string]*model                `json:"properties"`
-	Required   []string                         `json:"required"`
-	Items      *model                           `json:"items"`
-	Values     json.RawMessage                  `json:"additionalProperties"`
-	ListType   string                           `json:"x-kubernetes-list-type"`
-	Kinds      []runtimeschema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+// types are the types of a server's kinds, by group and version.
+type types map[runtimeschema.GroupVersion]openapi.Document
 
-	// name of the component, values is what Values has: both are filled in by resolve.
-	name   string
-	values *model
-}
-
-// types are the schemas of all kinds of a server, by group and version.
-type types map[runtimeschema.GroupVersion]map[string]*model
-
-func serverTypes(t *testing.T, client *discovery.DiscoveryClient) types {
-	t.Helper()
-	index, err := openapi.NewClientWithContext(client.RESTClient()).PathsWithContext(t.Context())
-	must(t, err)
+func serverTypes(ctx context.Context, s *server, lists []*metav1.APIResourceList) (types, error) {
 	out := types{}
-	for path, source := range index {
-		parts := strings.Split(path, "/")
-		gv := runtimeschema.GroupVersion{}
-		switch {
-		case parts[0] == "api" && len(parts) == 2:
-			gv.Version = parts[1]
-		case parts[0] == "apis" && len(parts) == 3:
-			gv.Group, gv.Version = parts[1], parts[2]
-		default:
-			continue
+	for _, list := range lists {
+		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
 		}
-		raw, err := source.SchemaWithContext(t.Context(), "application/json")
-		must(t, err)
-		var document struct {
-			Components struct {
-				Schemas map[string]*model `json:"schemas"`
-			} `json:"components"`
+		raw, err := s.raw(ctx, openapi.Path(gv))
+		if err != nil {
+			return nil, err
 		}
-		must(t, json.Unmarshal(raw, &document))
-		out[gv] = document.Components.Schemas
-		for name, m := range out[gv] {
-			m.name = name
+		if out[gv], err = openapi.Parse(raw); err != nil {
+			return nil, err
 		}
 	}
-	return out
+	return out, nil
 }
 
 // kind returns the schema of a kind, nil if the server has none.
 func (ts types) kind(gvk runtimeschema.GroupVersionKind) *schemas {
+	document := ts[gvk.GroupVersion()]
 	if gvk.Kind == "Scale" {
 		// Scale has no resource of its own, and is in the documents of its parents.
-		for gv, components := range ts {
-			if m := components["io.k8s.api.autoscaling.v1.Scale"]; m != nil && gv.Group == "apps" {
-				return &schemas{components: components, root: m}
-			}
-		}
+		document = ts[runtimeschema.GroupVersion{Group: "apps", Version: "v1"}]
 	}
-	for _, name := range sorted(ts[gvk.GroupVersion()]) {
-		m := ts[gvk.GroupVersion()][name]
-		if slices.Contains(m.Kinds, gvk) && len(m.Kinds) == 1 {
-			return &schemas{components: ts[gvk.GroupVersion()], root: m}
-		}
+	if root := document.Kind(gvk); root != nil {
+		return &schemas{Document: document, root: root}
 	}
 	return nil
 }
 
-// schemas are those of one document, with the root of one kind.
+// schemas are the types of one document, with the root of one kind.
 type schemas struct {
-	components map[string]*model
-	root       *model
-}
-
-// resolve follows references.
-func (s *schemas) resolve(m *model) *model {
-	for m != nil {
-		switch {
-		case m.Ref != "":
-			m = s.components[strings.TrimPrefix(m.Ref, "#/components/schemas/")]
-		case len(m.AllOf) == 1 && len(m.Properties) == 0:
-			m = m.AllOf[0]
-		default:
-			if m.values == nil && len(m.Values) > 0 {
-				var values model
-				if json.Unmarshal(m.Values, &values) == nil {
-					m.values = &values
-				}
-			}
-			return m
-		}
-	}
-	return &model{}
+	openapi.Document
+	root *openapi.Type
 }
 
 // step is one of a path: a field, or any item of a list or key of a map.
@@ -147,16 +86,16 @@ func (p path) name() string {
 }
 
 // walk visits every field below m, parents first. A component within itself is not entered again.
-func (s *schemas) walk(at path, m *model, within []string, visit func(path, *model) bool) {
-	m = s.resolve(m)
-	if m.name != "" {
-		if slices.Contains(within, m.name) {
+func (s *schemas) walk(at path, m *openapi.Type, within []string, visit func(path, *openapi.Type) bool) {
+	m = s.Resolve(m)
+	if m.Name != "" {
+		if slices.Contains(within, m.Name) {
 			return
 		}
-		within = append(within[:len(within):len(within)], m.name)
+		within = append(within[:len(within):len(within)], m.Name)
 	}
-	enter := func(p path, child *model) {
-		if visit(p, s.resolve(child)) {
+	enter := func(p path, child *openapi.Type) {
+		if visit(p, s.Resolve(child)) {
 			s.walk(p, child, within, visit)
 		}
 	}
@@ -166,7 +105,7 @@ func (s *schemas) walk(at path, m *model, within []string, visit func(path, *mod
 	if m.Items != nil {
 		enter(at.then(step{any: true}), m.Items)
 	}
-	if m.values != nil {
-		enter(at.then(step{any: true}), m.values)
+	if m.Values != nil {
+		enter(at.then(step{any: true}), m.Values)
 	}
 }

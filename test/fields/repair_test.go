@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
 var quoted = regexp.MustCompile(`"([^"]*)"`)
@@ -43,8 +45,8 @@ func (s *schemas) repair(object map[string]any, status *metav1.Status) (map[stri
 }
 
 // placeOf reads the field of a cause: spec.containers[0].env[1].name, metadata.labels[a/b].
-func (s *schemas) placeOf(field string) (place []any, p path, m *model, ok bool) {
-	m = s.resolve(s.root)
+func (s *schemas) placeOf(field string) (place []any, p path, m *openapi.Type, ok bool) {
+	m = s.Resolve(s.root)
 	for rest := field; rest != ""; {
 		if strings.HasPrefix(rest, "[") {
 			end := strings.Index(rest, "]")
@@ -58,9 +60,9 @@ func (s *schemas) placeOf(field string) (place []any, p path, m *model, ok bool)
 				if err != nil || i > 100 {
 					return nil, nil, nil, false
 				}
-				place, m = append(place, i), s.resolve(m.Items)
+				place, m = append(place, i), s.Resolve(m.Items)
 			} else {
-				place, m = append(place, key), s.resolve(m.values)
+				place, m = append(place, key), s.Resolve(m.Values)
 			}
 			p = p.then(step{any: true})
 			continue
@@ -75,7 +77,7 @@ func (s *schemas) placeOf(field string) (place []any, p path, m *model, ok bool)
 		if child == nil {
 			return nil, nil, nil, false
 		}
-		place, p, m = append(place, name), p.then(step{field: name}), s.resolve(child)
+		place, p, m = append(place, name), p.then(step{field: name}), s.Resolve(child)
 	}
 	return place, p, m, len(place) > 0
 }

@@ -140,3 +140,20 @@ func (s *server) write(ctx context.Context, method, path string, body map[string
 	}
 	return nil, errors.New("the API server goes on being busy: " + path)
 }
+
+// raw reads what is no API object.
+func (s *server) raw(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.host+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", path, response.Status)
+	}
+	return io.ReadAll(response.Body)
+}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
 // hints are values for fields that take no other, by name; the first that differs from what is there is tried
@@ -38,8 +40,8 @@ var hints = map[string][]any{
 var fallback = []any{"fields", "example.com/fields", "1", "Fields", "fields.example.com", "192.0.2.7"}
 
 // values returns valid-looking values of a schema that differ from what is there, the likeliest first.
-func (s *schemas) values(m *model, name string, now any) []any {
-	m = s.resolve(m)
+func (s *schemas) values(m *openapi.Type, name string, now any) []any {
+	m = s.Resolve(m)
 	var out []any
 	add := func(values ...any) {
 		for _, v := range values {
@@ -49,7 +51,7 @@ func (s *schemas) values(m *model, name string, now any) []any {
 		}
 	}
 	number, isNumber := asInt(now)
-	switch short := m.name[strings.LastIndex(m.name, ".")+1:]; {
+	switch short := m.Name[strings.LastIndex(m.Name, ".")+1:]; {
 	case short == "Quantity":
 		add("2", "2Gi", "100m")
 	case short == "IntOrString":
@@ -97,8 +99,8 @@ func (s *schemas) values(m *model, name string, now any) []any {
 		if now == nil {
 			add(map[string]any{})
 		}
-	case m.values != nil:
-		for _, v := range s.values(m.values, name, nil) {
+	case m.Values != nil:
+		for _, v := range s.values(m.Values, name, nil) {
 			add(map[string]any{mapKey(name): v})
 		}
 	case m.Type == "object":
@@ -132,8 +134,8 @@ func mapKey(name string) string {
 }
 
 // make returns the least value of a schema: of an object what is required.
-func (s *schemas) make(m *model, name string, depth int) any {
-	m = s.resolve(m)
+func (s *schemas) make(m *openapi.Type, name string, depth int) any {
+	m = s.Resolve(m)
 	if len(m.Properties) == 0 || depth > 6 {
 		if m.Items != nil {
 			return []any{s.make(m.Items, name, depth+1)}
@@ -143,7 +145,7 @@ func (s *schemas) make(m *model, name string, depth int) any {
 		}
 		return nil
 	}
-	if short := m.name[strings.LastIndex(m.name, ".")+1:]; short == "JSONSchemaProps" {
+	if short := m.Name[strings.LastIndex(m.Name, ".")+1:]; short == "JSONSchemaProps" {
 		return map[string]any{"type": "object"}
 	}
 	out := map[string]any{}
