@@ -137,9 +137,15 @@ func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) 
 	if err != nil {
 		tb.Fatal(err)
 	}
+	// What the API server writes by itself has a document of its own.
+	said := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) > 0 })
+	written := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) == 0 })
 	s, errs := schema.Compile(schema.Documents{
-		Topologies:  []schema.Topology{{Source: "gadget", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
-		Permissions: []schema.PermissionDocument{{Source: "gadget.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: entries}},
+		Topologies: []schema.Topology{{Source: "gadget", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
+		Permissions: []schema.PermissionDocument{
+			{Source: "gadget.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: said},
+			{Source: "written.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: written},
+		},
 	})
 	for _, err := range errs {
 		tb.Error(err)

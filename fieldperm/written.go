@@ -8,28 +8,47 @@ import (
 // writtenByServer reports whether the API server itself makes the change from old to new, because another field changes in
 // this request (D13). That one is charged, so that what hangs on it need not be.
 func (d *differ) writtenByServer(w *schema.Written, old, new rawjson.Value) bool {
-	oldCause, cause := valueAt(d.old, w.Cause()), valueAt(d.new, w.Cause())
-	if d.same.Equal(oldCause, cause) {
-		return false
+	cases := w.Cases()
+	for i := range cases {
+		if d.written(&cases[i], old, new) {
+			return true
+		}
 	}
-	if len(w.Cause()) == 0 {
-		// The object itself: all that is told of it is that it is new.
-		return d.create && w.ByServer(d.ctx, d.native(old), d.native(new), nil, nil)
-	}
-	return w.ByServer(d.ctx, d.native(old), d.native(new), d.native(oldCause), d.native(cause))
+	return false
 }
 
-// valueAt follows names from an object's root; absent if they lead nowhere, or not to one place.
-func valueAt(v rawjson.Value, names []string) rawjson.Value {
+func (d *differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
+	if c.OnCreate() != d.create {
+		return false
+	}
+	original, found := valueAt(d.new, c.Original())
+	if len(c.Cause()) == 0 {
+		// The object itself: all that is told of it is that it is new.
+		return found && d.create && c.ByServer(d.native(old), d.native(new), nil, d.native(original))
+	}
+	was, before := valueAt(d.old, c.Cause())
+	is, after := valueAt(d.new, c.Cause())
+	if !found || !before || !after || d.same.Equal(was, is) {
+		return false
+	}
+	return c.ByServer(d.native(old), d.native(new), d.native(is), d.native(original))
+}
+
+// valueAt follows names from an object's root; absent if they lead nowhere. It reports false if a name occurs twice:
+// of two readers each may have another value then.
+func valueAt(v rawjson.Value, names []string) (rawjson.Value, bool) {
 	for _, name := range names {
 		if !v.IsObject() {
-			return rawjson.Value{}
+			return rawjson.Value{}, true
 		}
 		next, n := v.Find(name)
-		if n != 1 {
-			return rawjson.Value{}
+		if n == 0 {
+			return rawjson.Value{}, true
+		}
+		if n > 1 {
+			return rawjson.Value{}, false
 		}
 		v = next
 	}
-	return v
+	return v, true
 }

@@ -1,20 +1,40 @@
 package fieldperm
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-func writtenWith(cause, when string) func(*schema.Entry) {
-	return func(e *schema.Entry) { e.WrittenWith, e.WrittenWhen = cause, when }
+func written(writes ...endpoint.Write) func(*schema.Entry) {
+	return func(e *schema.Entry) { e.Writes = writes }
+}
+
+func values(texts ...string) []json.RawMessage {
+	out := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		out[i] = json.RawMessage(text)
+	}
+	return out
 }
 
 func writtenEntries() []schema.Entry {
 	return append(gadgetEntries(),
-		entry(`.metadata.labels["generation"]`, "", writtenWith(".spec.args", "oldSelf == null ? self == '1' : int(self) == int(oldSelf) + 1")),
-		entry(".spec.plain", "plain", writtenWith(".spec.rules", "self == null && cause == oldCause")),
-		entry(".extra", "", writtenWith("", "self == 'new'")),
+		entry(`.metadata.labels["generation"]`, "", written(
+			endpoint.Write{On: "CREATE", Becomes: json.RawMessage(`"1"`)},
+			endpoint.Write{On: "UPDATE", With: ".spec.args", Becomes: json.RawMessage(`"1"`)},
+			endpoint.Write{On: "UPDATE", With: ".spec.args", Present: true, Counts: true},
+		)),
+		entry(`.metadata.labels["named"]`, "", written(endpoint.Write{On: "CREATE", Copies: ".metadata.name"})),
+		entry(`.metadata.labels["example.com/written"]`, "", written(endpoint.Write{On: "UPDATE", With: ".spec.args", Becomes: json.RawMessage(`"x"`)})),
+		entry(".spec.plain", "", written(
+			endpoint.Write{On: "CREATE", With: ".spec.note", Is: values(`"gives"`), Becomes: json.RawMessage(`"given"`)},
+			endpoint.Write{On: "UPDATE", With: ".spec.note", Is: values(`"drops"`, `"takes"`), Present: true, Removed: true},
+			endpoint.Write{On: "UPDATE", With: ".spec.note", Is: values(`"resets"`), From: json.RawMessage(`"a"`), Becomes: json.RawMessage(`"b"`)},
+		)),
+		entry(".extra", "", written(endpoint.Write{On: "CREATE", Becomes: json.RawMessage(`"new"`)})),
 	)
 }
 
@@ -32,13 +52,50 @@ func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 		{"with its cause", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["b"]}}`, []string{args}},
 		{"without its cause", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["a"]}}`, []string{own("modified")}},
 		{"another value", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"3"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
-		{"a value on which the expression fails", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
+		{"the same number in another spelling", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"02"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
+		{"what is no number", `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
+		{"the first", `{"metadata":{"labels":{}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{args}},
+		{"the first again", `{"metadata":{"labels":{"generation":"7"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"taken away", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{}},"spec":{"args":["b"]}}`, []string{own("removed"), args}},
 		{"the cause with another spelling is the same", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["\u0061"]}}`, []string{own("modified")}},
+		{"a copy is one of new objects", `{"metadata":{"name":"n"},"spec":{"args":["a"]}}`, `{"metadata":{"name":"n","labels":{"named":"n"}},"spec":{"args":["b"]}}`, []string{`added .metadata.labels["named"]: * metadata labels label label(named)`, args}},
 		{"the object itself is no cause once it is there", `{"extra":"old"}`, `{"extra":"new","spec":{"args":["b"]}}`, []string{"modified .extra: *", "added .spec.args: * specification"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
 	}
+}
+
+// TestD13_TheValueOfTheCause: where the server does it for some values only, others do not free the field.
+func TestD13_TheValueOfTheCause(t *testing.T) {
+	k, none := compileEntries(t, writtenEntries())
+	for _, c := range []struct {
+		note, old, new string
+		free           bool
+	}{
+		{"drops", `,"plain":"a"`, ``, true}, {"takes", `,"plain":"z"`, ``, true},
+		{"drops", `,"plain":"a"`, `,"plain":"b"`, false}, {"drops", ``, `,"plain":"b"`, false}, {"keeps", `,"plain":"a"`, ``, false},
+		{"resets", `,"plain":"a"`, `,"plain":"b"`, true}, {"resets", `,"plain":"c"`, `,"plain":"b"`, false}, {"resets", ``, `,"plain":"b"`, false},
+		{"gives", ``, `,"plain":"given"`, false},
+	} {
+		rs := changes(t, k, none, `{"spec":{"note":"before"`+c.old+`}}`, `{"spec":{"note":"`+c.note+`"`+c.new+`}}`)
+		if free := !charges(rs, ".spec.plain"); free != c.free {
+			t.Errorf("note %q, %s becomes %s: %v", c.note, c.old, c.new, renderAll(rs))
+		}
+	}
+	// A cause that an object has twice is another one to each reader.
+	rs := changes(t, k, none, `{"spec":{"note":"before","plain":"a"}}`, `{"spec":{"note":"before","note":"drops"}}`)
+	if !charges(rs, ".spec.plain") {
+		t.Errorf("a cause that stands twice: %v", renderAll(rs))
+	}
+}
+
+func charges(rs []Requirement, path string) bool {
+	for i := range rs {
+		if rs[i].Path.String() == path {
+			return true
+		}
+	}
+	return false
 }
 
 // TestD13_OnCreate: a new object causes what the server gives to every new object, and is charged itself.
@@ -47,6 +104,15 @@ func TestD13_OnCreate(t *testing.T) {
 	expectDiff(t, k, none, "", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]},"extra":"new"}`, "added .spec.args: * specification")
 	expectDiff(t, k, none, "", `{"extra":"new"}`, "added .: *")
 	expectDiff(t, k, none, "", `{"extra":"mine"}`, "added .extra: *")
+	expectDiff(t, k, none, "", `{"metadata":{"name":"n","labels":{"named":"n"}},"spec":{"args":["a"]}}`, "added .spec.args: * specification")
+	expectDiff(t, k, none, "", `{"metadata":{"name":"n","labels":{"named":"m"}},"spec":{"args":["a"]}}`,
+		`added .metadata.labels["named"]: * metadata labels label label(named)`, "added .spec.args: * specification")
+	for note, free := range map[string]bool{"gives": true, "keeps": false} {
+		rs, err := Diff(t.Context(), nil, []byte(`{"spec":{"note":"`+note+`","plain":"given"}}`), k, none)
+		if err != nil || charges(rs, ".spec.plain") == free {
+			t.Errorf("note %q: %v, %v", note, renderAll(rs), err)
+		}
+	}
 }
 
 // TestD13_ABarrierIsNotWrittenAway: what a barrier guards is charged, whoever wrote it.
@@ -55,5 +121,11 @@ func TestD13_ABarrierIsNotWrittenAway(t *testing.T) {
 	rs := changes(t, k, set, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["b"]}}`)
 	if len(rs) != 2 || !rs[0].Barred() {
 		t.Errorf("requirements %v, want the label behind its barrier and the arguments", renderAll(rs))
+	}
+	// Nor does what is known of one key take it out of what guards the keys of its prefix.
+	k, none := compileEntries(t, append(writtenEntries(), entry(`.metadata.labels["example.com/"]`, "ours", excluded)))
+	rs = changes(t, k, none, `{"metadata":{"labels":{}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"example.com/written":"x"}},"spec":{"args":["b"]}}`)
+	if len(rs) != 2 || !rs[0].Barred() {
+		t.Errorf("requirements %v, want the label behind the barrier of its prefix and the arguments", renderAll(rs))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Documents are the decoded sources of one compile. Later ones win, per kind in Topologies and per
@@ -100,9 +101,9 @@ type Entry struct {
 	Apart bool
 	// Powers are what the verb is worth beyond its field. For the built-in catalogue only.
 	Powers []Power
-	// WrittenWith and WrittenWhen say when the API server writes the node by itself: because of a change at the path
-	// WrittenWith, if the CEL expression WrittenWhen holds (D13). For the built-in catalogue only.
-	WrittenWith, WrittenWhen string
+	// Writes say when the API server writes the node by itself (D13). An entry with writes says nothing else, and is made
+	// of what was recorded only.
+	Writes []endpoint.Write
 	// Optional entries are left out where the kind has no such path or the path emits no such
 	// parameter.
 	Optional bool

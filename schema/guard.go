@@ -24,7 +24,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	if e.Verb == "" {
 		if e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.Excluded || e.ExcludedWhen != "" {
 			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", b.at.orRoot()))
-		} else if e.ParameterSource == "" && e.Role == RoleNone && e.WrittenWhen == "" {
+		} else if e.ParameterSource == "" && e.Role == RoleNone {
 			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", b.at.orRoot()))
 		}
 		return nil

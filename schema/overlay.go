@@ -2,12 +2,14 @@ package schema
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -39,8 +41,20 @@ type guard struct {
 }
 
 func newGuard(source string, rank Rank, e *Entry) *guard {
-	content := fmt.Sprintf("%q%q%q%q%q%v%q%v%v%v%q%q", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional, e.Apart, e.Powers, e.WrittenWith, e.WrittenWhen)
+	content := fmt.Sprintf("%q%q%q%q%q%v%q%v%v%v%s", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional, e.Apart, e.Powers, writesKey(e.Writes))
 	return &guard{entry: e, source: source, rank: rank, content: content}
+}
+
+// writesKey is all of the writes in one text.
+func writesKey(writes []endpoint.Write) string {
+	if len(writes) == 0 {
+		return ""
+	}
+	out, err := json.Marshal(writes)
+	if err != nil {
+		return fmt.Sprintf("%q", err)
+	}
+	return string(out)
 }
 
 func (g *guard) fault(format string, args ...any) *Error {
@@ -106,8 +120,9 @@ func (o *overlay) lay(document []statement) {
 		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
 		}
-		if s.guard.entry.WrittenWhen != "" {
+		if len(s.guard.entry.Writes) > 0 {
 			at.written = s.guard
+			continue
 		}
 		if at.guard == nil || s.guard.rank >= at.guard.rank {
 			if at.guard != nil && at.guard.entry.ParameterSource != "" {
@@ -219,9 +234,12 @@ func merge(outer, inner *overlay) *overlay {
 }
 
 // singleOut returns what holds for one named key of a map: its own overlay, and below its own guard
-// that of all values.
+// that of all values. A key of which only is known when the API server writes it has the guard of its prefix.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
+	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 && own.guard == nil {
+		own = merge(own, o.fields[name[:i+1]])
+	}
 	if o.any == nil {
 		return own
 	}

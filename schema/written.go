@@ -1,67 +1,188 @@
 package schema
 
 import (
-	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
 
-	"github.com/google/cel-go/cel"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Written says of a node when the API server writes it by itself because another field of the object changes (D13).
-// Only the built-in catalogue says so: whoever could, would free a field from every check.
+// Written says of a node when the API server writes it by itself because another field of the object changes (D13): in any
+// of its cases. Only what was recorded from an API server says so, because a client could free a field from every check
+// with it.
 type Written struct {
-	// cause is the path of that other field from the object's root, in names; none is the object itself.
-	cause []string
-	when  cel.Program
+	cases []WrittenCase
 	// key tells one Written from another.
 	key string
 }
 
-// Cause returns the names on the way from the object's root to the field because of which the node is written; none is
-// the object itself. The slice must not be changed.
-func (w *Written) Cause() []string { return w.cause }
+// Cases returns the cases. The slice must not be changed.
+func (w *Written) Cases() []WrittenCase { return w.cases }
+
+// WrittenCase is one write of the API server. The zero WrittenCase never holds.
+type WrittenCase struct {
+	onCreate        bool
+	cause, original []string
+	// is are the values that the cause has to have, any if there are none.
+	is []any
+	// from is what an update finds in the node, present that it finds anything.
+	from    any
+	present bool
+	effect  effect
+	becomes any
+}
+
+// effect is what becomes of the node.
+type effect int
+
+const (
+	effectNone effect = iota
+	effectValue
+	effectRemoved
+	effectCounts
+	effectCopies
+)
+
+// OnCreate reports whether the case is one of new objects; else it is one of updates.
+func (c *WrittenCase) OnCreate() bool { return c.onCreate }
+
+// Cause returns the names on the way from the object's root to the field that has to change in the request; none is
+// the object itself, which has to be new. The slice must not be changed.
+func (c *WrittenCase) Cause() []string { return c.cause }
+
+// Original returns the names on the way to the field whose value the node gets, none if that is not another field's.
+// The slice must not be changed.
+func (c *WrittenCase) Original() []string { return c.original }
 
 // ByServer reports whether a change of the node from oldSelf to self is what the API server makes of it when the
-// cause goes from oldCause to cause. All are decoded JSON, nil for absent. An error counts as false. Whether the cause changed
-// at all is the caller's to know.
-func (w *Written) ByServer(ctx context.Context, oldSelf, self, oldCause, cause any) bool {
-	holds, err := evalBool(ctx, w.when, map[string]any{"self": self, "oldSelf": oldSelf, "cause": cause, "oldCause": oldCause})
-	return err == nil && holds
+// cause has become what it is, and the original is what it is. All are decoded JSON, nil for absent. Whether the cause
+// changed at all is the caller's to know.
+func (c *WrittenCase) ByServer(oldSelf, self, cause, original any) bool {
+	if len(c.is) > 0 && !contained(c.is, cause) {
+		return false
+	}
+	if c.present && oldSelf == nil || !c.present && !reflect.DeepEqual(c.from, oldSelf) {
+		return false
+	}
+	switch c.effect {
+	case effectNone:
+	case effectValue:
+		return self != nil && reflect.DeepEqual(c.becomes, self)
+	case effectRemoved:
+		return self == nil
+	case effectCounts:
+		return counts(oldSelf, self)
+	case effectCopies:
+		return self != nil && reflect.DeepEqual(original, self)
+	}
+	return false
+}
+
+func contained(values []any, v any) bool {
+	for i := range values {
+		if v != nil && reflect.DeepEqual(values[i], v) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts reports whether self is the number after oldSelf, in the same spelling.
+func counts(oldSelf, self any) bool {
+	switch old := oldSelf.(type) {
+	case int64:
+		return old < math.MaxInt64 && self == any(old+1)
+	case string:
+		n, err := strconv.ParseInt(old, 10, 64)
+		return err == nil && n < math.MaxInt64 && self == any(strconv.FormatInt(n+1, 10))
+	}
+	return false
 }
 
 // Written returns when the API server writes the node by itself, nil for never.
 func (n *Node) Written() *Written { return n.written }
 
-var causeDialect = newDialect(
-	cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType),
-	cel.Variable("cause", cel.DynType), cel.Variable("oldCause", cel.DynType),
-)
-
-// written compiles what the winning overlay says, nil if it says nothing or is faulty.
+// written compiles what was recorded of a node, nil if that is nothing or faulty.
 func (b *builder) written(g *guard) *Written {
-	if g == nil || g.entry.WrittenWhen == "" {
+	if g == nil {
 		return nil
 	}
-	key := g.entry.WrittenWith + "\x00" + g.entry.WrittenWhen
-	if known := b.writes[key]; known != nil {
+	if known := b.writes[g.content]; known != nil {
 		return known
 	}
-	cause, err := ParsePattern(g.entry.WrittenWith)
-	if err != nil {
-		b.errs = append(b.errs, g.fault("%s: writtenWith: %v", b.at.orRoot(), err))
-		return nil
-	}
-	for _, e := range cause {
-		if e.any {
-			b.errs = append(b.errs, g.fault("%s: writtenWith %q names any item: name one field", b.at.orRoot(), cause))
+	w := &Written{key: g.content}
+	for i := range g.entry.Writes {
+		c, err := newWrittenCase(&g.entry.Writes[i])
+		if err != nil {
+			b.errs = append(b.errs, g.fault("%s: %v", b.at.orRoot(), err))
 			return nil
 		}
+		w.cases = append(w.cases, c)
 	}
-	when, err := causeDialect.compile(g.entry.WrittenWhen, cel.BoolType)
-	if err != nil {
-		b.errs = append(b.errs, g.fault("%s: writtenWhen %v", b.at.orRoot(), err))
-		return nil
-	}
-	w := &Written{cause: cause.Steps(), when: when, key: key}
-	b.writes[key] = w
+	b.writes[g.content] = w
 	return w
+}
+
+func newWrittenCase(w *endpoint.Write) (WrittenCase, error) {
+	c := WrittenCase{onCreate: w.On == "CREATE", present: w.Present}
+	if !w.Predictable() {
+		return WrittenCase{}, fmt.Errorf("written on %s with %q: is not predictable", w.On, w.With)
+	}
+	var err error
+	if c.cause, err = names(w.With); err != nil {
+		return WrittenCase{}, err
+	}
+	if c.original, err = names(w.Copies); err != nil {
+		return WrittenCase{}, err
+	}
+	for _, raw := range w.Is {
+		v, err := decoded(raw)
+		if err != nil {
+			return WrittenCase{}, err
+		}
+		c.is = append(c.is, v)
+	}
+	if c.from, err = decoded(w.From); err != nil {
+		return WrittenCase{}, err
+	}
+	switch {
+	case w.Becomes != nil:
+		c.effect = effectValue
+		c.becomes, err = decoded(w.Becomes)
+	case w.Removed:
+		c.effect = effectRemoved
+	case w.Counts:
+		c.effect = effectCounts
+	case w.Copies != "":
+		c.effect = effectCopies
+	}
+	return c, err
+}
+
+func decoded(raw json.RawMessage) (any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var v any
+	err := utiljson.Unmarshal(raw, &v)
+	return v, err
+}
+
+// names are the steps of a path that leads to one field.
+func names(path string) ([]string, error) {
+	p, err := ParsePattern(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range p {
+		if e.any {
+			return nil, fmt.Errorf("path %q names any item: name one field", path)
+		}
+	}
+	return p.Steps(), nil
 }

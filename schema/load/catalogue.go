@@ -10,13 +10,18 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/catalog"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Catalogue returns the built-in permissions. Strict keeps what the catalogue says of entries that a
+// Catalogue returns the built-in permissions, and what was recorded of the fields that the API server writes by itself. Strict keeps what the catalogue says of entries that a
 // kind must have, for kinds of the linked version; otherwise every entry is optional, because a
 // server of another version may lack a field. The error joins every fault.
 func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
-	return catalogue(catalog.Files(), strict)
+	docs, err := catalogue(catalog.Files(), strict)
+	if err != nil {
+		return nil, err
+	}
+	return append(docs, writes()...), nil
 }
 
 // catalogueFile is the format of one file; schema/catalog/README.md describes it.
@@ -39,13 +44,11 @@ type catalogueEntry struct {
 	Include                  string         `json:"include"`
 	Apart                    bool           `json:"apart"`
 	Powers                   []schema.Power `json:"powers"`
-	WrittenWith              string         `json:"writtenWith"`
-	WrittenWhen              string         `json:"writtenWhen"`
 }
 
 // alone reports whether the entry says nothing but where to include a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && !e.Apart && len(e.Powers) == 0 && e.WrittenWhen == "" && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
+	return e.Role == schema.RoleNone && !e.Apart && len(e.Powers) == 0 && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
 }
 
 // catalogueReader holds the fragments of all files while kinds are expanded.
@@ -93,6 +96,41 @@ func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	return docs, nil
+}
+
+// writes returns what was recorded of the fields that the API server writes by itself (D13).
+func writes() []schema.PermissionDocument {
+	type about struct {
+		kind     endpoint.Kind
+		versions string
+	}
+	var docs []schema.PermissionDocument
+	known, entries := map[about]int{}, map[about]map[string]int{}
+	for _, w := range endpoint.FreeWrites() {
+		for _, version := range w.Versions {
+			of := about{w.Kind, version}
+			at, ok := known[of]
+			if !ok {
+				at = len(docs)
+				known[of], entries[of] = at, map[string]int{}
+				docs = append(docs, schema.PermissionDocument{
+					Source: "endpoint/written.yaml#" + w.Kind.Kind, Rank: schema.RankCatalogue,
+					Group: w.Kind.Group, Kind: w.Kind.Kind, Versions: []string{version},
+				})
+			}
+			doc := &docs[at]
+			i, ok := entries[of][w.Field]
+			if !ok {
+				i = len(doc.Entries)
+				entries[of][w.Field] = i
+				doc.Entries = append(doc.Entries, schema.Entry{
+					FieldPermission: v1alpha1.FieldPermission{Path: w.Field}, Optional: true, Pointer: pointerTo("", w.Field),
+				})
+			}
+			doc.Entries[i].Writes = append(doc.Entries[i].Writes, w)
+		}
+	}
+	return docs
 }
 
 func source(file string) string { return "catalogue/" + file }
@@ -155,7 +193,7 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 			}
 			out = append(out, schema.Entry{
 				FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place,
-				Apart: e.Apart, Powers: e.Powers, WrittenWith: e.WrittenWith, WrittenWhen: e.WrittenWhen,
+				Apart: e.Apart, Powers: e.Powers,
 			})
 			continue
 		}

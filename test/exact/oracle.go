@@ -1,7 +1,6 @@
 package exact
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,20 +167,36 @@ func (o *oracle) same(a, b *value) bool {
 
 // caused reports whether the server wrote the place because of another one that changed (D13).
 func (o *oracle) caused(w *schema.Written, p place) bool {
-	before, after := o.old, o.new
-	for _, name := range w.Cause() {
-		if before.repeats() || after.repeats() {
-			return false // Of two readers each may have another one.
+	cases := w.Cases()
+	for i := range cases {
+		c := &cases[i]
+		original, once := o.new.follow(c.Original())
+		before, onceBefore := o.old.follow(c.Cause())
+		after, onceAfter := o.new.follow(c.Cause())
+		if c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
+			continue
 		}
-		before, after = before.get(name), after.get(name)
+		if len(c.Cause()) == 0 {
+			before, after = nil, nil
+		} else if o.same(before, after) {
+			continue
+		}
+		if (o.create || len(c.Cause()) > 0) && c.ByServer(p.old.native(), p.new.native(), after.native(), original.native()) {
+			return true
+		}
 	}
-	switch {
-	case len(w.Cause()) == 0:
-		return o.create && w.ByServer(context.Background(), p.old.native(), p.new.native(), nil, nil)
-	case o.same(before, after):
-		return false
+	return false
+}
+
+// follow goes from name to name, and reports whether no other reader could have gone another way.
+func (v *value) follow(names []string) (*value, bool) {
+	for _, name := range names {
+		if v.is(object) && v.count(name) > 1 {
+			return nil, false
+		}
+		v = v.get(name)
 	}
-	return w.ByServer(context.Background(), p.old.native(), p.new.native(), before.native(), after.native())
+	return v, true
 }
 
 // free reports whether a place is passed over: what the server writes (D7, D13), owners (D8), and on CREATE

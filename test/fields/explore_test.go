@@ -59,11 +59,12 @@ func (r *run) explore(ctx context.Context, e *endpoint) error {
 	if types == nil {
 		return fmt.Errorf("kind %s has no schema", e.kind)
 	}
-	base, sent, err := r.base(ctx, e)
+	base, sent, err := r.base(ctx, e, nil)
 	if err != nil {
 		return err
 	}
 	x := &explorer{run: r, endpoint: e, kind: kind, types: types, base: base, sent: sent}
+	x.took = x.note
 	groups := map[string][]place{}
 	types.walk(nil, types.root, nil, func(p path, m *openapi.Type) bool {
 		if skipped(p) {
@@ -138,9 +139,9 @@ func skipped(p path) bool {
 	return !slices.Contains([]string{"labels", "annotations", "finalizers", "ownerReferences"}, name)
 }
 
-// base stores an object of the endpoint's resource, in this run's namespace. It returns what is read at the endpoint, and
-// what was sent to make it.
-func (r *run) base(ctx context.Context, e *endpoint) (stored, sent map[string]any, err error) {
+// base stores an object of the endpoint's resource, in this run's namespace, or a variant of it. It returns what is read at
+// the endpoint, and what was sent to make it.
+func (r *run) base(ctx context.Context, e *endpoint, v *variant) (stored, sent map[string]any, err error) {
 	parent := *e
 	parent.subresource = ""
 	for _, other := range r.endpoints {
@@ -163,6 +164,10 @@ func (r *run) base(ctx context.Context, e *endpoint) (stored, sent map[string]an
 	if e.subresource != "" {
 		name += "-" + strings.ToLower(e.subresource)
 	}
+	if v != nil {
+		lay(object, normal(v.Object))
+		name += "-" + v.Name
+	}
 	sample.Place(object, name, where)
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ = metadata["name"].(string)
@@ -172,6 +177,11 @@ func (r *run) base(ctx context.Context, e *endpoint) (stored, sent map[string]an
 	}
 	if !a.ok() && a.code != http.StatusConflict {
 		return nil, nil, fmt.Errorf("base object: %s", a.says())
+	}
+	if v != nil {
+		if err := r.develop(ctx, &parent, name, v); err != nil {
+			return nil, nil, err
+		}
 	}
 	names := []string{name}
 	if e.subresource != "" {
@@ -198,6 +208,17 @@ type explorer struct {
 	types    *schemas
 	// base is stored, sent is what a client sent to make it.
 	base, sent map[string]any
+	// took is told of a write that the API server took.
+	took func(context.Context, *try, *write) error
+}
+
+// write is one that the API server took.
+type write struct {
+	*edit
+	method, url string
+	body        map[string]any
+	// before is nil where the object is new.
+	before, after map[string]any
 }
 
 // field tries one field, and reports whether the API server takes a write of it.
@@ -290,7 +311,7 @@ func (x *explorer) try(ctx context.Context, t *try, e *edit, method, url string,
 			t.refused = "ignored"
 			return false, nil
 		}
-		return true, x.note(ctx, t, e, method, url, body, before, a.object)
+		return true, x.took(ctx, t, &write{e, method, url, body, before, a.object})
 	}
 	return false, nil
 }
@@ -314,12 +335,12 @@ func there(object map[string]any, place []any) bool {
 }
 
 // note works out which verbs the write takes.
-func (x *explorer) note(ctx context.Context, t *try, e *edit, method, url string, body, before, after map[string]any) error {
-	asked, err := x.diff(ctx, before, body)
+func (x *explorer) note(ctx context.Context, t *try, w *write) error {
+	asked, err := x.diff(ctx, w.before, w.body)
 	if err != nil {
 		return err
 	}
-	t.refused, t.method, t.url, t.body, t.verbs = "", method, url, body, nil
+	t.refused, t.method, t.url, t.body, t.verbs = "", w.method, w.url, w.body, nil
 	sent := map[string]bool{}
 	for i := range asked {
 		chain := asked[i].Chain
@@ -332,7 +353,7 @@ func (x *explorer) note(ctx context.Context, t *try, e *edit, method, url string
 	if t.verbs == nil {
 		t.verbs = []string{}
 	}
-	got, err := x.diff(ctx, before, after)
+	got, err := x.diff(ctx, w.before, w.after)
 	if err != nil {
 		return err
 	}

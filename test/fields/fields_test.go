@@ -80,23 +80,37 @@ func newRun(t *testing.T) *run {
 	bin, err := e2e.Build(t.Context())
 	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{
-		Bin:       bin,
-		Arguments: []string{"--max-checks=400"},
-		ServerFlags: map[string][]string{
-			"runtime-config":                 {"api/all=true"},
-			"feature-gates":                  {"AllAlpha=true,AllBeta=true"},
-			"service-cluster-ip-range":       {"10.0.0.0/24"},
-			"max-mutating-requests-inflight": {"0"},
-			"max-requests-inflight":          {"0"},
-			"enable-priority-and-fairness":   {"false"},
-		},
+		Bin:         bin,
+		Arguments:   []string{"--max-checks=400"},
+		ServerFlags: serverFlags("AllAlpha=true,AllBeta=true"),
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
-	r := &run{stack: s}
-	r.server, err = newServer(s.Admin())
+	r := prepare(t, s.Admin())
+	r.stack = s
+	return r
+}
+
+// serverFlags are those of a server with all APIs that hurries.
+func serverFlags(gates string) map[string][]string {
+	return map[string][]string{
+		"runtime-config":                 {"api/all=true"},
+		"feature-gates":                  {gates},
+		"service-cluster-ip-range":       {"10.0.0.0/24"},
+		"max-mutating-requests-inflight": {"0"},
+		"max-requests-inflight":          {"0"},
+		"enable-priority-and-fairness":   {"false"},
+	}
+}
+
+// prepare reads what a server serves, and makes the namespace.
+func prepare(t *testing.T, admin *rest.Config) *run {
+	t.Helper()
+	r := &run{}
+	var err error
+	r.server, err = newServer(admin)
 	must(t, err)
-	client, err := discovery.NewDiscoveryClientForConfig(s.Admin())
+	client, err := discovery.NewDiscoveryClientForConfig(admin)
 	must(t, err)
 	_, lists, err := client.ServerGroupsAndResources()
 	must(t, err)

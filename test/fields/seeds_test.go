@@ -4,8 +4,12 @@ package fields
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +27,23 @@ type seedDocument struct {
 	Object map[string]any `json:"object"`
 	// Pods is where the seed "pod" goes, "" for nowhere.
 	Pods []string `json:"pods"`
+	// Variants are further objects of the kind, in which the API server writes something else.
+	Variants []variant `json:"variants"`
+}
+
+// variant is laid over the object of its kind.
+type variant struct {
+	Name   string         `json:"name"`
+	Object map[string]any `json:"object"`
+	// Then is laid over the stored object in a second write, Status in one through the subresource.
+	Then   map[string]any `json:"then"`
+	Status map[string]any `json:"status"`
+	// Fields are those that matter in it, all if there are none.
+	Fields []string `json:"fields"`
+}
+
+func (v *variant) concerns(p path) bool {
+	return v == nil || len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(field string) bool { return strings.HasPrefix(p.String(), field) })
 }
 
 var loadSeeds = sync.OnceValues(func() (map[runtimeschema.GroupKind]seedDocument, error) {
@@ -59,6 +80,31 @@ func seeded(kind runtimeschema.GroupKind, object map[string]any) (map[string]any
 	}
 	lay(object, normal(s.Object))
 	return object, nil
+}
+
+// develop writes to a stored object what a variant has beside.
+func (r *run) develop(ctx context.Context, e *endpoint, name string, v *variant) error {
+	for _, step := range []struct {
+		more  map[string]any
+		names []string
+	}{{v.Then, []string{name}}, {v.Status, []string{name, "status"}}} {
+		if step.more == nil {
+			continue
+		}
+		now, err := r.server.write(ctx, http.MethodGet, e.path(step.names...), nil, nil)
+		if err != nil {
+			return err
+		}
+		lay(now.object, normal(step.more))
+		a, err := r.server.write(ctx, http.MethodPut, e.path(step.names...)+"?fieldManager=fields", now.object, nil)
+		if err != nil {
+			return err
+		}
+		if !a.ok() {
+			return fmt.Errorf("variant %s: %s", v.Name, a.says())
+		}
+	}
+	return nil
 }
 
 func lay(at map[string]any, more any) {

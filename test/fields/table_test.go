@@ -49,7 +49,7 @@ func (r *run) judge(t *testing.T) {
 			at := row{endpoint, w.path}
 			seen[at] = true
 			if _, ok := known[at]; !ok && !try.held.ok() {
-				t.Errorf("%s %s: the API server wrote %s by itself: say in the catalogue when it does (writtenWhen), or add to docs/fields.md\n| `%s` | `%s` | `%s` | reason |", try.endpoint, try.path, w.path, endpoint, w.path, w.verb)
+				t.Errorf("%s %s: the API server wrote %s by itself: record it (-run D13 -update) or, if it is no default, add to docs/fields.md\n| `%s` | `%s` | `%s` | reason |", try.endpoint, try.path, w.path, endpoint, w.path, w.verb)
 			}
 			explained = true
 		}

@@ -1,0 +1,80 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// D13: the generated file decodes, is in order, and each decision is about a row of it.
+func TestD13_WrittenParses(t *testing.T) {
+	all, free := Writes(), FreeWrites()
+	if len(all) < 100 || len(free) < 50 || len(free) >= len(all) {
+		t.Errorf("%d writes, %d of them free", len(all), len(free))
+	}
+	if !slices.IsSortedFunc(all, func(a, b Write) int {
+		return strings.Compare(a.Kind.Group+"\x00"+a.Kind.Kind+"\x00"+a.Field, b.Kind.Group+"\x00"+b.Kind.Kind+"\x00"+b.Field)
+	}) {
+		t.Error("written.yaml is out of order")
+	}
+	for i := range all {
+		w := &all[i]
+		if !w.Predictable() && !w.Varies && !w.Settings && len(w.DependsOn) == 0 {
+			t.Errorf("%s %s on %s: says neither what the field becomes nor why that is not known", w.Kind, w.Field, w.On)
+		}
+	}
+	if written().APIServer != APIServer() {
+		t.Errorf("writes of %s, endpoints of %s: record both again", written().APIServer, APIServer())
+	}
+}
+
+// D13: what a client could have chosen costs its verb.
+func TestD13_WhatIsNotPredictableIsNotFree(t *testing.T) {
+	one := json.RawMessage(`1`)
+	for name, w := range map[string]Write{
+		"the zero write":             {},
+		"no request":                 {Becomes: one},
+		"an update without a cause":  {On: update, Becomes: one},
+		"a value that varies":        {On: create, Becomes: one, Varies: true},
+		"other settings":             {On: create, Becomes: one, Settings: true},
+		"several causes":             {On: create, Becomes: one, DependsOn: []string{".a", ".b"}},
+		"nothing of what it gets":    {On: create},
+		"two things of what it gets": {On: create, Becomes: one, Copies: ".metadata.name"},
+	} {
+		if w.Predictable() {
+			t.Errorf("%s: is predictable", name)
+		}
+	}
+	if w := (Write{On: create, Becomes: one}); !w.Predictable() {
+		t.Error("a default is not predictable")
+	}
+	for _, w := range FreeWrites() {
+		for _, c := range ChargedWrites() {
+			if c.Kind == w.Kind && c.Field == w.Field && !w.Removed {
+				t.Errorf("%s %s is free although it is charged by decision: %s", w.Kind, w.Field, c.Reason)
+			}
+		}
+	}
+}
+
+func TestD13_DecodeWritesRefuses(t *testing.T) {
+	const row = `{kind: A, versions: [v1], field: .a, "on": CREATE, becomes: 1}`
+	for _, c := range []struct{ observed, charged, want string }{
+		{`writes: [{versions: [v1], field: .a, "on": CREATE}]`, ``, "has no kind"},
+		{`writes: [{kind: A, field: .a, "on": CREATE}]`, ``, "versions"},
+		{`writes: [{kind: A, versions: [v1], field: .a, "on": DELETE}]`, ``, "neither CREATE nor UPDATE"},
+		{`writes: [{kind: A, versions: [v1], field: .a, "on": CREATE, removed: true}]`, ``, "had nothing before"},
+		{`strange: 1`, ``, "strange"},
+		{`writes: [` + row + `]`, `[{kind: A, field: .a}]`, "no reason"},
+		{`writes: [` + row + `]`, `[{kind: A, field: .b, reason: x}]`, "about no write"},
+		{`writes: [` + row + `]`, `[{kind: A, field: .a, reason: x, strange: y}]`, "strange"},
+	} {
+		if _, err := decodeWrites([]byte(c.observed), []byte(c.charged)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v; want an error with %q", c.observed, c.charged, err, c.want)
+		}
+	}
+	if _, err := decodeWrites([]byte(`writes: [`+row+`]`), []byte(`[{kind: A, field: .a, reason: x}]`)); err != nil {
+		t.Error(err)
+	}
+}

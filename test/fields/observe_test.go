@@ -1,0 +1,257 @@
+//go:build integration
+
+package fields
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/test/openapi"
+)
+
+// trial is one write of one field, and what the API server made of it.
+type trial struct {
+	create bool
+	// base tells the objects apart that were changed.
+	base int
+	// cause are the names on the way to the field that was written, or to the list or map that has it; nil for a
+	// write of nothing.
+	cause []string
+	// whole is that cause is the field itself.
+	whole bool
+	// few is that it has few values, all of which are tried.
+	few           bool
+	asked, before map[string]any
+	after         map[string]any
+	wrote         map[string]wrote
+	// again is what was written when the same was sent once more.
+	again map[string]wrote
+}
+
+// mostValues is how many values of a field are written, unless it has so few that all are, and mostTried how many are
+// tried for that.
+const (
+	mostValues = 2
+	mostTried  = 3
+)
+
+// observe writes the fields of all endpoints of a kind, one at a time.
+func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, endpoints []*endpoint, wanted func(path) bool) ([]trial, error) {
+	seeds, err := loadSeeds()
+	if err != nil {
+		return nil, err
+	}
+	variants := []*variant{nil}
+	for i := range seeds[gvk.GroupKind()].Variants {
+		variants = append(variants, &seeds[gvk.GroupKind()].Variants[i])
+	}
+	var out []trial
+	for _, e := range endpoints {
+		ref := schema.ResourceRef{Group: e.gvr.Group, Resource: e.gvr.Resource, Subresource: e.subresource}
+		kind, err := r.kindOf(e, ref)
+		if err != nil {
+			return nil, err
+		}
+		types := r.types.kind(e.kind)
+		if types == nil {
+			return nil, fmt.Errorf("kind %s has no schema", e.kind)
+		}
+		for i, v := range variants {
+			o := &observer{explorer: explorer{run: r, endpoint: e, kind: kind, types: types}, variant: i}
+			o.wanted = func(p path) bool { return v.concerns(p) && wanted(p) }
+			if o.base, o.sent, err = r.base(ctx, e, v); err != nil {
+				return nil, fmt.Errorf("%s: %w", e, err)
+			}
+			o.took = o.note
+			if err := o.all(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", e, err)
+			}
+			out = append(out, o.trials...)
+		}
+	}
+	return out, nil
+}
+
+// observer is an explorer that looks at what the API server writes besides.
+type observer struct {
+	explorer
+	variant int
+	trials  []trial
+	// wanted are the fields to write.
+	wanted func(path) bool
+	// now is the field that is being written, few that it has few values.
+	now path
+	few bool
+}
+
+func (o *observer) all(ctx context.Context) error {
+	if err := o.nothing(ctx); err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	var fields []place
+	o.types.walk(nil, o.types.root, nil, func(p path, m *openapi.Type) bool {
+		if skipped(p) || o.elsewhere(p) {
+			return false
+		}
+		if len(m.Properties) > 0 {
+			return true
+		}
+		// A cause is a list or map as a whole, so that of all that is in it one field is enough.
+		if inside := slices.IndexFunc(p, func(s step) bool { return s.any }); inside >= 0 {
+			list := p[:inside].String()
+			if known[list] {
+				return false
+			}
+			known[list] = true
+		}
+		if o.wanted(p) {
+			fields = append(fields, place{p, m})
+		}
+		return true
+	})
+	for _, f := range fields {
+		if err := o.values(ctx, f.path, f.model); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+// elsewhere reports whether a field is written through another endpoint.
+func (o *observer) elsewhere(p path) bool {
+	has := func(subresource string) bool {
+		return slices.ContainsFunc(o.endpoints, func(e *endpoint) bool { return e.gvr == o.endpoint.gvr && e.subresource == subresource })
+	}
+	return o.endpoint.subresource == "" && p[0].field == "status" && has("status") ||
+		o.endpoint.subresource == "status" && p[0].field != "status"
+}
+
+// nothing makes two new objects, by two users and to stay, and sends what is stored as it is.
+func (o *observer) nothing(ctx context.Context) error {
+	o.now, o.few = nil, false
+	t := &try{endpoint: o.endpoint}
+	if o.endpoint.creatable {
+		for i, suffix := range []string{"-one", "-two"} {
+			e := &edit{object: runtime.DeepCopyJSON(o.sent)}
+			body := withName(e.object, o.name()+suffix)
+			// A dry run allocates nothing, and finds the same address each time.
+			url := o.endpoint.path() + "?fieldManager=fields"
+			if metadata, _ := body["metadata"].(map[string]any); metadata["name"] != o.name()+suffix+"-new" {
+				url = o.endpoint.path() + dryRun // Its name is taken, or its kind insists on one.
+			}
+			a, err := o.server.write(ctx, http.MethodPost, url, body, [][]string{nil, {"system:masters"}}[i])
+			if err != nil {
+				return err
+			}
+			if a.ok() {
+				if err := o.took(ctx, t, &write{e, http.MethodPost, url, body, nil, a.object}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if o.endpoint.updatable {
+		_, err := o.update(ctx, t, &edit{object: o.base})
+		return err
+	}
+	return nil
+}
+
+// values writes some values of a field, or all that it may have.
+func (o *observer) values(ctx context.Context, p path, m *openapi.Type) error {
+	o.now = p
+	m = o.types.Resolve(m)
+	most, candidates := mostValues, mostTried
+	if o.few = len(m.Enum) > 0 || m.Type == "boolean"; o.few {
+		most, candidates = len(m.Enum)+2, len(m.Enum)+2
+	}
+	t := &try{endpoint: o.endpoint, path: p.String()}
+	some := func(object map[string]any, send func(context.Context, *try, *edit) (bool, error)) error {
+		edits := o.types.edits(object, p, m)
+		taken := 0
+		for i := range edits[:min(len(edits), candidates)] {
+			t.refused = ""
+			done, err := send(ctx, t, &edits[i])
+			if err != nil {
+				return err
+			}
+			if done {
+				taken++
+			}
+			if taken == most || strings.HasPrefix(t.refused, "ignored") {
+				break
+			}
+		}
+		return nil
+	}
+	if o.endpoint.updatable {
+		if err := some(o.base, o.update); err != nil {
+			return err
+		}
+	}
+	if o.endpoint.creatable {
+		most = max(most-1, 1)
+		return some(o.sent, o.create)
+	}
+	return nil
+}
+
+// note keeps what the API server made of a write.
+func (o *observer) note(ctx context.Context, _ *try, w *write) error {
+	before := w.before
+	t := trial{create: before == nil, base: o.variant, before: comparableOf(before), asked: comparable(w.body), after: comparable(w.after)}
+	for _, s := range o.now {
+		if s.any {
+			break
+		}
+		t.cause = append(t.cause, s.field)
+	}
+	t.whole, t.few = len(t.cause) == len(o.now), o.few
+	t.wrote = compare(o.kind, t.before, t.asked, t.after)
+	if !t.create && len(t.wrote) > 0 {
+		a, err := o.server.write(ctx, w.method, w.url, w.body, nil)
+		if err != nil {
+			return err
+		}
+		if a.ok() {
+			t.again = compare(o.kind, t.before, t.asked, comparable(a.object))
+		}
+	}
+	o.trials = append(o.trials, t)
+	return nil
+}
+
+func comparableOf(object map[string]any) map[string]any {
+	if object == nil {
+		return nil
+	}
+	return comparable(object)
+}
+
+// byKind are the endpoints of each kind, in stable versions.
+func (r *run) byKind() map[runtimeschema.GroupVersionKind][]*endpoint {
+	out := map[runtimeschema.GroupVersionKind][]*endpoint{}
+	for _, e := range r.endpoints {
+		// What a version that may still change writes is not relied on.
+		stable := !strings.Contains(e.gvr.Version, "alpha") && !strings.Contains(e.gvr.Version, "beta")
+		if stable && e.kind.Group == e.gvr.Group && strings.Contains(e.String(), *only) {
+			out[e.kind] = append(out[e.kind], e)
+		}
+	}
+	return out
+}
+
+func kindsInOrder[V any](m map[runtimeschema.GroupVersionKind]V) []runtimeschema.GroupVersionKind {
+	return slices.SortedFunc(maps.Keys(m), func(a, b runtimeschema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}
