@@ -22,12 +22,12 @@ func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
 	for _, err := range errs {
 		t.Error(err)
 	}
-	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"after\n"), compiled, documents)
+	page, err := Powers([]byte("before\n"+powersBegin+"old\n"+powersEnd+"between\n"+apartBegin+"old\n"+apartEnd+"after\n"), compiled, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(page)
-	if !strings.HasPrefix(text, "before\n"+powersBegin+"| power ") || !strings.HasSuffix(text, powersEnd+"after\n") || strings.Contains(text, "old\n") {
+	if !strings.HasPrefix(text, "before\n"+powersBegin+"| power ") || !strings.Contains(text, powersEnd+"between\n"+apartBegin+"| kinds ") || !strings.HasSuffix(text, apartEnd+"after\n") || strings.Contains(text, "old\n") {
 		t.Errorf("page %.200q…", text)
 	}
 	for _, power := range schema.AllPowers() {
@@ -38,7 +38,9 @@ func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
 	if again, err := Powers(page, compiled, documents); err != nil || string(again) != text {
 		t.Errorf("written over its own table it is another: %v", err)
 	}
-	if _, err := Powers([]byte("no place"), compiled, documents); err == nil {
-		t.Error("a page without a place for the table was taken")
+	for _, page := range []string{"no place", powersBegin + powersEnd, apartBegin + apartEnd} {
+		if _, err := Powers([]byte(page), compiled, documents); err == nil {
+			t.Errorf("the page %q was taken, which lacks a place", page)
+		}
 	}
 }

@@ -35,7 +35,10 @@ type refRow struct {
 	verb    string
 	barrier string
 	apart   bool
-	powers  []schema.Power
+	// why is what the catalogue says of a verb that stands apart.
+	why string
+	// own are the powers that the catalogue gives the verb here, powers those and the powers of all that the verb covers.
+	own, powers []schema.Power
 	// versions that have the row.
 	versions []string
 	// hidden rows are written elsewhere; like says where, on the row above them.
@@ -44,6 +47,9 @@ type refRow struct {
 	// repeated rows are in a part that others refer to.
 	repeated bool
 }
+
+// alwaysBarrier is the remark on a barrier that does not depend on values.
+const alwaysBarrier = "barrier"
 
 type refPlace struct {
 	kind *refKind
@@ -70,6 +76,7 @@ func newReference(s *schema.Schema, documents []schema.PermissionDocument) *refe
 		r.kinds = slices.Insert(r.kinds, 0, every)
 	}
 	for _, k := range r.kinds {
+		k.addPowers()
 		k.addBare()
 	}
 	r.refer()
@@ -100,7 +107,7 @@ func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocume
 
 func (k *refKind) insert(row refRow, version string) {
 	for i := range k.rows {
-		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier && have.apart == row.apart && slices.Equal(have.powers, row.powers) {
+		if have := &k.rows[i]; have.path == row.path && have.verb == row.verb && have.barrier == row.barrier && have.apart == row.apart && slices.Equal(have.own, row.own) {
 			have.versions = append(have.versions, version)
 			return
 		}
@@ -191,7 +198,7 @@ func everyKind(documents []schema.PermissionDocument) *refKind {
 }
 
 func newRow(e schema.Entry) refRow {
-	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, apart: e.Apart, powers: inOrder(e.Powers)}
+	row := refRow{path: e.Path, verb: verbs.Prefix + e.Verb, apart: e.Apart, why: e.Why, own: inOrder(e.Powers)}
 	switch {
 	case e.ParameterizedBy == "":
 	case e.ParameterExpression != "":
@@ -203,7 +210,7 @@ func newRow(e schema.Entry) refRow {
 	}
 	switch {
 	case e.Excluded:
-		row.barrier = "barrier"
+		row.barrier = alwaysBarrier
 	case e.ExcludedWhen != "":
 		row.barrier = "barrier when " + e.ExcludedWhen
 	}
@@ -227,6 +234,25 @@ func powerWords(powers []schema.Power) string {
 		words = append(words, string(p))
 	}
 	return strings.Join(words, ", ")
+}
+
+// addPowers gives each verb the powers of what it covers: all below it but what stands apart, or behind a barrier.
+func (k *refKind) addPowers() {
+	for i := range k.rows {
+		row := &k.rows[i]
+		powers, uncovered := slices.Clone(row.own), ""
+		for _, below := range k.below(i) {
+			if uncovered != "" && isBelow(below.path, uncovered) {
+				continue
+			}
+			if uncovered = ""; below.apart || below.barrier == alwaysBarrier {
+				uncovered = below.path
+				continue
+			}
+			powers = append(powers, below.own...)
+		}
+		row.powers = inOrder(powers)
+	}
 }
 
 // addBare adds rows for fields without a verb that have so many guarded ones below them that they are a

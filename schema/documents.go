@@ -99,6 +99,8 @@ type Entry struct {
 	Role Role
 	// Apart is that no verb above the node's counts for it but granular:*. For the built-in catalogue only.
 	Apart bool
+	// Why says what the holder of a verb that stands apart gets done by it. For readers only.
+	Why string
 	// Powers are what the verb is worth beyond its field. For the built-in catalogue only.
 	Powers []Power
 	// Writes say when the API server writes the node by itself (D13). An entry with writes says nothing else, and is made

@@ -35,7 +35,9 @@ type Node struct {
 	// unbarred is that no permission below the node may bar. The zero value says that one may.
 	unbarred bool
 	// united is that no permission below the node stands apart. The zero value says that one may.
-	united  bool
+	united bool
+	// powers are those of what the verbs of the node cover below it.
+	powers  []Power
 	written *Written
 }
 

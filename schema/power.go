@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Power is what a verb is worth beyond the field that it guards: what its holder gets done by it.
 type Power string
 
@@ -39,3 +41,34 @@ func (p Power) Sentence() string {
 	}
 	return ""
 }
+
+// powersBelow returns the powers of what a verb at the node covers below it, found out from the nodes directly below: not
+// what stands apart or is behind a barrier.
+func (n *Node) powersBelow() []Power {
+	var out []Power
+	children(n, func(_ element, child *Node) {
+		for _, p := range child.permissions {
+			if p.apart || p.excluded {
+				return
+			}
+			out = append(out, p.powers...)
+		}
+		out = append(out, child.powers...)
+	})
+	return out
+}
+
+// ordered returns the powers in the order of AllPowers, each once.
+func ordered(powers []Power) []Power {
+	var out []Power
+	for _, p := range AllPowers() {
+		if slices.Contains(powers, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Worth returns what a verb of the node is worth: its own powers, and those of all that it covers below. In the order of
+// AllPowers.
+func (n *Node) Worth(p *Permission) []Power { return ordered(slices.Concat(p.powers, n.powers)) }

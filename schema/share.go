@@ -100,6 +100,14 @@ func (s *sharing) close(members []*Node) {
 			n.unbarred = false
 		}
 	}
+	var powers []Power
+	for _, n := range nodes {
+		powers = append(powers, n.powersBelow()...)
+	}
+	powers = ordered(powers)
+	for _, n := range nodes {
+		n.powers = powers
+	}
 }
 
 // know remembers nodes by the content that was described last.

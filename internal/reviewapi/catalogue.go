@@ -43,7 +43,7 @@ type verbEntry struct {
 	Uncovered bool `json:"uncovered"`
 	// Apart says that the verbs above do not count at these paths, but for granular:* and the generic permission.
 	Apart bool `json:"apart,omitempty"`
-	// Powers are what the verb is worth beyond its fields. A more general verb has those of all that it covers.
+	// Powers are what the verb is worth beyond its fields, those of all that it covers included.
 	Powers []schema.Power `json:"powers,omitempty"`
 	// Paths are sorted patterns; "" is the object as a whole.
 	Paths []string `json:"paths"`
@@ -77,8 +77,8 @@ func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	paths := map[key][]string{}
 	whole = k.Guarded(maxPlaces, func(p schema.Pattern, n *schema.Node) {
 		for _, guard := range n.Permissions() {
-			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), guard.Apart(), fmt.Sprint(guard.Powers())}
-			powers[at] = guard.Powers()
+			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), guard.Apart(), fmt.Sprint(n.Worth(guard))}
+			powers[at] = n.Worth(guard)
 			paths[at] = append(paths[at], p.String())
 		}
 	})

@@ -43,12 +43,13 @@ type catalogueEntry struct {
 	Optional                 bool           `json:"optional"`
 	Include                  string         `json:"include"`
 	Apart                    bool           `json:"apart"`
+	Why                      string         `json:"why"`
 	Powers                   []schema.Power `json:"powers"`
 }
 
 // alone reports whether the entry says nothing but where to include a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && !e.Apart && len(e.Powers) == 0 && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
+	return e.Role == schema.RoleNone && !e.Apart && e.Why == "" && len(e.Powers) == 0 && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
 }
 
 // catalogueReader holds the fragments of all files while kinds are expanded.
@@ -188,12 +189,15 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 					r.errs = append(r.errs, fault(source, place+"/powers", "power %q is unknown: use one of %q", p, schema.AllPowers()))
 				}
 			}
-			if e.Verb == "" && (e.Apart || len(e.Powers) > 0) {
+			if e.Verb != "" && e.Apart != (e.Why != "") {
+				r.errs = append(r.errs, fault(source, place, "apart and why belong together: say why the verbs above do not count, or that they do not"))
+			}
+			if e.Verb == "" && (e.Apart || e.Why != "" || len(e.Powers) > 0) {
 				r.errs = append(r.errs, fault(source, place, "has no verb to stand apart or to have powers: add a verb"))
 			}
 			out = append(out, schema.Entry{
 				FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place,
-				Apart: e.Apart, Powers: e.Powers,
+				Apart: e.Apart, Why: e.Why, Powers: e.Powers,
 			})
 			continue
 		}

@@ -1,0 +1,154 @@
+package load
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// builtInKinds returns the compiled built-in kinds.
+func builtInKinds(t *testing.T) []*schema.Kind {
+	t.Helper()
+	builtIn, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := Catalogue(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue})
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	return compiled.Kinds()
+}
+
+// TestC7_AKeyWithAPowerOfItsOwnStandsApart: a key of labels or annotations that is worth what others of its prefix are not
+// is covered by no verb of the prefix, of all labels or of the metadata.
+func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
+	keys := 0
+	for _, k := range builtInKinds(t) {
+		of := map[string][]schema.Power{}
+		k.Walk(func(p schema.Pattern, n *schema.Node) {
+			if path := p.String(); strings.HasSuffix(path, "labels[*]") || strings.HasSuffix(path, "annotations[*]") {
+				of[strings.TrimSuffix(path, "[*]")] = n.Permissions()[0].Powers()
+			}
+		})
+		k.Walk(func(p schema.Pattern, n *schema.Node) {
+			path := p.String()
+			at := strings.Index(path, `s["`)
+			if at < 0 || !strings.HasSuffix(path[:at+1], "labels") && !strings.HasSuffix(path[:at+1], "annotations") {
+				return
+			}
+			keys++
+			own := n.Permissions()[len(n.Permissions())-1]
+			for _, power := range own.Powers() {
+				if !slices.Contains(of[path[:at+1]], power) && !own.Apart() && !own.MayBar() {
+					t.Errorf("%s %s: %s %s and is covered by the verb of its prefix: add apart", k.GroupVersionKind, path, own.Base(), power)
+				}
+			}
+		})
+	}
+	if keys < 100 {
+		t.Errorf("there are %d keys only: the test does not see them", keys)
+	}
+}
+
+// TestC7_KeysThatComponentsActOn: what kube-apiserver, controllers, the scheduler, kubelet, kube-proxy and kubectl do by a
+// label or an annotation, found in the source of Kubernetes 1.37.1.
+func TestC7_KeysThatComponentsActOn(t *testing.T) {
+	const label, annotation = `.metadata.labels["`, `.metadata.annotations["`
+	kinds := map[string]*schema.Kind{}
+	for _, k := range builtInKinds(t) {
+		kinds[k.GroupVersionKind.String()] = k
+	}
+	for _, test := range []struct {
+		group, version, kind, path, verb string
+		powers                           []schema.Power
+	}{
+		{"", "v1", "ConfigMap", annotation + `kubectl.kubernetes.io/last-applied-configuration`, "appliedConfiguration", []schema.Power{schema.Escalates, schema.Deletes}},
+		{"", "v1", "ConfigMap", label + `applyset.kubernetes.io/part-of`, "applySet", []schema.Power{schema.Deletes}},
+		{"", "v1", "ConfigMap", annotation + `applyset.kubernetes.io/contains-group-kinds`, "applySet", []schema.Power{schema.Deletes}},
+		{"apps", "v1", "Deployment", annotation + `deprecated.deployment.rollback.to`, "rollback", []schema.Power{schema.RunsCode}},
+		{"apps", "v1", "Deployment", `.spec.template` + annotation + `controller.kubernetes.io/pod-deletion-cost`, "deletionCost", []schema.Power{schema.Deletes}},
+		{"", "v1", "Pod", annotation + `container.apparmor.security.beta.kubernetes.io/web`, "confinement", []schema.Power{schema.DisablesProtection}},
+		{"", "v1", "Pod", annotation + `controller.kubernetes.io/pod-deletion-cost`, "deletionCost", []schema.Power{schema.Deletes}},
+		{"", "v1", "Pod", annotation + `kubectl.kubernetes.io/default-container`, "defaultContainer", []schema.Power{schema.RedirectsTraffic}},
+		{"", "v1", "Secret", annotation + `kubernetes.io/service-account.name`, "workloadIdentity", []schema.Power{schema.ReadsSecrets, schema.Escalates}},
+		{"", "v1", "Secret", label + `kubernetes.io/legacy-token-invalid-since`, "tokenValidity", []schema.Power{schema.DisablesProtection, schema.Deletes}},
+		{"", "v1", "ServiceAccount", annotation + `kubernetes.io/enforce-mountable-secrets`, "mountableSecrets", []schema.Power{schema.ReadsSecrets, schema.DisablesProtection}},
+		{"", "v1", "Namespace", annotation + `scheduler.alpha.kubernetes.io/node-selector`, "scheduling", []schema.Power{schema.PlacesPods}},
+		{"", "v1", "Node", annotation + `alpha.kubernetes.io/provided-node-ip`, "addresses", []schema.Power{schema.RedirectsTraffic}},
+		{"", "v1", "Service", annotation + `service.beta.kubernetes.io/load-balancer-source-ranges`, "loadBalancing", []schema.Power{schema.DisablesProtection}},
+		{"", "v1", "Service", label + `service.kubernetes.io/service-proxy-name`, "proxy", []schema.Power{schema.RedirectsTraffic}},
+		{"", "v1", "Endpoints", label + `endpointslice.kubernetes.io/skip-mirror`, "mirroring", []schema.Power{schema.RedirectsTraffic}},
+		{"discovery.k8s.io", "v1", "EndpointSlice", label + `kubernetes.io/service-name`, "parent", []schema.Power{schema.RedirectsTraffic}},
+		{"discovery.k8s.io", "v1", "EndpointSlice", label + `endpointslice.kubernetes.io/managed-by`, "controller", []schema.Power{schema.Deletes, schema.RedirectsTraffic}},
+		{"discovery.k8s.io", "v1", "EndpointSlice", label + `service.kubernetes.io/headless`, "proxy", []schema.Power{schema.RedirectsTraffic}},
+		{"", "v1", "PersistentVolumeClaim", annotation + `volume.beta.kubernetes.io/storage-class`, "storageClass", nil},
+		{"", "v1", "PersistentVolumeClaim", annotation + `volume.kubernetes.io/selected-node`, "nodeSelection", []schema.Power{schema.PlacesPods}},
+		{"", "v1", "PersistentVolumeClaim", annotation + `pv.kubernetes.io/bind-completed`, "binding", []schema.Power{schema.ReadsSecrets}},
+		{"", "v1", "PersistentVolume", annotation + `volume.beta.kubernetes.io/mount-options`, "mountOptions", []schema.Power{schema.DisablesProtection}},
+		{"", "v1", "PersistentVolume", annotation + `pv.beta.kubernetes.io/gid`, "supplementalGroup", []schema.Power{schema.Escalates}},
+		{"", "v1", "PersistentVolume", annotation + `pv.kubernetes.io/provisioned-by`, "binding", []schema.Power{schema.ReadsSecrets, schema.Deletes}},
+		{"", "v1", "PersistentVolume", label + `topology.kubernetes.io/zone`, "affinity", []schema.Power{schema.PlacesPods}},
+		{"storage.k8s.io", "v1", "StorageClass", annotation + `storageclass.kubernetes.io/is-default-class`, "globalDefault", []schema.Power{schema.DisablesProtection}},
+		{"networking.k8s.io", "v1", "IngressClass", annotation + `ingressclass.kubernetes.io/is-default-class`, "globalDefault", []schema.Power{schema.RedirectsTraffic}},
+		{"networking.k8s.io", "v1", "Ingress", annotation + `kubernetes.io/ingress.class`, "controllerClass", []schema.Power{schema.RedirectsTraffic}},
+		{"rbac.authorization.k8s.io", "v1", "ClusterRole", annotation + `rbac.authorization.kubernetes.io/autoupdate`, "automaticUpdate", []schema.Power{schema.Escalates}},
+		{"flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", annotation + `apf.kubernetes.io/autoupdate-spec`, "automaticUpdate", []schema.Power{schema.DisablesProtection}},
+		{"coordination.k8s.io", "v1", "Lease", annotation + `kubernetes.io/peer-advertise-address`, "addresses", []schema.Power{schema.RedirectsTraffic}},
+	} {
+		k := kinds[runtimeschema.GroupVersionKind{Group: test.group, Version: test.version, Kind: test.kind}.String()]
+		if k == nil {
+			t.Errorf("kind %s.%s is not known", test.kind, test.group)
+			continue
+		}
+		path, key, _ := strings.Cut(test.path, `["`)
+		n := k.Root
+		for step := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+			n = n.Map().Child(step)
+		}
+		n = n.Map().Child(key)
+		permissions := n.Permissions()
+		own := permissions[len(permissions)-1]
+		if own.Base().String() != "granular:"+test.verb || !own.Apart() || !slices.Equal(n.Worth(own), test.powers) {
+			t.Errorf("%s %s: %s, apart %v, powers %v; want granular:%s, apart, %v", test.kind, test.path, own.Base(), own.Apart(), n.Worth(own), test.verb, test.powers)
+		}
+	}
+}
+
+// TestPowers_AVerbIsWorthWhatItCovers: a more general verb has the powers of what is below it, but not of what stands apart
+// or is behind a barrier.
+func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
+	worth := map[string][]schema.Power{}
+	for _, k := range builtInKinds(t) {
+		k.Walk(func(p schema.Pattern, n *schema.Node) {
+			for _, guard := range n.Permissions() {
+				worth[k.Kind+"."+k.Group+" "+p.String()] = n.Worth(guard)
+			}
+		})
+	}
+	all := []schema.Power{schema.RunsCode, schema.ReadsSecrets, schema.Escalates, schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods}
+	for place, want := range map[string][]schema.Power{
+		"ConfigMap. .metadata":                                                {schema.Deletes}, // finalizers and owners
+		"ConfigMap. .metadata.annotations":                                    nil,              // last-applied-configuration stands apart
+		"Pod. .metadata.labels":                                               {schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
+		"Namespace. .metadata.labels":                                         {schema.Escalates, schema.DisablesProtection, schema.RedirectsTraffic},
+		"Deployment.apps .spec":                                               all,
+		"Deployment.apps .spec.template.spec.containers[*].image":             {schema.RunsCode},
+		"CustomResourceDefinition.apiextensions.k8s.io .metadata.annotations": nil, // the verbs of the kind are behind a barrier
+		"Node. .status":                                                       {schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods},
+		"CronJob.batch .status":                                               {schema.Deletes},
+		"StatefulSet.apps .status":                                            {schema.RunsCode},
+	} {
+		if got, known := worth[place]; !known || !slices.Equal(got, want) {
+			t.Errorf("%s is worth %v, want %v", place, got, want)
+		}
+	}
+}
