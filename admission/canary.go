@@ -30,6 +30,9 @@ type CanaryAnswer struct {
 	// Fail asks for an error in place of a refusal, which stops a write only where the webhook has
 	// failurePolicy Fail.
 	Fail bool
+	// Barred, if it is not nil, asks for a refusal by /admit/uncovered in place of /admit/granular, and returns what says
+	// that a barrier is known.
+	Barred func(barrier string) string
 }
 
 // Canaries tells fieldperm's own canaries from forgeries.
@@ -41,10 +44,9 @@ type Canaries interface {
 }
 
 // canary answers a request of CanaryUser and reports whether it was one. The response is nil if the
-// answer is written already. /admit/uncovered lets a true
-// canary pass, which is a dry run: the first refusal is all that the sender sees, and it is
-// /admit/granular's that proves something.
-func (wire Wire) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
+// answer is written already. The first refusal is all that the sender sees. So one of the two webhooks lets a true canary
+// pass, which is a dry run: /admit/uncovered, unless the canary asks for barriers.
+func (wire Wire) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, reviewer *Reviewer, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
 	if req.UserInfo.Username != CanaryUser {
 		return nil, false
 	}
@@ -58,8 +60,14 @@ func (wire Wire) canary(ctx context.Context, w http.ResponseWriter, endpoint End
 	case answer.Token == "" || !dry:
 		log.Info("Refused a request of the canary user that is no canary: somebody else impersonates it", "dryRun", dry)
 		return refuseCanary(req, "is no canary of fieldperm's: nobody else may be "+CanaryUser), true
-	case endpoint == Uncovered:
+	case (endpoint == Uncovered) != (answer.Barred != nil):
 		return &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true}, true
+	case answer.Barred != nil:
+		message := "canary " + answer.Token
+		for _, barrier := range reviewer.barriers(req) {
+			message += " " + answer.Barred(barrier)
+		}
+		return refuseCanary(req, message), true
 	case answer.Fail:
 		http.Error(w, "canary "+answer.Token, http.StatusInternalServerError)
 		return nil, true

@@ -41,6 +41,8 @@ type Wire struct {
 	Decided func(endpoint Endpoint, mode fieldperm.Mode, allowed bool)
 	// Canaries tells fieldperm's own canaries; nil refuses them all.
 	Canaries Canaries
+	// Seen is told of each request that is reviewed; nil for nobody. It must not block, and must not keep the request.
+	Seen func(*admissionv1.AdmissionRequest)
 	// Share reports whether one more review of the user may be held; nil for always. It is called once the
 	// user is known, for a review that has been read.
 	Share func(ctx context.Context, user string, canary bool) bool
@@ -50,8 +52,11 @@ type Wire struct {
 func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
 	return wire.admissionHandler(string(endpoint), func(ctx context.Context, w http.ResponseWriter, in *Reading) (*admissionv1.AdmissionResponse, Outcome, int) {
 		req := in.Request
-		if response, is := wire.canary(ctx, w, endpoint, req); is {
+		if response, is := wire.canary(ctx, w, endpoint, reviewer, req); is {
 			return response, OutcomeCanary, 0
+		}
+		if wire.Seen != nil {
+			wire.Seen(req)
 		}
 		result, err := reviewer.ReviewReading(ctx, endpoint, in)
 		response := Response(result, err, req)

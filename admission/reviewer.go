@@ -177,6 +177,20 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 	return out
 }
 
+// barriers returns the barriers that are known for a request, as schema.Schema.Barriers has them: what a probe asks for.
+func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
+	compiled := r.schema()
+	if compiled == nil {
+		return nil
+	}
+	asked := schema.ResourceRef{Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource}
+	kind, err := compiled.KindFor(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}, addressed(req))
+	if err != nil {
+		return nil
+	}
+	return compiled.Barriers(kind, asked, addressed(req))
+}
+
 // through returns the kind with what the version loses in which the request was sent. A webhook whose rules name
 // another version is asked about a converted object, which does not show it.
 func through(kind *schema.Kind, compiled *schema.Schema, req *admissionv1.AdmissionRequest) (*schema.Kind, error) {

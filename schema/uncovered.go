@@ -22,6 +22,7 @@ type ResourceRef struct {
 
 type uncoveredSet struct {
 	source     string
+	barrier    string
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []cel.Program
@@ -143,7 +144,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	var out []uncoveredSet
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
-		set := uncoveredSet{source: d.Source, verbs: VerbSet{}, resources: d.Set.Spec.Resources}
+		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources}
 		b := &bearing{landscape: s.landscape, c: c, source: d.Source}
 		var pointers []string
 		for j, text := range d.Set.Spec.UncoveredPermissions {

@@ -14,11 +14,15 @@ const (
 	// ReasonFaulty: the message has the compiler's errors. Of Enforced: what would be barred is not known.
 	ReasonFaulty = "Faulty"
 
-	// ConditionEnforced is True if every barrier of the object is asked about, also for holders of the
-	// generic permission.
+	// ConditionEnforced is True if every barrier of the object holds, also for holders of the generic permission: the
+	// webhook has the rules, and a dry-run write through each endpoint was refused on each kube-apiserver.
 	ConditionEnforced = "Enforced"
-	// ReasonEnforced: the webhook has the rules for the barriers.
+	// ReasonEnforced: the writes were refused.
 	ReasonEnforced = "Enforced"
+	// ReasonNotRefused: a write was not. The message names the endpoint and the kube-apiserver.
+	ReasonNotRefused = "NotRefused"
+	// ReasonNotProbed: the webhook has the rules, but of some endpoints it is not known whether writes are refused.
+	ReasonNotProbed = "NotProbed"
 	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
 	ReasonNoBarriers = "NoBarriers"
 	// ReasonNotApplied: the webhook lacks rules.

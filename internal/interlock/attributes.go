@@ -15,7 +15,8 @@ type Target struct {
 	// Version is the one that was asked for: the webhook's rules may be for another alone.
 	Group, Version, Resource, Subresource string
 	Namespace                             string
-	// Name is empty for CREATE: it is not known when the request is authorized.
+	// Name is empty in the nonce of a CREATE: it is not known when the request is authorized. A subresource is
+	// created of the object of that name all the same.
 	Name string
 }
 

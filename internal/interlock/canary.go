@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Mode is how /admit/granular is asked to stop a canary.
+// Mode is how /admit is asked to stop a canary.
 type Mode string
 
 const (
@@ -25,6 +26,9 @@ const (
 	ModeDeny Mode = "deny"
 	// ModeFail asks for an error of the webhook, which stops a write only under failurePolicy Fail.
 	ModeFail Mode = "fail"
+	// ModeBar asks /admit/granular to let it pass, and /admit/uncovered to refuse it with the barriers that it knows for
+	// the request: it proves that barriers are asked about.
+	ModeBar Mode = "bar"
 )
 
 const (
@@ -75,6 +79,18 @@ func (c *Canaries) Proven(nonces []string, message string) bool {
 	return false
 }
 
+// Barred reports whether a message says, in answer to one of the nonces, that the barrier is known.
+func (c *Canaries) Barred(nonces []string, message, barrier string) bool {
+	for _, key := range c.keys.keys() {
+		for _, nonce := range nonces {
+			if strings.Contains(message, barrierToken(key, nonce, barrier)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Authorize implements admission.Canaries.
 func (c *Canaries) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	if spec == nil || spec.ResourceAttributes == nil || spec.User != admission.CanaryUser {
@@ -98,7 +114,11 @@ func (c *Canaries) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAns
 	if !ok {
 		return admission.CanaryAnswer{}
 	}
-	return admission.CanaryAnswer{Token: token(key, nonce), Fail: strings.HasPrefix(nonce, string(ModeFail)+".")}
+	answer := admission.CanaryAnswer{Token: token(key, nonce), Fail: strings.HasPrefix(nonce, string(ModeFail)+".")}
+	if strings.HasPrefix(nonce, string(ModeBar)+".") {
+		answer.Barred = func(barrier string) string { return barrierToken(key, nonce, barrier) }
+	}
+	return answer
 }
 
 // verify returns the first nonce that is good for the target, and its key.
@@ -107,7 +127,7 @@ func (c *Canaries) verify(nonces []string, target Target) (key []byte, nonce str
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
 			parts := strings.Split(nonce, ".")
-			if len(parts) != 4 || parts[0] != string(ModeDeny) && parts[0] != string(ModeFail) {
+			if len(parts) != 4 || !slices.Contains([]Mode{ModeDeny, ModeFail, ModeBar}, Mode(parts[0])) {
 				continue
 			}
 			millis, err := strconv.ParseInt(parts[1], 10, 64)
@@ -139,3 +159,8 @@ func seal(key []byte, purpose, body string, target Target) string {
 
 // token answers a nonce. It is no nonce itself.
 func token(key []byte, nonce string) string { return seal(key, "token", nonce, Target{}) }
+
+// barrierToken says, in answer to a nonce, that a barrier is known.
+func barrierToken(key []byte, nonce, barrier string) string {
+	return seal(key, "barrier", nonce+" "+barrier, Target{})
+}

@@ -339,7 +339,7 @@ func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 			return err
 		}
 		return i.config.Prober.Prove(ctx, server, createCanary(), map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": canaryManager, "namespace": createCanary().Namespace},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": Name, "namespace": createCanary().Namespace},
 		}, ModeDeny)
 	}); err != nil {
 		if errors.Is(err, errPassed) {

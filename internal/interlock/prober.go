@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ import (
 const (
 	// canaryTimeout bounds one canary, which fieldperm itself answers.
 	canaryTimeout = 3 * time.Second
-	// canaryManager owns what a canary would write, if it were written.
-	canaryManager = "fieldperm-canary"
+	// Name is that of what a canary would make, and of the manager of its fields, if it were written.
+	Name = "fieldperm-canary"
 )
 
 // Result is how a canary ended.
@@ -37,8 +38,10 @@ const (
 )
 
 var (
-	// errNotFound is that there is no object of the target's name.
-	errNotFound = errors.New("there is no such object")
+	// ErrNotFound is that there is no object of the target's name.
+	ErrNotFound = errors.New("there is no such object")
+	// ErrUnbarred is that nothing stopped a canary of ModeBar.
+	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + generators.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
 	// errPassed is that nothing stopped a canary.
 	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it")
 )
@@ -55,27 +58,76 @@ func (p *Prober) Prove(ctx context.Context, server Server, target Target, body m
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
 	defer cancel()
-	nonces := p.Canaries.Mint(target, mode)
-	if len(nonces) == 0 {
-		return errors.New("there is no serving key to make nonces with: see that the serving certificate is loaded")
-	}
-	request, err := compose(server.Client, target, body)
+	nonces, answer, err := p.send(ctx, server, target, body, mode)
 	if err != nil {
 		return err
 	}
-	err = request.
-		SetHeader(authenticationv1.ImpersonateUserHeader, admission.CanaryUser).
-		SetHeader(authenticationv1.ImpersonateUserExtraHeaderPrefix+strings.ReplaceAll(admission.CanaryKey, "/", "%2F"), nonces...).
-		Param("dryRun", "All").Param("fieldManager", canaryManager).
-		Do(ctx).Error()
-	result, err := p.judge(target, nonces, err)
-	if p.Observe != nil && !errors.Is(err, errNotFound) {
+	result, err := p.judge(target, nonces, answer)
+	if p.Observe != nil && !errors.Is(err, ErrNotFound) {
 		p.Observe(server.Address, result, time.Since(started))
 	}
 	if err != nil {
-		return fmt.Errorf("kube-apiserver %s: %s of %s: %w", server.Address, strings.ToLower(string(target.Operation)), resourceName(target), err)
+		return describe(server, target, err)
 	}
 	return nil
+}
+
+func describe(server Server, target Target, err error) error {
+	return fmt.Errorf("kube-apiserver %s: %s of %s: %w", server.Address, strings.ToLower(string(target.Operation)), resourceName(target), err)
+}
+
+// Bars sends one canary to a server, and returns which of the barriers /admit/uncovered refused it by. The error is
+// ErrUnbarred if nothing refused it, ErrNotFound if the target names an object that is not there, or says why it is not
+// known whether it would be refused.
+func (p *Prober) Bars(ctx context.Context, server Server, target Target, body map[string]any, barriers []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	defer cancel()
+	nonces, answer, err := p.send(ctx, server, target, body, ModeBar)
+	if err != nil {
+		return nil, err
+	}
+	if target.Operation == admissionv1.Create && boundNothing(answer) {
+		// Admission comes before the Pod is looked for.
+		answer = nil
+	}
+	switch _, err := p.judge(target, nonces, answer); {
+	case errors.Is(err, errPassed):
+		return nil, describe(server, target, ErrUnbarred)
+	case err != nil:
+		return nil, describe(server, target, err)
+	}
+	return slices.DeleteFunc(slices.Clone(barriers), func(barrier string) bool { return !p.Canaries.Barred(nonces, answer.Error(), barrier) }), nil
+}
+
+// boundNothing reports whether what a Binding was to bind is not there.
+func boundNothing(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "pods" && details.Name == Name
+}
+
+// send sends one canary. answer is the API server's, err why none was sent.
+func (p *Prober) send(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) (nonces []string, answer, err error) {
+	bound := target
+	if target.Operation == admissionv1.Create {
+		bound.Name = ""
+	}
+	nonces = p.Canaries.Mint(bound, mode)
+	if len(nonces) == 0 {
+		return nil, nil, errors.New("there is no serving key to make nonces with: see that the serving certificate is loaded")
+	}
+	request, err := compose(server.Client, target, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nonces, request.
+		SetHeader(authenticationv1.ImpersonateUserHeader, admission.CanaryUser).
+		SetHeader(authenticationv1.ImpersonateUserExtraHeaderPrefix+strings.ReplaceAll(admission.CanaryKey, "/", "%2F"), nonces...).
+		Param("dryRun", "All").Param("fieldManager", Name).
+		Do(ctx).Error(), nil
 }
 
 // judge tells what an API server's answer to a canary proves.
@@ -86,7 +138,7 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 	case p.Canaries.Proven(nonces, err.Error()):
 		return Enforced, nil
 	case target.Operation == admissionv1.Update && apierrors.IsNotFound(err):
-		return Unproven, errNotFound
+		return Unproven, ErrNotFound
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate"):
 		return Unproven, fmt.Errorf("fieldperm may not impersonate %q: apply rbac.yaml of fieldperm-gen manifests again (%w)", admission.CanaryUser, err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "User \""+admission.CanaryUser+"\" cannot"):
@@ -136,11 +188,11 @@ func resourcePath(t Target) []string {
 		path = append(path, "namespaces", t.Namespace)
 	}
 	path = append(path, t.Resource)
-	if t.Operation == admissionv1.Update {
+	if t.Operation == admissionv1.Update || t.Subresource != "" {
 		path = append(path, t.Name)
-		if t.Subresource != "" {
-			path = append(path, t.Subresource)
-		}
+	}
+	if t.Subresource != "" {
+		path = append(path, t.Subresource)
 	}
 	return path
 }

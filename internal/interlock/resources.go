@@ -63,7 +63,7 @@ func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.Resour
 		return errors.New("the request names no object to send a canary for")
 	}
 	err := i.provenFor(ctx, target)
-	if errors.Is(err, errNotFound) && a.Subresource == "" {
+	if errors.Is(err, ErrNotFound) && a.Subresource == "" {
 		// Nothing can be updated. A PUT or an apply creates it, for which create is authorized too.
 		return i.provenFor(ctx, create)
 	}
@@ -135,7 +135,7 @@ func (i *Interlock) proveTarget(ctx context.Context, target Target) *proof {
 		i.resources.failed[target.Group] = next.epoch
 		i.resources.mu.Unlock()
 	}
-	if errors.Is(next.err, errNotFound) {
+	if errors.Is(next.err, ErrNotFound) {
 		i.resources.forget(target)
 		return next
 	}
@@ -195,7 +195,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 // minimal is an object without any field. A server that refuses it before it calls the webhook proves nothing, and the
 // creation is not let through.
 func minimal(target Target, served discovery.Served) map[string]any {
-	metadata := map[string]any{"name": canaryManager}
+	metadata := map[string]any{"name": Name}
 	if target.Namespace != "" {
 		metadata["namespace"] = target.Namespace
 	}

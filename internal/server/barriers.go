@@ -13,10 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -40,18 +43,25 @@ func (s *Server) keepBarriers(config *rest.Config) error {
 	}
 	keep := uncovered.Config{
 		Client: clients, Name: s.options.UncoveredConfiguration, Owner: s.options.WebhookConfiguration, Version: builtVersion(),
-		Ready:    s.schemas.Ready,
-		Schema:   s.schemas.Schema,
-		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
-		Plurals:  func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
-		Unknown:  s.schemas.Unknown,
-		Applied:  s.metrics.UncoveredApplied,
-		Observed: s.status.Changed,
+		Ready:   s.schemas.Ready,
+		Schema:  s.schemas.Schema,
+		Sets:    func() []schema.UncoveredDocument { return documents().Uncovered },
+		Plurals: func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
+		Unknown: s.schemas.Unknown,
+		Applied: s.metrics.UncoveredApplied,
+		Observed: func() {
+			s.status.Changed()
+			s.probeAgain()
+		},
 	}
 	if s.options.WebhookURL != "" {
 		keep.Reach = s.reach
 	}
 	s.barriers = uncovered.New(keep)
+	s.probes = probe.New(probe.Config{
+		Prober: &interlock.Prober{Canaries: s.canaries}, Servers: s.servers, Served: s.resources.Allowlist, Objects: s.written,
+		Barriers: s.barriersInForce, Version: s.barriers.Version, Unasked: s.barriers.Unasked, Changed: s.status.Changed, Clock: clock.RealClock{},
+	})
 	return nil
 }
 
@@ -83,9 +93,10 @@ func (s *Server) compiled(kinds, failed, faults int, at time.Time, took time.Dur
 	if s.barriers != nil {
 		s.barriers.Changed()
 	}
+	s.probeAgain()
 }
 
-// barrierEnforced says whether API servers ask about what an object guards.
+// barrierEnforced says whether what an object guards is refused.
 func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement {
 	if s.barriers == nil {
 		return status.Enforcement{
@@ -102,28 +113,32 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 			Message: fmt.Sprintf("No barrier reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
 		}
 	}
-	enforced, why := true, ""
-	check := func(answer bool, reason string) {
-		if enforced {
-			enforced, why = answer, reason
-		}
-	}
-	for i := range object.Documents.Permissions {
-		d := &object.Documents.Permissions[i]
-		check(s.barriers.EnforcedKind(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}))
-	}
-	for i := range object.Documents.Uncovered {
-		check(s.barriers.EnforcedSet(&object.Documents.Uncovered[i].Set.Spec))
-	}
-	if !enforced {
+	if applied, why := s.applied(object); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
+	out := s.refused(object)
 	for i := range object.Documents.Uncovered {
 		for _, warning := range admission.SetWarnings(&object.Documents.Uncovered[i].Set.Spec) {
-			why += "; " + warning
+			out.Message += "; " + warning
 		}
 	}
-	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: why}
+	return out
+}
+
+// applied reports whether the webhook has the rules for what an object guards; if not, why.
+func (s *Server) applied(object *sources.ObjectState) (bool, string) {
+	for i := range object.Documents.Permissions {
+		d := &object.Documents.Permissions[i]
+		if applied, why := s.barriers.EnforcedKind(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}); !applied {
+			return false, why
+		}
+	}
+	for i := range object.Documents.Uncovered {
+		if applied, why := s.barriers.EnforcedSet(&object.Documents.Uncovered[i].Set.Spec); !applied {
+			return false, why
+		}
+	}
+	return true, ""
 }
 
 // floorResources returns the resources that an object bars and that no barrier reaches.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/tracing"
@@ -34,6 +35,7 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	s := &Server{
 		options: *o,
 		metrics: metrics.New(),
+		written: probe.NewObjects(),
 	}
 	if s.tracer, err = tracing.Provider(ctx, o.TracingConfigFile); err != nil {
 		return nil, err

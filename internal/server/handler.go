@@ -30,7 +30,7 @@ type endpoint struct {
 // endpoints of the webhooks and those of the review API have limits of their own: people who ask must not
 // keep kube-apiservers from asking.
 func (s *Server) endpoints() []endpoint {
-	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Share: share}
+	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
 	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: s.options.MaxRequestBytes}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))

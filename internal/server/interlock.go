@@ -49,11 +49,12 @@ func (s *Server) prove(config *rest.Config) error {
 		Clock:    clock.RealClock{},
 		Observe:  s.interlockChanged,
 	}
-	servers, err := s.servers(own, clients)
+	servers, err := s.apiServers(own, clients)
 	if err != nil {
 		return err
 	}
 	settings.Servers = s.counted(servers)
+	s.servers = servers
 	if s.webhookCAs, err = s.trusted(); err != nil {
 		return err
 	}
@@ -114,8 +115,8 @@ func (s *Server) counted(servers interlock.Servers) interlock.Servers {
 	}
 }
 
-// servers returns whom to prove.
-func (s *Server) servers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
+// apiServers returns whom to prove.
+func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
 	if s.options.APIServers == apiServersOwn {
 		return interlock.Own(config)
 	}
@@ -124,7 +125,7 @@ func (s *Server) servers(config *rest.Config, clients kubernetes.Interface) (int
 			o.LabelSelector = labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: "kubernetes"}).String()
 		}))
 	slices := factory.Discovery().V1().EndpointSlices()
-	if _, err := slices.Informer().AddEventHandler(notify{func() { s.interlock.ServersChanged() }}); err != nil {
+	if _, err := slices.Informer().AddEventHandler(notify{func() { s.interlock.ServersChanged() }, s.probeAgain}); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
 	s.typed = append(s.typed, factory)

@@ -25,6 +25,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
@@ -39,6 +40,9 @@ type Server struct {
 	objects     *sources.Objects
 	status      *status.Writer
 	barriers    *uncovered.Keeper
+	probes      *probe.Probes // nil without barriers
+	written     *probe.Objects
+	guarded     guarded
 	resources   *discovery.Watcher
 	reviewer    *admission.Reviewer
 	authorizer  *admission.AuthorizeReviewer
@@ -51,6 +55,7 @@ type Server struct {
 	keys        *interlock.Keyring
 	canaries    *interlock.Canaries
 	interlock   *interlock.Interlock
+	servers     interlock.Servers
 	release     *interlock.Release
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorder
@@ -146,6 +151,9 @@ func (s *Server) runInterlock(ctx context.Context) {
 	}
 	var following sync.WaitGroup
 	following.Go(func() { s.followManifests(ctx) })
+	if s.probes != nil {
+		following.Go(func() { s.probes.Run(ctx) })
+	}
 	s.interlock.Run(ctx)
 	following.Wait()
 }

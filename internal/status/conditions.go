@@ -23,6 +23,8 @@ const (
 type Enforcement struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
+	// Unproven is that another replica may know more: it does not outweigh a True about the generation.
+	Unproven bool
 }
 
 // compiled says nothing of a last good form: that differs between replicas.
@@ -70,11 +72,13 @@ func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Stat
 			out.Conditions = append(out.Conditions, one)
 		}
 	}
-	if enforced.Status == "" {
+	said := meta.FindStatusCondition(has.Conditions, v1alpha1.ConditionEnforced)
+	current := said != nil && said.ObservedGeneration == state.Generation
+	switch {
+	case current && (enforced.Status == "" || enforced.Unproven && said.Status == metav1.ConditionTrue):
+		enforced = Enforcement{Status: said.Status, Reason: said.Reason, Message: said.Message}
+	case enforced.Status == "":
 		enforced.Status = metav1.ConditionUnknown
-		if said := meta.FindStatusCondition(has.Conditions, v1alpha1.ConditionEnforced); said != nil && said.ObservedGeneration == state.Generation {
-			enforced = Enforcement{Status: said.Status, Reason: said.Reason, Message: said.Message}
-		}
 	}
 	for _, one := range []metav1.Condition{
 		compiled(state),

@@ -121,7 +121,7 @@ func TestWriter_WritesOnlyWhatDiffers(t *testing.T) {
 	}
 	expect(t, b.shows(t, "Compiled"), "True/Compiled/")
 	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
-	b.enforced = Enforcement{metav1.ConditionUnknown, v1alpha1.ReasonNotKept, "no webhook"}
+	b.enforced = Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotKept, Message: "no webhook"}
 	b.write(t, w, 2)
 	expect(t, b.shows(t, "Enforced"), "Unknown/NotKept/no webhook")
 	b.state.Generation = 4

@@ -77,6 +77,7 @@ type Keeper struct {
 
 	mu      sync.Mutex // guards what follows
 	seen    observation
+	unasked string
 	settles *time.Timer
 }
 
@@ -136,6 +137,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 	base, err := k.base(ctx)
 	if err != nil || base == nil {
 		return err
+	}
+	if service := base.client.Service; service != nil {
+		k.mu.Lock()
+		k.unasked = service.Namespace
+		k.mu.Unlock()
 	}
 	live, err := k.get(ctx, k.config.Name)
 	if err != nil {

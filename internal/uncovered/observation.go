@@ -56,6 +56,20 @@ func (k *Keeper) Newer() string {
 	return k.seen.newer
 }
 
+// Version tells one state of the configuration from another; "" while none was read.
+func (k *Keeper) Version() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.seen.version
+}
+
+// Unasked returns the namespace that the webhook leaves out, "" for none.
+func (k *Keeper) Unasked() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.unasked
+}
+
 func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time) (bool, string) {
 	if len(resources) == 0 {
 		return true, "needs no rule: there is no barrier"

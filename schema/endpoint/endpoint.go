@@ -36,6 +36,13 @@ type Endpoint struct {
 	Note string `json:"note,omitempty"`
 }
 
+// IsBinding reports whether an endpoint places a Pod: it creates a Binding, which is stored nowhere, and writes into the
+// Pod without asking whoever is asked about Pods.
+func IsBinding(group, resource, subresource string) bool {
+	e, ok := Lookup(group, resource, subresource)
+	return ok && e.Body == Kind{Kind: "Binding"} && e.Storage != ""
+}
+
 // Kind is the kind of a body, without its version.
 type Kind struct{ Group, Kind string }
 

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/sample"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/openapi"
-	"github.com/fieldperm/fieldperm/test/sample"
 )
 
 const dryRun = "?dryRun=All&fieldManager=fields"

@@ -17,13 +17,20 @@ const namespaceMark = "{namespace}"
 // the kind insists on that one; [Place] does the rest. An error says why there is no object: what is
 // not known to be valid is not returned.
 func Object(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (map[string]any, error) {
-	var out map[string]any
-	var err error
 	if definition == nil {
-		out, err = builtIn(gvk.GroupKind())
-	} else {
-		out, err = custom(gvk, definition)
+		return BuiltIn(gvk)
 	}
+	out, err := custom(gvk, definition)
+	return completed(gvk, out, err)
+}
+
+// BuiltIn is Object for a built-in kind.
+func BuiltIn(gvk runtimeschema.GroupVersionKind) (map[string]any, error) {
+	out, err := builtIn(gvk.GroupKind())
+	return completed(gvk, out, err)
+}
+
+func completed(gvk runtimeschema.GroupVersionKind, out map[string]any, err error) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sample of %s: %w", gvk.GroupVersion().WithKind(gvk.Kind), err)
 	}

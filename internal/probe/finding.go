@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+// Finding is what is known of a barrier. The zero Finding proves nothing.
+type Finding struct {
+	// Refused are the endpoints through which writes were refused by the barrier, on every kube-apiserver.
+	Refused []string
+	// Unbarred says where a write was not refused.
+	Unbarred []error
+	// Unproven says why it is not known of other endpoints.
+	Unproven []error
+}
+
+// Of returns what is known of a barrier, without asking anybody.
+func (p *Probes) Of(b Barrier) Finding {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out Finding
+	if p.known == nil || len(p.servers) == 0 {
+		return Finding{Unproven: []error{errors.New("it has not been probed yet")}}
+	}
+	for i := range b.Endpoints {
+		e := &b.Endpoints[i]
+		switch {
+		case served(p.known, e):
+			p.add(&out, e, b.Name)
+		case !endpoint.BuiltIn(e.Group, e.Resource) && !p.known.Has(e.Group, e.Resource, ""):
+			out.Unproven = append(out.Unproven, fmt.Errorf("%s: %w", NameOf(e), errElsewhere))
+		}
+	}
+	if len(out.Refused)+len(out.Unbarred)+len(out.Unproven) == 0 {
+		out.Unproven = []error{errors.New("not probed, because nothing that it names is served and stored here yet")}
+	}
+	return out
+}
+
+func (p *Probes) add(out *Finding, e *endpoint.Endpoint, barrier string) {
+	refused := true
+	for _, server := range p.servers {
+		last, probed := p.results[place{server, refOf(e)}]
+		var err error
+		switch {
+		case !probed:
+			err = fmt.Errorf("%s: has not been probed on %s yet", NameOf(e), server)
+		case errors.Is(last.err, interlock.ErrUnbarred):
+			out.Unbarred, refused = append(out.Unbarred, last.err), false
+			continue
+		case last.err != nil:
+			err = last.err
+		case !slices.Contains(last.holds, barrier):
+			err = fmt.Errorf("%s: a replica of fieldperm does not know the barrier yet", NameOf(e))
+		}
+		if err == nil {
+			continue
+		}
+		if refused {
+			out.Unproven = append(out.Unproven, err) // Of one server it is enough.
+		}
+		refused = false
+	}
+	if refused {
+		out.Refused = append(out.Refused, NameOf(e))
+	}
+}

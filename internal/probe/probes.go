@@ -1,0 +1,230 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/refresh"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+const (
+	// renewal is how long a refusal counts while nothing changes.
+	renewal = 10 * time.Minute
+	// perSecond and atOnce bound the probes of this process, however many endpoints and servers there are.
+	perSecond, atOnce = 20, 40
+)
+
+func timing() refresh.Timing {
+	return refresh.Timing{Interval: 15 * time.Second, Settle: 100 * time.Millisecond, FirstRetry: 500 * time.Millisecond, LastRetry: 15 * time.Second}
+}
+
+// Barrier is one barrier to probe.
+type Barrier struct {
+	// Name is what schema.Schema.Barriers calls it.
+	Name string
+	// Endpoints are those that write a field behind it.
+	Endpoints []endpoint.Endpoint
+}
+
+// Config is what Probes need. All but Learned must be set.
+type Config struct {
+	Prober *interlock.Prober
+	// Servers are the kube-apiservers to probe.
+	Servers interlock.Servers
+	// Served is what they serve, nil while that is not known.
+	Served func() *discovery.Allowlist
+	// Objects are those that are known to exist.
+	Objects *Objects
+	// Barriers are those whose rules are in force, and Version is that of the rules.
+	Barriers func() []Barrier
+	Version  func() string
+	// Unasked is a namespace that the webhook leaves out, "" for none.
+	Unasked func() string
+	// Changed is told that Of may answer differently. It must not block.
+	Changed func()
+	Clock   clock.PassiveClock
+}
+
+// Probes probe barriers. Make it with New.
+type Probes struct {
+	config Config
+	loop   *refresh.Loop
+	limit  flowcontrol.RateLimiter
+
+	mu sync.Mutex
+	// servers are those of the last pass, known its allowlist: nil before the first.
+	servers []string
+	known   *discovery.Allowlist
+	results map[place]result
+}
+
+// place is an endpoint of a kube-apiserver.
+type place struct {
+	server string
+	endpoint.Ref
+}
+
+// result is what came of the last probe. The zero result says nothing.
+type result struct {
+	at      time.Time
+	version string
+	// holds are the barriers by which it was refused.
+	holds []string
+	err   error
+}
+
+// New returns Probes that do not run yet.
+func New(config Config) *Probes {
+	p := &Probes{config: config, loop: refresh.New(timing()), limit: flowcontrol.NewTokenBucketRateLimiter(perSecond, atOnce), results: map[place]result{}}
+	config.Objects.mu.Lock()
+	config.Objects.learned = p.Changed
+	config.Objects.mu.Unlock()
+	return p
+}
+
+// Changed says that barriers, rules, servers or objects may have changed. It never blocks.
+func (p *Probes) Changed() { p.loop.Changed() }
+
+// Run probes until the context ends.
+func (p *Probes) Run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("probe"))
+	p.loop.Run(ctx, p.pass, func(err error) {
+		klog.FromContext(ctx).V(2).Info("Barriers are probed again soon", "reason", err.Error())
+	})
+}
+
+// pass probes what is due. The error asks for another pass soon.
+func (p *Probes) pass(ctx context.Context) error {
+	list := p.config.Served()
+	servers, err := p.config.Servers()
+	if err != nil || list == nil {
+		return errors.Join(errors.New("servers or what they serve are not known"), err)
+	}
+	version := p.config.Version()
+	wanted, endpoints := map[endpoint.Ref][]string{}, map[endpoint.Ref]endpoint.Endpoint{}
+	for _, b := range p.config.Barriers() {
+		for _, e := range b.Endpoints {
+			at := refOf(&e)
+			wanted[at], endpoints[at] = append(wanted[at], b.Name), e
+		}
+	}
+	p.prepare(list, servers, wanted)
+	group, ctx := errgroup.WithContext(ctx)
+	var behind bool
+	var mu sync.Mutex
+	for _, server := range servers {
+		group.Go(func() error {
+			for _, at := range inOrder(endpoints) {
+				e := endpoints[at]
+				if !served(list, &e) || !p.due(place{server.Address, at}, version, wanted[at]) {
+					continue
+				}
+				if err := p.limit.Wait(ctx); err != nil {
+					return err
+				}
+				next := result{at: p.config.Clock.Now(), version: version}
+				next.holds, next.err = p.probe(ctx, server, list, &e, wanted[at])
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				p.note(ctx, place{server.Address, at}, next)
+				if next.err == nil && len(next.holds) < len(wanted[at]) {
+					mu.Lock()
+					behind = true // Another replica has answered, which does not know them yet.
+					mu.Unlock()
+				}
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	p.config.Changed()
+	if err == nil && behind {
+		return errors.New("a replica does not know a barrier yet")
+	}
+	return err
+}
+
+func refOf(e *endpoint.Endpoint) endpoint.Ref {
+	return endpoint.Ref{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
+}
+
+// prepare notes whom the results are about, and forgets those of others.
+func (p *Probes) prepare(list *discovery.Allowlist, servers []interlock.Server, wanted map[endpoint.Ref][]string) {
+	addresses := interlock.Addresses(servers)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.servers, p.known = addresses, list
+	for at := range p.results {
+		if wanted[at.Ref] == nil || !slices.Contains(addresses, at.server) {
+			delete(p.results, at)
+		}
+	}
+}
+
+// due reports whether a place is to be probed: what failed is tried in each pass.
+func (p *Probes) due(at place, version string, barriers []string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.results[at]
+	return last.err != nil || last.version != version || p.config.Clock.Since(last.at) >= renewal ||
+		slices.ContainsFunc(barriers, func(barrier string) bool { return !slices.Contains(last.holds, barrier) })
+}
+
+func (p *Probes) note(ctx context.Context, at place, next result) {
+	p.mu.Lock()
+	before := p.results[at]
+	p.results[at] = next
+	p.mu.Unlock()
+	if errors.Is(next.err, interlock.ErrUnbarred) && !errors.Is(before.err, interlock.ErrUnbarred) {
+		klog.FromContext(ctx).Error(next.err, "A barrier does not hold")
+	}
+}
+
+// probe tries what can be written until a write says whether barriers hold.
+func (p *Probes) probe(ctx context.Context, server interlock.Server, list *discovery.Allowlist, e *endpoint.Endpoint, barriers []string) ([]string, error) {
+	unasked := p.config.Unasked()
+	err := fmt.Errorf("%s: %w", NameOf(e), errNoObject)
+	for _, w := range writes(e, list, p.config.Objects, namespaceBut(unasked)) {
+		resource, name := w.object()
+		if unasked != "" && name.Namespace == unasked && resource.Resource != "namespaces" {
+			p.config.Objects.Forget(resource, name) // The webhook leaves it out.
+			continue
+		}
+		holds, failure := p.config.Prober.Bars(ctx, server, w.target, w.body, barriers)
+		switch {
+		case failure == nil || errors.Is(failure, interlock.ErrUnbarred):
+			return holds, failure
+		case errors.Is(failure, interlock.ErrNotFound):
+			p.config.Objects.Forget(resource, name)
+		default:
+			err = failure
+		}
+	}
+	return nil, err
+}
+
+func inOrder(endpoints map[endpoint.Ref]endpoint.Endpoint) []endpoint.Ref {
+	list := make([]endpoint.Endpoint, 0, len(endpoints))
+	for _, e := range endpoints {
+		list = append(list, e)
+	}
+	endpoint.Sort(list)
+	out := make([]endpoint.Ref, 0, len(list))
+	for i := range list {
+		out = append(out, refOf(&list[i]))
+	}
+	return out
+}

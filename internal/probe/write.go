@@ -1,0 +1,105 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+// write is what is sent to an endpoint.
+type write struct {
+	target interlock.Target
+	// body is the object of a CREATE.
+	body map[string]any
+}
+
+// errNoObject is that an endpoint can be written to only of an object that exists, and none is known.
+var errNoObject = errors.New("not probed, because it takes an object that exists, and none is known yet: have a user outside of system:masters write one; a dry run will do")
+
+// errElsewhere is that what is probed is not kube-apiserver's own.
+var errElsewhere = errors.New("not probed, because kube-apiserver itself does not serve the resource: there a barrier holds only if the server that does asks fieldperm")
+
+// served reports whether an endpoint can be written to in this cluster.
+func served(list *discovery.Allowlist, e *endpoint.Endpoint) bool {
+	switch {
+	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource):
+		return list.Has("", "pods", "")
+	case e.Subresource == "":
+		return list.Has(e.Group, e.Resource, "")
+	}
+	return list.Has(e.Group, e.Resource, e.Subresource)
+}
+
+// writes returns what to send to an endpoint, in the order in which it is tried: an empty patch of an object that is known,
+// which is valid for every kind, then the creation of a sample. namespace is where samples are created.
+func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, namespace string) []write {
+	if endpoint.IsBinding(e.Group, e.Resource, e.Subresource) {
+		return []write{binding(e, namespace)}
+	}
+	how, _ := list.Served(e.Group, e.Resource)
+	target := interlock.Target{Group: e.Group, Version: how.Version, Resource: e.Resource, Subresource: e.Subresource}
+	var out []write
+	if name, known := objects.Of(e.GroupResource()); known && e.Updates() {
+		update := target
+		update.Operation, update.Namespace, update.Name = admissionv1.Update, name.Namespace, name.Name
+		out = append(out, write{target: update})
+	}
+	if e.Subresource != "" || !e.Creates() {
+		return out
+	}
+	gvk := runtimeschema.GroupVersionKind{Group: e.Group, Version: how.Version, Kind: how.Kind}
+	body, err := sample.BuiltIn(gvk)
+	if err != nil {
+		// A kind without required fields takes it.
+		body = map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": map[string]any{}}
+	}
+	create := target
+	create.Operation = admissionv1.Create
+	if how.Namespaced {
+		create.Namespace = namespace
+	}
+	sample.Place(body, interlock.Name, create.Namespace)
+	return append(out, write{create, body})
+}
+
+// binding places a Pod that need not exist: admission comes before it is looked for.
+func binding(e *endpoint.Endpoint, namespace string) write {
+	target := interlock.Target{Operation: admissionv1.Create, Version: "v1", Resource: e.Resource, Subresource: e.Subresource, Namespace: namespace}
+	if e.Subresource != "" {
+		target.Name = interlock.Name
+	}
+	return write{target, map[string]any{
+		"apiVersion": "v1", "kind": "Binding", "metadata": map[string]any{"name": interlock.Name, "namespace": namespace},
+		"target": map[string]any{"kind": "Node", "name": interlock.Name},
+	}}
+}
+
+// object is the one that an update is of.
+func (w *write) object() (runtimeschema.GroupResource, types.NamespacedName) {
+	return runtimeschema.GroupResource{Group: w.target.Group, Resource: w.target.Resource}, types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
+}
+
+// NameOf names an endpoint as kubectl does: deployments/scale.apps.
+func NameOf(e *endpoint.Endpoint) string {
+	if e.Group == "" {
+		return e.Name()
+	}
+	return fmt.Sprintf("%s.%s", e.Name(), e.Group)
+}
+
+// namespaceBut returns a namespace that every cluster has, and that is not the one.
+func namespaceBut(skipped string) string {
+	if skipped == metav1.NamespaceDefault {
+		return metav1.NamespaceSystem
+	}
+	return metav1.NamespaceDefault
+}

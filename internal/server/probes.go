@@ -1,0 +1,122 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/internal/probe"
+	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/internal/status"
+	"github.com/fieldperm/fieldperm/internal/uncovered"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// guarded remembers the barriers of objects with their endpoints, which are many to find, for the schema in force.
+type guarded struct {
+	mu      sync.Mutex
+	schema  *schema.Schema
+	objects map[types.UID][]probe.Barrier
+}
+
+// probeAgain says that what is to be probed may have changed. It never blocks.
+func (s *Server) probeAgain() {
+	if s.probes != nil {
+		s.probes.Changed()
+	}
+}
+
+// barriersOf returns what there is to probe of an object.
+func (s *Server) barriersOf(object *sources.ObjectState) []probe.Barrier {
+	compiled := s.schemas.Schema()
+	s.guarded.mu.Lock()
+	defer s.guarded.mu.Unlock()
+	if s.guarded.schema != compiled {
+		s.guarded.schema, s.guarded.objects = compiled, map[types.UID][]probe.Barrier{}
+	}
+	if known, ok := s.guarded.objects[object.UID]; ok {
+		return known
+	}
+	plurals := uncovered.Plurals(s.schemas.Documents().Topologies)
+	var out []probe.Barrier
+	for i := range object.Documents.Permissions {
+		d := &object.Documents.Permissions[i]
+		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: generators.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
+	}
+	for i := range object.Documents.Uncovered {
+		d := &object.Documents.Uncovered[i]
+		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: generators.SetEndpoints(compiled, d, plurals)})
+	}
+	s.guarded.objects[object.UID] = out
+	return out
+}
+
+// barriersInForce returns what is worth probing: the webhook has the rules for it.
+func (s *Server) barriersInForce() []probe.Barrier {
+	var out []probe.Barrier
+	objects := s.schemas.Objects()
+	for i := range objects {
+		if !objects[i].Bars() {
+			continue
+		}
+		if applied, _ := s.applied(&objects[i]); applied {
+			out = append(out, s.barriersOf(&objects[i])...)
+		}
+	}
+	return out
+}
+
+// shown bounds how many endpoints a message names.
+const shown = 5
+
+// refused says what probes have found of an object's barriers.
+func (s *Server) refused(object *sources.ObjectState) status.Enforcement {
+	var all probe.Finding
+	for _, b := range s.barriersOf(object) {
+		found := s.probes.Of(b)
+		all.Refused = append(all.Refused, found.Refused...)
+		all.Unbarred = append(all.Unbarred, found.Unbarred...)
+		all.Unproven = append(all.Unproven, found.Unproven...)
+	}
+	refused := ""
+	if len(all.Refused) > 0 {
+		refused = "dry-run writes were refused through " + list(all.Refused, ", ")
+	}
+	switch {
+	case len(all.Unbarred) > 0:
+		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotRefused, Message: list(texts(all.Unbarred), "; ")}
+	case len(all.Unproven) > 0:
+		message := "the rules are in the webhook configuration; " + list(texts(all.Unproven), "; ")
+		if refused != "" {
+			message += "; " + refused
+		}
+		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: message, Unproven: true}
+	case len(all.Refused) == 0:
+		// It names kinds that are not installed: there is nothing to enforce, and nothing to prove.
+		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: "the rules are in the webhook configuration", Unproven: true}
+	}
+	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: refused}
+}
+
+func texts(errs []error) []string {
+	out := make([]string, 0, len(errs))
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+// list joins the first few.
+func list(items []string, separator string) string {
+	out := strings.Join(items[:min(len(items), shown)], separator)
+	if more := len(items) - shown; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
