@@ -13,7 +13,7 @@ import (
 )
 
 // signed takes one nonce for good.
-type signed struct{ fail bool }
+type signed struct{ fail, bar bool }
 
 func (signed) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	return len(spec.Extra[CanaryKey]) == 1 && spec.Extra[CanaryKey][0] == "good"
@@ -23,7 +23,11 @@ func (s signed) Answer(req *admissionv1.AdmissionRequest) CanaryAnswer {
 	if values := req.UserInfo.Extra[CanaryKey]; len(values) != 1 || values[0] != "good" {
 		return CanaryAnswer{}
 	}
-	return CanaryAnswer{Token: "the-token", Fail: s.fail}
+	answer := CanaryAnswer{Token: "the-token", Fail: s.fail}
+	if s.bar {
+		answer.Barred = func(barrier string) string { return "bars-" + barrier }
+	}
+	return answer
 }
 
 func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
@@ -104,5 +108,58 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 				t.Errorf("got %d %s", response.StatusCode, text)
 			}
 		})
+	}
+}
+
+// Without an answer of /admit/granular the one of /admit/uncovered is what the sender sees. No write by the canary's user
+// passes one of them but in a dry run.
+func TestA6_ProbesOfBarriersAreRefusedByTheBarriersThatAreKnown(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		nonce          string
+		dry            *bool
+		endpoint       Endpoint
+		token, allowed bool
+		barriers       int
+	}{
+		"refused by the barriers":      {"good", &yes, Uncovered, true, false, 2},
+		"granular leaves it to that":   {"good", &yes, Granular, false, true, 0},
+		"granular, no dry run":         {"good", &no, Granular, false, false, 0},
+		"no dry run":                   {"good", &no, Uncovered, false, false, 0},
+		"forged":                       {"bad", &yes, Uncovered, false, false, 0},
+		"granular, forged":             {"bad", &yes, Granular, false, false, 0},
+		"granular, nothing said of it": {"good", nil, Granular, false, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compile(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "false"}]}`), uncoveredSet(`{uncoveredPermissions: ["granular:image"]}`),
+				uncoveredSet(`{uncoveredPermissions: ["granular:data"]}`))
+			wire := Wire{MaxBytes: 1 << 20, Canaries: signed{bar: true}}
+			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(s, holding("update", "granular", "granular:*"))))
+			defer server.Close()
+			req := scaling()
+			req.UserInfo, req.DryRun = authenticationv1.UserInfo{Username: CanaryUser, Extra: map[string]authenticationv1.ExtraValue{CanaryKey: {c.nonce}}}, c.dry
+			_, text := post(t, server, "/", "application/json", encode(t, admissionv1.AdmissionReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
+			}))
+			if strings.Contains(text, "the-token") != c.token || strings.Contains(text, `"allowed":true`) != c.allowed || strings.Count(text, "bars-") != c.barriers {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// A Binding is nothing that the marker lets pass; a probe of it does, by its nonce.
+func TestA6_A2_OnlyProbesBind(t *testing.T) {
+	for _, name := range []string{"bindings", "pods/binding"} {
+		resource, subresource, _ := strings.Cut(name, "/")
+		for user, want := range map[string]bool{CanaryUser: true, "alice": false} {
+			spec := asking("create", "", resource, subresource)
+			spec.User, spec.Extra = user, map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
+			r := authorizeReviewer(holding("granular"))
+			r.Canaries = signed{bar: true}
+			if status, err := r.Review(t.Context(), spec); err != nil || status.Allowed != want {
+				t.Errorf("%s, %s: %+v, %v", name, user, status, err)
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,6 +25,9 @@ import (
 type SchemaReviewer struct {
 	// Documents returns the sources in force, nil while there are none.
 	Documents func() *schema.Documents
+	// Holders names those who hold a verb on the resource of a kind, each with the role that grants it. The error is
+	// ErrHoldersUnknown, or says why it cannot be told. Nil for nobody knows.
+	Holders func(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error)
 }
 
 const definitionKind = "CustomResourceDefinition"
@@ -50,7 +54,7 @@ func documentResource(kind metav1.GroupVersionKind) (resource, bool) {
 func DocumentSource(kind, name string) string { return kind + " " + name }
 
 // Review returns the faults of the document that a request brings. A fault that is Unmatched is about
-// something that may come later, and a reason to warn, not to refuse. An error is a 400 or 503 by
+// something that may come later, and a reason to warn, not to refuse; so is a verb that somebody holds and that is replaced. An error is a 400 or 503 by
 // Code.
 func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, error) {
 	if req == nil {
@@ -83,7 +87,7 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 	if current == nil {
 		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
 	}
-	return trial(*current, DocumentSource(req.Kind.Kind, req.Name), req.Kind.Kind, req.Object.Raw), nil
+	return r.trial(*current, DocumentSource(req.Kind.Kind, req.Name), req.Kind.Kind, req.Object.Raw), nil
 }
 
 // sameDocument reports that nothing changed that a compile would see. Such an update is let through
@@ -109,7 +113,7 @@ func sameDocument(old, new []byte) (bool, error) {
 // trial compiles the document with the catalogue, so that no other document can hide its faults by
 // taking precedence, and then together with the sources in force, in place of the version of it that
 // they hold.
-func trial(current schema.Documents, source, kind string, raw []byte) []error {
+func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, raw []byte) []error {
 	decode := load.Decode
 	if kind == definitionKind {
 		// Keys of its schema that only a newer API server knows are that server's affair.
@@ -133,8 +137,10 @@ func trial(current schema.Documents, source, kind string, raw []byte) []error {
 		alone.Permissions = slices.DeleteFunc(slices.Clone(all.Permissions), func(p schema.PermissionDocument) bool { return p.Rank > schema.RankCatalogue })
 		trials = []schema.Documents{alone, all}
 	}
+	var compiled *schema.Schema
 	for _, documents := range trials {
-		_, errs := schema.Compile(documents.Append(added))
+		next, errs := schema.Compile(documents.Append(added))
+		compiled = next
 		for _, err := range errs {
 			var e *schema.Error
 			if errors.As(err, &e) && ours(e) {
@@ -145,23 +151,22 @@ func trial(current schema.Documents, source, kind string, raw []byte) []error {
 			return faults
 		}
 	}
-	if kind == v1alpha1.PermissionSchemaKind {
-		return takenAway(current, all.Append(added), source)
+	if kind != v1alpha1.PermissionSchemaKind {
+		return nil
 	}
-	return nil
+	before, _ := schema.Compile(current)
+	if faults := takenAway(before, compiled, source); len(faults) > 0 {
+		return faults
+	}
+	return append(faults, r.replaced(added, before, compiled)...)
 }
 
 // takenAway are the faults of a PermissionSchema that replaces a verb by which an UncoveredPermissionSet bars a
 // field: the barrier would hold there no more, without a word of whoever made it.
-func takenAway(before, after schema.Documents, source string) []error {
-	if len(before.Uncovered) == 0 {
-		return nil
-	}
-	had, _ := schema.Compile(before)
-	has, _ := schema.Compile(after)
+func takenAway(before, after *schema.Schema, source string) []error {
 	var faults []error
-	left := has.Borne()
-	for _, b := range had.Borne() {
+	left := after.Borne()
+	for _, b := range before.Borne() {
 		if !slices.Contains(left, b) {
 			faults = append(faults, &schema.Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)})
 		}
@@ -208,7 +213,8 @@ func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest
 	var messages []string
 	for _, fault := range faults {
 		var e *schema.Error
-		if errors.As(fault, &e) && e.Unmatched {
+		var w warning
+		if errors.As(fault, &e) && e.Unmatched || errors.As(fault, &w) {
 			response.Warnings = append(response.Warnings, fault.Error())
 			continue
 		}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -132,7 +134,7 @@ func TestSchemas_NewVersionTakesThePlaceOfTheOld(t *testing.T) {
 	req := submit(t, definition(goodVerbs, ""), definition("{}", ""))
 	current := documents(t)
 	old := submit(t, definition(`{"v1":[{"path":".spec.size","verb":"example.com/old"}]}`, ""), "")
-	if faults := trial(current, DocumentSource("CustomResourceDefinition", "widgets.example.com"), "CustomResourceDefinition", old.Object.Raw); len(faults) > 0 {
+	if faults := (&SchemaReviewer{}).trial(current, DocumentSource("CustomResourceDefinition", "widgets.example.com"), "CustomResourceDefinition", old.Object.Raw); len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	current = current.Append(schema.Documents{Permissions: []schema.PermissionDocument{{
@@ -188,5 +190,58 @@ func TestSchemas_EverythingElseIsABadRequest(t *testing.T) {
 		if response := SchemaResponse(faults, err, req); response.Allowed || response.Result.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s: got %+v", name, response)
 		}
+	}
+}
+
+// A set's barrier would hold no more where its verb is replaced: whoever replaces it is told, and refused.
+func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
+	for name, c := range map[string]struct{ set, entry, want string }{
+		"replaced":       {`{uncoveredPermissions: ["granular:taints"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", `takes verb "granular:taints" away from "nodes"`},
+		"kept elsewhere": {`{uncoveredPermissions: ["granular:specification"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", ""},
+		"another verb":   {`{uncoveredPermissions: ["granular:labels"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			current := documents(t, uncoveredSet(c.set))
+			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+			req := submit(t, permissions("", "Node", c.entry), "")
+			faults, err := r.Review(req)
+			response := SchemaResponse(faults, err, req)
+			if response.Allowed != (c.want == "") || c.want != "" && !strings.Contains(response.Result.Message, c.want) {
+				t.Errorf("got %+v, %v", response, err)
+			}
+		})
+	}
+}
+
+func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
+	current := documents(t)
+	req := submit(t, permissions("", "Node", "{path: .spec.taints, verb: example.com/taints}"), "")
+	many := func(n int) func(runtimeschema.GroupKind, func(string) bool) ([]string, error) {
+		return func(kind runtimeschema.GroupKind, is func(string) bool) ([]string, error) {
+			if kind.Kind != "Node" || !is("granular:taints") || is("granular:specification") {
+				t.Errorf("asked about %v", kind)
+			}
+			return strings.Split(strings.Repeat("User ann (ClusterRole a),", n), ",")[:n], nil
+		}
+	}
+	for name, c := range map[string]struct {
+		holders func(runtimeschema.GroupKind, func(string) bool) ([]string, error)
+		want    string
+	}{
+		"held":        {many(1), "granular:taints writes .spec.taints no more: held by User ann (ClusterRole a)"},
+		"held by 7":   {many(7), "and 2 more"},
+		"not held":    {many(0), ""},
+		"not known":   {func(runtimeschema.GroupKind, func(string) bool) ([]string, error) { return nil, ErrHoldersUnknown }, "no authorizer of type RBAC"},
+		"not in time": {func(runtimeschema.GroupKind, func(string) bool) ([]string, error) { return nil, errors.New("too old") }, "not known here: too old"},
+		"nobody asks": {nil, "who holds it is not known here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }, Holders: c.holders}
+			faults, err := r.Review(req)
+			response := SchemaResponse(faults, err, req)
+			if warnings := strings.Join(response.Warnings, "; "); !response.Allowed || (warnings == "") != (c.want == "") || !strings.Contains(warnings, c.want) {
+				t.Errorf("got %q, %+v, %v", warnings, response.Result, err)
+			}
+		})
 	}
 }

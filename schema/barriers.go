@@ -19,6 +19,8 @@ func SetBarrier(d *UncoveredDocument) string {
 	return d.Source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+func everywhere(Pattern) bool { return true }
+
 // Barriers returns what bars fields of a body that is sent to an endpoint, under any of its names. Match conditions and
 // conditions of schemas count as true.
 func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
@@ -29,7 +31,7 @@ func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		for _, ref := range refs {
-			if set.coversAny(ref) && (body.hidden != nil || set.guards(body) > 0) {
+			if set.coversAny(ref) && (body.hidden != nil || set.guards(body, everywhere) > 0) {
 				out = append(out, set.barrier)
 				break
 			}

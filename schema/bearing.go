@@ -191,11 +191,9 @@ func (b *bearing) unborne(v verbs.Verb, pointer string) {
 		b.report(false, pointer, "verb %q guards no field of %s: the nearest verb that does is %q", v, b.described(), verbs.Prefix+near)
 	default:
 		cure := "docs/kinds.md has the verbs of each kind"
-		for _, t := range b.everything(func(runtimeschema.GroupResource) bool { return true }, "") {
-			if b.fit(t, v) == fits {
-				cure = fmt.Sprintf("it guards fields of %q", t)
-				break
-			}
+		elsewhere := slices.DeleteFunc(b.everything(func(runtimeschema.GroupResource) bool { return true }, ""), func(t *target) bool { return b.fit(t, v) != fits })
+		if len(elsewhere) > 0 {
+			cure = "it guards fields of " + listed(elsewhere)
 		}
 		b.report(false, pointer, "verb %q guards no field of %s: %s", v, b.described(), cure)
 	}
@@ -206,11 +204,16 @@ func (b *bearing) described() string {
 	if b.wild {
 		return "any known kind"
 	}
+	return listed(b.targets)
+}
+
+// listed names the first few of some resources.
+func listed(targets []*target) string {
 	var out []string
-	for _, t := range b.targets[:min(len(b.targets), 3)] {
+	for _, t := range targets[:min(len(targets), 3)] {
 		out = append(out, fmt.Sprintf("%q", t))
 	}
-	if len(b.targets) > 3 {
+	if len(targets) > 3 {
 		out = append(out, "…")
 	}
 	return strings.Join(out, ", ")

@@ -37,7 +37,7 @@ func (s *Schema) GuardedFields(source string) []v1alpha1.GuardedFields {
 			}
 			n := int32(0)
 			for _, k := range t.kinds {
-				n = max(n, set.guards(k))
+				n = max(n, set.guards(k, t.has))
 			}
 			same := func(g v1alpha1.GuardedFields) bool { return g.Group == t.Group && g.Resource == resource }
 			if n > 0 && !slices.ContainsFunc(out, same) && len(out) < v1alpha1.MaxGuardedFields {
@@ -48,11 +48,11 @@ func (s *Schema) GuardedFields(source string) []v1alpha1.GuardedFields {
 	return out
 }
 
-// guards counts the places of a kind that bear a verb of the set and are charged.
-func (u *uncoveredSet) guards(k *Kind) int32 {
+// guards counts the places of a kind that bear a verb of the set, are charged, and count.
+func (u *uncoveredSet) guards(k *Kind, counts func(Pattern) bool) int32 {
 	n := int32(0)
-	k.Guarded(maxGuardedPlaces, func(_ Pattern, node *Node) {
-		if node.role != RoleNone {
+	k.Guarded(maxGuardedPlaces, func(at Pattern, node *Node) {
+		if node.role != RoleNone || !counts(at) {
 			return
 		}
 		for _, p := range node.permissions {

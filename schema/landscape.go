@@ -19,7 +19,15 @@ type landscape struct {
 	failed map[runtimeschema.GroupResource]bool
 	groups map[string]bool
 	bodies map[runtimeschema.GroupKind][]*Kind
-	borne  map[*Node]map[string]*borne
+	// through are the trees of bodies that write a part of an object of another kind.
+	through map[through]*Kind
+	borne   map[bearer]map[string]*borne
+}
+
+// bearer is a tree, or the part of it that a subresource writes.
+type bearer struct {
+	root *Node
+	at   string
 }
 
 // borne is what bears the verbs of one name in a tree.
@@ -33,7 +41,7 @@ type borne struct {
 func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) *landscape {
 	l := &landscape{
 		kinds: map[runtimeschema.GroupResource][]*Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
-		bodies: map[runtimeschema.GroupKind][]*Kind{}, borne: map[*Node]map[string]*borne{},
+		bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
 	}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
@@ -61,7 +69,12 @@ type target struct {
 	subresource string
 	kinds       []*Kind
 	failed      bool
+	// writes is the subresource that takes the object's own kind, and writes a part of it; nil for all of it.
+	writes *endpoint.Endpoint
 }
+
+// has reports whether a field of a body counts.
+func (t *target) has(path Pattern) bool { return t.writes == nil || t.writes.Reaches(path.String()) }
 
 func (t *target) String() string {
 	name := t.Resource
@@ -86,7 +99,7 @@ func (l *landscape) target(resource runtimeschema.GroupResource, subresource str
 		if !ok {
 			return nil, false
 		}
-		t.add(l.bodies[e.GroupKind()])
+		l.narrow(t, &e)
 		return t, true
 	}
 	for _, e := range endpoint.All() {
@@ -97,6 +110,26 @@ func (l *landscape) target(resource runtimeschema.GroupResource, subresource str
 	return t, true
 }
 
+// narrow makes a target that of a subresource alone.
+func (l *landscape) narrow(t *target, e *endpoint.Endpoint) {
+	if len(t.kinds) == 0 {
+		return // It failed to compile.
+	}
+	if bodies := l.bodies[e.GroupKind()]; len(bodies) > 0 && !slices.Contains(bodies, t.kinds[0]) {
+		t.kinds = nil
+		for _, k := range bodies {
+			if derived := l.through[through{t.Group, t.Resource, t.subresource, k.GroupVersionKind}]; derived != nil {
+				k = derived
+			}
+			t.kinds = append(t.kinds, k)
+		}
+		return
+	}
+	if !e.Whole {
+		t.writes = e
+	}
+}
+
 func (t *target) add(kinds []*Kind) {
 	for _, k := range kinds {
 		if !slices.Contains(t.kinds, k) {
@@ -105,13 +138,20 @@ func (t *target) add(kinds []*Kind) {
 	}
 }
 
-// bearers returns what bears verbs of each name in the tree of a kind.
-func (l *landscape) bearers(k *Kind) map[string]*borne {
-	if known := l.borne[k.Root]; known != nil {
+// bearers returns what bears verbs of each name in what is written of a kind.
+func (l *landscape) bearers(t *target, k *Kind) map[string]*borne {
+	at := bearer{root: k.Root}
+	if t.writes != nil {
+		at.at = t.writes.Group + "/" + t.writes.Name()
+	}
+	if known := l.borne[at]; known != nil {
 		return known
 	}
 	out := map[string]*borne{}
-	walk(k.Root, nil, map[*Node]bool{}, func(_ Pattern, n *Node) {
+	visit := func(path Pattern, n *Node) {
+		if !t.has(path) {
+			return
+		}
 		for _, p := range n.permissions {
 			b := out[p.verb.Name()]
 			if b == nil {
@@ -125,8 +165,14 @@ func (l *landscape) bearers(k *Kind) map[string]*borne {
 				b.permissions = append(b.permissions, p)
 			}
 		}
-	})
-	l.borne[k.Root] = out
+	}
+	if t.writes == nil {
+		walk(k.Root, nil, map[*Node]bool{}, visit)
+	} else {
+		// A node may be at several places, of which the subresource writes one.
+		k.Guarded(maxGuardedPlaces, visit)
+	}
+	l.borne[at] = out
 	return out
 }
 
@@ -160,7 +206,7 @@ const (
 func (l *landscape) fit(t *target, v verbs.Verb) fit {
 	best := noField
 	for _, k := range t.kinds {
-		b := l.bearers(k)[v.Name()]
+		b := l.bearers(t, k)[v.Name()]
 		if b == nil {
 			continue
 		}
@@ -186,7 +232,7 @@ func (l *landscape) names(targets []*target) []string {
 	seen := map[string]bool{}
 	for _, t := range targets {
 		for _, k := range t.kinds {
-			for name, b := range l.bearers(k) {
+			for name, b := range l.bearers(t, k) {
 				if len(b.permissions) > 0 {
 					seen[name] = true
 				}

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -47,6 +48,7 @@ type roles interface {
 	authorizer.Authorizer
 	Run(ctx context.Context)
 	Ready() error
+	Holders(group, resource string, is func(verb string) bool) ([]rbac.Holder, error)
 }
 
 func newRoles(cluster *rest.Config) (roles, error) {
@@ -172,4 +174,15 @@ func Fixed(name string, a authorizer.Authorizer) *Chain {
 	c := &Chain{settings: Settings{Observer: nobody{}}}
 	c.current.Store(&generation{shared: newShared(&named{name: name, Authorizer: a}, flightTime, nobody{})})
 	return c
+}
+
+// ErrNoRoles is that RBAC is not decided in process.
+var ErrNoRoles = errors.New("no authorizer is of type RBAC")
+
+// Holders returns the roles that grant a verb, as rbac.Live does, or ErrNoRoles.
+func (c *Chain) Holders(group, resource string, is func(verb string) bool) ([]rbac.Holder, error) {
+	if c.roles == nil {
+		return nil, ErrNoRoles
+	}
+	return c.roles.Holders(group, resource, is)
 }

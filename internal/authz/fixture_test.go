@@ -132,6 +132,8 @@ type grants struct {
 func (grants) Run(ctx context.Context) { <-ctx.Done() }
 func (g grants) Ready() error          { return g.fault }
 
+func (grants) Holders(string, string, func(string) bool) ([]rbac.Holder, error) { return nil, nil }
+
 // mayAll returns RBAC by which a user or group holds every verb.
 func mayAll(t testing.TB, names ...string) func(*rest.Config) (roles, error) {
 	t.Helper()

@@ -132,6 +132,14 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 	if c.Proven(nil, said.Token) || c.Proven(nonces, "") {
 		t.Error("nothing proves something")
 	}
+	barring := c.Mint(patching(), ModeBar)
+	bars := c.Answer(request(barring))
+	if bars.Barred == nil || bars.Fail || said.Barred != nil || !c.Proven(barring, bars.Token) {
+		t.Fatalf("a canary for barriers: %+v", bars)
+	}
+	if token := bars.Barred("a"); !c.Barred(barring, "canary "+token, "a") || c.Barred(barring, token, "b") || c.Barred(c.Mint(patching(), ModeBar), token, "a") || c.Barred(barring, bars.Token, "a") {
+		t.Error("what says that a barrier is known says more, or less")
+	}
 	if failing := c.Mint(patching(), ModeFail); !c.Answer(request(failing)).Fail {
 		t.Error("the mode is lost")
 	}

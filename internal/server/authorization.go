@@ -2,16 +2,20 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/generators"
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/tracing"
+	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 // parallelChecks is how many verbs of one level are asked at the same time (P1).
@@ -51,6 +55,22 @@ func (s *Server) decide(ctx context.Context, config *rest.Config) error {
 		Enforced:   s.interlock.Enforced,
 		Canaries:   s.canaries,
 	}
-	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents}
+	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents, Holders: s.holders}
 	return nil
+}
+
+// holders names who holds a verb on the resource of a kind.
+func (s *Server) holders(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error) {
+	resource := generators.Resource(kind, uncovered.Plurals(s.schemas.Documents().Topologies))
+	roles, err := s.chain.Holders(kind.Group, resource, is)
+	if errors.Is(err, authz.ErrNoRoles) {
+		return nil, admission.ErrHoldersUnknown
+	}
+	var out []string
+	for _, role := range roles {
+		for _, subject := range role.Subjects {
+			out = append(out, fmt.Sprintf("%s (%s)", subject, role.Role))
+		}
+	}
+	return out, err
 }

@@ -4,6 +4,9 @@ package e2e
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,4 +141,71 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 		"kube-apiserver "+address, "of configmaps: was not refused", "ValidatingAdmissionWebhook is on")
 	must(t, s.Publish(t.Context(), cluster.APIServer))
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
+}
+
+// TestA6_F5_WhatBearsOnNothingIsRefused: by kubectl, by check-config and by fieldperm-gen, with the same words, which have
+// the nearest right name.
+func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	set := func(group, resource, verb, more string) string {
+		return strings.Replace(uncoveredSet("faulty", verb, group, resource), "spec:\n", "spec:\n"+more, 1)
+	}
+	for name, c := range map[string]struct{ document, says string }{
+		"resource":                       {set("apps", "deployment", "granular:scale", ""), `resource "deployment" does not exist: write "deployments"`},
+		"resource of the core group":     {set("", "namespace", "granular:labels", ""), `resource "namespace" does not exist: write "namespaces"`},
+		"group":                          {set("app", "deployments", "granular:scale", ""), `resource "deployments" is not in the groups of this rule: it is in group "apps"`},
+		"subresource":                    {set("apps", "deployments/scales", "granular:scale", ""), `resource "deployments" has no subresource "scales"`},
+		"verb":                           {set("apps", "deployments", "granular:scaled", ""), `the nearest verb that does is "granular:scale"`},
+		"verb that the resource lacks":   {set("", "pods", "granular:taints", ""), `verb "granular:taints" guards no field of "pods": it guards fields of "devicetaintrules.resource.k8s.io", "nodes"`},
+		"parameter that is no prefix":    {set("", "namespaces", "granular:label(pod-security.kubernetes.io/enforce)", ""), `write "granular:label(pod-security.kubernetes.io)"`},
+		"parameter where none is":        {set("apps", "deployments", "granular:scale(x)", ""), `never has a parameter: write "granular:scale"`},
+		"verb of what nobody is charged": {set("", "pods", "granular:identity", ""), "granular:identity"},
+		"field of a match condition":     {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userinfo.username == 'x'\"}]\n"), "undefined field 'userinfo'"},
+		"type of a match condition":      {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userInfo.username == 1\"}]\n"), "no matching overload"},
+		"parameter that is emitted no more": {
+			"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: faulty}\nspec: {kind: Namespace, permissions: [{path: .metadata.labels, verb: example.com/labels}]}\n",
+			"add parameterSource: labelKey",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, stderr, err := kubectl(t, s, c.document, "apply", "--dry-run=server", "-f", "-")
+			if err == nil || !strings.Contains(stderr, c.says) {
+				t.Errorf("kubectl does not refuse it with %q: %v %s", c.says, err, stderr)
+			}
+			file := filepath.Join(t.TempDir(), "faulty.yaml")
+			must(t, os.WriteFile(file, []byte(c.document), 0o600))
+			out, err := exec.CommandContext(t.Context(), filepath.Join(shared.bin, "fieldperm-webhook"), "check-config", "--permission-schemas", file).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.says) {
+				t.Errorf("check-config does not refuse it with %q: %v %s", c.says, err, out)
+			}
+			_, err = s.Generate(t.Context(), "manifests", "--out", t.TempDir(), "--config-dir", "/x", "--url", "https://127.0.0.1:1", "--ca-file", filepath.Join(s.Dir(), "config", "ca.crt"), "--rest", "--write-uncovered", "--permission-schemas", file)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("fieldperm-gen manifests does not refuse it with %q: %v", c.says, err)
+			}
+		})
+	}
+}
+
+// TestA6_F6_StatusSaysWhatItBearsOn: how many fields of each resource, and what is not known yet.
+func TestA6_F6_StatusSaysWhatItBearsOn(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	remove(t, s, "uncoveredpermissionset", "bearing")
+	const rules = "  resources: [{apiGroups: [apps], resources: [deployments]}, {apiGroups: [''], resources: [pods, configmaps]}, {apiGroups: [tocome.example.com], resources: [comings]}]\n"
+	document := "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: bearing}\nspec:\n  uncoveredPermissions: ['granular:image(web)', 'granular:data']\n" + rules
+	_, stderr, err := kubectl(t, s, document, "apply", "-f", "-")
+	if err != nil || !strings.Contains(stderr, `Warning: UncoveredPermissionSet bearing:/spec/resources/2/resources/0: resource "comings" of group "tocome.example.com" is not known`) {
+		t.Errorf("%v %s", err, stderr)
+	}
+	row(t, s, "uncoveredpermissionsets", "bearing", `["granular:image(web)","granular:data"]`, "True")
+	for path, want := range map[string]string{
+		`{range .status.guardedFields[*]}{.resource}={.fields} {end}`: "deployments=3 pods=3 configmaps=2 ",
+		`{.status.conditions[?(@.type=="Compiled")].reason}`:          "Unmatched",
+	} {
+		if got := mustKubectl(t, s, "", "get", "uncoveredpermissionset", "bearing", "-o", "jsonpath="+path); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	says(t, mustKubectl(t, s, "", "get", "uncoveredpermissionset", "bearing", "-o", `jsonpath={.status.conditions[?(@.type=="Compiled")].message}`), `"comings"`, "install its definition first")
 }

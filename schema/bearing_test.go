@@ -1,0 +1,182 @@
+package schema_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// builtIn are the built-in kinds with the catalogue.
+var builtIn = sync.OnceValues(func() (schema.Documents, error) {
+	topology, err1 := load.BuiltIn()
+	catalogue, err2 := load.Catalogue(false)
+	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}, errors.Join(err1, err2)
+})
+
+func compileWith(t *testing.T, documents ...string) (*schema.Schema, []error) {
+	t.Helper()
+	docs, err := builtIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, document := range documents {
+		more, errs := load.Decode(fmt.Sprintf("doc%d", i), []byte(document))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		docs = docs.Append(more)
+	}
+	return schema.Compile(docs)
+}
+
+func setOf(verbs, resources, conditions string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: [" + verbs + "], resources: [" + resources + "], matchConditions: [" + conditions + "]}\n"
+}
+
+func schemaOf(group, kind, entries string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '" + group + "', kind: " + kind + ", permissions: [" + entries + "]}\n"
+}
+
+const deployments = "{apiGroups: [apps], resources: [deployments]}"
+
+// A barrier that bears on nothing looks like one that holds.
+func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		verbs, resources, conditions, want string
+		unmatched                          bool
+	}{
+		"resource":             {"'granular:scale'", "{apiGroups: [apps], resources: [deployment]}", "", `write "deployments"`, false},
+		"group":                {"'granular:scale'", "{apiGroups: [extension], resources: [deployments]}", "", `it is in group "apps"`, false},
+		"subresource":          {"'granular:scale'", "{apiGroups: [apps], resources: [deployments/scales]}", "", `has no subresource "scales"`, false},
+		"verb":                 {"'granular:scaled'", deployments, "", `the nearest verb that does is "granular:scale"`, false},
+		"verb of another kind": {"'granular:taints'", deployments, "", `guards no field of "deployments.apps"`, false},
+		"verb of another part": {"'granular:image(web)'", "{apiGroups: [apps], resources: [deployments/scale]}", "", `guards no field of "deployments/scale.apps"`, false},
+		"part of the object":   {"'granular:image(web)'", "{apiGroups: [''], resources: [pods/status]}", "", `guards no field of "pods/status"`, false},
+		"no parameter":         {"'granular:scale(x)'", deployments, "", `never has a parameter`, false},
+		"no such parameter":    {"'granular:label(a/b)'", deployments, "", `write "granular:label(a)"`, false},
+		"one of two resources": {"'granular:scale'", deployments + ", {apiGroups: [''], resources: [configmaps]}", "", `none of the verbs guards a field of "configmaps"`, false},
+		"condition's field":    {"'granular:scale'", deployments, "{name: a, expression: 'request.userinfo.username == \"x\"'}", "undefined field 'userinfo'", false},
+		"condition's type":     {"'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == 1'}", "no matching overload", false},
+		"kind to come":         {"'granular:scale'", deployments + ", {apiGroups: [tocome.example.com], resources: [comings]}", "", "install its definition first", true},
+		"verb to come":         {"'granular:scale', 'granular:example.com/x'", deployments + ", {apiGroups: [tocome.example.com], resources: [comings]}", "", `"granular:example.com/x" guards no field of any known kind`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errs := compileWith(t, setOf(c.verbs, c.resources, c.conditions))
+			found := false
+			for _, err := range errs {
+				var e *schema.Error
+				if !errors.As(err, &e) || e.Unmatched != c.unmatched {
+					t.Errorf("%v: unmatched is not %t", err, c.unmatched)
+				}
+				found = found || strings.Contains(err.Error(), c.want)
+			}
+			if !found {
+				t.Errorf("got %v, want %q", errs, c.want)
+			}
+		})
+	}
+	if _, errs := compileWith(t, setOf("'granular:scale', 'granular:image(web)', 'granular:label(a)'", deployments, "{name: a, expression: 'request.userInfo.username != \"x\" && has(object.spec)'}")); len(errs) > 0 {
+		t.Errorf("a good one: %v", errs)
+	}
+}
+
+// A condition that fails holds, and so does one whose context has ended; only one that is false does not.
+func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
+	s, errs := compileWith(t, setOf("'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == \"alice\" && request.namespace == \"shop\" && request.dryRun'}"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	dry := true
+	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
+	for user, want := range map[string]int{"alice": 1, "bob": 0} {
+		request := &admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: user}, Namespace: "shop", DryRun: &dry}
+		request.Object.Raw, _ = json.Marshal(map[string]any{})
+		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v", user, got, err)
+		}
+	}
+}
+
+func TestC2_GuardedFieldsAreCounted(t *testing.T) {
+	s, errs := compileWith(t, setOf("'granular:image(web)', 'granular:scale'", deployments+", {apiGroups: [''], resources: [pods]}, {apiGroups: [apps], resources: [statefulsets/scale]}", ""))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	got := fmt.Sprint(s.GuardedFields("doc0"))
+	if want := "[{apps deployments 4} { pods 3} {apps statefulsets/scale 1}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if other := s.GuardedFields("doc1"); other != nil {
+		t.Errorf("of another set: %v", other)
+	}
+}
+
+// Barriers answers for the names of an endpoint what a probe of it may be refused by.
+func TestA6_BarriersOfAnEndpoint(t *testing.T) {
+	scale, other := setOf("'granular:scale'", deployments, "{name: a, expression: 'false'}"), setOf("'granular:label(a)'", deployments, "")
+	s, errs := compileWith(t, scale, other, schemaOf("apps", "StatefulSet", "{path: .spec.serviceName, verb: example.com/service, excluded: true}"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for at, want := range map[schema.ResourceRef][]string{
+		{Group: "apps", Version: "v1", Resource: "deployments"}:                           {"doc0", "doc1"},
+		{Group: "apps", Version: "v1", Resource: "statefulsets"}:                          {schema.Excluded},
+		{Group: "apps", Version: "v1", Resource: "daemonsets"}:                            nil,
+		{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "notserved"}: {"doc0", "doc1"},
+	} {
+		kinds := map[string]string{"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet"}
+		k, err := s.KindFor(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kinds[at.Resource]}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range s.Barriers(k, at) {
+			name, _, _ := strings.Cut(b, " ")
+			got = append(got, name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", at, got, want)
+		}
+	}
+	docs, _ := load.Decode("doc0", []byte(scale))
+	changed, _ := load.Decode("doc0", []byte(strings.Replace(scale, "'false'", "'true'", 1)))
+	if schema.SetBarrier(&docs.Uncovered[0]) == schema.SetBarrier(&changed.Uncovered[0]) {
+		t.Error("another content is the same barrier")
+	}
+}
+
+func TestF4_VerbsThatAreTaken(t *testing.T) {
+	before, errs := compileWith(t)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	after, errs := compileWith(t, schemaOf("apps", "Deployment", "{path: '.spec.template.spec.containers[*].image', verb: example.com/any}, {path: .spec.replicas, verb: scale}"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	deployment := runtimeschema.GroupKind{Group: "apps", Kind: "Deployment"}
+	taken := schema.TakenFrom(deployment, before, after)
+	if len(taken) != 1 || taken[0].Path.String() != ".spec.template.spec.containers[*].image" {
+		t.Fatalf("taken: %v", taken)
+	}
+	for verb, want := range map[string]bool{"granular:image": true, "granular:image(web)": true, "granular:scale": false, "granular": false, "*": false} {
+		if taken[0].Is(verb) != want {
+			t.Errorf("%s: %t", verb, !want)
+		}
+	}
+	if more := schema.TakenFrom(deployment, before, before); len(more) > 0 {
+		t.Errorf("nothing changed: %v", more)
+	}
+}
