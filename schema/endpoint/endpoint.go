@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"slices"
+	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -25,7 +26,7 @@ type Endpoint struct {
 	// Fields are what gets through from the body into the stored object.
 	Fields []Field `json:"fields,omitempty"`
 	// Refused are fields of the body of which every value that was tried was refused: nothing shows that the API server
-	// would take them back.
+	// would take them back. Reaches counts them.
 	Refused []string `json:"refused,omitempty"`
 	// Sets are fields of the stored object that the API server sets or changes when it is written to by this endpoint,
 	// and that are not the body's.
@@ -90,3 +91,50 @@ const (
 	create = "CREATE"
 	update = "UPDATE"
 )
+
+// Reaches reports whether a request to the endpoint may change a field of the stored object, a part of it, or something
+// that it is a part of. The path is one of the stored object.
+func (e *Endpoint) Reaches(path string) bool {
+	if e.Storage == "" {
+		return false
+	}
+	if e.Whole {
+		return true
+	}
+	for _, f := range e.Fields {
+		if overlap(path, f.Stored()) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.Refused, func(refused string) bool { return overlap(path, refused) })
+}
+
+// overlap reports whether one path leads to or into the other. Steps in brackets are alike: a barrier may name one of the
+// items that an observation has as [*].
+func overlap(a, b string) bool {
+	x, y := steps(a), steps(b)
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] && (x[i][0] != '[' || y[i][0] != '[') {
+			return false
+		}
+	}
+	return true
+}
+
+// steps splits a path: ".spec.x[*]" is ".spec", ".x", "[*]".
+func steps(path string) []string {
+	var out []string
+	for path != "" {
+		end := len(path)
+		if path[0] == '[' {
+			if i := strings.IndexByte(path, ']'); i >= 0 {
+				end = i + 1
+			}
+		} else if i := strings.IndexAny(path[1:], ".["); i >= 0 {
+			end = i + 1
+		}
+		out = append(out, path[:end])
+		path = path[end:]
+	}
+	return out
+}
