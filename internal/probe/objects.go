@@ -56,7 +56,7 @@ func (o *Objects) Saw(req *admissionv1.AdmissionRequest) {
 		return
 	}
 	o.mu.Lock()
-	known := o.known == nil || len(o.known) < maxObjects
+	known := len(o.known) < maxObjects
 	if known {
 		if o.known == nil {
 			o.known = map[runtimeschema.GroupResource]types.NamespacedName{}
