@@ -118,6 +118,14 @@ func TestC2_GuardedFieldsAreCounted(t *testing.T) {
 	if want := "[{apps deployments 4} { pods 3} {apps statefulsets/scale 1}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	// The verb of images is a fault there, and counts nothing.
+	parts, errs := compileWith(t, setOf("'granular:image(web)', 'granular:conditions'", "{apiGroups: [''], resources: [pods/status]}", ""))
+	if len(errs) != 1 {
+		t.Fatal(errs)
+	}
+	if got := fmt.Sprint(parts.GuardedFields("doc0")); got != "[{ pods/status 1}]" {
+		t.Errorf("of a part: %s", got)
+	}
 	if other := s.GuardedFields("doc1"); other != nil {
 		t.Errorf("of another set: %v", other)
 	}
