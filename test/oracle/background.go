@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/test/store"
 )
 
 // prefix is a key prefix that the server, or the oracle's administrator, writes without a request of a drawn user.
@@ -61,11 +63,11 @@ var repair = []byte(`ipallocator-repair-controller"`)
 // and nobody else has ever written the status, or managedFields would say so. What was answered is no proof: a write that
 // changes nothing is answered with the revision of the last one that did.
 func byServer(e *Event, r *Request) (string, bool) {
-	if strings.HasPrefix(e.Key, keyPrefix+"ipaddresses/") && r.Endpoint.Resource == "services" {
+	if strings.HasPrefix(e.Key, store.Prefix+"ipaddresses/") && r.Endpoint.Resource == "services" {
 		raw := slices.Concat(e.New, e.Old)
 		return "the allocator makes and takes the IPAddress of a Service", bytes.Contains(raw, []byte(`"ipallocator.k8s.io/`)) || bytes.Contains(raw, []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
 	}
-	if strings.HasPrefix(e.Key, keyPrefix+"events/") && r.Endpoint.Resource != "events" && bytes.Contains(e.New, repair) {
+	if strings.HasPrefix(e.Key, store.Prefix+"events/") && r.Endpoint.Resource != "events" && bytes.Contains(e.New, repair) {
 		return "the repair of Service addresses records an Event", true
 	}
 	if e.Created() || e.Deleted() {

@@ -12,7 +12,7 @@ var managers = []string{"granular", "granular", "kubectl", "argo", "controller",
 
 // request draws one write to an endpoint.
 func (s *shard) request(ctx context.Context, e *Endpoint) (*Request, error) {
-	r := &Request{User: pick(s.draw, s.users), Endpoint: e, Namespace: s.namespace, Manager: pick(s.draw, managers), DryRun: s.oneIn(12)}
+	r := &Request{User: pick(s.draw, s.visit.users), Endpoint: e, Namespace: s.namespace, Manager: pick(s.draw, managers), DryRun: s.oneIn(12)}
 	switch {
 	case e.Resource == "bindings":
 		return r, s.drawBinding(ctx, r)

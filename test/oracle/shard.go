@@ -21,7 +21,26 @@ type shard struct {
 	namespace string
 	made      int
 	victims   map[Place]*victim
+	visit     visit
+	// learned are the verbs that refusals named: later users may hold them.
+	learned map[Place]map[string]bool
 }
+
+// visit is some writes in a row to one resource, by a few users: what was read for one write is known for the next, and the
+// API server knows who may pass.
+type visit struct {
+	endpoints []*Endpoint
+	users     []*User
+	left      int
+	// shown is what endpoints show of the objects, until something is stored.
+	shown map[string][]byte
+}
+
+// How long a visit is, and how many users it has.
+const (
+	visitWrites = 12
+	visitUsers  = 4
+)
 
 // victim is an object that was made by an administrator, to be written to.
 type victim struct {
@@ -30,6 +49,8 @@ type victim struct {
 	writes int
 	// applier applies the manifest again, after somebody else's write. Nil where nobody does.
 	applier *applier
+	// agreed is what is stored since the applier has applied last. Nil: something else.
+	agreed []byte
 }
 
 // lifetime is how many writes an object sees before it is replaced.
@@ -42,6 +63,7 @@ func newShard(w *world, number int) *shard {
 	return &shard{
 		world: w, draw: newDraw(w.config.Seed, uint64(w.epoch)<<32+uint64(number)+2), number: number,
 		namespace: fmt.Sprintf("s%d", number), victims: map[Place]*victim{}, made: w.epoch * 10_000,
+		learned: map[Place]map[string]bool{},
 	}
 }
 
@@ -74,8 +96,30 @@ func (s *shard) step(ctx context.Context) error {
 	return fmt.Errorf("no endpoint can be written to: see the table")
 }
 
-// drawEndpoint draws where to write to.
+// drawEndpoint draws where to write to: through any endpoint of the resource that is visited.
 func (s *shard) drawEndpoint() *Endpoint {
+	if s.visit.left == 0 {
+		s.begin(s.drawHost().Place.Main())
+	}
+	s.visit.left--
+	return pick(s.draw, s.visit.endpoints)
+}
+
+// begin begins to visit a resource.
+func (s *shard) begin(main Place) {
+	s.visit = visit{left: visitWrites, shown: map[string][]byte{}}
+	for _, e := range s.endpoints {
+		if e.Place.Main() == main {
+			s.visit.endpoints = append(s.visit.endpoints, e)
+		}
+	}
+	for range visitUsers {
+		s.visit.users = append(s.visit.users, pick(s.draw, s.users))
+	}
+}
+
+// drawHost draws an endpoint of the resource to visit.
+func (s *shard) drawHost() *Endpoint {
 	from := s.endpoints
 	switch n := s.IntN(100); {
 	case len(s.config.Only) > 0:
@@ -94,9 +138,7 @@ func (s *shard) drawEndpoint() *Endpoint {
 
 // write sends a request and judges what it did. It reports whether something was stored.
 func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
-	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
-		return false, err
-	}
+	s.store.drop(s.number)
 	answer, err := s.sender.send(ctx, r)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -105,11 +147,14 @@ func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 		s.table.hinder(r.Endpoint, err)
 		return false, nil
 	}
-	events, _, err := s.store.Settle(ctx, s.number)
+	events, err := s.store.Settle(ctx, s.number)
 	if err != nil {
 		return false, err
 	}
 	s.learn(r, answer)
+	if len(events) > 0 {
+		s.forget()
+	}
 	found, fields := s.weigh(r, answer, events)
 	s.table.count(r, answer, events, fields)
 	for _, v := range found {
@@ -194,11 +239,20 @@ func (s *shard) after(ctx context.Context, r *Request, answer *Answer, events []
 	if len(gone) == 0 {
 		return nil
 	}
+	s.forget()
 	if err := s.store.Remove(ctx, gone...); err != nil {
 		return err
 	}
-	_, _, err := s.store.Settle(ctx, s.number)
+	_, err := s.store.Settle(ctx, s.number)
 	return err
+}
+
+// forget forgets what was read: something else is stored now.
+func (s *shard) forget() {
+	clear(s.visit.shown)
+	for _, v := range s.victims {
+		v.agreed = nil
+	}
 }
 
 // victim returns an object of the endpoint's main resource, and makes it where there is none.
@@ -236,7 +290,7 @@ func (s *shard) leave(ctx context.Context) error {
 			return err
 		}
 	}
-	_, _, err := s.store.Settle(ctx, s.number)
+	_, err := s.store.Settle(ctx, s.number)
 	return err
 }
 
@@ -294,7 +348,7 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 	if !answer.OK() {
 		return nil, fmt.Errorf("an administrator cannot create one: %d: %s", answer.Code, answer.Status.Message)
 	}
-	events, _, err := s.store.Settle(ctx, s.number)
+	events, err := s.store.Settle(ctx, s.number)
 	return events, err
 }
 
@@ -317,7 +371,7 @@ func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) err
 			if !answer.OK() {
 				return fmt.Errorf("an administrator cannot write the status: %d: %s", answer.Code, answer.Status.Message)
 			}
-			_, _, err = s.store.Settle(ctx, s.number)
+			_, err = s.store.Settle(ctx, s.number)
 			return err
 		}
 	}
@@ -330,18 +384,22 @@ func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]
 	if !e.Has("get") {
 		from.Sub = "" // What cannot be read by itself is a part of the object.
 	}
-	answer, err := s.sender.admin(ctx, http.MethodGet, from.Path(s.namespace, name), "", nil)
-	if err != nil {
-		return nil, err
-	}
-	if !answer.OK() {
-		if answer.Code == http.StatusNotFound {
-			delete(s.victims, e.Place.Main())
-			return nil, errNoPatch // It went by itself: another is made.
+	path := from.Path(s.namespace, name)
+	if s.visit.shown[path] == nil {
+		answer, err := s.sender.admin(ctx, http.MethodGet, path, "", nil)
+		if err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("an administrator cannot read it: %d: %s", answer.Code, answer.Status.Message)
+		if !answer.OK() {
+			if answer.Code == http.StatusNotFound {
+				delete(s.victims, e.Place.Main())
+				return nil, errNoPatch // It went by itself: another is made.
+			}
+			return nil, fmt.Errorf("an administrator cannot read it: %d: %s", answer.Code, answer.Status.Message)
+		}
+		s.visit.shown[path] = answer.Body
 	}
-	object, err := parseObject(answer.Body)
+	object, err := parseObject(s.visit.shown[path])
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +407,7 @@ func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]
 	return object, nil
 }
 
-// learn remembers the verbs that a refusal names: later users may hold them.
+// learn remembers the verbs that a refusal names.
 func (s *shard) learn(r *Request, answer *Answer) {
 	if !answer.Refused() {
 		return
@@ -359,14 +417,12 @@ func (s *shard) learn(r *Request, answer *Answer) {
 		return
 	}
 	after, _, _ = strings.Cut(after, " (")
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
 	main := r.Endpoint.Place.Main()
 	if s.learned[main] == nil {
 		s.learned[main] = map[string]bool{}
 	}
 	for verb := range strings.SplitSeq(after, ", ") {
-		if strings.HasPrefix(verb, "granular:") && len(s.learned[main]) < 200 && !strings.ContainsAny(verb, "; ") {
+		if strings.HasPrefix(verb, "granular:") && !strings.ContainsAny(verb, "; ") {
 			s.learned[main][verb] = true
 		}
 	}

@@ -100,10 +100,10 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 		if before, err = s.settled(ctx, t.victim); err != nil || before == nil {
 			return nil, err
 		}
-	} else if _, _, err := s.store.Settle(ctx, s.number); err != nil {
+	} else if _, err := s.store.Settle(ctx, s.number); err != nil {
 		return nil, err
 	}
-	_, revision, err := s.store.Get(ctx, t.key)
+	_, revision, err := s.store.value(ctx, t.key)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, _, err := s.store.Settle(ctx, s.number)
+	events, err := s.store.Settle(ctx, s.number)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/fieldperm/fieldperm/test/store"
 )
 
 // decoded is what of a stored object has to be known before its schema is.
@@ -103,7 +105,7 @@ var (
 // shardOf tells which shard made what is stored under a key. An address that the API server gave to a Service is the
 // Service's.
 func shardOf(e *Event) (int, bool) {
-	key := e.Key[min(len(keyPrefix), len(e.Key)):]
+	key := e.Key[min(len(store.Prefix), len(e.Key)):]
 	if i := bytes.IndexByte([]byte(key), '/'); i >= 0 {
 		if m := ownedSegment.FindStringSubmatch(key[i:]); m != nil {
 			return number(m[1])

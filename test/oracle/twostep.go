@@ -107,10 +107,11 @@ func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 
 // second lets the applier apply, and judges what differs from before the first step.
 func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte) (*Verdict, error) {
+	s.forget()
 	if _, err := s.apply(ctx, v); err != nil {
 		return nil, err
 	}
-	events, _, err := s.store.Settle(ctx, s.number)
+	events, err := s.store.Settle(ctx, s.number)
 	if err != nil {
 		return nil, err
 	}
@@ -159,15 +160,19 @@ func values(charges []exact.Charge) []exact.Charge {
 // settled applies the manifest before the attack, so that to apply it again would change nothing, and returns what is
 // stored then. It is nil where the applier cannot.
 func (s *shard) settled(ctx context.Context, v *victim) ([]byte, error) {
+	if v.agreed != nil {
+		return v.agreed, nil
+	}
+	s.forget()
 	ok, err := s.apply(ctx, v)
 	if err != nil || !ok {
 		return nil, err
 	}
-	if _, _, err := s.store.Settle(ctx, s.number); err != nil {
+	if _, err := s.store.Settle(ctx, s.number); err != nil {
 		return nil, err
 	}
-	before, _, err := s.store.Get(ctx, v.key())
-	return before, err
+	v.agreed, _, err = s.store.value(ctx, v.key())
+	return v.agreed, err
 }
 
 // holdsLastApplied reports whether the user may write the annotation from which kubectl takes what it deletes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,7 @@ type world struct {
 	drawn, barred []*Endpoint
 	customs       map[Place]*custom
 
-	mu      sync.Mutex // guards what is learned while requests are under way
+	// learned are verbs that refusals of earlier epochs named.
 	learned map[Place]map[string]bool
 	left    int
 }
@@ -234,10 +235,8 @@ func (w *world) run(ctx context.Context) error {
 		if err := w.nextEpoch(ctx); err != nil {
 			return fmt.Errorf("epoch %d: %w", w.epoch, err)
 		}
-		w.mu.Lock()
 		budget := min(w.left, w.config.Epoch)
 		w.left -= budget
-		w.mu.Unlock()
 		if err := w.play(ctx, budget, begin); err != nil {
 			return fmt.Errorf("epoch %d: %w", w.epoch, err)
 		}
@@ -249,18 +248,20 @@ func (w *world) run(ctx context.Context) error {
 func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	shares := make(chan struct{}, budget)
-	for range budget {
-		shares <- struct{}{}
-	}
-	close(shares)
 	errs := make([]error, w.config.Shards)
+	shards := make([]*shard, w.config.Shards)
 	var running sync.WaitGroup
 	for i := range w.config.Shards {
+		s := newShard(w, i)
+		shards[i] = s
+		// A fixed share each: whichever is faster, a seed draws the same.
+		share := budget / w.config.Shards
+		if i < budget%w.config.Shards {
+			share++
+		}
 		running.Go(func() {
-			s := newShard(w, i)
 			defer func() { errs[i] = errors.Join(errs[i], s.leave(context.WithoutCancel(ctx))) }()
-			for range shares {
+			for range share {
 				if ctx.Err() != nil || w.table.enough(w.config) {
 					return
 				}
@@ -279,9 +280,29 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 		select {
 		case <-done:
 			fmt.Fprintln(w.config.Log, w.table.progress(begin))
+			w.remember(shards)
 			return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, context.Canceled) })...)
 		case <-tick.C:
 			fmt.Fprintln(w.config.Log, w.table.progress(begin))
+		}
+	}
+}
+
+// maxLearned bounds the verbs that are learned of one resource.
+const maxLearned = 200
+
+// remember takes what the shards have learned, in an order that does not depend on which was faster.
+func (w *world) remember(shards []*shard) {
+	for _, s := range shards {
+		for main, verbs := range s.learned {
+			if w.learned[main] == nil {
+				w.learned[main] = map[string]bool{}
+			}
+			for _, verb := range slices.Sorted(maps.Keys(verbs)) {
+				if len(w.learned[main]) < maxLearned {
+					w.learned[main][verb] = true
+				}
+			}
 		}
 	}
 }

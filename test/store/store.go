@@ -20,7 +20,7 @@ func ServerFlags() map[string][]string {
 	return map[string][]string{"storage-media-type": {"application/json"}}
 }
 
-// Store reads an etcd. Its methods may be called concurrently.
+// Store reads and writes an etcd. Its methods may be called concurrently.
 type Store struct{ client *clientv3.Client }
 
 // Entry is one key as it was stored at some time.
@@ -50,8 +50,9 @@ func (s *Store) Close() error { return s.client.Close() }
 
 // Revision returns the number of the last change of any key.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	// Any key does: the answer's header has the revision.
-	response, err := s.client.Get(ctx, Prefix, clientv3.WithKeysOnly())
+	// Any key does: the answer's header has the revision. What an API server has answered, its one etcd has applied: a
+	// serializable read sees it.
+	response, err := s.client.Get(ctx, Prefix, clientv3.WithKeysOnly(), clientv3.WithSerializable())
 	if err != nil {
 		return 0, fmt.Errorf("etcd: revision: %w", err)
 	}
@@ -84,6 +85,24 @@ func (s *Store) List(ctx context.Context, prefix string) ([]Entry, int64, error)
 		out = append(out, Entry{Key: string(kv.Key), Value: kv.Value, Revision: kv.ModRevision, Created: kv.CreateRevision})
 	}
 	return out, response.Header.Revision, nil
+}
+
+// Put stores a value under a key, as an API server would have. API servers hear of it by their own watches.
+func (s *Store) Put(ctx context.Context, key string, value []byte) error {
+	if _, err := s.client.Put(ctx, key, string(value)); err != nil {
+		return fmt.Errorf("etcd: key %q: %w", key, err)
+	}
+	return nil
+}
+
+// Remove takes keys away, as if they had never been.
+func (s *Store) Remove(ctx context.Context, keys ...string) error {
+	for _, key := range keys {
+		if _, err := s.client.Delete(ctx, key); err != nil {
+			return fmt.Errorf("etcd: key %q: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // Get returns the entry of a key as it was at a revision, the latest if that is zero. It is nil if there was none.
