@@ -90,6 +90,8 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 		return guarded(k, "")
 	case isForeign(e):
 		return foreign(e, s, k, guarded)
+	case changesOwners(e):
+		return guarded(k, "")
 	}
 	for _, f := range e.Fields {
 		if guarded(k, f.Stored()) {
@@ -97,6 +99,13 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 		}
 	}
 	return slices.ContainsFunc(e.Refused, func(path string) bool { return guarded(k, path) })
+}
+
+// changesOwners reports whether an endpoint changes who owns fields that it does not write. Where the body is the object, the API
+// server records owners before the strategy takes back what the endpoint may not write. Of a status it records those of the
+// status alone.
+func changesOwners(e *endpoint.Endpoint) bool {
+	return e.Subresource != "" && e.Subresource != "status" && len(e.Fields)+len(e.Refused) > 0
 }
 
 // foreign is letsThrough of an endpoint whose body is of another kind. Its tree has what the object's says; where it is

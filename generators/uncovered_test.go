@@ -63,9 +63,11 @@ func TestW2_UncoveredRules(t *testing.T) {
 		"metadata":        {[]string{permissionSchema("", "Namespace", ".metadata.labels.a", "a", "excluded: true")}, []string{": namespaces", ": namespaces/finalize", ": namespaces/status"}},
 		"data":            {[]string{permissionSchema("", "ConfigMap", ".data.a", "a", "excluded: true")}, []string{": configmaps"}},
 		"plural guessed":  {[]string{permissionSchema("networking.k8s.io", "NetworkPolicy", ".metadata.labels.a", "a", "excluded: true"), permissionSchema("", "Endpoints", ".subsets", "subsets", "excluded: true")}, []string{": endpoints", "networking.k8s.io: networkpolicies"}},
-		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding"}},
-		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/status"}},
-		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/resize"}},
+		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}},
+		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize", ": pods/status"}},
+		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
+		// Neither writes it; both change who owns it.
+		"owners": {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
 		"two groups":      {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
 		"custom": {[]string{
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: mice.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, x-kubernetes-permission-verb: size, x-kubernetes-permission-excluded: true}}}}}]}",
@@ -77,7 +79,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 		"set on an object of two groups": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:reason'], resources: [{apiGroups: ['events.k8s.io'], resources: [events]}]}")},
 			[]string{": events", "events.k8s.io: events"}},
 		"set on pods": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}")},
-			[]string{": bindings", ": pods", ": pods/binding"}},
+			[]string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}},
 		"set on a binding": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [''], resources: [pods/binding]}]}")},
 			[]string{": bindings", ": pods/binding"}},
 		"set on a subresource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale, '*/status']}]}")},
@@ -104,7 +106,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 // A set without resources is for all, and leaves nothing to say of single ones.
 func TestW2_UncoveredRulesOfEveryResource(t *testing.T) {
 	for verb, want := range map[string][]string{
-		"granular:label(a)": {"*: *", "*: */approval", "*: */binding", "*: */finalize", "*: */status"},
+		"granular:label(a)": {"*: *", "*: */approval", "*: */binding", "*: */ephemeralcontainers", "*: */finalize", "*: */resize", "*: */status"},
 		"granular:*":        {"*: */*"},
 	} {
 		compiled, sets := compile(t, uncoveredSet("{uncoveredPermissions: ['"+verb+"']}"))
