@@ -94,3 +94,35 @@ func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: what a Scale calls its replicas is none of the verbs below a barrier of
+// the object's, whose replicas have another.
+func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
+	parent := document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked", Excluded: true}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
+	docs := things(t, scale, parent)
+	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	s, errs := Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after []string
+	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+		if p.MayBar() {
+			after = nil
+		}
+		after = append(after, p.Base().String())
+	}
+	if got := strings.Join(after, " "); got != "granular:locked granular:size" {
+		t.Errorf("the barrier is passed by %q", got)
+	}
+}

@@ -227,7 +227,17 @@ func (o *grafted) onto(n *Node, above []*Permission) *Node {
 		return out
 	}
 	copied := *out
-	copied.permissions = slices.Concat(missing, out.permissions)
+	// A verb of the body alone is above what holds the object's field: it passes no barrier there. One that is a barrier itself stays
+	// the last.
+	var alone, rest []*Permission
+	for _, p := range out.permissions {
+		if !p.MayBar() && !says(o.node.permissions, p) {
+			alone = append(alone, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	copied.permissions = slices.Concat(alone, missing, rest)
 	return &copied
 }
 

@@ -75,6 +75,19 @@ func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Patt
 	}
 }
 
+// VerbsAt lists the verbs of a place that takes no parameters, those above it left out.
+func (s *Stored) VerbsAt(gvk runtimeschema.GroupVersionKind, path string) (out []verbs.Verb) {
+	s.Walk(gvk, func(at schema.Pattern, n *schema.Node) {
+		if at.String() != path {
+			return
+		}
+		for _, p := range n.Permissions() {
+			out = append(out, p.Base())
+		}
+	})
+	return out
+}
+
 // Charges compares two stored objects of a kind; old is nil if there was none. Verbs in uncovered are barriers. The
 // version is the one that was written through: an entry of managedFields may take it.
 func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, uncovered schema.VerbSet, version string) ([]Charge, error) {

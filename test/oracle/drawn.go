@@ -169,11 +169,12 @@ var posted = map[string]func(s *shard, e *Endpoint, name string) map[string]any{
 
 func binding(s *shard, _ *Endpoint, name string) map[string]any {
 	m := map[string]any{"name": name}
-	if s.oneIn(2) {
-		m["annotations"] = map[string]any{pick(s.draw, annotationKeys): "bound"}
+	// Mostly what is drawn as a barrier.
+	if !s.oneIn(4) {
+		m["annotations"] = map[string]any{pick(s.draw, []string{"example.com/note", "example.com/note", "note", pick(s.draw, annotationKeys)}): "bound"}
 	}
-	if s.oneIn(2) {
-		m["labels"] = map[string]any{pick(s.draw, []string{"tier", "app", "example.com/team"}): "bound"}
+	if !s.oneIn(4) {
+		m["labels"] = map[string]any{pick(s.draw, []string{"tier", "tier", "app", "example.com/team"}): "bound"}
 	}
 	return map[string]any{"metadata": m, "target": map[string]any{"kind": "Node", "name": "n"}}
 }
@@ -224,6 +225,7 @@ func (s *shard) drawPost(ctx context.Context, r *Request) error {
 	object := make(s, r.Endpoint, v.name)
 	object["apiVersion"], object["kind"] = r.Endpoint.Kind.GroupVersion().String(), r.Endpoint.Kind.Kind
 	r.Edits = append(r.Edits, "post "+r.Endpoint.Sub)
+	v.writes += lifetime / 3 // What is posted to an object, it mostly takes once.
 	r.Body, err = json.Marshal(object)
 	return err
 }

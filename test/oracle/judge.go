@@ -77,11 +77,26 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	if err != nil {
 		return judgement{}, fmt.Errorf("%s: %w", d.Kind, err)
 	}
+	w.addBodyVerbs(r, charges)
 	out := judgement{fields: len(charges)}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
 		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open}
 	}
 	return out, nil
+}
+
+// addBodyVerbs: where a Scale becomes the replicas of an object, the Scale's verbs count beside the object's (D11), but for its
+// barriers.
+func (w *world) addBodyVerbs(r *Request, charges []exact.Charge) {
+	const replicas = ".spec.replicas"
+	if r.Endpoint.Kind.Kind != "Scale" {
+		return
+	}
+	for i := range charges {
+		if c := &charges[i]; c.Path == replicas && c.Barrier < 0 {
+			c.Chain = slices.Concat(c.Chain, w.stored.VerbsAt(r.Endpoint.Kind, replicas))
+		}
+	}
 }
 
 // modern is the same event in versions that schemas describe.

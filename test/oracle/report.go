@@ -29,6 +29,7 @@ type table struct {
 	people    map[string]int
 	guards    map[string]int
 	tolerated map[string]int
+	questions map[string]int
 	steps     map[string]int
 	failures  []*Failure
 	writes    int
@@ -72,7 +73,7 @@ func (f *Failure) what() string {
 func newTable() *table {
 	return &table{
 		rows: map[string]*row{}, byServer: map[string]int{}, strays: map[string]int{}, unknown: map[string]int{}, errors: map[string]int{},
-		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{}, steps: map[string]int{},
+		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{}, questions: map[string]int{}, steps: map[string]int{},
 	}
 }
 
@@ -153,6 +154,16 @@ func (t *table) stray(e *Event) {
 }
 
 func (t *table) unjudged(e *Event, err error) { t.add(t.mistakes, e.Key+": "+short(err.Error())) }
+
+// strange is given what makes the run fail without being about a key.
+func (t *table) strange(what string) { t.add(t.mistakes, short(what)) }
+
+// asked counts what /admit said.
+func (t *table) asked(said []asked) {
+	for _, a := range said {
+		t.add(t.questions, fmt.Sprintf("%s: allowed %t", a.Path, a.Allowed))
+	}
+}
 
 func (t *table) add(to map[string]int, key string) {
 	t.mu.Lock()
@@ -235,7 +246,7 @@ func (t *table) report(_ *world) *Report {
 		rows  map[string]int
 	}{
 		{"methods", t.methods}, {"users", t.people}, {"written by the server itself, not charged", t.byServer}, {"keys of nobody, explained", t.strays},
-		{"schemas and sets", t.guards}, {"second steps", t.steps}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
+		{"schemas and sets", t.guards}, {"questions to fieldperm", t.questions}, {"second steps", t.steps}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
 	} {
 		if len(part.rows) > 0 {
 			fmt.Fprintf(&b, "%s:\n", part.title)

@@ -139,6 +139,7 @@ func (s *shard) drawHost() *Endpoint {
 // write sends a request and judges what it did. It reports whether something was stored.
 func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	s.store.drop(s.number)
+	s.ledger.take(s.number, "")
 	answer, err := s.sender.send(ctx, r)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -155,7 +156,7 @@ func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	if len(events) > 0 {
 		s.forget()
 	}
-	found, fields := s.weigh(r, answer, events)
+	found, fields := s.weigh(r, answer, events, s.ledger.take(s.number, r.User.Name))
 	s.table.count(r, answer, events, fields)
 	for _, v := range found {
 		if err := s.fail(ctx, r, answer, v, nil); err != nil {
@@ -180,13 +181,17 @@ func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict
 	}
 	if own := s.victims[r.Endpoint.Place.Main()]; own != nil && own.name == r.Name {
 		delete(s.victims, r.Endpoint.Place.Main())
-		return s.store.Remove(ctx, own.keys...)
+		if err := s.store.Remove(ctx, own.keys...); err != nil {
+			return err
+		}
 	}
-	return nil
+	s.forget()
+	_, err := s.store.Settle(ctx, s.number)
+	return err
 }
 
 // weigh judges every event.
-func (s *shard) weigh(r *Request, answer *Answer, events []*Event) (found []*Verdict, fields int) {
+func (s *shard) weigh(r *Request, answer *Answer, events []*Event, said []asked) (found []*Verdict, fields int) {
 	answered := answer.revision()
 	for _, e := range events {
 		if e.Created() && answered != "" && answered == fmt.Sprint(e.Revision) {
@@ -194,12 +199,17 @@ func (s *shard) weigh(r *Request, answer *Answer, events []*Event) (found []*Ver
 		}
 	}
 	r.creates = r.creates || r.Method == Create
+	contradiction := contradicts(r, said)
+	s.table.asked(said)
 	for _, e := range events {
 		if by, ok := byServer(e, r); ok {
 			s.table.background(by)
 			continue
 		}
 		switch {
+		case contradiction != "":
+			found = append(found, &Verdict{Event: e, Reason: contradiction})
+			continue
 		case !answer.OK():
 			found = append(found, &Verdict{Event: e, Reason: fmt.Sprintf("something is stored although the answer is %d: %s", answer.Code, answer.Status.Message)})
 			continue

@@ -110,6 +110,7 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	if r.Body, err = t.text(strconv.FormatInt(revision, 10)); err != nil {
 		return nil, err
 	}
+	s.ledger.take(s.number, "")
 	answer, err := s.sender.send(ctx, &r)
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, _ := s.weigh(&r, answer, events)
+	found, _ := s.weigh(&r, answer, events, s.ledger.take(s.number, r.User.Name))
 	if t.victim != nil && len(found) == 0 && len(events) > 0 {
 		v, err := s.second(ctx, &r, t.victim, before)
 		if err != nil {

@@ -3,7 +3,6 @@ package oracle
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fieldperm/fieldperm/test/exact"
 )
@@ -27,12 +26,6 @@ var tolerations = []toleration{
 		reason: "no webhook that is an object is asked about objects of admissionregistration.k8s.io (W4): what their kinds have as barriers does not hold",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Group == "admissionregistration.k8s.io" && c.Barrier >= 0
-		},
-	},
-	{
-		reason: "server-side apply through a subresource records an owner of a field that the subresource does not write, and no webhook is asked there about the field's barrier",
-		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
-			return r.Endpoint.Sub == "resize" && c.Operation == "ownership" && c.Barrier >= 0 && strings.HasPrefix(c.Path, ".status")
 		},
 	},
 	{

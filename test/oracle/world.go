@@ -23,6 +23,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/test/stack"
+	"github.com/fieldperm/fieldperm/test/store"
 )
 
 // Config says what to run. Only Bin is required.
@@ -60,6 +61,7 @@ type world struct {
 	sender *sender
 	client kubernetes.Interface
 	table  *table
+	ledger *ledger
 
 	converter *converter
 	dresses   map[runtimeschema.GroupKind]*dress
@@ -118,6 +120,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 
 func start(ctx context.Context, config Config) (*world, error) {
 	w := &world{config: config, table: newTable(), learned: map[Place]map[string]bool{}, left: config.Writes}
+	w.ledger = &ledger{shards: map[int][]asked{}, strange: w.table.strange}
 	var err error
 	if w.dresses, err = dresses(); err != nil {
 		return nil, err
@@ -126,15 +129,14 @@ func start(ctx context.Context, config Config) (*world, error) {
 		return nil, err
 	}
 	if w.stack, err = stack.Start(ctx, stack.Config{
-		Bin: config.Bin, Topology: config.Topology, Prepare: checksInProcess,
-		ServerFlags: map[string][]string{
-			"storage-media-type":             {"application/json"},
+		Bin: config.Bin, Topology: config.Topology, Prepare: checksInProcess, Observe: w.ledger.enter,
+		ServerFlags: merged(store.ServerFlags(), map[string][]string{
 			"runtime-config":                 {"api/all=true"},
 			"feature-gates":                  {"AllAlpha=true,AllBeta=true,CBORServingAndStorage=false"},
 			"max-requests-inflight":          {"0"},
 			"max-mutating-requests-inflight": {"0"},
 			"enable-priority-and-fairness":   {"false"},
-		},
+		}),
 	}); err != nil {
 		return nil, err
 	}
@@ -191,6 +193,11 @@ func checksInProcess(dir string) ([]string, error) {
 	file := filepath.Join(dir, "oracle-authorization.yaml")
 	chain := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]\n"
 	return []string{"--authorization-config", file}, os.WriteFile(file, []byte(chain), 0o600)
+}
+
+func merged(flags, more map[string][]string) map[string][]string {
+	maps.Copy(flags, more)
+	return flags
 }
 
 // builtIn are the types of the built-in kinds and of fieldperm's own, and what the catalogue says of every kind.

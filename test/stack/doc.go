@@ -7,7 +7,7 @@
 // programs and must not import fieldperm's own packages.
 //
 // For tests of what goes wrong it has replicas behind a balancer (balancer.go), a proxy between fieldperm and the API
-// server that can be faulty (proxy.go), certificates that change (certificates.go) and endpoints of several API servers
+// server that can be faulty (proxy.go), an observer of what kube-apiserver asks fieldperm (observer.go), certificates that change (certificates.go) and endpoints of several API servers
 // (publish.go).
 //
 // Like a cluster, a stack leaves nothing: [Stack.Stop] ends all, and a watchdog does where the program ends without.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,8 @@ type Config struct {
 	Replicas int
 	// Proxied puts a proxy between fieldperm and kube-apiserver, see Stack.Intercept.
 	Proxied bool
+	// Observe is shown what kube-apiserver asks fieldperm. It takes one replica. Nil: nobody is.
+	Observe Observe
 	// AuthorizedTTL and UnauthorizedTTL are how long kube-apiserver keeps fieldperm's answers. Zero: the generator's default.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
 	// Authentication is the content of kube-apiserver's AuthenticationConfiguration, see cluster.Config. Nil: none.
@@ -83,6 +86,7 @@ type Stack struct {
 	replicas  []*replica
 	balancer  *balancer // nil without Config.Replicas
 	proxy     *proxy    // nil without Config.Proxied
+	observer  *observer // nil without Config.Observe
 	watchdog  *watchdog.Watchdog
 
 	// probes numbers questions that must not be answered from a cache.
@@ -118,6 +122,11 @@ func (s *Stack) start(ctx context.Context) error {
 	}
 	if err := s.writeFiles(ctx); err != nil {
 		return err
+	}
+	if s.config.Observe != nil {
+		if err := s.observe(strings.TrimPrefix(s.url, "https://")); err != nil {
+			return err
+		}
 	}
 	audit := ""
 	if s.config.Audit {
@@ -187,6 +196,11 @@ func (s *Stack) place() error {
 		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	s.url = s.replicas[0].url()
+	if s.config.Observe != nil {
+		port, err := cluster.FreePort()
+		s.url = fmt.Sprintf("https://127.0.0.1:%d", port)
+		return err
+	}
 	if s.config.Replicas == 0 {
 		return nil
 	}
@@ -244,6 +258,9 @@ func (s *Stack) Stop() error {
 		}
 		if s.balancer != nil {
 			errs = append(errs, s.balancer.stop())
+		}
+		if s.observer != nil {
+			errs = append(errs, s.observer.stop())
 		}
 		if s.proxy != nil {
 			errs = append(errs, s.proxy.stop())
