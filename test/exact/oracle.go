@@ -203,7 +203,7 @@ func (v *value) follow(names []string) (*value, bool) {
 // the identity and declared defaults (C5).
 func (o *oracle) free(p place) bool {
 	if o.stored != nil {
-		return o.stored.passes(o.kind.GroupVersionKind, p, o.create)
+		return o.passes(p)
 	}
 	switch p.node.Role() {
 	case schema.RoleServerWritten, schema.RoleOwnership:

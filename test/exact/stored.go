@@ -29,8 +29,12 @@ type Change struct {
 	Create bool
 	// Default says that an object that is created has the value there that its schema declares.
 	Default bool
-	Old     func() []byte
-	New     func() []byte
+	// Barred says that it is behind a barrier.
+	Barred bool
+	Old    func() []byte
+	New    func() []byte
+	// Field returns what the object has in a field, by its names, before and after.
+	Field func(names ...string) (before, after []byte)
 }
 
 // Charge is what a changed place takes. Any one verb of Chain covers it, from Barrier on if that is not negative.
@@ -123,19 +127,30 @@ func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, un
 }
 
 // passes reports whether a place is passed over.
-func (s *Stored) passes(kind runtimeschema.GroupVersionKind, p place, create bool) bool {
-	text := func(v *value) func() []byte {
-		return func() []byte {
-			if v == nil {
-				return nil
-			}
-			return v.compact()
+func (o *oracle) passes(p place) bool {
+	if o.stored.Free == nil {
+		return false
+	}
+	plain := func(v *value) []byte {
+		if v == nil {
+			return nil
 		}
+		return v.compact()
+	}
+	text := func(v *value) func() []byte { return func() []byte { return plain(v) } }
+	field := func(names ...string) (before, after []byte) {
+		was, is := o.old, o.new
+		for _, name := range names {
+			was, is = was.get(name), is.get(name)
+		}
+		return plain(was), plain(is)
 	}
 	fallback := false
-	if raw := p.node.Default(); create && raw != nil {
+	if raw := p.node.Default(); o.create && raw != nil {
 		declared, err := parse(raw)
 		fallback = err == nil && declared.canonical() == p.new.canonical()
 	}
-	return s.Free != nil && s.Free(Change{Kind: kind, Path: p.path, Create: create, Default: fallback, Old: text(p.old), New: text(p.new)})
+	return o.stored.Free(Change{
+		Kind: o.kind.GroupVersionKind, Path: p.path, Create: o.create, Default: fallback, Barred: p.barrier >= 0, Old: text(p.old), New: text(p.new), Field: field,
+	})
 }

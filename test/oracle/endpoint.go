@@ -71,8 +71,8 @@ func (e *Endpoint) Path(namespace, name string) string {
 	return b.String()
 }
 
-// writing are the verbs by which something could be stored. CONNECT has get and create.
-var writing = []string{"create", "update", "patch"}
+// writeVerbs are the verbs by which something could be stored. CONNECT has get and create.
+var writeVerbs = []string{"create", "update", "patch"}
 
 // discover lists every endpoint that takes a write, in a fixed order, and the main resource of each in its version.
 func discover(config *rest.Config) ([]*Endpoint, error) {
@@ -92,7 +92,7 @@ func discover(config *rest.Config) ([]*Endpoint, error) {
 		}
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
-			if !slices.ContainsFunc(writing, func(verb string) bool { return slices.Contains(r.Verbs, verb) }) {
+			if !slices.ContainsFunc(writeVerbs, func(verb string) bool { return slices.Contains(r.Verbs, verb) }) {
 				continue
 			}
 			resource, sub, _ := strings.Cut(r.Name, "/")

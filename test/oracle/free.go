@@ -33,8 +33,6 @@ var freed = []freeing{
 	{path: exactly(".metadata.name"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.namespace"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.generateName"), create: true, reason: "C5: the identity of what is created"},
-	{kinds: "Namespace. ", path: exactly(".spec.finalizers"), create: true, value: `["kubernetes"]`, reason: "the strategy gives every new namespace this finalizer"},
-	{kinds: "DaemonSet.apps ", path: exactly(`.metadata.annotations["deprecated.daemonset.template.generation"]`), reason: "the strategy counts changes of the template, and overwrites what a client says"},
 	{kinds: "PersistentVolumeClaim. ", path: exactly(".status.phase"), value: `"Pending"`, reason: "a claim is stored without a phase when it is created; every reading gives it the default, so the next write stores that"},
 }
 
@@ -46,6 +44,9 @@ func exactly(path string) *regexp.Regexp {
 func free(c exact.Change) bool {
 	if c.Default {
 		return true // C5: a value that the schema declares as the default.
+	}
+	if written(c) {
+		return true
 	}
 	for i := range freed {
 		f := &freed[i]

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fieldperm/fieldperm/test/exact"
 )
@@ -26,6 +27,13 @@ var tolerations = []toleration{
 		reason: "no webhook that is an object is asked about objects of admissionregistration.k8s.io (W4): what their kinds have as barriers does not hold",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Group == "admissionregistration.k8s.io" && c.Barrier >= 0
+		},
+	},
+	{
+		reason: "the API server writes a condition of its own when it evicts or binds a Pod: what it says is not the client's",
+		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
+			condition := map[string]string{"eviction": "DisruptionTarget", "binding": "PodScheduled", "": "PodScheduled"}[r.Endpoint.Sub]
+			return slices.Contains([]string{"Eviction", "Binding"}, r.Endpoint.Kind.Kind) && strings.HasPrefix(c.Path, fmt.Sprintf(".status.conditions[type=%q]", condition))
 		},
 	},
 	{
