@@ -118,6 +118,10 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 		return nil, fmt.Errorf("kind %q of %q is not known", kind, to)
 	}
 	object["apiVersion"] = to
+	if one.renamed != "" {
+		one.rename(object, gv.Version)
+		return json.Marshal(object)
+	}
 	declared, _ := one.version(gv.Version).schema["properties"].(properties)["spec"].(properties)["properties"].(properties)
 	state := map[string]any{}
 	annotations, _ := metadata(object)["annotations"].(map[string]any)
@@ -151,6 +155,19 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 		delete(metadata(object), "annotations")
 	}
 	return json.Marshal(object)
+}
+
+// rename gives the renamed field the name that it has in a version.
+func (c *custom) rename(object map[string]any, version string) {
+	spec, _ := object["spec"].(map[string]any)
+	from, to := c.renamed, c.renamed+another
+	if version == c.versions[0].name {
+		from, to = to, from
+	}
+	if value, there := spec[from]; there {
+		delete(spec, from)
+		spec[to] = value
+	}
 }
 
 func (c *converter) close() { c.server.Close() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,12 @@ type custom struct {
 	versions    []version
 	webhook     bool
 	scale       bool
-	object      map[string]any
+	// cluster says that its objects are in no namespace.
+	cluster bool
+	// renamed is set where a webhook converts without any loss, and the author says so: the field of the specification that every
+	// version but the first calls otherwise.
+	renamed string
+	object  map[string]any
 	// docs are what its stored objects are judged by: every version, served or not.
 	docs schema.Documents
 }
@@ -57,9 +63,17 @@ func drawDefinition(d *draw, epoch, number int) *custom {
 	base := drawRoot(d, c.scale)
 	names := []string{"v1", "v1beta1", "v2"}[:pick(d, []int{1, 2, 2, 2, 3})]
 	c.webhook = len(names) > 1 && d.oneIn(4)
+	c.cluster = d.oneIn(4)
+	if fields := sortedKeys(base["properties"].(properties)["spec"].(properties)["properties"].(properties)); c.webhook && d.oneIn(2) {
+		c.renamed = pick(d, slices.DeleteFunc(fields, func(name string) bool { return name == "replicas" }))
+	}
 	for i, name := range names {
 		v := version{name: name, served: true, schema: base}
-		if i > 0 {
+		if i > 0 && c.renamed != "" {
+			v.schema = runtime.DeepCopyJSON(base)
+			renameField(v.schema, c.renamed)
+			v.served = !d.oneIn(8)
+		} else if i > 0 {
 			v.schema = runtime.DeepCopyJSON(base)
 			for range 1 + d.IntN(2) {
 				if c.webhook {
@@ -115,15 +129,24 @@ func (c *custom) load() []error {
 func (c *custom) write(d *draw, barriers bool) map[string]any {
 	permissions := map[string][]v1alpha1.FieldPermission{}
 	paths := shared(c.versions)
+	if c.renamed != "" {
+		paths = pathsOf("", c.versions[0].schema)
+	}
 	var guarded []v1alpha1.FieldPermission
 	for i, path := range d.some(paths, 3) {
 		if !slices.ContainsFunc(guarded, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
 			guarded = append(guarded, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/f%d", i), Excluded: barriers && d.oneIn(2)})
+			if last := &guarded[len(guarded)-1]; barriers && !last.Excluded && d.oneIn(2) {
+				last.ExcludedWhen = pick(d, excludedWhen)
+			}
 		}
 	}
 	var versions []any
 	for _, v := range c.versions {
-		permissions[v.name] = append([]v1alpha1.FieldPermission{}, guarded...)
+		for _, p := range guarded {
+			p.Path = c.pathIn(v.name, p.Path)
+			permissions[v.name] = append(permissions[v.name], p)
+		}
 		one := map[string]any{"name": v.name, "served": v.served, "storage": v.storage, "schema": map[string]any{"openAPIV3Schema": v.schema}}
 		subresources := map[string]any{"status": map[string]any{}}
 		if c.scale {
@@ -137,13 +160,16 @@ func (c *custom) write(d *draw, barriers bool) map[string]any {
 		return nil
 	}
 	spec := map[string]any{
-		"group": c.group, "scope": "Namespaced", "versions": versions,
+		"group": c.group, "scope": c.scope(), "versions": versions,
 		"names": map[string]any{"kind": c.kind, "plural": "things", "singular": "thing", "listKind": c.kind + "List"},
 	}
 	object := map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "things." + c.group, "annotations": map[string]any{v1alpha1.PermissionVerbsAnnotation: string(text)}},
 		"spec":     spec,
+	}
+	if c.renamed != "" {
+		child(metadata(object), "annotations")[v1alpha1.LosslessConversionAnnotation] = "true"
 	}
 	if c.webhook {
 		spec["conversion"] = map[string]any{"strategy": "Webhook"}
@@ -157,6 +183,38 @@ func (c *custom) write(d *draw, barriers bool) map[string]any {
 		return nil
 	}
 	return out
+}
+
+// excludedWhen are conditions of barriers that may be about any value. What fails counts as true.
+var excludedWhen = []string{"self == null", "oldSelf == null", "oldSelf != null", `self == "a"`, "self == 3", "size(self) > 1"}
+
+func (c *custom) scope() string {
+	if c.cluster {
+		return "Cluster"
+	}
+	return "Namespaced"
+}
+
+// another is what other versions than the first call the renamed field.
+const another = "Otherwise"
+
+// renameField renames a field of the specification in a schema, in place.
+func renameField(root properties, name string) {
+	fields := root["properties"].(properties)["spec"].(properties)["properties"].(properties)
+	fields[name+another] = fields[name]
+	delete(fields, name)
+}
+
+// pathIn returns what a version calls a path of the first version.
+func (c *custom) pathIn(version, path string) string {
+	if c.renamed == "" || version == c.versions[0].name {
+		return path
+	}
+	at := ".spec." + c.renamed
+	if rest, ok := strings.CutPrefix(path, at); ok && (rest == "" || rest[0] == '.') {
+		return at + another + rest
+	}
+	return path
 }
 
 // shared are the paths that every version has.
@@ -213,11 +271,19 @@ func (w *world) drawDefinitions(ctx context.Context, d *draw) error {
 			w.table.add(w.table.guards, "definition refused: "+short(err.Error()))
 			continue
 		}
-		w.table.add(w.table.guards, fmt.Sprintf("definition with %d versions, conversion webhook %t", len(c.versions), c.webhook))
+		w.table.add(w.table.guards, fmt.Sprintf("definition with %d versions, conversion webhook %t, vouched for %t, scope %s", len(c.versions), c.webhook, c.renamed != "", c.scope()))
 		w.definitions = append(w.definitions, c)
 		w.customs[c.resource()] = c
 	}
 	return w.awaitDefinitions(ctx)
+}
+
+// probeNamespace is where an object of the kind is tried.
+func (c *custom) probeNamespace() string {
+	if c.cluster {
+		return ""
+	}
+	return metav1.NamespaceDefault
 }
 
 // awaitDefinitions waits until the API server serves them and fieldperm knows their schemas.
@@ -233,7 +299,7 @@ func (w *world) awaitDefinitions(ctx context.Context) error {
 				continue
 			}
 			gvr := runtimeschema.GroupVersionResource{Group: c.group, Version: v.name, Resource: "things"}
-			if err := w.stack.AwaitKind(ctx, gvr, c.kind); err != nil {
+			if err := w.stack.AwaitKindIn(ctx, gvr, c.kind, c.probeNamespace()); err != nil {
 				return errors.Join(err, fmt.Errorf("definition: %v", c.object))
 			}
 		}

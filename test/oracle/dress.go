@@ -89,6 +89,9 @@ func (w *world) object(d *draw, e *Endpoint, namespace, name string) (map[string
 	sample.Place(out, name, namespace)
 	metadata(out)["name"] = name
 	rename(out, e, name)
+	if spec, ok := out["spec"].(map[string]any); ok && e.Kind.Kind == "Pod" && !d.oneIn(4) {
+		delete(spec, "schedulingGates") // With one, no Binding is taken.
+	}
 	return out, nil
 }
 

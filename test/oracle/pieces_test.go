@@ -243,7 +243,7 @@ func TestOracle_TheTableOfEndpoints(t *testing.T) {
 	if want := "oracle: 3 writes, 1 allowed, 1 refused, 3 fields changed, 1 endpoints, 0 not permitted"; report.Last != want {
 		t.Errorf("it ends in %q, want %q", report.Last, want)
 	}
-	for _, want := range []string{"(drawn definitions)/v2/scale", "not written:      1 no endpoint creates it", "generic: allowed"} {
+	for _, want := range []string{"(drawn definitions)/v2/scale", "not written:      1 no endpoint creates it", "generic: allowed", "nothing was stored through: (drawn definitions)/v2/scale\n"} {
 		if !strings.Contains(report.Text, want) {
 			t.Errorf("%q is missing in\n%s", want, report.Text)
 		}

@@ -241,6 +241,15 @@ func (t *table) report(_ *world) *Report {
 			fmt.Fprintf(&b, "    not written: %s\n", why)
 		}
 	}
+	var idle []string
+	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
+		if t.rows[name].stored == 0 {
+			idle = append(idle, name)
+		}
+	}
+	if len(idle) > 0 {
+		fmt.Fprintf(&b, "nothing was stored through: %s\n", strings.Join(idle, ", "))
+	}
 	for _, part := range []struct {
 		title string
 		rows  map[string]int

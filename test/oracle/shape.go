@@ -198,7 +198,10 @@ func (c *custom) draw(d *draw, versionName, namespace, name string) (map[string]
 	}
 	delete(out, "status")
 	out["apiVersion"], out["kind"] = c.group+"/"+v.name, c.kind
-	out["metadata"] = map[string]any{"name": name, "namespace": namespace}
+	out["metadata"] = map[string]any{"name": name}
+	if !c.cluster {
+		metadata(out)["namespace"] = namespace
+	}
 	if spec, ok := out["spec"].(map[string]any); ok && c.scale {
 		spec["replicas"] = int64(d.IntN(4))
 	}

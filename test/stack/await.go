@@ -71,6 +71,11 @@ func (s *Stack) AwaitGrants(ctx context.Context) error {
 // AwaitKind returns when fieldperm lets holders of the marker through to a resource and refuses there what they hold no
 // verb for, so that it knows both the resource and the kind's schema. AwaitGrants must have been called before.
 func (s *Stack) AwaitKind(ctx context.Context, resource schema.GroupVersionResource, kind string) error {
+	return s.AwaitKindIn(ctx, resource, kind, metav1.NamespaceDefault)
+}
+
+// AwaitKindIn is AwaitKind of a kind in a namespace; it is empty for objects of the cluster.
+func (s *Stack) AwaitKindIn(ctx context.Context, resource schema.GroupVersionResource, kind, namespace string) error {
 	clients, err := kubernetes.NewForConfig(s.Admin())
 	if err != nil {
 		return fmt.Errorf("kind %q: %w", kind, err)
@@ -79,7 +84,7 @@ func (s *Stack) AwaitKind(ctx context.Context, resource schema.GroupVersionResou
 		// A name of its own for each: the API server remembers that fieldperm had no opinion.
 		s.probes++
 		status, err := ask(ctx, clients, authorizationv1.ResourceAttributes{
-			Verb: "update", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: "default", Name: fmt.Sprintf("probe-%d", s.probes),
+			Verb: "update", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: namespace, Name: fmt.Sprintf("probe-%d", s.probes),
 		})
 		if err == nil && !strings.HasPrefix(status.Reason, "granular:") {
 			err = fmt.Errorf("the marker does not pass authorization: allowed %t, reason %q", status.Allowed, status.Reason)
@@ -100,7 +105,7 @@ func (s *Stack) AwaitKind(ctx context.Context, resource schema.GroupVersionResou
 	probe := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "probe", "labels": map[string]any{"probe": "true"}}}}
 	probe.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
 	err = await(ctx, func(ctx context.Context) error {
-		_, err := objects.Resource(resource).Namespace("default").Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := objects.Resource(resource).Namespace(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "may not change") {
 			return nil
 		}
