@@ -61,28 +61,31 @@ type guardedKind struct {
 	group, resource, kind string
 	versions              []string
 	paths                 []string
+	// alone says that not every version has the paths: a schema is for one of them.
+	alone bool
 }
 
 // guarded are the kinds that schemas and sets are drawn for.
 var guarded = []guardedKind{
-	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".status.phase"}},
-	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}},
-	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}},
-	{"", "configmaps", "ConfigMap", []string{"v1"}, []string{".data[*]", ".immutable", `.data["a"]`}},
-	{"", "secrets", "Secret", []string{"v1"}, []string{".data[*]", ".type"}},
-	{"", "namespaces", "Namespace", []string{"v1"}, []string{`.metadata.labels["pod-security.kubernetes.io/enforce"]`, ".spec.finalizers"}},
-	{"", "nodes", "Node", []string{"v1"}, []string{".spec.taints", ".spec.unschedulable", ".status.addresses"}},
-	{"", "services", "Service", []string{"v1"}, []string{".spec.externalIPs", ".spec.selector", ".spec.ports"}},
-	{"apps", "deployments", "Deployment", []string{"v1"}, []string{".spec.replicas", ".spec.template.spec.containers[*].image", ".spec.paused", ".metadata.annotations", ".spec.template.spec.serviceAccountName"}},
-	{"apps", "statefulsets", "StatefulSet", []string{"v1"}, []string{".spec.replicas", ".spec.template"}},
-	{"apps", "daemonsets", "DaemonSet", []string{"v1"}, []string{".spec.template.spec.containers[*].image"}},
-	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v1", "v2"}, []string{".spec.maxReplicas", ".spec.minReplicas", ".spec.scaleTargetRef.name"}},
-	{"batch", "jobs", "Job", []string{"v1"}, []string{".spec.suspend", ".spec.parallelism"}},
-	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules"}},
-	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}},
-	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules"}},
-	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints"}},
-	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}},
+	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".status.phase"}, false},
+	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}, false},
+	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}, false},
+	{"", "configmaps", "ConfigMap", []string{"v1"}, []string{".data[*]", ".immutable", `.data["a"]`}, false},
+	{"", "secrets", "Secret", []string{"v1"}, []string{".data[*]", ".type"}, false},
+	{"", "namespaces", "Namespace", []string{"v1"}, []string{`.metadata.labels["pod-security.kubernetes.io/enforce"]`, ".spec.finalizers"}, false},
+	{"", "nodes", "Node", []string{"v1"}, []string{".spec.taints", ".spec.unschedulable", ".status.addresses"}, false},
+	{"", "services", "Service", []string{"v1"}, []string{".spec.externalIPs", ".spec.selector", ".spec.ports"}, false},
+	{"apps", "deployments", "Deployment", []string{"v1"}, []string{".spec.replicas", ".spec.template.spec.containers[*].image", ".spec.paused", ".metadata.annotations", ".spec.template.spec.serviceAccountName"}, false},
+	{"apps", "statefulsets", "StatefulSet", []string{"v1"}, []string{".spec.replicas", ".spec.template"}, false},
+	{"apps", "daemonsets", "DaemonSet", []string{"v1"}, []string{".spec.template.spec.containers[*].image"}, false},
+	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v1", "v2"}, []string{".spec.maxReplicas", ".spec.minReplicas", ".spec.scaleTargetRef.name"}, false},
+	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v2"}, []string{".spec.metrics", ".spec.behavior"}, true},
+	{"batch", "jobs", "Job", []string{"v1"}, []string{".spec.suspend", ".spec.parallelism"}, false},
+	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules"}, false},
+	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}, false},
+	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules"}, false},
+	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints"}, false},
+	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}, false},
 }
 
 // floor are the resources that no barrier reaches (W4), so that a control plane goes on running.
@@ -99,6 +102,13 @@ func (w *world) toGuard() []guardedKind {
 	out := slices.DeleteFunc(slices.Clone(guarded), func(g guardedKind) bool {
 		return len(w.config.Only) > 0 && !slices.Contains(w.config.Only, g.resource)
 	})
+	for _, c := range w.definitions {
+		// Mostly the version that is stored: what another does not keep is to be guarded.
+		v := c.storage()
+		if paths := pathsOf("", v.schema); len(paths) > 0 {
+			out = append(out, guardedKind{c.group, "things", c.kind, []string{v.name}, paths, true})
+		}
+	}
 	if len(out) == 0 {
 		return guarded
 	}
@@ -123,7 +133,7 @@ func (w *world) guards(d *draw) (*guards, error) {
 		used[g.group+g.kind] = true
 		one := &v1alpha1.PermissionSchema{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("e%d-%d", w.epoch, i)}, Spec: v1alpha1.PermissionSchemaSpec{Group: g.group, Kind: g.kind}}
 		one.APIVersion, one.Kind = v1alpha1.GroupVersion.String(), "PermissionSchema"
-		if d.oneIn(3) {
+		if g.alone || d.oneIn(3) {
 			one.Spec.Versions = []string{pick(d, g.versions)}
 		}
 		for j, path := range d.some(g.paths, 1+d.IntN(3)) {
