@@ -23,6 +23,7 @@ const (
 // What is stored is what was permitted, in both topologies. "make test-oracle" does the same for longer.
 func TestOracle_WhatIsStoredIsWhatWasPermitted(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	t.Setenv("GOGC", "300") // Of the processes that are started.
 	bin, err := e2e.Build(t.Context())
 	if err != nil {
 		t.Fatal(err)
