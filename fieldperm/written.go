@@ -24,7 +24,7 @@ func (d *differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	original, found := valueAt(d.new, c.Original())
 	if len(c.Cause()) == 0 {
 		// The object itself: all that is told of it is that it is new.
-		return found && d.create && c.ByServer(d.native(old), d.native(new), nil, d.native(original))
+		return found && c.OnCreate() && c.ByServer(d.native(old), d.native(new), nil, d.native(original))
 	}
 	was, before := valueAt(d.old, c.Cause())
 	is, after := valueAt(d.new, c.Cause())

@@ -59,6 +59,7 @@ func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 		{"taken away", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{}},"spec":{"args":["b"]}}`, []string{own("removed"), args}},
 		{"the cause with another spelling is the same", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["\u0061"]}}`, []string{own("modified")}},
 		{"a copy is one of new objects", `{"metadata":{"name":"n"},"spec":{"args":["a"]}}`, `{"metadata":{"name":"n","labels":{"named":"n"}},"spec":{"args":["b"]}}`, []string{`added .metadata.labels["named"]: * metadata labels label label(named)`, args}},
+		{"what new objects get is no gift to others", `{"spec":{"args":["a"]}}`, `{"extra":"new","spec":{"args":["b"]}}`, []string{"added .extra: *", args}},
 		{"the object itself is no cause once it is there", `{"extra":"old"}`, `{"extra":"new","spec":{"args":["b"]}}`, []string{"modified .extra: *", "added .spec.args: * specification"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })

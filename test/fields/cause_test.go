@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fieldperm/fieldperm/schema"
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -277,7 +278,7 @@ func (f *target) differently(t *trial, w *recorded.Write, counts bool) bool {
 	if _, wrote := t.wrote[f.path]; wrote {
 		return !reflect.DeepEqual(f.change(t, counts), w)
 	}
-	was := at(t.before, f.names)
+	was := f.before(t)
 	switch {
 	case w.Present:
 		return was != nil
@@ -285,6 +286,36 @@ func (f *target) differently(t *trial, w *recorded.Write, counts bool) bool {
 		return string(raw(was)) == string(w.From)
 	}
 	return was == nil
+}
+
+// before is what a trial found in the field, or in the first item that has it.
+func (f *target) before(t *trial) any {
+	if f.names != nil {
+		return at(t.before, f.names)
+	}
+	p, err := schema.ParsePattern(f.path)
+	if err != nil {
+		return nil
+	}
+	return firstBelow(t.before, p.Steps())
+}
+
+func firstBelow(v any, steps []string) any {
+	for i, name := range steps {
+		if name != "" {
+			object, _ := v.(map[string]any)
+			v = object[name]
+			continue
+		}
+		items, _ := v.([]any)
+		for _, item := range items {
+			if is := firstBelow(item, steps[i+1:]); is != nil {
+				return is
+			}
+		}
+		return nil
+	}
+	return v
 }
 
 // leastTrials is how many writes below a field have to agree before it is taken for the cause.

@@ -60,6 +60,9 @@ func (r *run) judge(t *testing.T) {
 			t.Errorf("%s %s %s by %q: %s", try.method, try.endpoint, try.path, try.verbs, try.held.says())
 		}
 	}
+	if !*all {
+		return // Of a part of the fields not every row is seen.
+	}
 	for at, reason := range known {
 		if created[at.endpoint] && !seen[at] {
 			t.Errorf("docs/fields.md: %q at %q (%s) is not seen any more: take the row out", at.field, at.endpoint, reason)
