@@ -68,7 +68,7 @@ func (w *Write) Predictable() bool {
 	return says == 1 && caused && !w.Varies && !w.Settings && len(w.DependsOn) == 0
 }
 
-// Charged is a decision, made by hand, that what a field becomes is charged although it is predictable. That the field
+// Charged is a decision, made by hand, that what a field becomes is charged even if it was predictable in a run. That the field
 // disappears stays free: there is no value in it to choose.
 type Charged struct {
 	Kind  Kind   `json:"kind"`
@@ -117,8 +117,8 @@ func decodeWrites(observed, decided []byte) (*writes, error) {
 		if c.Reason == "" {
 			return nil, fmt.Errorf("charged.yaml: %s %s: has no reason", c.Kind, c.Field)
 		}
-		if !slices.ContainsFunc(out.Writes, func(w Write) bool { return c.of(&w) && w.Predictable() }) {
-			return nil, fmt.Errorf("charged.yaml: %s %s: is about no write of written.yaml that would be free: take it out", c.Kind, c.Field)
+		if !slices.ContainsFunc(out.Writes, func(w Write) bool { return c.of(&w) }) {
+			return nil, fmt.Errorf("charged.yaml: %s %s: is about no write of written.yaml: take it out", c.Kind, c.Field)
 		}
 	}
 	return out, nil
