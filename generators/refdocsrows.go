@@ -136,8 +136,8 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 		}
 		for _, e := range d.Entries {
 			p, err := schema.ParsePattern(e.Path)
-			if err != nil {
-				continue
+			if err != nil || len(e.Writes) > 0 {
+				continue // What the API server writes takes no entry's place.
 			}
 			e.Path = p.String()
 			if have, ok := byPath[e.Path]; !ok || d.Rank >= have.rank {

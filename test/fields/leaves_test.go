@@ -50,7 +50,7 @@ func (c *comparison) at(node *schema.Node, path string, names []string, before, 
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(sorted(is), sorted(want))))) {
 			var below []string
 			if names != nil {
-				below = append(names[:len(names):len(names)], name)
+				below = slices.Concat(names, []string{name})
 			}
 			c.at(node.Map().Child(name), path+rendered(name), below, was[name], want[name], is[name])
 		}
