@@ -214,7 +214,7 @@ func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 		}
 	case schema.RoleNone:
 	}
-	if w := s.node.Written(); w != nil && s.barrier < 0 && d.writtenByServer(w, old, new) {
+	if w := s.node.Written(); w != nil && d.writtenByServer(w, s.barrier >= 0, old, new) {
 		d.passed++
 		return true
 	}

@@ -6,11 +6,12 @@ import (
 )
 
 // writtenByServer reports whether the API server itself makes the change from old to new, because another field changes in
-// this request (D13). That one is charged, so that what hangs on it need not be.
-func (d *differ) writtenByServer(w *schema.Written, old, new rawjson.Value) bool {
+// this request (D13). That one is charged, so that what hangs on it need not be. Behind a barrier only what every silent client
+// gets is free.
+func (d *differ) writtenByServer(w *schema.Written, barred bool, old, new rawjson.Value) bool {
 	cases := w.Cases()
 	for i := range cases {
-		if d.written(&cases[i], old, new) {
+		if (!barred || cases[i].Constant()) && d.written(&cases[i], old, new) {
 			return true
 		}
 	}

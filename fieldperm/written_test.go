@@ -116,7 +116,32 @@ func TestD13_OnCreate(t *testing.T) {
 	}
 }
 
-// TestD13_ABarrierIsNotWrittenAway: what a barrier guards is charged, whoever wrote it.
+// TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets: a barrier on a default refuses other values, not new objects.
+func TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets(t *testing.T) {
+	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)", "granular:label(named)")
+	for labels, charged := range map[string]string{
+		`"generation":"1"`: "",
+		`"generation":"2"`: `.metadata.labels["generation"]`,
+		// Who writes the name chooses what is copied from it.
+		`"named":"n"`: `.metadata.labels["named"]`,
+	} {
+		rs, err := Diff(t.Context(), nil, []byte(`{"metadata":{"name":"n","labels":{`+labels+`}},"spec":{"args":["a"]}}`), k, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		barred := ""
+		for i := range rs {
+			if rs[i].Barred() {
+				barred += rs[i].Path.String()
+			}
+		}
+		if barred != charged {
+			t.Errorf("%s: behind the barrier is %q, want %q: %v", labels, barred, charged, renderAll(rs))
+		}
+	}
+}
+
+// TestD13_ABarrierIsNotWrittenAway: what a barrier guards in an object that is there is charged, whoever wrote it.
 func TestD13_ABarrierIsNotWrittenAway(t *testing.T) {
 	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)")
 	rs := changes(t, k, set, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["b"]}}`)

@@ -51,6 +51,10 @@ const (
 // OnCreate reports whether the case is one of new objects; else it is one of updates.
 func (c *WrittenCase) OnCreate() bool { return c.onCreate }
 
+// Constant reports whether a new object that says nothing of the node gets one certain value there. Who asks for that value
+// asks for nothing.
+func (c *WrittenCase) Constant() bool { return c.onCreate && c.effect == effectValue }
+
 // Cause returns the names on the way from the object's root to the field that has to change in the request; none is
 // the object itself, which has to be new. The slice must not be changed.
 func (c *WrittenCase) Cause() []string { return c.cause }

@@ -171,27 +171,3 @@ func TestDecode_Refuses(t *testing.T) {
 		}
 	}
 }
-
-func TestReaches(t *testing.T) {
-	binding, _ := Lookup("", "pods", "binding")
-	status, _ := Lookup("apps", "deployments", "status")
-	finalize, _ := Lookup("", "namespaces", "finalize")
-	token, _ := Lookup("", "serviceaccounts", "token")
-	pods, _ := Lookup("", "pods", "")
-	for _, c := range []struct {
-		e    Endpoint
-		path string
-		want bool
-	}{
-		{binding, ".spec.nodeName", true}, {binding, ".spec", true}, {binding, "", true},
-		{binding, ".spec.containers[*].image", false}, {binding, ".metadata.labels[pod-security]", true}, {binding, ".metadata.finalizers", false},
-		{status, ".spec.replicas", false}, {status, ".metadata.annotations", true}, {status, ".metadata.labels", false}, {status, ".status.conditions[*]", true},
-		{finalize, ".spec.finalizers[*]", true},
-		{token, ".metadata", false},
-		{pods, ".spec.containers[*].image", true},
-	} {
-		if got := c.e.Reaches(c.path); got != c.want {
-			t.Errorf("%s reaches %q: %v", c.e.Name(), c.path, got)
-		}
-	}
-}

@@ -173,7 +173,7 @@ func (o *oracle) caused(w *schema.Written, p place) bool {
 		original, once := o.new.follow(c.Original())
 		before, onceBefore := o.old.follow(c.Cause())
 		after, onceAfter := o.new.follow(c.Cause())
-		if c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
+		if p.barrier >= 0 && !c.Constant() || c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
 			continue
 		}
 		if len(c.Cause()) == 0 {
@@ -214,7 +214,7 @@ func (o *oracle) free(p place) bool {
 		}
 	case schema.RoleNone:
 	}
-	if w := p.node.Written(); w != nil && p.barrier < 0 && o.caused(w, p) {
+	if w := p.node.Written(); w != nil && o.caused(w, p) {
 		return true
 	}
 	if raw := p.node.Default(); o.create && raw != nil {
