@@ -128,12 +128,43 @@ func decodeWrites(observed, decided []byte) (*writes, error) {
 func Writes() []Write { return slices.Clone(written().Writes) }
 
 // FreeWrites returns the writes that cost nobody a verb (D13): those that are predictable, without what is charged by
-// decision.
+// decision, and without those of which one is the cause of the other.
 func FreeWrites() []Write {
 	known := written()
-	return slices.DeleteFunc(Writes(), func(w Write) bool {
+	return freed(slices.DeleteFunc(Writes(), func(w Write) bool {
 		return !w.Predictable() || slices.ContainsFunc(known.charged, func(c Charged) bool { return c.of(&w) })
-	})
+	}))
+}
+
+// freed leaves out the writes whose cause may be free because of them. Two fields that the API server copies into each other would
+// free each other, and nobody would be charged for either.
+func freed(writes []Write) []Write {
+	causes := func(of Kind, field string) []string {
+		var out []string
+		for i := range writes {
+			if w := &writes[i]; w.Kind == of && w.With != "" && overlap(w.Field, field) {
+				out = append(out, w.With)
+			}
+		}
+		return out
+	}
+	free := make([]Write, 0, len(writes))
+	for _, w := range writes {
+		cause := w.With != ""
+		for seen, next := map[string]bool{}, []string{w.With}; cause && len(next) > 0; next = next[1:] {
+			if overlap(next[0], w.Field) {
+				cause = false
+			}
+			if !seen[next[0]] {
+				seen[next[0]] = true
+				next = append(next, causes(w.Kind, next[0])...)
+			}
+		}
+		if cause || w.With == "" {
+			free = append(free, w)
+		}
+	}
+	return free
 }
 
 // ChargedWrites returns the decisions.

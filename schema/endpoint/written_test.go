@@ -78,3 +78,32 @@ func TestD13_DecodeWritesRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestD13_NoWriteFreesItsOwnCause: of fields that the API server copies into each other, somebody has to hold a verb.
+func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
+	pod := Kind{Kind: "Pod"}
+	write := func(field, with string) Write { return Write{Kind: pod, Field: field, On: update, With: with, Copies: with} }
+	for name, c := range map[string]struct {
+		writes []Write
+		want   []string
+	}{
+		"one way":              {[]Write{write(".a", ".b")}, []string{".a"}},
+		"both ways":            {[]Write{write(".a", ".b"), write(".b", ".a")}, nil},
+		"round":                {[]Write{write(".a", ".b"), write(".b", ".c"), write(".c", ".a"), write(".d", ".a")}, []string{".d"}},
+		"a chain":              {[]Write{write(".a", ".b"), write(".b", ".c")}, []string{".a", ".b"}},
+		"itself":               {[]Write{write(".a", ".a")}, nil},
+		"what holds it":        {[]Write{write(".a.b", ".a")}, nil},
+		"what it holds":        {[]Write{write(".a", ".a.b")}, nil},
+		"what holds the other": {[]Write{write(".a.b", ".c"), write(".c.d", ".a")}, nil},
+		"of another kind":      {[]Write{write(".a", ".b"), {Kind: Kind{Kind: "Other"}, Field: ".b", On: update, With: ".a", Copies: ".a"}}, []string{".a", ".b"}},
+		"a new object":         {[]Write{{Kind: pod, Field: ".a", On: create, Becomes: json.RawMessage(`1`)}, write(".b", ".a")}, []string{".a", ".b"}},
+	} {
+		var got []string
+		for _, w := range freed(c.writes) {
+			got = append(got, w.Field)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: free are %q, want %q", name, got, c.want)
+		}
+	}
+}
