@@ -76,9 +76,11 @@ func TestD13_DefaultsOfTheServerAreFree(t *testing.T) {
 		{gvk("apps", "v1", "Deployment"), []string{"spec", "progressDeadlineSeconds"}, true},
 		{gvk("apps", "v1", "DaemonSet"), []string{"metadata", "annotations", "deprecated.daemonset.template.generation"}, true},
 		{gvk("", "v1", "Service"), []string{"spec", "sessionAffinity"}, true},
+		{gvk("", "v1", "Service"), []string{"spec", "clusterIP"}, true},
 		// A client could choose them.
 		{gvk("batch", "v1", "Job"), []string{"spec", "selector"}, false},
 		{gvk("", "v1", "Pod"), []string{"spec", "priority"}, false},
+		{gvk("", "v1", "Pod"), []string{"spec", "resources", "requests", "cpu"}, false},
 		{gvk("", "v1", "PersistentVolumeClaim"), []string{"metadata", "finalizers"}, false},
 	} {
 		n := node(t, compiled, c.kind, c.path...)

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/fieldperm/fieldperm/schema"
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -24,10 +22,14 @@ func explain(kind recorded.Kind, version string, trials []trial) []recorded.Writ
 			out = append(out, w)
 		}
 	}
+	differs := map[string]bool{}
 	for _, field := range fieldsWritten(trials, true) {
-		add("CREATE", field.path, created(field, trials))
+		writes := created(field, trials)
+		add("CREATE", field.path, writes)
+		differs[field.path] = slices.ContainsFunc(writes, func(w recorded.Write) bool { return w.Varies })
 	}
 	for _, field := range fieldsWritten(trials, false) {
+		field.differs = differs[field.path]
 		add("UPDATE", field.path, updated(field, trials))
 	}
 	return out
@@ -37,6 +39,10 @@ func explain(kind recorded.Kind, version string, trials []trial) []recorded.Writ
 type target struct {
 	path  string
 	names []string
+	// differs is that two new objects got different values: one that an update gets in a dry run says nothing of the next.
+	differs bool
+	// uncaused is that an update of nothing gave the field a value, or, under true, removed it.
+	uncaused [2]bool
 }
 
 func fieldsWritten(trials []trial, create bool) []target {
@@ -44,7 +50,7 @@ func fieldsWritten(trials []trial, create bool) []target {
 	for i := range trials {
 		if t := &trials[i]; t.create == create {
 			for path, w := range t.wrote {
-				found[path] = target{path, w.names}
+				found[path] = target{path: path, names: w.names}
 			}
 		}
 	}
@@ -67,7 +73,7 @@ func (f *target) result(t *trial) (any, bool) {
 		if w.is == at(t.after, []string{"metadata", "name"}) {
 			return itsName{}, true
 		}
-		if isTime(w.is) {
+		if hasTime(w.is) {
 			return moment{}, true
 		}
 		return w.is, true
@@ -138,10 +144,18 @@ func became(result any) recorded.Write {
 	return recorded.Write{Becomes: raw(result)}
 }
 
-func isTime(v any) bool {
-	text, _ := v.(string)
-	_, err := time.Parse(time.RFC3339, text)
-	return err == nil
+// hasTime reports whether a value is or contains a time. Two writes in one second get the same, two others do not.
+func hasTime(v any) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		return slices.ContainsFunc(sorted(x), func(name string) bool { return hasTime(x[name]) })
+	case []any:
+		return slices.ContainsFunc(x, hasTime)
+	case string:
+		_, err := time.Parse(time.RFC3339, x)
+		return err == nil
+	}
+	return false
 }
 
 // byValue returns a write for each value that the cause has in the stored objects, nil if the cause does not explain all
@@ -196,172 +210,6 @@ func joined(writes []recorded.Write) []recorded.Write {
 		slices.SortFunc(out[i].Is, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
 	}
 	return out
-}
-
-// updated explains what changes of stored objects cause.
-func updated(f target, all []trial) []recorded.Write {
-	var trials []*trial // Those in which the request leaves the field alone.
-	var caused []*trial // And the API server does not.
-	for i := range all {
-		t := &all[i]
-		if t.create {
-			continue
-		}
-		w, wrote := t.wrote[f.path]
-		switch {
-		case wrote && t.cause == nil, wrote && isTime(w.is), wrote && t.again != nil && !reflect.DeepEqual(t.again[f.path].is, w.is):
-			return []recorded.Write{{Varies: true}}
-		case wrote:
-			trials, caused = append(trials, t), append(caused, t)
-		case f.names == nil || reflect.DeepEqual(at(t.asked, f.names), at(t.before, f.names)):
-			trials = append(trials, t)
-		}
-	}
-	counts := f.counts(caused)
-	var out []recorded.Write
-	unexplained := map[string]bool{}
-	for _, t := range caused {
-		w := f.change(t, counts)
-		if above := f.everywhere(t, w, trials, counts); above != nil {
-			w.With = pathOf(above)
-		} else if is := f.forValue(t, w, trials, counts); is != nil {
-			w.With, w.Is = pathOf(t.cause), []json.RawMessage{is}
-		} else {
-			unexplained[pathOf(t.cause)] = true
-			continue
-		}
-		if !slices.ContainsFunc(out, func(o recorded.Write) bool { return reflect.DeepEqual(o, *w) }) {
-			out = append(out, *w)
-		}
-	}
-	out = joined(out)
-	if len(unexplained) > 0 {
-		out = append(out, recorded.Write{DependsOn: sorted(unexplained)})
-	}
-	return out
-}
-
-// counts reports whether the field grew by one in each trial, from different numbers.
-func (f *target) counts(trials []*trial) bool {
-	from := map[string]bool{}
-	for _, t := range trials {
-		w := t.wrote[f.path]
-		was, _ := w.was.(string)
-		is, _ := w.is.(string)
-		n, err := strconv.Atoi(was)
-		if err != nil || is != strconv.Itoa(n+1) {
-			return false
-		}
-		from[was] = true
-	}
-	return len(from) > 1
-}
-
-// change is what became of the field in one trial.
-func (f *target) change(t *trial, counts bool) *recorded.Write {
-	w := t.wrote[f.path]
-	switch {
-	case counts:
-		return &recorded.Write{Present: true, Counts: true}
-	case w.is == nil:
-		return &recorded.Write{Present: true, Removed: true}
-	case t.whole && w.was == nil && reflect.DeepEqual(w.is, at(t.after, t.cause)) && !t.few:
-		return &recorded.Write{Copies: pathOf(t.cause)}
-	case w.was == nil:
-		return &recorded.Write{Becomes: raw(w.is)}
-	}
-	return &recorded.Write{From: raw(w.was), Becomes: raw(w.is)}
-}
-
-// differently reports whether the API server did something else in a trial than the change, though the field was the same.
-func (f *target) differently(t *trial, w *recorded.Write, counts bool) bool {
-	if _, wrote := t.wrote[f.path]; wrote {
-		return !reflect.DeepEqual(f.change(t, counts), w)
-	}
-	was := f.before(t)
-	switch {
-	case w.Present:
-		return was != nil
-	case w.From != nil:
-		return string(raw(was)) == string(w.From)
-	}
-	return was == nil
-}
-
-// before is what a trial found in the field, or in the first item that has it.
-func (f *target) before(t *trial) any {
-	if f.names != nil {
-		return at(t.before, f.names)
-	}
-	p, err := schema.ParsePattern(f.path)
-	if err != nil {
-		return nil
-	}
-	return firstBelow(t.before, p.Steps())
-}
-
-func firstBelow(v any, steps []string) any {
-	for i, name := range steps {
-		if name != "" {
-			object, _ := v.(map[string]any)
-			v = object[name]
-			continue
-		}
-		items, _ := v.([]any)
-		for _, item := range items {
-			if is := firstBelow(item, steps[i+1:]); is != nil {
-				return is
-			}
-		}
-		return nil
-	}
-	return v
-}
-
-// leastTrials is how many writes below a field have to agree before it is taken for the cause.
-const leastTrials = 2
-
-// everywhere returns the highest field on the way to what was written of which every change that was tried had the same
-// effect.
-func (f *target) everywhere(t *trial, w *recorded.Write, trials []*trial, counts bool) []string {
-	for n := 2; n <= len(t.cause); n++ {
-		above := t.cause[:n]
-		if within(f.names, above) {
-			continue
-		}
-		agree, values := 0, map[string]bool{}
-		for _, other := range trials {
-			if !within(other.cause, above) {
-				continue
-			}
-			if f.differently(other, w, counts) {
-				agree = -1
-				break
-			}
-			if _, wrote := other.wrote[f.path]; wrote {
-				agree++
-				values[string(raw(at(other.after, above)))] = true
-			}
-		}
-		if agree >= leastTrials && len(values) >= leastTrials {
-			return above
-		}
-	}
-	return nil
-}
-
-// forValue returns the value of the cause, if every trial that gave it had the same effect.
-func (f *target) forValue(t *trial, w *recorded.Write, trials []*trial, counts bool) json.RawMessage {
-	is := at(t.after, t.cause)
-	if is == nil || !t.whole || !t.few {
-		return nil
-	}
-	for _, other := range trials {
-		if slices.Equal(other.cause, t.cause) && reflect.DeepEqual(at(other.after, t.cause), is) && f.differently(other, w, counts) {
-			return nil
-		}
-	}
-	return raw(is)
 }
 
 // within reports whether names lead to above or below it.

@@ -7,7 +7,8 @@
 // sent is recorded on the way.
 //
 // What the API server writes by itself is recorded by observe_test.go, which has an observer for each object,
-// and explained by cause_test.go; recorded_test.go holds schema/endpoint/written.yaml against it.
+// and explained by cause_test.go (new objects) and change_test.go (changes); recorded_test.go holds
+// schema/endpoint/written.yaml against it.
 //
 // Start reading at fields_test.go. The package needs the control plane, so that all of it is in test files.
 package fields

@@ -28,6 +28,7 @@ func TestD13_WhatIsWrittenBecauseOfAnotherField(t *testing.T) {
 		"counted twice":               {"DaemonSet", "apps", count, `"2"`, `"4"`, "{}", `{"a":1}`, false, false, false},
 		"counted without its cause":   {"DaemonSet", "apps", count, `"2"`, `"3"`, "{}", "{}", false, false, false},
 		"an address goes with a type": {"Service", "", ".spec.ipFamilyPolicy", `"SingleStack"`, "", `"ClusterIP"`, `"ExternalName"`, false, false, true},
+		"the address itself goes":     {"Service", "", ".spec.clusterIP", `"10.0.0.1"`, "", `"ClusterIP"`, `"ExternalName"`, false, false, true},
 		"an address goes by itself":   {"Service", "", ".spec.clusterIP", `"10.0.0.1"`, "", `"ExternalName"`, `"ExternalName"`, false, false, false},
 		"an address comes":            {"Service", "", ".spec.clusterIP", "", `"10.0.0.1"`, `"ExternalName"`, `"ClusterIP"`, false, false, false},
 	} {
