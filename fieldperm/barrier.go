@@ -29,9 +29,13 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 	}
 }
 
-// guardedBelow charges the node if it is a barrier of its own, and goes on below it.
+// guardedBelow charges the node if it is a barrier of its own, and goes on below it. A new object is not charged what it has
+// for a silent client as well.
 func guardedBelow(above scope) visitor {
 	return func(d *differ, s scope, old, new rawjson.Value) {
+		if d.unasked(s, old, new) {
+			return
+		}
 		if s.barrier > above.barrier || s.node.StandsApart() {
 			d.charge(s, operation(old, new))
 		}

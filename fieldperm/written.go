@@ -18,6 +18,16 @@ func (d *differ) writtenByServer(w *schema.Written, barred bool, old, new rawjso
 	return false
 }
 
+// unasked reports whether a new object has in a node what the API server gives to a client that says nothing of the node: the
+// declared default (C5) or a constant (D13).
+func (d *differ) unasked(s scope, old, new rawjson.Value) bool {
+	if !d.create {
+		return false
+	}
+	w := s.node.Written()
+	return isDefault(s.node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
+}
+
 func (d *differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	if c.OnCreate() != d.create {
 		return false

@@ -2,6 +2,8 @@ package fieldperm
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -137,6 +139,47 @@ func TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets(t *testing.T) {
 		}
 		if barred != charged {
 			t.Errorf("%s: behind the barrier is %q, want %q: %v", labels, barred, charged, renderAll(rs))
+		}
+	}
+}
+
+// TestD13_ABarrierInsideANewItem: what each item of a new object gets refuses no new object either, and an item that is added
+// to an object is charged whole.
+func TestD13_ABarrierInsideANewItem(t *testing.T) {
+	k, set := compileEntries(t, append(gadgetEntries(),
+		entry(".spec.ports[*].target", "target", excluded), entry(".spec.ports[*].protocol", "protocol", excluded),
+		entry(".spec.ports[*].target", "", written(
+			endpoint.Write{On: "CREATE", Becomes: json.RawMessage(`"same"`)}, endpoint.Write{On: "CREATE", Copies: ".spec.note"},
+		)),
+	))
+	for _, c := range []struct {
+		name, old, port string
+		want            []string
+	}{
+		{"the constant", "", `{"port":1,"target":"same"}`, nil},
+		{"another value", "", `{"port":1,"target":"other"}`, []string{"target"}},
+		{"a copy of what the client chose", "", `{"port":1,"target":"note"}`, []string{"target"}},
+		{"a declared default", "", `{"port":1,"protocol":"TCP"}`, nil},
+		{"another than the default", "", `{"port":1,"protocol":"UDP"}`, []string{"protocol"}},
+		{"in an object that is there", `{"spec":{"note":"note","ports":[{"port":2}]}}`, `{"port":2},{"port":1,"protocol":"TCP","target":"same"}`, []string{"protocol", "target"}},
+	} {
+		var old []byte
+		if c.old != "" {
+			old = []byte(c.old)
+		}
+		rs, err := Diff(t.Context(), old, []byte(`{"spec":{"note":"note","ports":[`+c.port+`]}}`), k, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var barred []string
+		for i := range rs {
+			if rs[i].Barred() {
+				path := rs[i].Path.String()
+				barred = append(barred, path[strings.LastIndex(path, ".")+1:])
+			}
+		}
+		if !slices.Equal(barred, c.want) {
+			t.Errorf("%s: behind barriers are %q, want %q: %v", c.name, barred, c.want, renderAll(rs))
 		}
 	}
 }

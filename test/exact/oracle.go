@@ -217,9 +217,24 @@ func (o *oracle) free(p place) bool {
 	if w := p.node.Written(); w != nil && o.caused(w, p) {
 		return true
 	}
-	if raw := p.node.Default(); o.create && raw != nil {
-		fallback, err := parse(raw)
-		return err == nil && fallback.canonical() == o.text(p.new)
+	return o.create && o.isDefault(p)
+}
+
+func (o *oracle) isDefault(p place) bool {
+	if p.node.Default() == nil {
+		return false
 	}
-	return false
+	fallback, err := parse(p.node.Default())
+	return err == nil && fallback.canonical() == o.text(p.new)
+}
+
+// unasked reports whether a new object has in a place what the server gives to a client that says nothing of it: a declared
+// default (C5) or a constant (D13), which are all that is free behind a barrier.
+func (o *oracle) unasked(p place) bool {
+	p.barrier = max(p.barrier, 0)
+	if o.stored != nil {
+		return o.passes(p)
+	}
+	w := p.node.Written()
+	return o.isDefault(p) || w != nil && o.caused(w, p)
 }

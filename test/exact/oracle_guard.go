@@ -70,9 +70,13 @@ func (o *oracle) sameKeys(p place, a, b *value) bool {
 	return true
 }
 
-// guardedAt charges the place if it is a barrier of its own, and goes on below it.
+// guardedAt charges the place if it is a barrier of its own, and goes on below it. What a new object has for a silent client as
+// well is free.
 func (o *oracle) guardedAt(above, p place) {
 	for _, half := range o.halves(p) {
+		if o.create && o.unasked(half) {
+			continue
+		}
 		if half.barrier > above.barrier || slices.ContainsFunc(p.node.Permissions(), (*schema.Permission).Apart) {
 			o.charge(half, operationOf(half.old, half.new))
 		}
