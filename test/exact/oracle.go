@@ -177,7 +177,7 @@ func (o *oracle) caused(w *schema.Written, p place) bool {
 			continue
 		}
 		if len(c.Cause()) == 0 {
-			before, after = nil, nil
+			after = nil
 		} else if o.same(before, after) {
 			continue
 		}
