@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,6 +70,9 @@ func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, e
 			o.wanted = func(p path) bool { return v.concerns(p) && wanted(p) }
 			if o.base, o.sent, err = r.base(ctx, e, v); err != nil {
 				return nil, fmt.Errorf("%s: %w", e, err)
+			}
+			if content := comparable(o.base); hasTime(content["spec"]) || hasTime(content["status"]) {
+				time.Sleep(time.Second) // What is written in the second of its creation has the same time.
 			}
 			o.took = o.note
 			if err := o.all(ctx); err != nil {
