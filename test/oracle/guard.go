@@ -285,7 +285,8 @@ func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guard
 	return nil
 }
 
-// awaitEnforced waits until fieldperm says that every barrier of the object is asked about.
+// awaitEnforced waits until fieldperm says that every barrier of the object is asked about. An endpoint that takes an object is
+// probed once there is one: the rules of all have reached the API server when it was refused through one of them.
 func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) error {
 	last := "no condition"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -300,7 +301,8 @@ func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name
 				continue
 			}
 			last = fmt.Sprintf("%v %v: %v", c["status"], c["reason"], c["message"])
-			return c["status"] == "True" || c["reason"] == v1alpha1.ReasonNoBarriers, nil
+			probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(last, "were refused through")
+			return c["status"] == "True" || probed || c["reason"] == v1alpha1.ReasonNoBarriers, nil
 		}
 		return false, nil
 	})
