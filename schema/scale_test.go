@@ -126,3 +126,33 @@ func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
 		t.Errorf("the barrier is passed by %q", got)
 	}
 }
+
+// TestC2_AVerbAboveTheReplicasHoldsThroughTheScale: what holds the replicas of the object has its verbs in the Scale too, for grants
+// and for sets, although the Scale's own field has a verb of that name.
+func TestC2_AVerbAboveTheReplicasHoldsThroughTheScale(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
+	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"}))
+	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	s, errs := Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain []string
+	for _, n := range []*Node{k.Root.Map().Child("spec"), k.Root.Map().Child("spec").Map().Child("replicas")} {
+		for _, p := range n.Permissions() {
+			chain = append(chain, p.Base().Name())
+		}
+	}
+	if got := strings.Join(chain, " "); got != "scale specification size" {
+		t.Errorf("the chain is %q", got)
+	}
+}

@@ -196,14 +196,18 @@ func (o *grafted) into(n *Node, path Pattern, above []*Permission) *Node {
 		return n
 	}
 	child := n.mapping.Child(path[0].name)
-	next := o.into(child, path[1:], slices.Concat(above, n.permissions))
+	// The only field is the object's: what is said of what holds it gives way to what the object says, unless it
+	// is a barrier.
+	gives := len(n.mapping.fields) == 1 && n.mapping.value == nil && len(above) > 0
+	if !gives {
+		above = slices.Concat(above, n.permissions)
+	}
+	next := o.into(child, path[1:], above)
 	if next == child {
 		return n
 	}
 	out := *n
-	if len(n.mapping.fields) == 1 && n.mapping.value == nil && len(above) > 0 {
-		// The only field is the object's: what is said of what holds it gives way to what the object says, unless it
-		// is a barrier.
+	if gives {
 		barriers := slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() })
 		moved := *next
 		moved.permissions = slices.Concat(barriers, next.permissions)

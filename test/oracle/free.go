@@ -33,6 +33,7 @@ var freed = []freeing{
 	{path: exactly(".metadata.name"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.namespace"), create: true, reason: "C5: the identity of what is created"},
 	{path: exactly(".metadata.generateName"), create: true, reason: "C5: the identity of what is created"},
+	{kinds: "Event. ", path: regexp.MustCompile(`^\.(eventTime|firstTimestamp|lastTimestamp)$`), value: "null", reason: "the API server stores a time that is absent as null"},
 	{kinds: "PersistentVolumeClaim. ", path: exactly(".status.phase"), value: `"Pending"`, reason: "a claim is stored without a phase when it is created; every reading gives it the default, so the next write stores that"},
 }
 
