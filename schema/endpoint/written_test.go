@@ -82,7 +82,9 @@ func TestD13_DecodeWritesRefuses(t *testing.T) {
 // TestD13_NoWriteFreesItsOwnCause: of fields that the API server copies into each other, somebody has to hold a verb.
 func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
 	pod := Kind{Kind: "Pod"}
-	write := func(field, with string) Write { return Write{Kind: pod, Field: field, On: update, With: with, Copies: with} }
+	write := func(field, with string) Write {
+		return Write{Kind: pod, Field: field, On: update, With: with, Copies: with}
+	}
 	for name, c := range map[string]struct {
 		writes []Write
 		want   []string
