@@ -78,6 +78,7 @@ func healthy() map[string]string {
 			`fieldperm_review_duration_seconds_bucket{endpoint="granular",le="2.5"}`:  "0+1500x400",
 			`fieldperm_review_duration_seconds_bucket{endpoint="granular",le="+Inf"}`: "0+1500x400",
 			`fieldperm_reviews_in_flight{endpoint="granular"}`:                        "3x400",
+			`fieldperm_reviews_without_room_total{}`:                                  "0x400",
 			`fieldperm_checks_total{result="allowed"}`:                                "0+2000x400",
 			`fieldperm_checks_total{result="error"}`:                                  "0x400",
 			`fieldperm_check_duration_seconds_bucket{result="allowed",le="0.1"}`:      "0+100x400",
@@ -214,6 +215,10 @@ var faulty = map[string]struct {
 	"FieldpermReviewsPileUp": {
 		series: map[string]string{`fieldperm_reviews_in_flight` + of + `endpoint="granular"}`: "3x59 101x340"},
 		after:  20 * time.Minute, says: []string{"101 requests"},
+	},
+	"FieldpermReviewsWithoutRoom": {
+		series: map[string]string{`fieldperm_reviews_without_room_total{instance="a",job="fieldperm"}`: "0x59 0+1x340"},
+		after:  25*time.Minute + step, says: []string{"a refuses"},
 	},
 	"FieldpermCheckErrors": {
 		series: map[string]string{`fieldperm_checks_total` + of + `result="error"}`: "0x59 0+200x340"},

@@ -35,6 +35,8 @@ func sample() *metrics.Metrics {
 		}
 		m.InFlight(endpoint, nil)
 	}
+	m.NoRoom()
+	m.Bodies(1, func() int64 { return 1 })
 	for _, endpoint := range []string{"granular", "uncovered"} {
 		for _, mode := range []string{"generic", "granular", "uncovered", "none"} {
 			m.Decision(endpoint, mode, "allowed")
