@@ -74,7 +74,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, refused(http.StatusUnsupportedMediaType, "content encoding %q is not supported: send the body as it is", encoding)
 	}
-	tooLarge := refused(http.StatusRequestEntityTooLarge, "body has more than %d bytes: raise --max-request-bytes, or review smaller objects", limit)
+	tooLarge := refused(http.StatusRequestEntityTooLarge, "body has more than %d bytes: review smaller objects; fieldperm-webhook takes larger admission reviews with a larger --max-request-bytes", limit)
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}

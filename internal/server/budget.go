@@ -155,17 +155,16 @@ func memoryLimit(flag int64) int64 {
 // budgets are those of the endpoints.
 type budgets struct{ reviews, authorize, questions *budget }
 
-// newBudgets divides what a memory limit leaves for bodies. /authorize and the review API have room of their
-// own, so that reviews keep neither from being answered.
-func newBudgets(limit, longest int64) budgets {
+// newBudgets divides what a memory limit leaves for bodies. longest is that of an admission review, question that of others.
+// /authorize and the review API have room of their own, so that reviews keep neither from being answered.
+func newBudgets(limit, longest, question int64) budgets {
 	if limit == 0 {
 		limit = unknownLimit
 	}
 	total := max(limit/bodiesOfLimit, longest)
-	perUser := max(total/4, longest)
-	small := max(total/8, longest)
+	small := max(total/8, question)
 	return budgets{
-		reviews:   newBudget(total, perUser, 16*canaryBytes),
+		reviews:   newBudget(total, total/4, 16*canaryBytes),
 		authorize: newBudget(small, small, 0),
 		questions: newBudget(small, small, 0),
 	}

@@ -89,11 +89,11 @@ func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
 }
 
 func TestD1_BudgetsFollowTheLimit(t *testing.T) {
-	b := newBudgets(512<<20, 8<<20)
+	b := newBudgets(512<<20, 32<<20, 8<<20)
 	if b.reviews.total != 64<<20 || b.reviews.perUser != 16<<20 || b.authorize.total < 8<<20 {
 		t.Errorf("got %d, %d, %d", b.reviews.total, b.reviews.perUser, b.authorize.total)
 	}
-	if small := newBudgets(16<<20, 8<<20); small.reviews.total < 8<<20 {
+	if small := newBudgets(16<<20, 32<<20, 8<<20); small.reviews.total < 32<<20 || small.authorize.total > 8<<20 {
 		t.Error("the largest review is never answered")
 	}
 	if memoryLimit(5) != 5 {

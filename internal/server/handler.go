@@ -30,23 +30,26 @@ type endpoint struct {
 // endpoints of the webhooks and those of the review API have limits of their own: people who ask must not
 // keep kube-apiservers from asking.
 func (s *Server) endpoints() []endpoint {
-	wire := admission.Wire{MaxBytes: s.options.MaxRequestBytes, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
-	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: s.options.MaxRequestBytes}
+	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
+	wire := admission.Wire{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
+	asked := wire
+	asked.MaxBytes = question
+	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: question}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
-	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), s.options.MaxRequestBytes)
+	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), longest, question)
 	s.metrics.Bodies(bytes.reviews.total, bytes.reviews.held)
-	bounded := func(b *budget, l limit, next http.Handler) http.Handler {
-		return l.handler(b.handler(s.options.MaxRequestBytes, s.metrics.NoRoom, next))
+	bounded := func(b *budget, l limit, longest int64, next http.Handler) http.Handler {
+		return l.handler(b.handler(longest, s.metrics.NoRoom, next))
 	}
 	authorize := func(next http.Handler) http.Handler {
 		// Strangers take no place.
-		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, next))
+		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, question, next))
 	}
-	question := func(next http.Handler) http.Handler {
-		return authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, next))
+	ask := func(next http.Handler) http.Handler {
+		return authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
 	}
-	admit, public := func(next http.Handler) http.Handler { return bounded(bytes.reviews, calls, next) }, s.options.AdmissionCallers == callersAny
+	admit, public := func(next http.Handler) http.Handler { return bounded(bytes.reviews, calls, longest, next) }, s.options.AdmissionCallers == callersAny
 	if !public {
 		open := admit
 		admit = func(next http.Handler) http.Handler {
@@ -57,9 +60,9 @@ func (s *Server) endpoints() []endpoint {
 		{"/admit/granular", wire.ReviewHandler(admission.Granular, s.reviewer), admit, public},
 		{"/admit/uncovered", wire.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
 		{"/admit/schemas", wire.SchemaHandler(s.validator), admit, public},
-		{"/authorize", wire.AuthorizeHandler(s.authorizer), authorize, false},
-		{"/review", api.ReviewHandler(), question, true},
-		{"/permissions", api.PermissionsHandler(), question, true},
+		{"/authorize", asked.AuthorizeHandler(s.authorizer), authorize, false},
+		{"/review", api.ReviewHandler(), ask, true},
+		{"/permissions", api.PermissionsHandler(), ask, true},
 	}
 }
 

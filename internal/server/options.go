@@ -50,7 +50,7 @@ type Options struct {
 	// DecisionCacheTTL is how long the answer to a check is kept, allowed or denied (P8), unless
 	// AuthorizationConfig says.
 	DecisionCacheTTL time.Duration
-	// MaxRequestBytes bounds the body of a request.
+	// MaxRequestBytes bounds the body of an admission review. What else is asked has less: see largestQuestion.
 	MaxRequestBytes int64
 	// MaxRequestsInFlight bounds what is answered at the same time.
 	MaxRequestsInFlight int
@@ -85,11 +85,15 @@ type Options struct {
 }
 
 const (
-	defaultPort            = 9443
-	defaultCacheTTL        = 10 * time.Second
-	defaultMaxRequestBytes = 8 << 20
-	defaultInterval        = 5 * time.Second
-	minInterval            = 500 * time.Millisecond
+	defaultPort     = 9443
+	defaultCacheTTL = 10 * time.Second
+	// defaultMaxRequestBytes holds a review of what etcd stores at most (1.5 MiB) and of what kube-apiserver reads at most (3 MiB),
+	// with every byte written as six: kube-apiserver escapes control characters and those of HTML.
+	defaultMaxRequestBytes = 32 << 20
+	// largestQuestion is the most bytes of a question that is no admission review.
+	largestQuestion = 8 << 20
+	defaultInterval = 5 * time.Second
+	minInterval     = 500 * time.Millisecond
 	// defaultInFlight is more than one kube-apiserver has under way by default (600).
 	defaultInFlight = 1000
 	// defaultStreams is per connection: an API server keeps one connection for all its calls.
@@ -145,7 +149,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.WebhookTokenUsers, "webhook-token-users", o.WebhookTokenUsers, "Users, by the names that --authentication-config gives them, whose bearer token is accepted on /admit and /authorize in place of a client certificate: the kube-apiserver's own. Empty for none.")
 	fs.IntVar(&o.MaxChecks, "max-checks", o.MaxChecks, "How many permission checks one request may cost; past that it is denied with the name of a more general verb.")
 	fs.DurationVar(&o.DecisionCacheTTL, "decision-cache-ttl", o.DecisionCacheTTL, "How long the answer to a permission check is kept, allowed or denied. A revoked verb may count that much longer. With --authorization-config the TTLs in that file count instead.")
-	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of a request, in bytes. An admission review carries two objects.")
+	fs.Int64Var(&o.MaxRequestBytes, "max-request-bytes", o.MaxRequestBytes, "Largest body of an admission review, in bytes. It carries two objects, in which kube-apiserver writes some characters as six bytes. Other requests may have 8 MiB of these.")
 	fs.IntVar(&o.MaxRequestsInFlight, "max-requests-in-flight", o.MaxRequestsInFlight, "How many requests are answered at the same time; more are refused with 503 before they are read, so that memory stays bounded.")
 	fs.Int64Var(&o.MemoryLimit, "memory-limit", o.MemoryLimit, "What the process may take, in bytes. Reviews are admitted as long as their bodies hold less than an eighth of it, and those of one user less than a quarter of that; more are refused with 429 and Retry-After. 0 takes GOMEMLIMIT, else nine tenths of the memory limit of the container, else 1 GiB for this purpose alone.")
 	fs.StringSliceVar(&o.AggregatedGroups, "aggregated-groups", o.AggregatedGroups, "API groups of aggregated API servers for which the marker passes authorization all the same. Only name those whose server calls this webhook in its own admission: elsewhere the marker would be a grant of every field.")
