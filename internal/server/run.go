@@ -144,9 +144,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 const flushTimeout = 2 * time.Second
 
-// runInterlock waits for discovery first: before, /authorize lets no canary through.
+// runInterlock waits for discovery first: before, /authorize lets no canary through. It waits for the schemas as well: before,
+// /admit can decide nothing that /authorize lets through.
 func (s *Server) runInterlock(ctx context.Context) {
-	if err := wait.PollUntilContextCancel(ctx, startPoll, true, func(context.Context) (bool, error) { return s.resources.Ready() == nil, nil }); err != nil {
+	if err := wait.PollUntilContextCancel(ctx, startPoll, true, func(context.Context) (bool, error) {
+		return s.resources.Ready() == nil && s.schemas.Ready() == nil, nil
+	}); err != nil {
 		return
 	}
 	var following sync.WaitGroup

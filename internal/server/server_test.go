@@ -237,6 +237,7 @@ func TestP4_AuthorizerThatIsDownIsAnError(t *testing.T) {
 func TestServe_Metrics(t *testing.T) {
 	r := start(t, nil)
 	client := client509(t, r.serving, r.serving)
+	eventually(t, "ready", func() bool { code, _ := r.get(t, client, "/readyz"); return code == http.StatusOK })
 	r.post(t, client, "/admit/granular", scaling)
 	r.post(t, client, "/admit/granular", "no JSON")
 	code, text := r.get(t, client, "/metrics")

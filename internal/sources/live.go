@@ -43,8 +43,8 @@ type Config struct {
 	LoadFailed func()
 }
 
-// Live is the permission schema in force. From the start it has what needs no API server; until Ready
-// it knows no custom resource, and a kind that is not known is refused, not waved through.
+// Live is the permission schema in force. There is none until Ready: the API server may have barriers, which nobody may
+// pass while they are not read.
 type Live struct {
 	config  Config
 	base    schema.Documents
@@ -90,8 +90,14 @@ func New(ctx context.Context, config Config) (*Live, error) {
 	return l, nil
 }
 
-// Schema returns the schema in force, never nil.
-func (l *Live) Schema() *schema.Schema { return l.current.Load().schema }
+// Schema returns the schema in force, nil before Ready.
+func (l *Live) Schema() *schema.Schema {
+	s := l.current.Load()
+	if !s.live {
+		return nil
+	}
+	return s.schema
+}
 
 // Documents returns what the schema in force was compiled from, nil before Ready. They must not be
 // changed.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
@@ -130,5 +131,44 @@ func TestStart_BeforeTheAPIServer(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		_ = cmd.Process.Kill()
 		t.Errorf("it did not end by itself:\n%s", log)
+	}
+}
+
+// TestStart_NothingPassesBeforeTheBarriersAreRead: from the first answer after a start, barriers hold. API servers ask whoever
+// listens, whether it is ready or not.
+func TestStart_NothingPassesBeforeTheBarriersAreRead(t *testing.T) {
+	s := startAs(t, stack.Static)
+	install(t, s)
+	grant(t, s, "updater", rule("", []string{"configmaps"}, "update", "patch"))
+	grant(t, s, "marked", rule("", []string{"configmaps"}, "granular", "granular:datum(k)"))
+	mustKubectl(t, s, "", "create", "configmap", "guarded", "--from-literal=k=v")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: guarded}\nspec: {kind: ConfigMap, permissions: [{path: '.data[\"k\"]', verb: example.com/k, excluded: true}]}\n", "apply", "-f", "-")
+	write := func(user string) func() *corpus.Answer {
+		w := wire(t, s, user)
+		return func() *corpus.Answer {
+			return send(t, w, http.MethodPatch, "/api/v1/namespaces/default/configmaps/guarded", merge, fields(t, `{"data":{"k":"w"}}`), "dryRun=All")
+		}
+	}
+	writes := map[string]func() *corpus.Answer{"updater": write("updater"), "marked": write("marked")}
+	for user, write := range writes {
+		inForce(t, user, write, 403)
+	}
+	for range 3 {
+		must(t, s.StopWebhook())
+		started := make(chan error, 1)
+		go func() { started <- s.StartWebhook(t.Context()) }()
+		for done := false; !done; {
+			for user, write := range writes {
+				if answer := write(); answer.Code < 400 {
+					t.Errorf("%s passes the barrier: %d", user, answer.Code)
+				}
+			}
+			select {
+			case err := <-started:
+				must(t, err)
+				done = true
+			default:
+			}
+		}
 	}
 }
