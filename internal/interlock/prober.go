@@ -43,7 +43,7 @@ var (
 	// ErrUnbarred is that nothing stopped a canary of ModeBar.
 	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + generators.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
 	// errPassed is that nothing stopped a canary.
-	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it")
+	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it; or every user may write there: see that `kubectl auth can-i patch configmaps -n kube-system --as " + admission.CanaryUser + "` says no")
 )
 
 // Prober sends canaries.
