@@ -135,6 +135,10 @@ func guardValidations() []admissionregistrationv1.Validation {
 		Expression: `request.operation != 'UPDATE' || object.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector
   || !has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences) && object.metadata.ownerReferences == oldObject.metadata.ownerReferences`,
 	}, {
+		Message: UncoveredName + " may get no finalizers: nobody would remove them, and it could not be deleted when fieldperm is gone",
+		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + UncoveredName + `' || variables.own || !has(object.metadata.finalizers)
+  || request.operation == 'UPDATE' && has(oldObject.metadata.finalizers) && object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers)`,
+	}, {
 		Message: RESTName + " must keep the finalizer " + Finalizer + ": fieldperm removes it when no Allow of it can be in use any more",
 		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + RESTName + `'
   || has(object.metadata.finalizers) && '` + Finalizer + `' in object.metadata.finalizers
@@ -149,9 +153,9 @@ func guardValidations() []admissionregistrationv1.Validation {
 		Message:    "failurePolicy of the webhooks " + GranularWebhook + " and " + UncoveredWebhookName + " must be Fail",
 		Expression: `variables.webhooks.all(w, !(` + enforcing + `) || has(w.failurePolicy) && w.failurePolicy == 'Fail')`,
 	}, {
-		Message: "matchPolicy of fieldperm's webhooks must be Equivalent, sideEffects must be None",
+		Message: "matchPolicy of fieldperm's webhooks must be Equivalent, sideEffects must be None, and v1 the only one of admissionReviewVersions",
 		Expression: `variables.webhooks.all(w, !(w.name in variables.conditions)
-  || (!has(w.matchPolicy) || w.matchPolicy == 'Equivalent') && has(w.sideEffects) && w.sideEffects == 'None')`,
+  || (!has(w.matchPolicy) || w.matchPolicy == 'Equivalent') && has(w.sideEffects) && w.sideEffects == 'None' && w.admissionReviewVersions == ['v1'])`,
 	}, {
 		Message: "fieldperm's webhooks may have no namespaceSelector and no objectSelector",
 		Expression: `variables.webhooks.all(w, !(w.name in variables.conditions)

@@ -128,6 +128,8 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	none := UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
 	stamped := barriers.DeepCopy()
 	stamped.Annotations = map[string]string{WriterAnnotation: "v999.0.0"}
+	bound := barriers.DeepCopy()
+	bound.Finalizers = []string{"example.com/forever"}
 	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
 	for name, c := range map[string]struct {
 		before, after       *configuration
@@ -153,6 +155,11 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"a version, made anew":   {nil, stamped, false, true},
 		"a version taken away":   {stamped, barriers, false, true},
 		"beside a version":       {stamped, stamped, true, true},
+		"a finalizer":            {barriers, bound, false, true},
+		"a finalizer, from then": {nil, bound, false, true},
+		"beside a finalizer":     {bound, bound, true, true},
+		"a finalizer taken away": {bound, barriers, true, true},
+		"the review's versions":  {good, changed(func(c *configuration) { c.Webhooks[0].AdmissionReviewVersions = []string{"v1beta1", "v1"} }), false, false},
 	} {
 		// A member of system:masters may break the glass, and nothing else that others may not.
 		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay, master: c.somebodyMay || name == "barriers"} {

@@ -181,6 +181,7 @@ func (g *guarded) tampering(t *testing.T) {
 		"failurePolicy":       {granular(func(h *hook) { h.FailurePolicy = &ignore }), "must be Fail", false},
 		"matchPolicy":         {granular(func(h *hook) { h.MatchPolicy = &exact }), "must be Equivalent", false},
 		"sideEffects":         {granular(func(h *hook) { h.SideEffects = &some }), "sideEffects must be None", false},
+		"review versions":     {granular(func(h *hook) { h.AdmissionReviewVersions = []string{"v1beta1", "v1"} }), "the only one of admissionReviewVersions", false},
 		"namespaceSelector":   {granular(func(h *hook) { h.NamespaceSelector = selector }), "no namespaceSelector", false},
 		"objectSelector":      {granular(func(h *hook) { h.ObjectSelector = expression }), "no objectSelector", false},
 		"selector on schemas": {func(c *configuration) { c.Webhooks[1].ObjectSelector = selector }, "no objectSelector", false},
@@ -243,6 +244,8 @@ func (g *guarded) tampering(t *testing.T) {
 		"no owner but this": {func(c *configuration) {
 			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "gone", UID: "gone"}}
 		}, "no other owners", true},
+		"review versions":  {granular(func(h *hook) { h.AdmissionReviewVersions = []string{"v1beta1", "v1"} }), "the only one of admissionReviewVersions", false},
+		"finalizer":        {func(c *configuration) { c.Finalizers = []string{"example.com/a"} }, "no finalizers", true},
 		"its name changed": {granular(func(h *hook) { h.Name = "other.fieldperm.dev" }), "no webhook may be taken away", true},
 	} {
 		t.Run("Uncovered/"+name, func(t *testing.T) {
@@ -283,7 +286,7 @@ func (g *guarded) undo(t *testing.T, name string, change func()) {
 	before, err := g.configurations(t, g.own).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
 	change()
-	must(t, g.change(t, g.own, name, func(c *configuration) { c.Webhooks, c.OwnerReferences = before.Webhooks, before.OwnerReferences }))
+	must(t, g.change(t, g.own, name, func(c *configuration) { c.Webhooks, c.OwnerReferences, c.Finalizers = before.Webhooks, before.OwnerReferences, before.Finalizers }))
 }
 
 func (g *guarded) legitimate(t *testing.T) {
