@@ -2,6 +2,7 @@ package admission
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // The floor is what no barrier reaches: the requests that a control plane needs to go on running, and
@@ -188,28 +190,32 @@ func ForEverything(spec *v1alpha1.UncoveredPermissionSetSpec) bool {
 	return len(spec.Resources) == 0
 }
 
+// maxNamed bounds how many names a warning lists: an API server cuts long ones.
+const maxNamed = 5
+
 const everythingText = "it is for every resource: while fieldperm is down, only members of system:masters can write anything but what rule W4 leaves out: list spec.resources to narrow it"
 
-// SetWarnings returns what is worth saying about where a set holds.
-func SetWarnings(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
+// SetWarnings returns what is worth saying about where a set holds, given what it was compiled with.
+func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
 	var out []string
-	if ForEverything(spec) {
+	if ForEverything(&set.Set.Spec) {
 		out = append(out, everythingText)
 	}
-	if resources := FloorResources(spec); len(resources) > 0 {
+	if resources := FloorResources(&set.Set.Spec); len(resources) > 0 {
 		out = append(out, "no barrier reaches "+strings.Join(resources, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
+	}
+	if u := compiled.Unread(set.Source); u != nil {
+		out = append(out, fmt.Sprintf("match conditions that read the object (%s) count as true, and the set holds for every object, at %s, where a request does not have the object in it: name users, namespaces or names instead, or grant the verb there",
+			some(u.Conditions), some(u.Where)))
 	}
 	return out
 }
 
-// setWarnings is SetWarnings of the set that a request brings, none if it brings another kind.
-func setWarnings(req *admissionv1.AdmissionRequest) []string {
-	if req == nil || req.Kind.Group != v1alpha1.GroupVersion.Group || req.Kind.Kind != "UncoveredPermissionSet" {
-		return nil
+// some are the first few of a list.
+func some(items []string) string {
+	out := strings.Join(items[:min(len(items), maxNamed)], ", ")
+	if more := len(items) - maxNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
 	}
-	var set v1alpha1.UncoveredPermissionSet
-	if err := json.Unmarshal(req.Object.Raw, &set); err != nil {
-		return nil // It has been read before, and has faults of its own.
-	}
-	return SetWarnings(&set.Spec)
+	return out
 }

@@ -54,7 +54,8 @@ func documentResource(kind metav1.GroupVersionKind) (resource, bool) {
 func DocumentSource(kind, name string) string { return kind + " " + name }
 
 // Review returns the faults of the document that a request brings. A fault that is Unmatched is about
-// something that may come later, and a reason to warn, not to refuse; so is a verb that somebody holds and that is replaced. An error is a 400 or 503 by
+// something that may come later, and a reason to warn, not to refuse; so is a verb that somebody holds and that is replaced, and
+// where a set holds. An error is a 400 or 503 by
 // Code.
 func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, error) {
 	if req == nil {
@@ -147,6 +148,11 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 				faults = append(faults, err)
 			}
 		}
+		for i := range added.Uncovered {
+			for _, text := range SetWarnings(compiled, &added.Uncovered[i]) {
+				faults = append(faults, warning(text))
+			}
+		}
 		if len(faults) > 0 {
 			return faults
 		}
@@ -229,7 +235,6 @@ func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest
 	}
 	if len(causes) == 0 {
 		response.Allowed = true
-		response.Warnings = append(response.Warnings, setWarnings(req)...)
 		return response
 	}
 	response.Warnings = nil

@@ -54,18 +54,25 @@ var (
 // compile type-checks the expression and bounds its cost to what Kubernetes allows one call. Loops look at the context
 // as often as those of Kubernetes do.
 func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
+	program, _, err := d.compileAST(expression, result)
+	return program, err
+}
+
+// compileAST is compile, and returns what was compiled as well.
+func (d dialect) compileAST(expression string, result *cel.Type) (cel.Program, *cel.Ast, error) {
 	env, err := d.env()
 	if err != nil {
-		return nil, fmt.Errorf("CEL environment: %w", err)
+		return nil, nil, fmt.Errorf("CEL environment: %w", err)
 	}
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
-		return nil, fmt.Errorf("expression %q does not compile: %w", expression, issues.Err())
+		return nil, nil, fmt.Errorf("expression %q does not compile: %w", expression, issues.Err())
 	}
 	if out := ast.OutputType(); out != result && out != cel.DynType && !out.IsExactType(result) {
-		return nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
+		return nil, nil, fmt.Errorf("expression %q yields %s: make it yield %s", expression, out, result)
 	}
-	return env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(ast, cel.CostLimit(celconfig.PerCallLimit), cel.InterruptCheckFrequency(celconfig.CheckFrequency), cel.EvalOptions(cel.OptOptimize))
+	return program, ast, err
 }
 
 func evalBool(ctx context.Context, program cel.Program, input map[string]any) (bool, error) {

@@ -25,6 +25,8 @@ type Loss struct {
 type hidden struct {
 	instead   string
 	elsewhere bool
+	// metadata says that labels and annotations may be hidden as well.
+	metadata bool
 	// barriers are those of the schemas, without their parameters, sorted. Conditions are about values that
 	// the version does not show, so they count as true.
 	barriers []verbs.Verb
@@ -123,7 +125,7 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 			if !lossy || s.kinds[gvk] == nil {
 				continue
 			}
-			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, verbs: map[string]bool{}}
+			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, metadata: loss.Metadata, verbs: map[string]bool{}}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err

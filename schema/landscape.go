@@ -18,6 +18,8 @@ type landscape struct {
 	// failed are resources of which a version did not compile: nothing can be said of their verbs.
 	failed map[runtimeschema.GroupResource]bool
 	groups map[string]bool
+	// scaled are the resources whose definitions have the subresource scale, in order.
+	scaled []runtimeschema.GroupResource
 	bodies map[runtimeschema.GroupKind][]*Kind
 	// through are the trees of bodies that write a part of an object of another kind.
 	through map[through]*Kind
@@ -46,6 +48,9 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
 		l.groups[gvk.Group] = true
+		if _, ok := owners[gvk].Replicas[gvk]; ok && !slices.Contains(l.scaled, resource) {
+			l.scaled = append(l.scaled, resource)
+		}
 		k := s.kinds[gvk]
 		if k == nil {
 			l.failed[resource] = true

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
-	"github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admission/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -25,15 +24,15 @@ type uncoveredSet struct {
 	barrier    string
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
-	conditions []cel.Program
+	conditions []condition
 	// targets are the known resources that it names.
 	targets []*target
 	borne   []Borne
 }
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
-// that matches it by any name of the endpoint. A match condition that fails counts as true, also where the context ends;
-// the error is for the log.
+// that matches it by any name of the endpoint. A match condition counts as true where it fails, also because the context
+// ends, and where it reads an object that the request does not show. The error is for the log.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
@@ -51,7 +50,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 				input = map[string]any{}
 			}
 		}
-		matches, err := set.matches(ctx, input)
+		matches, err := set.matches(ctx, input, s.shown(set, ref, request))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
 		}
@@ -70,15 +69,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 
 // coversAny reports whether the set covers the endpoint or another one that does the same.
 func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
-	if u.covers(ref) {
-		return true
-	}
-	for _, alias := range endpoint.Aliases(ref.Group, ref.Resource, ref.Subresource) {
-		if u.covers(ResourceRef{Group: alias.Group, Resource: alias.Resource, Subresource: alias.Subresource}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(namesOf(ref), u.covers)
 }
 
 func (u *uncoveredSet) covers(ref ResourceRef) bool {
@@ -102,20 +93,6 @@ func contains(names []string, name string) bool {
 		}
 	}
 	return false
-}
-
-// matches reports false only if a condition is false; an error does not outweigh that.
-func (u *uncoveredSet) matches(ctx context.Context, input map[string]any) (bool, error) {
-	var failure error
-	for _, program := range u.conditions {
-		holds, err := evalBool(ctx, program, input)
-		if err != nil {
-			failure = err
-		} else if !holds {
-			return false, nil
-		}
-	}
-	return true, failure
 }
 
 // conditionInput decodes the request as the JSON that a webhook receives, so that expressions use
@@ -170,12 +147,12 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 			}
 		}
 		for j, condition := range d.Set.Spec.MatchConditions {
-			program, err := requestDialect.compile(condition.Expression, cel.BoolType)
+			compiled, err := newCondition(condition.Name, condition.Expression)
 			if err != nil {
 				b.report(false, fmt.Sprintf("/spec/matchConditions/%d/expression", j), "match condition %q: %v", condition.Name, err)
 				continue
 			}
-			set.conditions = append(set.conditions, program)
+			set.conditions = append(set.conditions, compiled)
 		}
 		if len(d.Set.Spec.UncoveredPermissions) == 0 {
 			b.report(false, "/spec/uncoveredPermissions", "the set is empty: name the verbs that are uncovered")

@@ -48,7 +48,7 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 	for i := range given.Uncovered {
 		set := &given.Uncovered[i]
 		out.lines = append(out.lines, fmt.Sprintf("%s: uncovers %s", set.Source, strings.Join(set.Set.Spec.UncoveredPermissions, ", ")))
-		for _, warning := range admission.SetWarnings(&set.Set.Spec) {
+		for _, warning := range admission.SetWarnings(compiled, set) {
 			out.warnings = append(out.warnings, fmt.Sprintf("%s: %s", set.Source, warning))
 		}
 	}

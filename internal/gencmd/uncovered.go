@@ -18,7 +18,7 @@ import (
 )
 
 // uncovered compiles the built-in catalogue and the files, and returns the rules of the resources
-// that have barriers. It warns of sets for every resource, and of resources that no barrier reaches.
+// that have barriers. It warns of what is worth saying about where sets hold.
 func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, error) {
 	compiled, errs := load.Offline(paths)
 	if err := errors.Join(errs...); err != nil {
@@ -28,8 +28,9 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for _, d := range documents.Uncovered {
-		for _, warning := range admission.SetWarnings(&d.Set.Spec) {
+	for i := range documents.Uncovered {
+		d := &documents.Uncovered[i]
+		for _, warning := range admission.SetWarnings(compiled, d) {
 			fmt.Fprintf(warnings, "warning: %s: UncoveredPermissionSet %q: %s\n", d.Source, d.Set.Name, warning)
 		}
 	}

@@ -118,7 +118,7 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 	}
 	out := s.refused(object)
 	for i := range object.Documents.Uncovered {
-		for _, warning := range admission.SetWarnings(&object.Documents.Uncovered[i].Set.Spec) {
+		for _, warning := range admission.SetWarnings(s.schemas.Schema(), &object.Documents.Uncovered[i]) {
 			out.Message += "; " + warning
 		}
 	}

@@ -1,0 +1,285 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	admissionv1 "k8s.io/api/admission/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+// condition is a match condition of an UncoveredPermissionSet.
+type condition struct {
+	name    string
+	program cel.Program
+	reads   reads
+}
+
+// reads is what an expression reads of object and oldObject.
+type reads int
+
+const (
+	// readsRequest: nothing of them.
+	readsRequest reads = iota
+	// readsMetadata: their metadata, which is the same in every version of a kind.
+	readsMetadata
+	readsObject
+)
+
+// newCondition compiles a match condition.
+func newCondition(name, expression string) (condition, error) {
+	program, ast, err := requestDialect.compileAST(expression, cel.BoolType)
+	if err != nil {
+		return condition{}, err
+	}
+	return condition{name, program, readsOf(ast)}, nil
+}
+
+// readsOf returns what an expression reads. A variable of its own that has the name of one of the objects counts as that.
+func readsOf(ast *cel.Ast) reads {
+	out := readsRequest
+	isObject := func(e celast.NavigableExpr) bool {
+		return e.Kind() == celast.IdentKind && slices.Contains([]string{"object", "oldObject"}, strings.TrimPrefix(e.AsIdent(), "."))
+	}
+	for _, e := range celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), isObject) {
+		if parent, ok := e.Parent(); ok && selectsMetadata(parent) {
+			out = max(out, readsMetadata)
+		} else {
+			out = readsObject
+		}
+	}
+	return out
+}
+
+// selectsMetadata reports whether an expression is x.metadata or x.?metadata.
+func selectsMetadata(e celast.Expr) bool {
+	const field = "metadata"
+	switch e.Kind() {
+	case celast.SelectKind:
+		return e.AsSelect().FieldName() == field
+	case celast.CallKind:
+		call := e.AsCall()
+		return call.FunctionName() == operators.OptSelect && call.Args()[1].Kind() == celast.LiteralKind && call.Args()[1].AsLiteral().Value() == field
+	}
+	return false
+}
+
+// matches reports false only if a condition is false; an error does not outweigh that. A condition that reads more of the
+// object than the request shows counts as true: what it would read is something else.
+func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown reads) (bool, error) {
+	var failure error
+	for i := range u.conditions {
+		if u.conditions[i].reads > shown {
+			continue
+		}
+		holds, err := evalBool(ctx, u.conditions[i].program, input)
+		if err != nil {
+			failure = err
+		} else if !holds {
+			return false, nil
+		}
+	}
+	return true, failure
+}
+
+// reads returns the most that one of the conditions does.
+func (u *uncoveredSet) reads() reads {
+	out := readsRequest
+	for i := range u.conditions {
+		out = max(out, u.conditions[i].reads)
+	}
+	return out
+}
+
+// shown returns what a request shows of the object that a set is about.
+func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *admissionv1.AdmissionRequest) reads {
+	if u.reads() == readsRequest || !u.showsObject(ref, groupKind(request)) {
+		return readsRequest
+	}
+	kinds := []runtimeschema.GroupVersionKind{runtimeschema.GroupVersionKind(request.Kind)}
+	if request.RequestKind != nil {
+		kinds = append(kinds, runtimeschema.GroupVersionKind(*request.RequestKind))
+	}
+	out := readsObject
+	for _, gvk := range kinds {
+		k, err := s.KindFor(gvk, ref)
+		if err != nil {
+			return readsRequest
+		}
+		out = min(out, k.shows())
+	}
+	return out
+}
+
+// shows returns what a version shows of an object: one that is lossy may lack what a condition reads.
+func (k *Kind) shows() reads {
+	switch {
+	case k.hidden == nil:
+		return readsObject
+	case k.hidden.metadata:
+		return readsRequest
+	}
+	return readsMetadata
+}
+
+func groupKind(request *admissionv1.AdmissionRequest) runtimeschema.GroupKind {
+	return runtimeschema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
+}
+
+// showsObject reports whether the body of a request is the object that the set names. It is not where the set names
+// Deployments and the body is a Scale. A set that names nothing but the subresource is about that body.
+func (u *uncoveredSet) showsObject(ref ResourceRef, body runtimeschema.GroupKind) bool {
+	shows := true
+	for _, at := range namesOf(ref) {
+		switch {
+		case !u.covers(at):
+		case isObject(at, body):
+			return true
+		case !u.namesEndpoint(at) || !takes(at, body):
+			shows = false
+		}
+	}
+	return shows
+}
+
+// namesOf returns the endpoint and the others that do the same.
+func namesOf(ref ResourceRef) []ResourceRef {
+	out := []ResourceRef{ref}
+	for _, alias := range endpoint.Aliases(ref.Group, ref.Resource, ref.Subresource) {
+		out = append(out, ResourceRef{Group: alias.Group, Resource: alias.Resource, Subresource: alias.Subresource})
+	}
+	return out
+}
+
+// namesEndpoint reports whether the set covers the endpoint by its own name alone, and not by that of a resource that has it.
+func (u *uncoveredSet) namesEndpoint(ref ResourceRef) bool {
+	names := false
+	for _, rule := range u.resources {
+		if !contains(rule.APIGroups, ref.Group) {
+			continue
+		}
+		for _, r := range rule.Resources {
+			switch {
+			case r == ref.name() || ref.Subresource != "" && r == "*/"+ref.Subresource:
+				names = true
+			case r == "*" || r == ref.Resource:
+				return false
+			}
+		}
+	}
+	return names
+}
+
+// isObject reports whether a body of this kind is an object of the endpoint's resource, all of it.
+func isObject(ref ResourceRef, body runtimeschema.GroupKind) bool {
+	own, ok := endpoint.Lookup(ref.Group, ref.Resource, "")
+	if !ok || !own.Whole {
+		return false
+	}
+	if own.Body.Kind != "" {
+		return own.GroupKind() == body
+	}
+	// Which kind a custom resource has is not known here. Its subresources are.
+	at, ok := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
+	return ok && at.Body == own.Body
+}
+
+// takes reports whether an endpoint takes bodies of this kind.
+func takes(ref ResourceRef, body runtimeschema.GroupKind) bool {
+	e, ok := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
+	return ok && e.GroupKind() == body
+}
+
+// Unread says where match conditions of an UncoveredPermissionSet count as true because they read an object that requests
+// do not show.
+type Unread struct {
+	// Conditions are the names of those that read the object.
+	Conditions []string
+	// Where are endpoints with a body of another kind, and versions that are lossy.
+	Where []string
+}
+
+// Unread returns nil if there is no such place.
+func (s *Schema) Unread(source string) *Unread {
+	for i := range s.uncovered {
+		set := &s.uncovered[i]
+		if set.source != source || set.reads() == readsRequest {
+			continue
+		}
+		out := &Unread{Where: append(s.otherBodies(set), s.lossyVersions(set)...)}
+		for j := range set.conditions {
+			if set.conditions[j].reads > readsRequest {
+				out.Conditions = append(out.Conditions, set.conditions[j].name)
+			}
+		}
+		if len(out.Where) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// otherBodies returns the endpoints at which a set guards a field and the body is not the object that the set names.
+func (s *Schema) otherBodies(set *uncoveredSet) []string {
+	endpoints := endpoint.All()
+	for _, resource := range s.landscape.scaled {
+		if e, ok := endpoint.Lookup(resource.Group, resource.Resource, scaleSubresource); ok && !endpoint.BuiltIn(resource.Group, resource.Resource) {
+			endpoints = append(endpoints, e)
+		}
+	}
+	var out []string
+	for i := range endpoints {
+		e := &endpoints[i]
+		ref := ResourceRef{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
+		if !e.Creates() && !e.Updates() || !set.coversAny(ref) || set.showsObject(ref, e.GroupKind()) {
+			continue
+		}
+		guards := func(body *Kind) bool {
+			k, err := s.KindFor(body.GroupVersionKind, ref)
+			return err != nil || set.guards(k, everywhere) > 0
+		}
+		if slices.ContainsFunc(s.landscape.bodies[e.GroupKind()], guards) {
+			out = append(out, ref.String())
+		}
+	}
+	return out
+}
+
+// lossyVersions returns the versions of the resources that a set names that do not show what a condition reads.
+func (s *Schema) lossyVersions(set *uncoveredSet) []string {
+	var out []string
+	for _, t := range set.targets {
+		own, _ := endpoint.Lookup(t.Group, t.Resource, "")
+		for _, k := range t.kinds {
+			// Not all versions of built-in kinds that are known are served.
+			served := own.Body.Kind == "" || own.GroupKind() == k.GroupKind() && slices.Contains(own.Versions, k.Version)
+			if text := fmt.Sprintf("%s in version %s", t, k.Version); served && set.reads() > k.shows() && !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+// name is the resource with its subresource.
+func (r ResourceRef) name() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
+// String is the endpoint without its version.
+func (r ResourceRef) String() string {
+	if r.Group == "" {
+		return r.name()
+	}
+	return r.name() + "." + r.Group
+}

@@ -1,0 +1,236 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// onLabel is false for a body that has no labels, whatever the object has.
+const onLabel = `{name: onLabel, expression: "object.?metadata.labels[?'env'].orValue('') == 'prod'"}`
+
+// compileFew is compileWith the kinds alone that these tests are about.
+func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
+	t.Helper()
+	docs, err := builtIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := docs.Topologies[0]
+	few.Kinds = maps.Clone(few.Kinds)
+	maps.DeleteFunc(few.Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool {
+		return !slices.Contains([]string{"Deployment", "Scale", "Pod", "Binding", "Eviction", "ServiceAccount", "TokenRequest", "Event", "HorizontalPodAutoscaler"}, gvk.Kind)
+	})
+	docs.Topologies = []schema.Topology{few}
+	for i, document := range documents {
+		more, errs := load.Decode(fmt.Sprintf("doc%d", i), []byte(document))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		docs = docs.Append(more)
+	}
+	// What the catalogue says of other kinds fits nothing here.
+	s, errs := schema.Compile(docs)
+	return s, slices.DeleteFunc(errs, func(err error) bool { return !strings.HasPrefix(err.Error(), "doc") })
+}
+
+func bodyOf(kind metav1.GroupVersionKind, labels map[string]any) *admissionv1.AdmissionRequest {
+	out := &admissionv1.AdmissionRequest{Kind: kind, UserInfo: authenticationv1.UserInfo{Username: "alice"}, Namespace: "shop"}
+	out.Object.Raw, _ = json.Marshal(map[string]any{"metadata": map[string]any{"name": "web", "labels": labels}})
+	return out
+}
+
+// A match condition that reads the object counts as true where the body is another object.
+func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
+	var (
+		deployment = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+		scale      = metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+		pod        = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
+		binding    = metav1.GroupVersionKind{Version: "v1", Kind: "Binding"}
+		eviction   = metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}
+		account    = metav1.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
+		token      = metav1.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}
+		event      = metav1.GroupVersionKind{Version: "v1", Kind: "Event"}
+		newEvent   = metav1.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+		scales     = schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
+		bindings   = schema.ResourceRef{Version: "v1", Resource: "bindings"}
+		podBinding = schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "binding"}
+		events     = schema.ResourceRef{Version: "v1", Resource: "events"}
+		newEvents  = schema.ResourceRef{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	)
+	const (
+		pods       = "{apiGroups: [''], resources: [pods]}"
+		onUser     = `{name: onUser, expression: "request.userInfo.username == 'bob'"}`
+		everything = "{apiGroups: ['*'], resources: ['*']}"
+	)
+	for name, c := range map[string]struct {
+		resources, conditions string
+		ref                   schema.ResourceRef
+		kind                  metav1.GroupVersionKind
+		holds                 bool
+	}{
+		"the object itself":                      {deployments, onLabel, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, deployment, false},
+		"the object, by its status":              {deployments, onLabel, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}, deployment, false},
+		"a Scale":                                {deployments, onLabel, scales, scale, true},
+		"a Scale, for everything":                {everything, onLabel, scales, scale, true},
+		"a Scale, other conditions":              {deployments, onUser, scales, scale, false},
+		"a Scale, one of two conditions":         {deployments, onUser + ", " + onLabel, scales, scale, false},
+		"a Scale, which the set names":           {"{apiGroups: [apps], resources: [deployments/scale]}", onLabel, scales, scale, false},
+		"a Scale, which the set names as any":    {"{apiGroups: [apps], resources: ['*/scale']}", onLabel, scales, scale, false},
+		"a Scale, with the Deployment named":     {"{apiGroups: [apps], resources: [deployments, deployments/scale]}", onLabel, scales, scale, true},
+		"a Binding":                              {pods, onLabel, podBinding, binding, true},
+		"a Binding on its own":                   {pods, onLabel, bindings, binding, true},
+		"a Binding on its own, for everything":   {everything, onLabel, bindings, binding, true},
+		"a Binding, which the set names":         {"{apiGroups: [''], resources: [pods/binding]}", onLabel, podBinding, binding, false},
+		"a Binding, by its other name":           {"{apiGroups: [''], resources: [pods/binding]}", onLabel, bindings, binding, false},
+		"an Eviction":                            {pods, onLabel, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "eviction"}, eviction, true},
+		"containers of a Pod":                    {pods, onLabel, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "ephemeralcontainers"}, pod, false},
+		"a token":                                {"{apiGroups: [''], resources: [serviceaccounts]}", onLabel, schema.ResourceRef{Version: "v1", Resource: "serviceaccounts", Subresource: "token"}, token, true},
+		"a ServiceAccount":                       {"{apiGroups: [''], resources: [serviceaccounts]}", onLabel, schema.ResourceRef{Version: "v1", Resource: "serviceaccounts"}, account, false},
+		"an Event":                               {"{apiGroups: [''], resources: [events]}", onLabel, events, event, false},
+		"an Event of the other group":            {"{apiGroups: [''], resources: [events]}", onLabel, newEvents, newEvent, true},
+		"an Event, with both groups named":       {"{apiGroups: ['', events.k8s.io], resources: [events]}", onLabel, newEvents, newEvent, false},
+		"an Event, for everything":               {everything, onLabel, newEvents, newEvent, false},
+		"an Event that was converted":            {"{apiGroups: [events.k8s.io], resources: [events]}", onLabel, events, newEvent, false},
+		"a body that the endpoint does not take": {"{apiGroups: [apps], resources: [deployments/scale]}", onLabel, scales, pod, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFew(t, setOf("'granular:*'", c.resources, c.conditions))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			for env, want := range map[string]bool{"test": c.holds, "prod": c.holds || !strings.Contains(c.conditions, "onUser")} {
+				got, err := s.Uncovered(t.Context(), c.ref, bodyOf(c.kind, map[string]any{"env": env}))
+				if err != nil || len(got) == 1 != want {
+					t.Errorf("env %s: it holds: %t, %v; want %t", env, len(got) == 1, err, want)
+				}
+			}
+		})
+	}
+}
+
+// What an expression reads is found in what it means, not in its text.
+func TestC2_WhatAConditionReads(t *testing.T) {
+	scale := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
+	for expression, reads := range map[string]bool{
+		"request.userInfo.username == 'object'":                                  false,
+		"has(request.options) && request.?options.object.orValue(1) == 2":        false,
+		"has(request.userInfo.groups) && 'oldObject' in request.userInfo.groups": false,
+		"has(object.metadata) && false":                                          true,
+		".object == 1":                                                           true,
+		"oldObject == 1":                                                         true,
+		"request.userInfo.groups.exists(g, g == oldObject.metadata.name)":        true,
+		"[{'a': object}].exists(o, o.a == 1)":                                    true,
+		"request.userInfo.username == 'bob' ? object.metadata != null : false":   true,
+	} {
+		s, errs := compileFew(t, setOf("'granular:scale'", deployments, fmt.Sprintf("{name: a, expression: %q}", expression)))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		got, _ := s.Uncovered(t.Context(), scale, bodyOf(metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, nil))
+		if len(got) == 1 != reads {
+			t.Errorf("%s: it holds: %t; want %t", expression, len(got) == 1, reads)
+		}
+	}
+}
+
+// boxes are objects of which v1beta1 does not show everything.
+const boxes = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boxes.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Box, plural: boxes}
+  conversion: CONVERSION
+  versions:
+  - {name: v1, served: true, storage: true, subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, tier: {type: string}}}}}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+`
+
+// A match condition that reads a field counts as true for a version that may lack the field.
+func TestC3_AConditionOnTheObjectHoldsThroughALossyVersion(t *testing.T) {
+	const onTier = `{name: onTier, expression: "has(object.spec) && has(object.spec.tier) && object.spec.tier == 'gold'"}`
+	v1, v1beta1 := metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}, metav1.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Box"}
+	const none, webhook = "{strategy: None}", "{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://x'}}}"
+	for name, c := range map[string]struct {
+		conversion, condition string
+		kind                  metav1.GroupVersionKind
+		sent                  *metav1.GroupVersionKind
+		holds                 bool
+	}{
+		"the version with all fields":       {none, onTier, v1, nil, false},
+		"a version without the field":       {none, onTier, v1beta1, nil, true},
+		"sent in a version without it":      {none, onTier, v1, &v1beta1, true},
+		"sent in the version that it has":   {none, onTier, v1, &v1, false},
+		"metadata, which all versions have": {none, onLabel, v1beta1, nil, false},
+		"metadata, plainly selected":        {none, `{name: a, expression: "has(object.metadata.labels.env) && object.metadata.labels.env == 'prod'"}`, v1beta1, nil, false},
+		"metadata and more":                 {none, `{name: a, expression: "object.metadata.name == 'x' && has(object.spec)"}`, v1beta1, nil, true},
+		"metadata, of a webhook's":          {webhook, onLabel, v1beta1, nil, true},
+		"a version that nobody knows":       {none, onLabel, metav1.GroupVersionKind{Group: "example.com", Version: "v9", Kind: "Box"}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFew(t, strings.Replace(boxes, "CONVERSION", c.conversion, 1), setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", c.condition))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			request := bodyOf(c.kind, map[string]any{"env": "test"})
+			request.RequestKind = c.sent
+			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: c.kind.Version, Resource: "boxes"}, request)
+			if err != nil || len(got) == 1 != c.holds {
+				t.Errorf("it holds: %t, %v; want %t", len(got) == 1, err, c.holds)
+			}
+		})
+	}
+}
+
+// Where conditions count as true is said, and only of what lets a guarded field through.
+func TestC2_WhereConditionsAreNotRead(t *testing.T) {
+	custom := strings.Replace(boxes, "CONVERSION", "{strategy: None}", 1)
+	for name, c := range map[string]struct {
+		verb, resources, conditions string
+		want                        []string
+	}{
+		"a Scale":                    {"granular:scale", deployments, onLabel, []string{"deployments/scale.apps"}},
+		"not of what it reads not":   {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
+		"not of what it guards not":  {"granular:image", deployments, onLabel, nil},
+		"a version of a built-in":    {"granular:scaleBounds", "{apiGroups: [autoscaling], resources: [horizontalpodautoscalers]}", `{name: onLabel, expression: "has(object.spec.metrics)"}`, []string{"horizontalpodautoscalers.autoscaling in version v1"}},
+		"not of what it names":       {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
+		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
+		"Events of the other group":  {"granular:reason", "{apiGroups: [''], resources: [events]}", onLabel, []string{"events.events.k8s.io"}},
+		"a custom resource":          {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", onLabel, []string{"boxes/scale.example.com"}},
+		"a version of it, by fields": {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", `{name: onLabel, expression: "object.spec.tier == 'gold'"}`, []string{"boxes/scale.example.com", "boxes.example.com in version v1beta1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFew(t, custom, setOf("'"+c.verb+"'", c.resources, c.conditions))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			got := s.Unread("doc1")
+			if c.want == nil {
+				if got != nil {
+					t.Errorf("got %+v, want nothing", got)
+				}
+				return
+			}
+			if got == nil || !slices.Equal(got.Where, c.want) || !slices.Equal(got.Conditions, []string{"onLabel"}) {
+				t.Errorf("got %+v, want %q", got, c.want)
+			}
+		})
+	}
+	s, _ := compileFew(t, setOf("'granular:scale'", deployments, onLabel))
+	if got := s.Unread("another"); got != nil {
+		t.Errorf("of another set: %+v", got)
+	}
+}
