@@ -88,7 +88,47 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 	if current == nil {
 		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
 	}
-	return r.trial(*current, DocumentSource(req.Kind.Kind, req.Name), req.Kind.Kind, req.Object.Raw), nil
+	source := DocumentSource(req.Kind.Kind, req.Name)
+	faults := r.trial(*current, source, req.Kind.Kind, req.Object.Raw)
+	if req.Operation == admissionv1.Update && req.Kind.Kind == definitionKind && slices.ContainsFunc(faults, refuses) {
+		faults = notWorse(faults, r.trial(*current, source, req.Kind.Kind, req.OldObject.Raw))
+	}
+	return faults, nil
+}
+
+// notWorse makes warnings of the faults of a definition that it had before: of others' documents, which got in while
+// fieldperm was down, and which this update may be to mend step by step. Its kind fails until then. One new fault, and all
+// are returned as they are.
+func notWorse(faults, before []error) []error {
+	var out []error
+	for _, fault := range faults {
+		if !refuses(fault) {
+			out = append(out, fault)
+			continue
+		}
+		if !slices.ContainsFunc(before, func(old error) bool { return samePlace(old, fault) }) {
+			return faults
+		}
+		out = append(out, warning("it has been so before: "+fault.Error()))
+	}
+	return out
+}
+
+// samePlace reports whether two faults are of the same entry of a document, which is of no use then either way; where they
+// name none, whether they are the same.
+func samePlace(a, b error) bool {
+	var e, other *schema.Error
+	if errors.As(a, &e) && errors.As(b, &other) && e.Pointer != "" && other.Pointer != "" {
+		return e.Source == other.Source && e.Pointer == other.Pointer
+	}
+	return a.Error() == b.Error()
+}
+
+// refuses reports whether a fault keeps a document out.
+func refuses(fault error) bool {
+	var e *schema.Error
+	var w warning
+	return !(errors.As(fault, &e) && e.Unmatched) && !errors.As(fault, &w)
 }
 
 // sameDocument reports that nothing changed that a compile would see. Such an update is let through
@@ -218,14 +258,12 @@ func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest
 	var causes []metav1.StatusCause
 	var messages []string
 	for _, fault := range faults {
-		var e *schema.Error
-		var w warning
-		if errors.As(fault, &e) && e.Unmatched || errors.As(fault, &w) {
+		if !refuses(fault) {
 			response.Warnings = append(response.Warnings, fault.Error())
 			continue
 		}
 		cause := metav1.StatusCause{Type: metav1.CauseType(field.ErrorTypeInvalid), Message: fault.Error()}
-		if e != nil {
+		if e := (*schema.Error)(nil); errors.As(fault, &e) {
 			cause.Field, cause.Message = e.Pointer, e.Message
 		}
 		if len(causes) < maxCauses {

@@ -245,3 +245,43 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 		})
 	}
 }
+
+// A definition that is faulty already, because a document got in while fieldperm was down, can be mended step by step. What
+// makes it worse is refused.
+func TestSchemas_AFaultyDefinitionMayBeMended(t *testing.T) {
+	// Neither path exists in the definition.
+	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	with := func(verbs, labels string, fields ...string) string {
+		properties := "size: {type: integer}"
+		for _, f := range fields {
+			properties += ", " + f + ": {type: integer}"
+		}
+		return strings.Replace(definition(verbs, "labels: {a: "+labels+"}"), "size: {type: integer}", properties, 1)
+	}
+	before := with("{}", "b")
+	for name, c := range map[string]struct {
+		old, updated string
+		allowed      bool
+		warning      string
+	}{
+		"both are mended":              {before, with("{}", "b", "length", "width"), true, ""},
+		"one is mended":                {before, with("{}", "b", "length"), true, `.spec.width`},
+		"nothing to do with it":        {before, with("{}", "b", "depth"), true, ".spec.length"},
+		"another fault comes":          {before, with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b"), false, ""},
+		"one is mended, another comes": {with("{}", "b", "length"), with("{}", "b", "width"), false, ""},
+		"a good one becomes faulty":    {with("{}", "b", "length", "width"), before, false, ""},
+		"new":                          {"", before, false, ""},
+		"its own fault stays":          {with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width"), with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width", "depth"), true, ".spec.nope"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := submit(t, c.updated, c.old)
+			faults, err := r.Review(req)
+			response := SchemaResponse(faults, err, req)
+			got := strings.Join(response.Warnings, "\n")
+			if response.Allowed != c.allowed || !strings.Contains(got, c.warning) || (c.warning == "") != (got == "") {
+				t.Errorf("allowed %t, warnings %q, %+v", response.Allowed, got, response.Result)
+			}
+		})
+	}
+}
