@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 const rbacComment = `# What fieldperm's own user may do, and what for. Discovery and OpenAPI are allowed to every authenticated user
@@ -37,7 +38,8 @@ const rbacStaticComment = `#   /metrics                      read which static m
 
 const rbacDefaultComment = `# In the namespace default:
 #   endpointslices                find every API server behind the Service kubernetes.
-#   events                        say when and why nothing is allowed any more.
+#   events                        say when and why nothing is allowed any more; granular:* so that a set for every resource
+#                                 does not stop that. Without the marker it gives nothing else.
 `
 
 // readVerbs are those of an informer.
@@ -64,7 +66,7 @@ func rbac(o Options) (string, string, []any, error) {
 		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inDefault, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: readVerbs()},
-			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", verbs.All().String()}},
 		}},
 		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inDefault, RoleRef: ref("Role"), Subjects: subjects},
 	}, nil

@@ -119,7 +119,8 @@ rules:
 
 [kinds.md](kinds.md) has the same kind by kind and says how to read paths and parameters. Every object's root has the verb
 ` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are what a verb is worth beyond its fields
-([security.md](security.md#what-a-verb-is-worth)), at one of them at least: kinds.md says at which.
+([security.md](security.md#what-a-verb-is-worth)), at one of them at least: kinds.md says at which. The marker has one too: it
+[reads](security.md#the-marker-reads) every object of its resource, the marker on Secrets readsSecrets.
 `
 
 func (r *reference) verbsPage() []byte {

@@ -81,6 +81,7 @@ func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 		holds                 bool
 	}{
 		"the object itself":                      {deployments, onLabel, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, deployment, false},
+		"the object, by a condition that fails":  {deployments, `{name: fails, expression: "object.nothing.there == 1"}`, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, deployment, true},
 		"the object, by its status":              {deployments, onLabel, schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}, deployment, false},
 		"a Scale":                                {deployments, onLabel, scales, scale, true},
 		"a Scale, for everything":                {everything, onLabel, scales, scale, true},
@@ -112,7 +113,7 @@ func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 			}
 			for env, want := range map[string]bool{"test": c.holds, "prod": c.holds || !strings.Contains(c.conditions, "onUser")} {
 				got, err := s.Uncovered(t.Context(), c.ref, bodyOf(c.kind, map[string]any{"env": env}))
-				if err != nil || len(got) == 1 != want {
+				if fails := strings.Contains(c.conditions, "fails"); err != nil != fails || len(got) == 1 != want {
 					t.Errorf("env %s: it holds: %t, %v; want %t", env, len(got) == 1, err, want)
 				}
 			}
