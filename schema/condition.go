@@ -61,14 +61,14 @@ func readsOf(ast *cel.Ast) reads {
 // selectsMetadata reports whether an expression is x.metadata or x.?metadata.
 func selectsMetadata(e celast.Expr) bool {
 	const field = "metadata"
-	switch e.Kind() {
-	case celast.SelectKind:
+	if e.Kind() == celast.SelectKind {
 		return e.AsSelect().FieldName() == field
-	case celast.CallKind:
-		call := e.AsCall()
-		return call.FunctionName() == operators.OptSelect && call.Args()[1].Kind() == celast.LiteralKind && call.Args()[1].AsLiteral().Value() == field
 	}
-	return false
+	if e.Kind() != celast.CallKind || e.AsCall().FunctionName() != operators.OptSelect {
+		return false
+	}
+	name := e.AsCall().Args()[1]
+	return name.Kind() == celast.LiteralKind && name.AsLiteral().Value() == field
 }
 
 // matches reports false only if a condition is false; an error does not outweigh that. A condition that reads more of the
