@@ -1,0 +1,163 @@
+package oracle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// victim is an object that was made by an administrator, to be written to.
+type victim struct {
+	name   string
+	keys   []string
+	writes int
+	// applier applies the manifest again, after somebody else's write. Nil where nobody does.
+	applier *applier
+	// agreed is what is stored since the applier has applied last. Nil: something else.
+	agreed []byte
+}
+
+// lifetime is how many writes an object sees before it is replaced.
+const lifetime = 15
+
+// victim returns an object of the endpoint's main resource, and makes it where there is none.
+func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
+	main := e.Place.Main()
+	if v := s.victims[main]; v != nil {
+		return v, nil
+	}
+	maker := s.maker(e)
+	if maker == nil {
+		return nil, fmt.Errorf("no endpoint creates %s", main)
+	}
+	object, err := s.object(s.draw, maker, s.namespace, s.name())
+	if err != nil {
+		return nil, err
+	}
+	v := &victim{name: metadata(object)["name"].(string)}
+	events, err := s.makeVictim(ctx, v, maker, object)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range events {
+		if one.Created() {
+			v.keys = append(v.keys, one.Key)
+		}
+	}
+	s.victims[main] = v
+	return v, s.dressStatus(ctx, maker, v)
+}
+
+// leave takes all objects away, at the end of an epoch.
+func (s *shard) leave(ctx context.Context) error {
+	for _, v := range s.victims {
+		if err := s.store.Remove(ctx, v.keys...); err != nil {
+			return err
+		}
+	}
+	_, err := s.store.Settle(ctx, s.number)
+	return err
+}
+
+// maker is the endpoint through which an object is made: the same version where it can be.
+func (s *shard) maker(e *Endpoint) *Endpoint {
+	var out *Endpoint
+	version := e.Version
+	if c := s.customs[e.Place.Main()]; c != nil && !s.oneIn(4) {
+		// What is stored has all that the stored version has.
+		version = c.storage().name
+	}
+	for _, other := range s.endpoints {
+		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || other.Version == version) {
+			out = other
+		}
+	}
+	return out
+}
+
+// makeVictim creates an object as an administrator, by one of the ways in which manifests come to a cluster.
+func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object map[string]any) ([]*Event, error) {
+	if s.oneIn(2) && slices.Contains([]string{"deployments", "statefulsets", "daemonsets", "replicasets"}, e.Resource) {
+		child(metadata(object), "annotations")[injectAnnotation] = "yes"
+	}
+	manifest, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	verb, path, contentType := http.MethodPost, e.Path(s.namespace, ""), "application/json"
+	switch s.IntN(4) {
+	case 0:
+		path += "?fieldManager=maker"
+	case 1:
+		// A controller owns some of the fields, and reconciles them.
+		path += "?fieldManager=maker"
+		part, err := partOf(s.draw, object)
+		if err != nil {
+			return nil, err
+		}
+		v.applier = &applier{endpoint: e, manager: "controller", manifest: part, serverSide: true, force: true}
+	case 2:
+		verb, path, contentType = http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=argo&force=true", "application/apply-patch+yaml"
+		v.applier = &applier{endpoint: e, manager: "argo", manifest: manifest, serverSide: true, force: s.oneIn(2)}
+	default:
+		v.applier = &applier{endpoint: e, manager: clientSideManager, manifest: manifest}
+		path += "?fieldManager=" + clientSideManager
+		if manifest, err = withLastApplied(object); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := s.sender.admin(ctx, verb, path, contentType, manifest)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.OK() {
+		return nil, fmt.Errorf("an administrator cannot create one: %d: %s", answer.Code, answer.Status.Message)
+	}
+	events, err := s.store.Settle(ctx, s.number)
+	return events, err
+}
+
+// dressStatus writes what a controller would.
+func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) error {
+	d := s.dresses[maker.Kind.GroupKind()]
+	if d == nil || d.Status == nil || s.oneIn(4) {
+		return nil
+	}
+	for _, e := range s.endpoints {
+		if e.Place == (Place{maker.Group, maker.Resource, "status"}) && e.Version == maker.Version {
+			patch, err := json.Marshal(map[string]any{"status": d.Status})
+			if err != nil {
+				return err
+			}
+			answer, err := s.sender.admin(ctx, http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=controller", contentTypes[MergePatch], patch)
+			if err != nil {
+				return err
+			}
+			if !answer.OK() {
+				return fmt.Errorf("an administrator cannot write the status: %d: %s", answer.Code, answer.Status.Message)
+			}
+			_, err = s.store.Settle(ctx, s.number)
+			return err
+		}
+	}
+	return nil
+}
+
+// partOf is a configuration with some of an object's fields.
+func partOf(d *draw, object map[string]any) ([]byte, error) {
+	out := clone(object)
+	for _, key := range sortedKeys(out) {
+		inner, ok := out[key].(map[string]any)
+		if !ok || key == "metadata" {
+			continue
+		}
+		for _, name := range sortedKeys(inner) {
+			if d.oneIn(2) {
+				delete(inner, name)
+			}
+		}
+	}
+	return json.Marshal(out)
+}
