@@ -75,7 +75,7 @@ func drawDefinition(d *draw, epoch, number int) *custom {
 			v.served = !d.oneIn(8)
 		} else if i > 0 {
 			v.schema = runtime.DeepCopyJSON(base)
-			for range 1 + d.IntN(2) {
+			for range 1 + d.IntN(3) {
 				if c.webhook {
 					varyFields(d, v.schema)
 				} else {
@@ -241,6 +241,11 @@ func pathsOf(path string, s properties) []string {
 		out = append(out, at)
 		if inner, ok := fields[name].(properties); ok {
 			out = append(out, pathsOf(at, inner)...)
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties"} {
+		if inner, ok := s[name].(properties); ok {
+			out = append(out, pathsOf(path+"[*]", inner)...)
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ var changes = []struct {
 	apply  change
 }{
 	{6, func(*draw, map[string]any) string { return "nothing" }},
-	{5, editMap("labels", []string{"tier", "app", "example.com/team", "pod-security.kubernetes.io/enforce", "kubernetes.io/hostname"}, []string{"a", "b", "privileged"})},
+	{5, editMap("labels", labelKeys, labelValues)},
 	{6, editMap("annotations", annotationKeys, []string{"a", "b", "{}", "1", "true"})},
 	{2, editFinalizers},
 	{1, editOwners},
@@ -31,6 +31,11 @@ var changes = []struct {
 	{1, adopt},
 	{1, editIdentity},
 }
+
+var (
+	labelKeys   = []string{"tier", "app", "example.com/team", "pod-security.kubernetes.io/enforce", "kubernetes.io/hostname"}
+	labelValues = []string{"a", "b", "privileged"}
+)
 
 var annotationKeys = []string{
 	"note", "example.com/note", "kubectl.kubernetes.io/restartedAt", "kubectl.kubernetes.io/last-applied-configuration",
@@ -65,6 +70,9 @@ func edit(d *draw, object map[string]any, extra []change) []string {
 func editMap(name string, keys, values []string) change {
 	return func(d *draw, object map[string]any) string {
 		m, key := child(metadata(object), name), pick(d, keys)
+		if len(m) > 0 && d.oneIn(3) {
+			key = pick(d, sortedKeys(m))
+		}
 		if _, there := m[key]; there && d.oneIn(3) {
 			delete(m, key)
 			return "remove " + name + " " + key

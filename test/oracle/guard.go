@@ -63,29 +63,31 @@ type guardedKind struct {
 	paths                 []string
 	// alone says that not every version has the paths: a schema is for one of them.
 	alone bool
+	// hidden are those of the paths that another version does not have.
+	hidden []string
 }
 
 // guarded are the kinds that schemas and sets are drawn for.
 var guarded = []guardedKind{
-	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".status.phase"}, false},
-	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}, false},
-	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}, false},
-	{"", "configmaps", "ConfigMap", []string{"v1"}, []string{".data[*]", ".immutable", `.data["a"]`}, false},
-	{"", "secrets", "Secret", []string{"v1"}, []string{".data[*]", ".type"}, false},
-	{"", "namespaces", "Namespace", []string{"v1"}, []string{`.metadata.labels["pod-security.kubernetes.io/enforce"]`, ".spec.finalizers"}, false},
-	{"", "nodes", "Node", []string{"v1"}, []string{".spec.taints", ".spec.unschedulable", ".status.addresses"}, false},
-	{"", "services", "Service", []string{"v1"}, []string{".spec.externalIPs", ".spec.selector", ".spec.ports"}, false},
-	{"apps", "deployments", "Deployment", []string{"v1"}, []string{".spec.replicas", ".spec.template.spec.containers[*].image", ".spec.paused", ".metadata.annotations", ".spec.template.spec.serviceAccountName"}, false},
-	{"apps", "statefulsets", "StatefulSet", []string{"v1"}, []string{".spec.replicas", ".spec.template"}, false},
-	{"apps", "daemonsets", "DaemonSet", []string{"v1"}, []string{".spec.template.spec.containers[*].image"}, false},
-	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v1", "v2"}, []string{".spec.maxReplicas", ".spec.minReplicas", ".spec.scaleTargetRef.name"}, false},
-	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v2"}, []string{".spec.metrics", ".spec.behavior"}, true},
-	{"batch", "jobs", "Job", []string{"v1"}, []string{".spec.suspend", ".spec.parallelism"}, false},
-	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules"}, false},
-	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}, false},
-	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules"}, false},
-	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints"}, false},
-	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}, false},
+	{"", "pods", "Pod", []string{"v1"}, []string{`.metadata.annotations["example.com/note"]`, `.metadata.labels["tier"]`, ".spec.nodeName", ".spec.containers[*].image", ".spec.tolerations", ".spec.tolerations[*].key", ".spec.containers[*].command", ".status.phase"}, false, nil},
+	{"", "events", "Event", []string{"v1"}, []string{".reason", ".message", ".involvedObject.name"}, false, nil},
+	{"events.k8s.io", "events", "Event", []string{"v1"}, []string{".reason", ".note", ".regarding.name"}, false, nil},
+	{"", "configmaps", "ConfigMap", []string{"v1"}, []string{".data[*]", ".immutable", `.data["a"]`, `.metadata.labels["tier"]`, `.metadata.annotations["example.com/note"]`}, false, nil},
+	{"", "secrets", "Secret", []string{"v1"}, []string{".data[*]", ".type"}, false, nil},
+	{"", "namespaces", "Namespace", []string{"v1"}, []string{`.metadata.labels["pod-security.kubernetes.io/enforce"]`, ".spec.finalizers"}, false, nil},
+	{"", "nodes", "Node", []string{"v1"}, []string{".spec.taints", ".spec.taints[*].effect", ".spec.unschedulable", ".status.addresses"}, false, nil},
+	{"", "services", "Service", []string{"v1"}, []string{".spec.externalIPs", ".spec.selector", ".spec.ports"}, false, nil},
+	{"apps", "deployments", "Deployment", []string{"v1"}, []string{".spec.replicas", ".spec.template.spec.containers[*].image", ".spec.paused", ".metadata.annotations", `.metadata.labels["tier"]`, ".spec.template.spec.serviceAccountName", ".spec.template.spec.tolerations[*].key"}, false, nil},
+	{"apps", "statefulsets", "StatefulSet", []string{"v1"}, []string{".spec.replicas", ".spec.template"}, false, nil},
+	{"apps", "daemonsets", "DaemonSet", []string{"v1"}, []string{".spec.template.spec.containers[*].image"}, false, nil},
+	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v1", "v2"}, []string{".spec.maxReplicas", ".spec.minReplicas", ".spec.scaleTargetRef.name"}, false, nil},
+	{"autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", []string{"v2"}, []string{".spec.metrics", ".spec.behavior"}, true, []string{".spec.metrics", ".spec.behavior"}},
+	{"batch", "jobs", "Job", []string{"v1"}, []string{".spec.suspend", ".spec.parallelism"}, false, nil},
+	{"networking.k8s.io", "ingresses", "Ingress", []string{"v1"}, []string{".spec.tls", ".spec.rules", ".spec.rules[*].host", ".spec.tls[*].secretName"}, false, nil},
+	{"certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", []string{"v1"}, []string{".status.conditions", ".status.certificate"}, false, nil},
+	{"rbac.authorization.k8s.io", "clusterroles", "ClusterRole", []string{"v1"}, []string{".rules", ".rules[*].verbs"}, false, nil},
+	{"discovery.k8s.io", "endpointslices", "EndpointSlice", []string{"v1"}, []string{".endpoints", ".endpoints[*].addresses"}, false, nil},
+	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}, false, nil},
 }
 
 // floor are the resources that no barrier reaches (W4), so that a control plane goes on running.
@@ -106,7 +108,9 @@ func (w *world) toGuard() []guardedKind {
 		// Mostly the version that is stored: what another does not keep is to be guarded.
 		v := c.storage()
 		if paths := pathsOf("", v.schema); len(paths) > 0 {
-			out = append(out, guardedKind{c.group, "things", c.kind, []string{v.name}, paths, true})
+			common := shared(c.versions)
+			hidden := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(common, p) })
+			out = append(out, guardedKind{c.group, "things", c.kind, []string{v.name}, paths, true, hidden})
 		}
 	}
 	if len(out) == 0 {
@@ -126,7 +130,12 @@ func (w *world) guards(d *draw) (*guards, error) {
 	out := &guards{}
 	used := map[string]bool{}
 	for i := range 3 {
-		g := pick(d, w.toGuard())
+		all := w.toGuard()
+		g := pick(d, all)
+		// What one version shows and another does not is guarded more often.
+		if hiding := slices.DeleteFunc(all, func(g guardedKind) bool { return len(g.hidden) == 0 }); len(hiding) > 0 && d.oneIn(2) {
+			g = pick(d, hiding)
+		}
 		if used[g.group+g.kind] {
 			continue
 		}
@@ -136,7 +145,7 @@ func (w *world) guards(d *draw) (*guards, error) {
 		if g.alone || d.oneIn(3) {
 			one.Spec.Versions = []string{pick(d, g.versions)}
 		}
-		for j, path := range d.some(g.paths, 1+d.IntN(3)) {
+		for j, path := range append(d.some(g.paths, 1+d.IntN(3)), d.some(g.hidden, d.IntN(3))...) {
 			if !slices.ContainsFunc(one.Spec.Permissions, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
 				one.Spec.Permissions = append(one.Spec.Permissions, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/p%d", j), Excluded: !d.oneIn(3)})
 			}

@@ -28,7 +28,9 @@ func (v *Verdict) String() string {
 // judgement is what one change came to.
 type judgement struct {
 	fields int
-	wrong  *Verdict
+	// charges are all, covered or not.
+	charges []exact.Charge
+	wrong   *Verdict
 }
 
 // judge compares what is stored under one key before and after, and holds every changed field against what the user
@@ -78,7 +80,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 		return judgement{}, fmt.Errorf("%s: %w", d.Kind, err)
 	}
 	w.addBodyVerbs(r, charges)
-	out := judgement{fields: len(charges)}
+	out := judgement{fields: len(charges), charges: charges}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
 		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open}
 	}

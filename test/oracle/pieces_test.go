@@ -189,7 +189,7 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := places(whole.body, whole.before)
+	all := places(whole.bodies[0], whole.before)
 	if first := fmt.Sprint(all[0], all[1]); first != "[spec] [metadata]" {
 		t.Errorf("first come %s", first)
 	}
@@ -199,7 +199,7 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 		}
 	}
 	less := whole.without([]any{"spec", "items", 0}, true, true)
-	if got := fmt.Sprint(less.body, less.before["spec"]); got != "map[spec:map[items:[] mode:a]] map[items:[map[name:two]]]" {
+	if got := fmt.Sprint(less.bodies[0], less.before["spec"]); got != "map[spec:map[items:[] mode:a]] map[items:[map[name:two]]]" {
 		t.Errorf("without the first item: %s", got)
 	}
 	if whole.without([]any{"metadata"}, false, true) != nil {
@@ -208,7 +208,7 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 	if whole.without([]any{"spec", "nothing"}, true, false) != nil {
 		t.Error("a place that is not there is taken away")
 	}
-	if got := fmt.Sprint(whole.body["spec"]); got != "map[items:[map[name:one size:1]] mode:a]" {
+	if got := fmt.Sprint(whole.bodies[0]["spec"]); got != "map[items:[map[name:one size:1]] mode:a]" {
 		t.Errorf("the original became %s", got)
 	}
 }

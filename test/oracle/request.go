@@ -48,6 +48,8 @@ type Request struct {
 	creates bool
 	// Edits say how the body was drawn.
 	Edits []string
+	// Earlier are the writes of the same user that were sent before, of a sequence.
+	Earlier []*Request
 }
 
 // Create reports whether the API server takes it for a CREATE whatever is stored.
@@ -87,7 +89,11 @@ func (r *Request) verb() string {
 }
 
 func (r *Request) String() string {
-	return fmt.Sprintf("%s %s as %s (%s), %s, %s\n%s", r.verb(), r.Path(), r.User.Name, r.User.Sort, contentTypes[r.Method], strings.Join(r.Edits, ", "), r.Body)
+	out := ""
+	for _, one := range r.Earlier {
+		out += one.String() + "\n  then   "
+	}
+	return out + fmt.Sprintf("%s %s as %s (%s), %s, %s\n%s", r.verb(), r.Path(), r.User.Name, r.User.Sort, contentTypes[r.Method], strings.Join(r.Edits, ", "), r.Body)
 }
 
 // Answer is what the API server said.

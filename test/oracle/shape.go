@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -119,7 +120,9 @@ func vary(d *draw, root properties) {
 	fields, structure := s["properties"].(properties)
 	switch d.IntN(9) {
 	case 0, 1:
-		if structure && len(fields) > 0 {
+		// The specification itself is one that has fields.
+		fields = pick(d, slices.DeleteFunc(all, func(s properties) bool { _, structure := s["properties"].(properties); return !structure }))["properties"].(properties)
+		if len(fields) > 1 {
 			delete(fields, pick(d, sortedKeys(fields)))
 		}
 	case 2:

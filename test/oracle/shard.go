@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // shard sends one write after another, to objects that are its own, so that what is stored meanwhile under its keys has
@@ -23,6 +24,8 @@ type shard struct {
 	visit     visit
 	// learned are the verbs that refusals named: later users may hold them.
 	learned map[Place]map[string]bool
+	// stands are the places of every verb of a kind.
+	stands map[runtimeschema.GroupVersionKind]map[string][][]string
 }
 
 // visit is some writes in a row to one resource, by a few users: what was read for one write is known for the next, and the
@@ -48,7 +51,7 @@ func newShard(w *world, number int) *shard {
 	return &shard{
 		world: w, draw: newDraw(w.config.Seed, uint64(w.epoch)<<32+uint64(number)+2), number: number,
 		namespace: fmt.Sprintf("s%d", number), victims: map[Place]*victim{}, made: w.epoch * 10_000,
-		learned: map[Place]map[string]bool{},
+		learned: map[Place]map[string]bool{}, stands: map[runtimeschema.GroupVersionKind]map[string][][]string{},
 	}
 }
 
@@ -57,13 +60,18 @@ func (s *shard) name() string {
 	return fmt.Sprintf("s%d-%d", s.number, s.made)
 }
 
-// step draws one write, sends it, and judges what was stored.
-func (s *shard) step(ctx context.Context) error {
+// step draws a write, or a sequence of some, sends it, and judges what was stored. It returns how many writes it sent.
+func (s *shard) step(ctx context.Context) (int, error) {
 	for range maxTries {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
 		e := s.drawEndpoint()
+		if e.Sub == "" && e.Has("update") && e.Has("patch") && s.oneIn(2) {
+			if n, err := s.sequence(ctx, e); n > 0 || err != nil {
+				return n, err
+			}
+		}
 		r, err := s.request(ctx, e)
 		if errors.Is(err, errNoPatch) {
 			continue
@@ -73,12 +81,12 @@ func (s *shard) step(ctx context.Context) error {
 			continue
 		}
 		if v := s.victims[e.Place.Main()]; r.TwoStep && v != nil && v.applier != nil && r.Name == v.name && !r.DryRun {
-			return s.twoStep(ctx, r, v)
+			return 1, s.twoStep(ctx, r, v)
 		}
 		_, err = s.write(ctx, r)
-		return err
+		return 1, err
 	}
-	return fmt.Errorf("no endpoint can be written to: see the table")
+	return 0, fmt.Errorf("no endpoint can be written to: see the table")
 }
 
 // drawEndpoint draws where to write to: through any endpoint of the resource that is visited.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -15,12 +16,13 @@ const shrinkTries = 250
 
 // trial is a failure that can be played again: what is stored before, and what is sent.
 type trial struct {
-	request *Request
-	key     string
-	// before is what is stored when the request is sent; nil for nothing.
+	// requests are one, or those of a sequence.
+	requests []*Request
+	key      string
+	// before is what is stored when the first request is sent; nil for nothing.
 	before map[string]any
-	// body is the request's; a JSON patch is under the name "patch".
-	body map[string]any
+	// bodies are those of the requests; a JSON patch is under the name "patch".
+	bodies []map[string]any
 	// victim is set where another applier acts before and after.
 	victim *victim
 }
@@ -37,7 +39,7 @@ func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 		f, err := s.play(ctx, t)
 		if err != nil {
 			if tries == 1 {
-				s.table.hinder(t.request.Endpoint, fmt.Errorf("a failure cannot be sent again: %w", err))
+				s.table.hinder(t.requests[0].Endpoint, fmt.Errorf("a failure cannot be sent again: %w", err))
 			}
 			return nil
 		}
@@ -52,25 +54,19 @@ func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 		return nil
 	}
 	// The smallest of all requests changes nothing.
-	if t.request.Endpoint.Has("patch") && t.request.Method != Create && t.before != nil {
-		empty := t.with(t.before, map[string]any{})
-		empty.request.Method = MergePatch
+	if r := t.requests[0]; len(t.requests) == 1 && r.Endpoint.Has("patch") && r.Method != Create && t.before != nil {
+		empty := t.clone()
+		empty.bodies[0], empty.requests[0].Method = map[string]any{}, MergePatch
 		if f := fails(empty); f != nil {
 			t, best = empty, f
 		}
 	}
 	for again := true; again && tries < shrinkTries; {
 		again = false
-		// The largest parts first: with them goes most.
-		for _, at := range places(t.body, t.before) {
-			for _, less := range []*trial{t.without(at, true, true), t.without(at, true, false), t.without(at, false, true)} {
-				if less == nil {
-					continue
-				}
-				if f := fails(less); f != nil {
-					t, best, again = less, f, true
-					break
-				}
+		for less := range t.smaller() {
+			if f := fails(less); f != nil {
+				t, best, again = less, f, true
+				break
 			}
 		}
 	}
@@ -88,51 +84,57 @@ func (v *Verdict) alike(other *Verdict) bool {
 	})
 }
 
-// play restores what was stored, sends the request, and judges.
+// play restores what was stored, sends the requests, and judges.
 func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
-	r := *t.request
 	if err := s.restore(ctx, t); err != nil {
 		return nil, err
 	}
 	var before []byte
 	var err error
 	if t.victim != nil {
+		t.victim.agreed = nil
 		if before, err = s.settled(ctx, t.victim); err != nil || before == nil {
 			return nil, err
 		}
 	} else if _, err := s.store.Settle(ctx, s.number); err != nil {
 		return nil, err
 	}
-	_, revision, err := s.store.value(ctx, t.key)
-	if err != nil {
-		return nil, err
-	}
-	if r.Body, err = t.text(strconv.FormatInt(revision, 10)); err != nil {
-		return nil, err
-	}
-	s.ledger.take(s.number, "")
-	answer, err := s.sender.send(ctx, &r)
-	if err != nil {
-		return nil, err
-	}
-	events, err := s.store.Settle(ctx, s.number)
-	if err != nil {
-		return nil, err
-	}
-	found, _ := s.weigh(&r, answer, events, s.ledger.take(s.number, r.User.Name))
-	if t.victim != nil && len(found) == 0 && len(events) > 0 {
-		v, err := s.second(ctx, &r, t.victim, before)
+	var sent []*Request
+	stored := false
+	for i, one := range t.requests {
+		r := *one
+		r.Earlier = sent
+		_, revision, err := s.store.value(ctx, t.key)
 		if err != nil {
 			return nil, err
 		}
-		if v != nil {
-			found = append(found, v)
+		if r.Body, err = t.text(i, strconv.FormatInt(revision, 10)); err != nil {
+			return nil, err
 		}
+		s.ledger.take(s.number, "")
+		answer, err := s.sender.send(ctx, &r)
+		if err != nil {
+			return nil, err
+		}
+		events, err := s.store.Settle(ctx, s.number)
+		if err != nil {
+			return nil, err
+		}
+		if found, _ := s.weigh(&r, answer, events, s.ledger.take(s.number, r.User.Name)); len(found) > 0 {
+			return &Failure{Request: &r, Answer: answer, Verdict: found[0]}, nil
+		}
+		stored = stored || len(events) > 0
+		sent = append(sent, &r)
 	}
-	if len(found) == 0 {
+	if t.victim == nil || !stored {
 		return nil, nil
 	}
-	return &Failure{Request: &r, Answer: answer, Verdict: found[0]}, nil
+	last := sent[len(sent)-1]
+	v, err := s.second(ctx, last, t.victim, before)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	return &Failure{Request: last, Answer: &Answer{}, Verdict: v}, nil
 }
 
 // restore puts the object back.
@@ -147,40 +149,72 @@ func (s *shard) restore(ctx context.Context, t *trial) error {
 	return s.store.Put(ctx, t.key, raw)
 }
 
-// text is the body; a resourceVersion in it is the present one.
-func (t *trial) text(revision string) ([]byte, error) {
-	if t.request.Method == JSONPatch {
-		return json.Marshal(t.body["patch"])
+// text is the body of one request; a resourceVersion in it is the present one.
+func (t *trial) text(i int, revision string) ([]byte, error) {
+	if t.requests[i].Method == JSONPatch {
+		return json.Marshal(t.bodies[i]["patch"])
 	}
-	if m, ok := t.body["metadata"].(map[string]any); ok && m["resourceVersion"] != nil {
+	if m, ok := t.bodies[i]["metadata"].(map[string]any); ok && m["resourceVersion"] != nil {
 		m["resourceVersion"] = revision
 	}
-	return json.Marshal(t.body)
+	return json.Marshal(t.bodies[i])
 }
 
 func newTrial(r *Request, key string, before []byte, v *victim) (*trial, error) {
-	t := &trial{request: r, key: key, victim: v}
+	t := &trial{key: key, victim: v}
 	var err error
 	if before != nil {
 		if t.before, err = parseObject(before); err != nil {
 			return nil, err
 		}
 	}
-	if r.Method != JSONPatch {
-		t.body, err = parseObject(r.Body)
-		return t, err
+	for _, one := range append(slices.Clone(r.Earlier), r) {
+		text := one.Body
+		if one.Method == JSONPatch {
+			text = []byte(fmt.Sprintf(`{"patch":%s}`, text))
+		}
+		body, err := parseObject(text)
+		if err != nil {
+			return nil, err
+		}
+		t.requests, t.bodies = append(t.requests, one), append(t.bodies, body)
 	}
-	t.body, err = parseObject([]byte(fmt.Sprintf(`{"patch":%s}`, r.Body)))
-	return t, err
+	return t, nil
 }
 
-func (t *trial) with(before, body map[string]any) *trial {
-	out, r := *t, *t.request
-	out.request, out.before, out.body = &r, nil, clone(body)
-	if before != nil {
-		out.before = clone(before)
+func (t *trial) clone() *trial {
+	out := *t
+	out.requests, out.bodies = nil, nil
+	for i, r := range t.requests {
+		one := *r
+		out.requests, out.bodies = append(out.requests, &one), append(out.bodies, clone(t.bodies[i]))
+	}
+	if t.before != nil {
+		out.before = clone(t.before)
 	}
 	return &out
+}
+
+// smaller draws what may be left out, the largest parts first: with them goes most.
+func (t *trial) smaller() iter.Seq[*trial] {
+	return func(yield func(*trial) bool) {
+		for i := range t.requests {
+			if len(t.requests) > 1 {
+				less := t.clone()
+				less.requests, less.bodies = slices.Delete(less.requests, i, i+1), slices.Delete(less.bodies, i, i+1)
+				if !yield(less) {
+					return
+				}
+			}
+		}
+		for _, at := range places(append(slices.Clone(t.bodies), t.before)...) {
+			for _, of := range [][2]bool{{true, true}, {true, false}, {false, true}} {
+				if less := t.without(at, of[0], of[1]); less != nil && !yield(less) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // places lists every path of both documents, those with most below them first.
@@ -241,10 +275,14 @@ func lookup(v any, path []any) any {
 	return v
 }
 
-// without drops a path of the body, of what is stored, or of both. It is nil where there is nothing to drop.
-func (t *trial) without(at []any, body, before bool) *trial {
-	out := t.with(t.before, t.body)
-	if body && !drop(out.body, at) {
+// without drops a path of the bodies, of what is stored, or of both. It is nil where there is nothing to drop.
+func (t *trial) without(at []any, bodies, before bool) *trial {
+	out := t.clone()
+	dropped := false
+	for i := range out.bodies {
+		dropped = bodies && drop(out.bodies[i], at) || dropped
+	}
+	if bodies && !dropped {
 		return nil
 	}
 	// What is no object any more, or no definition, the API server itself cannot bear.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
@@ -108,6 +109,10 @@ func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 // second lets the applier apply, and judges what differs from before the first step.
 func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte) (*Verdict, error) {
 	s.forget()
+	between, _, err := s.store.value(ctx, v.key())
+	if err != nil {
+		return nil, err
+	}
 	if _, err := s.apply(ctx, v); err != nil {
 		return nil, err
 	}
@@ -134,8 +139,14 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	if j.wrong == nil {
 		return nil, nil
 	}
-	// Owners are judged when they change; here it counts what the other applier does by them.
-	j.wrong.Charges = values(j.wrong.Charges)
+	// Owners are judged when they change; here it counts what the other applier does by them. So are the user's own changes: of
+	// several writes to one place the whole may look like another change than each.
+	again, err := s.judge(&Event{Key: last.Key, Revision: last.Revision, Old: between, New: last.New}, r)
+	if err != nil {
+		s.table.unjudged(both, err)
+		return nil, nil
+	}
+	j.wrong.Charges = values(about(j.wrong.Charges, again.charges))
 	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
 		return nil, nil
 	}
@@ -145,6 +156,19 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	}
 	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
 	return j.wrong, nil
+}
+
+// about keeps the charges at, above or below a place of others.
+func about(charges, others []exact.Charge) []exact.Charge {
+	return slices.DeleteFunc(slices.Clone(charges), func(a exact.Charge) bool {
+		return !slices.ContainsFunc(others, func(b exact.Charge) bool { return within(a.Path, b.Path) || within(b.Path, a.Path) })
+	})
+}
+
+// within reports whether a path is another or below it.
+func within(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func values(charges []exact.Charge) []exact.Charge {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -116,6 +117,9 @@ var parameters = []string{
 	"Ready", "Available", "Progressing", "Approved", "Denied", "Complete", "Failed", "a", "b", "cpu", "data", "deployment.kubernetes.io",
 }
 
+// keyed are verbs about keys of labels and annotations.
+var keyed = regexp.MustCompile("(?i)label|annotation|finalizer")
+
 // vocabulary is the verbs of a place by their names, so that one which takes a parameter is not drawn more often.
 type vocabulary struct {
 	names []string
@@ -187,6 +191,9 @@ func (w *world) verbsOfKind(kind runtimeschema.GroupVersionKind) []string {
 				continue
 			}
 			for _, parameter := range parameters {
+				if isKey := keyed.MatchString(p.Base().Name()); isKey && parameter[0] < 'a' {
+					continue // No key begins so.
+				}
 				if v, ok := p.Base().WithParameter(parameter); ok {
 					seen[v.String()] = true
 				}

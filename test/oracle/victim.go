@@ -69,8 +69,11 @@ func (s *shard) maker(e *Endpoint) *Endpoint {
 		// What is stored has all that the stored version has.
 		version = c.storage().name
 	}
+	if s.customs[e.Place.Main()] == nil && s.oneIn(3) {
+		version = "" // Any: the last.
+	}
 	for _, other := range s.endpoints {
-		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || other.Version == version) {
+		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || version == "" || other.Version == version) {
 			out = other
 		}
 	}
@@ -82,15 +85,16 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 	if s.oneIn(2) && slices.Contains([]string{"deployments", "statefulsets", "daemonsets", "replicasets"}, e.Resource) {
 		child(metadata(object), "annotations")[injectAnnotation] = "yes"
 	}
+	s.label(object)
 	manifest, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	verb, path, contentType := http.MethodPost, e.Path(s.namespace, ""), "application/json"
-	switch s.IntN(4) {
+	switch s.IntN(7) {
 	case 0:
 		path += "?fieldManager=maker"
-	case 1:
+	case 1, 2, 3:
 		// A controller owns some of the fields, and reconciles them.
 		path += "?fieldManager=maker"
 		part, err := partOf(s.draw, object)
@@ -98,7 +102,7 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 			return nil, err
 		}
 		v.applier = &applier{endpoint: e, manager: "controller", manifest: part, serverSide: true, force: true}
-	case 2:
+	case 4, 5:
 		verb, path, contentType = http.MethodPatch, e.Path(s.namespace, v.name)+"?fieldManager=argo&force=true", "application/apply-patch+yaml"
 		v.applier = &applier{endpoint: e, manager: "argo", manifest: manifest, serverSide: true, force: s.oneIn(2)}
 	default:
@@ -117,6 +121,17 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 	}
 	events, err := s.store.Settle(ctx, s.number)
 	return events, err
+}
+
+// label gives an object labels and annotations, of which an applier may have some.
+func (s *shard) label(object map[string]any) {
+	m := metadata(object)
+	for range s.IntN(4) {
+		child(m, "labels")[pick(s.draw, labelKeys)] = pick(s.draw, labelValues)
+	}
+	for range s.IntN(3) {
+		child(m, "annotations")[pick(s.draw, []string{"note", "example.com/note", "example.com/owner"})] = "set"
+	}
 }
 
 // dressStatus writes what a controller would.
@@ -148,16 +163,28 @@ func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) err
 // partOf is a configuration with some of an object's fields.
 func partOf(d *draw, object map[string]any) ([]byte, error) {
 	out := clone(object)
-	for _, key := range sortedKeys(out) {
-		inner, ok := out[key].(map[string]any)
-		if !ok || key == "metadata" {
-			continue
+	m := metadata(out)
+	for _, name := range []string{"labels", "annotations"} {
+		if inner, ok := m[name].(map[string]any); ok {
+			thin(d, inner)
 		}
-		for _, name := range sortedKeys(inner) {
-			if d.oneIn(2) {
-				delete(inner, name)
-			}
+		if d.oneIn(2) {
+			delete(m, name)
+		}
+	}
+	for _, key := range sortedKeys(out) {
+		if inner, ok := out[key].(map[string]any); ok && key != "metadata" {
+			thin(d, inner)
 		}
 	}
 	return json.Marshal(out)
+}
+
+// thin takes away some of what a map has.
+func thin(d *draw, m map[string]any) {
+	for _, name := range sortedKeys(m) {
+		if d.oneIn(2) {
+			delete(m, name)
+		}
+	}
 }

@@ -268,14 +268,13 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 		}
 		running.Go(func() {
 			defer func() { errs[i] = errors.Join(errs[i], s.leave(context.WithoutCancel(ctx))) }()
-			for range share {
-				if ctx.Err() != nil || w.table.enough(w.config) {
-					return
-				}
-				if errs[i] = s.step(ctx); errs[i] != nil {
+			for share > 0 && ctx.Err() == nil && !w.table.enough(w.config) {
+				var sent int
+				if sent, errs[i] = s.step(ctx); errs[i] != nil {
 					cancel()
 					return
 				}
+				share -= sent
 			}
 		})
 	}
