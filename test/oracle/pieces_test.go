@@ -296,3 +296,61 @@ func TestOracle_WhatCannotBeDecoded(t *testing.T) {
 		t.Error("an object that no endpoint serves is judged")
 	}
 }
+
+// A place of a theme is made and taken away in maps and in items with a name; other items stay.
+func TestOracle_PlacesOfATheme(t *testing.T) {
+	object := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "a"}, map[string]any{"name": "side"}}}}
+	for _, path := range [][]any{{"spec", "containers", named("web"), "image"}, {"spec", "containers", named("third"), "image"}, {"metadata", "labels", "x"}} {
+		plant(object, path, "b")
+		if at(object, path) != "b" {
+			t.Errorf("%v: %v", path, object)
+		}
+	}
+	if list := at(object, []any{"spec", "containers"}).([]any); len(list) != 3 || at(object, []any{"spec", "containers", named("side")}) == nil {
+		t.Errorf("items: %v", list)
+	}
+	if !uproot(object, []any{"spec", "containers", named("web"), "image"}) || uproot(object, []any{"spec", "nothing"}) || at(object, []any{"spec", "containers", named("web"), "image"}) != nil {
+		t.Errorf("taken away: %v", object)
+	}
+	th := &theme{verb: "granular:image", parameter: "web", place: []string{"spec", "containers", "", "image"}}
+	if all := th.expand(nil, nil, object, th.place); len(all) != 3 {
+		t.Errorf("places: %v", all)
+	}
+}
+
+// An applier is handed a container: it owns what others owned there, and they do not, unless they keep it.
+func TestOracle_AContainerIsHandedOver(t *testing.T) {
+	shared := false
+	for seed := range uint64(40) {
+		object := map[string]any{"spec": map[string]any{"list": []any{}}, "metadata": map[string]any{"managedFields": []any{
+			map[string]any{"manager": "argo", "operation": "Apply", "fieldsV1": map[string]any{}},
+			map[string]any{"manager": "maker", "operation": "Update", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:list": map[string]any{}}}},
+		}}}
+		if handOver(newDraw(seed, 1), object, []any{"spec", "list"}, "argo") == "" {
+			t.Fatal("nothing is handed over")
+		}
+		list := metadata(object)["managedFields"].([]any)
+		if spec := list[0].(map[string]any)["fieldsV1"].(map[string]any)["f:spec"].(map[string]any); spec["f:list"] == nil {
+			t.Errorf("seed %d: the applier owns %v", seed, spec)
+		}
+		_, kept := list[1].(map[string]any)["fieldsV1"].(map[string]any)["f:spec"].(map[string]any)["f:list"]
+		shared = shared || kept
+	}
+	if !shared {
+		t.Error("the others never keep it")
+	}
+}
+
+// Of two charges of a sequence those count where the applier changed something.
+func TestOracle_WhatTheApplierChanged(t *testing.T) {
+	is := func(paths ...string) (out []exact.Charge) {
+		for _, path := range paths {
+			out = append(out, exact.Charge{Path: path})
+		}
+		return out
+	}
+	got := about(is(".a", ".b.c", ".bc", ".d[x=1].e"), is(".a.z", ".b", ".d[x=1]"))
+	if len(got) != 3 || got[0].Path != ".a" || got[1].Path != ".b.c" || got[2].Path != ".d[x=1].e" {
+		t.Errorf("%v", got)
+	}
+}

@@ -25,6 +25,14 @@ func (c *custom) readable(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The API server reads metadata into its own type, and writes no map that is null or empty. Server-side apply leaves such.
+	if m, ok := object["metadata"].(map[string]any); ok {
+		for _, name := range []string{"labels", "annotations"} {
+			if inner, _ := m[name].(map[string]any); len(inner) == 0 {
+				delete(m, name)
+			}
+		}
+	}
 	pruning.Prune(object, s, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
 	defaulting.Default(object, s)
