@@ -175,7 +175,13 @@ func (s *shard) writeOwn(q *sequence, r *Request, old map[string]any) error {
 		q.applied = append(q.applied, path)
 		return q.applyOwn(r, new)
 	}
-	return s.carry(r, old, new)
+	return s.carry(r, withoutOwners(old), withoutOwners(new))
+}
+
+// withoutOwners leaves owners out: a PUT without them leaves them as they are, whenever it is sent.
+func withoutOwners(object map[string]any) map[string]any {
+	delete(metadata(object), "managedFields")
+	return object
 }
 
 func (s *shard) carry(r *Request, old, new map[string]any) error {
@@ -237,7 +243,7 @@ func (s *shard) takeBack(q *sequence, r *Request, old map[string]any) error {
 		return errNoPatch
 	}
 	r.Method, r.Manager, r.Edits = pick(s.draw, []Method{Update, MergePatch, JSONPatch}), ownManager, []string{fmt.Sprintf("take %v back", path)}
-	return s.carry(r, old, new)
+	return s.carry(r, withoutOwners(old), withoutOwners(new))
 }
 
 // handOn edits who owns what: of the theme, or of anything.
