@@ -67,7 +67,7 @@ func (s *shard) step(ctx context.Context) (int, error) {
 			return 0, ctx.Err()
 		}
 		e := s.drawEndpoint()
-		if e.Sub == "" && e.Has("update") && e.Has("patch") && s.oneIn(2) {
+		if e.Sub == "" && e.Has("update") && e.Has("patch") && s.oneIn(3) {
 			if n, err := s.sequence(ctx, e); n > 0 || err != nil {
 				return n, err
 			}
