@@ -130,6 +130,8 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	stamped.Annotations = map[string]string{WriterAnnotation: "v999.0.0"}
 	bound := barriers.DeepCopy()
 	bound.Finalizers = []string{"example.com/forever"}
+	more := bound.DeepCopy()
+	more.Finalizers = append(more.Finalizers, "example.com/ever")
 	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
 	for name, c := range map[string]struct {
 		before, after       *configuration
@@ -157,6 +159,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"beside a version":       {stamped, stamped, true, true},
 		"a finalizer":            {barriers, bound, false, true},
 		"a finalizer, from then": {nil, bound, false, true},
+		"another finalizer":      {bound, more, false, true},
 		"beside a finalizer":     {bound, bound, true, true},
 		"a finalizer taken away": {bound, barriers, true, true},
 		"the review's versions":  {good, changed(func(c *configuration) { c.Webhooks[0].AdmissionReviewVersions = []string{"v1beta1", "v1"} }), false, false},

@@ -68,13 +68,17 @@ func (b *bearing) rule(rule *v1alpha1.ResourceRule, at string, named map[*target
 	for j, name := range rule.Resources {
 		pointer := fmt.Sprintf("%s/resources/%d", at, j)
 		resource, subresource, _ := strings.Cut(name, "/")
+		if subresource == "*" {
+			b.report(false, pointer, "resource %q is the notation of webhook rules: write %q, which stands for its subresources too", name, resource)
+			subresource = ""
+		}
 		found := false
 		for _, group := range rule.APIGroups {
 			in := func(r runtimeschema.GroupResource) bool {
 				return (group == "*" || r.Group == group) && (resource == "*" || r.Resource == resource)
 			}
-			targets := b.everything(in, strings.TrimPrefix(subresource, "*"))
-			if group == "*" || resource == "*" || subresource == "*" {
+			targets := b.everything(in, subresource)
+			if group == "*" || resource == "*" {
 				b.wild = true
 			}
 			for _, t := range targets {

@@ -69,6 +69,8 @@ func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
 		"one of two resources": {"'granular:scale'", deployments + ", {apiGroups: [''], resources: [configmaps]}", "", `none of the verbs guards a field of "configmaps"`, false},
 		"condition's field":    {"'granular:scale'", deployments, "{name: a, expression: 'request.userinfo.username == \"x\"'}", "undefined field 'userinfo'", false},
 		"condition's type":     {"'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == 1'}", "no matching overload", false},
+		"every subresource":    {"'granular:scale'", "{apiGroups: [apps], resources: [deployments/*]}", "", `write "deployments", which stands for its subresources too`, false},
+		"all of webhook rules": {"'granular:scale'", "{apiGroups: ['*'], resources: ['*/*']}", "", `write "*", which stands`, false},
 		"kind to come":         {"'granular:scale'", deployments + ", {apiGroups: [tocome.example.com], resources: [comings]}", "", "install its definition first", true},
 		"verb to come":         {"'granular:scale', 'granular:example.com/x'", deployments + ", {apiGroups: [tocome.example.com], resources: [comings]}", "", `"granular:example.com/x" guards no field of any known kind`, true},
 	} {
@@ -105,6 +107,19 @@ func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 		request.Object.Raw, _ = json.Marshal(map[string]any{})
 		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", user, got, err)
+		}
+	}
+}
+
+// A notation that is refused and lands all the same bars no less than the one that is right.
+func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
+	for _, resource := range []string{"'*/*'", "deployments/*"} {
+		s, _ := compileWith(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: ["+resource+"]}", ""))
+		for _, subresource := range []string{"", "scale"} {
+			ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: subresource}
+			if got, err := s.Uncovered(t.Context(), ref, nil); err != nil || len(got) != 1 {
+				t.Errorf("%s: %q: %v, %v", resource, subresource, got, err)
+			}
 		}
 	}
 }

@@ -166,6 +166,7 @@ func (u *uncoveredSet) namesEndpoint(ref ResourceRef) bool {
 			continue
 		}
 		for _, r := range rule.Resources {
+			r = strings.TrimSuffix(r, "/*")
 			switch {
 			case r == ref.name() || ref.Subresource != "" && r == "*/"+ref.Subresource:
 				names = true

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -78,6 +79,7 @@ func (u *uncoveredSet) covers(ref ResourceRef) bool {
 			continue
 		}
 		for _, r := range rule.Resources {
+			r = strings.TrimSuffix(r, "/*") // A fault, which must not bar less.
 			if r == "*" || r == ref.Resource || ref.Subresource != "" && (r == ref.Resource+"/"+ref.Subresource || r == "*/"+ref.Subresource) {
 				return true
 			}
