@@ -6,7 +6,7 @@ import "github.com/fieldperm/fieldperm/internal/rawjson"
 // verbs of the whole do not count for what a barrier guards (D2, D4). Lists are compared by position,
 // because what is atomic has no keys to go by.
 func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
-	if d.stops() || len(d.uncovered) == 0 && !s.node.MayBarWithin() && !s.node.MayStandApartWithin() || d.same.Equal(old, new) {
+	if d.stops() || !d.mayBarWithin(s) || d.same.Equal(old, new) {
 		return
 	}
 	if s.node.Map() != nil && (old.IsObject() || new.IsObject()) {
@@ -27,6 +27,11 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 	if s.node.List() != nil && (old.IsList() || new.IsList()) {
 		d.positions(s, old, new)
 	}
+}
+
+// mayBarWithin reports whether something inside may have to be charged besides the whole.
+func (d *differ) mayBarWithin(s scope) bool {
+	return len(d.uncovered) > 0 || s.node.MayBarWithin() || s.node.MayStandApartWithin()
 }
 
 // guardedBelow charges the node if it is a barrier of its own, and goes on below it. A new object is not charged what it has

@@ -65,7 +65,7 @@ func TestD8_PathsAreResolvedInAnyOrder(t *testing.T) {
 	first := owner("m", "Apply", `{"f:spec":{"f:containers":{`+item("a", `{"f:image":{}}`)+`,`+item("b", `{"f:image":{}}`)+`},"f:gone":{"f:deeper":{}},"f:plain":{}}}`)
 	second := owner("n", "Apply", `{"f:spec":{"f:containers":{`+item("b", `{"f:image":{}}`)+`},"f:gone":{},"f:plain":{},"f:replicas":{}}}`)
 	expectDiff(t, k, none, owned(spec), owned(spec, first, second),
-		`ownership .spec: * specification`, `ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container container(a) image image(a)`,
+		`ownership .spec.containers[name="a"]: * specification container container(a)`, `ownership .spec.containers[name="b"]: * specification container container(b)`, `ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container container(a) image image(a)`,
 		`ownership .spec.containers[name="b"].image: * specification container container(b) image image(b)`, `ownership .spec["gone"]["deeper"]: * specification`,
 		`ownership .spec["gone"]: * specification`, `ownership .spec.replicas: * specification scale`)
 }

@@ -32,7 +32,7 @@ func (d *differ) finishOwnership() {
 	was, wasRead := readManagedFields(d.owned.old)
 	is, isRead := readManagedFields(d.owned.new)
 	if !wasRead || !isRead {
-		d.charge(d.owned.scope, Ownership)
+		d.chargeAnyOwner()
 		return
 	}
 	managers := changedManagers(was, is)
@@ -43,20 +43,24 @@ func (d *differ) finishOwnership() {
 		}
 		return
 	}
-	if was.weight(managers)+is.weight(managers) > mostWeight {
-		d.charge(d.owned.scope, Ownership)
+	if was.weight(managers)+is.weight(managers) > mostWeight || !was.valid(managers) || !is.valid(managers) {
+		d.chargeAnyOwner()
 		return
 	}
-	valid := was.valid(managers) && is.valid(managers)
 	o := d.newOwners(was, is, managers)
-	if !valid || !o.timesAreFree() {
+	if !o.timesAreFree() {
 		d.charge(d.owned.scope, Ownership)
-	}
-	if !valid {
-		return
 	}
 	for _, who := range managers {
 		o.compare(who)
+	}
+}
+
+// chargeAnyOwner charges managedFields where there is no telling whose fields changed owners: with every barrier that the object has.
+func (d *differ) chargeAnyOwner() {
+	d.charge(d.owned.scope, Ownership)
+	if !d.create {
+		d.newOwners(&managedFields{}, &managedFields{}, nil).chargeWithin(d.root, d.old)
 	}
 }
 
@@ -72,9 +76,11 @@ type owners struct {
 	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
 	vanished []manager
 	merged   map[string]*fieldpath.Set
-	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate is that of
-	// Update managers alone. Both are nil until somebody asks.
-	kept, keptByUpdate *fieldpath.Set
+	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate and keptByApply are
+	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
+	kept, keptByUpdate, keptByApply, any *fieldpath.Set
+	// unowned are the containers whose unowned parts are charged.
+	unowned map[rawjson.Value]bool
 }
 
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
@@ -103,7 +109,7 @@ func (o *owners) compare(who manager) {
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
 	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if who.operation == operationApply {
-		o.chargeUnheld(gained, after)
+		o.chargeUnheld(gained)
 	}
 }
 
@@ -126,13 +132,23 @@ func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.
 	return out
 }
 
-// each charges every path that is not free, once however many managers it concerns.
+// each charges every path that is not free, once however many managers it concerns. Whoever owns a container decides on what is in
+// it, so that what the container's verbs do not cover there is charged as well.
 func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	paths.Iterate(func(shared fieldpath.Path) {
 		if o.d.stops() || free(shared) {
 			return
 		}
-		o.charge(o.d.resolve(slices.Clone(shared)).scope)
+		p := slices.Clone(shared)
+		r := o.d.resolve(p)
+		o.charge(r.scope)
+		switch {
+		case r.missing:
+		case r.container && r.field:
+			o.chargeUnowned(p, r.scope, true)
+		default:
+			o.chargeWithin(r.scope, r.value)
+		}
 	})
 }
 
@@ -212,6 +228,28 @@ func (o *owners) keeps() *fieldpath.Set {
 		o.keptByUpdate = o.held(func(who manager) bool { return who.operation == operationUpdate })
 	}
 	return o.keptByUpdate
+}
+
+// applies is holds, of managers that apply.
+func (o *owners) applies() *fieldpath.Set {
+	if o.keptByApply == nil {
+		o.keptByApply = o.held(func(who manager) bool { return who.operation == operationApply })
+	}
+	return o.keptByApply
+}
+
+// owned is what is owned after the request, in the object's version.
+func (o *owners) owned() *fieldpath.Set {
+	if o.any == nil {
+		var sets []*fieldpath.Set
+		for i := range o.is.entries {
+			if e := &o.is.entries[i]; e.wroteIn == o.version && !o.d.stops() {
+				sets = append(sets, e.set())
+			}
+		}
+		o.any = union(sets)
+	}
+	return o.any
 }
 
 func (o *owners) held(by func(manager) bool) *fieldpath.Set {

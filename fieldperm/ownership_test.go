@@ -105,7 +105,7 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		{"an item that another comes to own as well", owned(spec("g"), argo), owned(spec("h"), argo, owner("a", "Apply", containers(image)), owner("b", "Apply", containers(image))), append(item, changed)},
 		{"an item that another owns in another version", owned(spec("g"), other(creator), argo), owned(spec("h"), other(creator), owner("argo", "Apply", containers(image, web))), append(item, changed)},
 		{"an item to one who updates", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), append(item, changed)},
-		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, "ownership .metadata.labels: * metadata labels"}},
+		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`}},
 		{"the labels around one, of which another has one", owned(spec("g"), argo, owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{label}},
 		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
 		{"an item that is left while one who updates has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
@@ -115,7 +115,7 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{
-			changed, "ownership .spec: * specification", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
+			changed, `ownership .spec.containers[name="guard"]: * specification container container(guard)`, "ownership .spec.feature.enabled: * specification feature switch", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
 			`ownership .spec.containers[name="web"].image: * specification container container(web) image image(web)`,
 		}},
 	} {

@@ -13,10 +13,14 @@ import (
 // resolved is where a path of managedFields leads.
 type resolved struct {
 	scope scope
+	// value is what was there.
+	value rawjson.Value
 	// changed: the value at the path differs between the two objects, or is in one of them only.
 	changed bool
 	// container: the path is the own entry of an object or a keyed list that is in both.
 	container bool
+	// field: the path ends at a field that the schema names.
+	field bool
 	// keyField: the path is a key property of an item that is in both.
 	keyField bool
 	// missing: the path leads to nothing in either object.
@@ -33,7 +37,7 @@ type waypoint struct {
 	// What is nearest above is compared only if the path leads nowhere: it may be large.
 	oldAbove, newAbove rawjson.Value
 	above              *schema.Node
-	keyField           bool
+	keyField, field    bool
 	// end says that the schema knows no such place, so that scope is the last known one.
 	end bool
 }
@@ -76,7 +80,7 @@ func sameElement(a, b *fieldpath.PathElement) bool { return *a == *b || a.Equals
 // step goes on from a waypoint by the element of p at i.
 func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
 	element := &p[i]
-	at.element, at.keyField = *element, false
+	at.element, at.keyField, at.field = *element, false, named(at.scope.node, element.FieldName)
 	if !at.old.IsAbsent() || !at.new.IsAbsent() {
 		at.oldAbove, at.newAbove, at.above = at.old, at.new, at.scope.node
 	}
@@ -125,10 +129,10 @@ func (d *differ) arrive(at waypoint) resolved {
 	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
 		if !old.IsEmpty() || !new.IsEmpty() {
 			// A container that stays is not changed as such: what changed in it has paths of its own.
-			return resolved{scope: s, container: true}
+			return resolved{scope: s, value: old, container: true, field: at.field}
 		}
 	}
-	return resolved{scope: s, changed: !d.equalAt(old, new), keyField: at.keyField}
+	return resolved{scope: s, value: old, changed: !d.equalAt(old, new), keyField: at.keyField}
 }
 
 // equalAt compares two values that paths lead to. Many owners may name one, and it may be large.

@@ -1,47 +1,51 @@
 package fieldperm
 
 import (
+	"slices"
+
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// chargeUnheld charges the structs and lists around what a manager gains by applying, if no manager held anything in them and they
-// have something that the manager does not own. For when that manager applies without what it gained, the API server removes the
-// named field that it was the last to own something in, with all that is inside (structured-merge-diff: a set has the named fields
-// above its paths as members).
-func (o *owners) chargeUnheld(gained, after *fieldpath.Set) {
+// chargeUnheld charges what nobody owns in the structs, maps and lists around what a manager gains by applying, unless another manager
+// holds them. For when that manager applies without what it gained, the API server removes the named field that it was the last to
+// own something in, with all that is inside (structured-merge-diff: a set has the named fields above its paths as members).
+//
+// A manager that updates may lose what it has in a container one value at a time, each by the verb of that value, and leave the
+// container to the one who applies. So it holds a container only by the container's own entry, which goes by the
+// container's verb. A manager that applies holds it by anything in it: its own next apply brings that back.
+func (o *owners) chargeUnheld(gained *fieldpath.Set) {
 	gained.Iterate(func(p fieldpath.Path) {
 		if o.d.stops() {
 			return
 		}
-		o.d.resolve(p)
+		r := o.d.resolve(p)
 		points := o.d.trail.points
-		holds, owns, above := o.holds(), after, o.d.root.node
-		for i := range min(len(points), len(p)-1) {
+		entries, applied := o.holds(), o.applies()
+		for i := range points {
 			at := &points[i]
-			if at.end || at.old.IsAbsent() || at.new.IsAbsent() {
+			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {
 				return // What appeared or disappeared with it is charged.
 			}
-			held := holds.Members.Has(p[i])
-			holds, owns = holds.WithPrefix(p[i]), owns.WithPrefix(p[i])
-			if named(above, &p[i]) && !held && holds.Empty() && !(i == 0 && isMetadata(&p[i])) {
-				if !o.charged[at.scope.identity()] && !o.d.ownsAll(at.scope.node, owns, at.old, at.new) {
-					o.charge(at.scope)
-				}
+			held := entries.Members.Has(p[i]) || applied.Members.Has(p[i])
+			entries, applied = entries.WithPrefix(p[i]), applied.WithPrefix(p[i])
+			if at.field && !held && applied.Empty() && !(i == 0 && isMetadata(&p[i])) {
+				o.chargeUnowned(p[:i+1], at.scope, false)
 				return
 			}
-			above = at.scope.node
 		}
 	})
 }
 
-func named(above *schema.Node, element *fieldpath.PathElement) bool {
-	if element.FieldName == nil {
+// named reports whether the schema names a member as a field: the members of a map are none.
+func named(above *schema.Node, member *string) bool {
+	if member == nil || above.Map() == nil {
 		return false
 	}
-	_, field := above.Map().Lookup([]byte(*element.FieldName))
+	_, field := above.Map().Lookup([]byte(*member))
 	return field
 }
 
@@ -50,34 +54,125 @@ func isMetadata(element *fieldpath.PathElement) bool {
 	return element.FieldName != nil && *element.FieldName == "metadata"
 }
 
-// ownsAll reports whether a set has all that stays the same in a value. Of lists it says so only if they are atomic.
-func (d *differ) ownsAll(n *schema.Node, owns *fieldpath.Set, old, new rawjson.Value) bool {
-	if !old.IsObject() || !new.IsObject() || n.Map() == nil || n.Map().Atomic() || old.Ambiguous() || new.Ambiguous() {
-		return false
+// chargeUnowned charges what stays in a container and is owned by nobody after the request. The path is the last that was resolved,
+// or leads to it. covered says that the container is charged as a whole: then only what its verbs do not cover is charged.
+func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
+	for i := range p {
+		if o.unowned[o.d.trail.points[i].old] {
+			return
+		}
 	}
-	for m := old.Members(); m.Next(); {
-		name := m.Name().String()
-		is := d.index.member(new, name)
-		if d.stops() {
-			return false
-		}
-		if is.IsAbsent() {
-			continue
-		}
-		element := fieldpath.PathElement{FieldName: &name}
-		child, _ := n.Map().Lookup(m.Name().Bytes())
-		if m.Value().IsObject() && is.IsObject() && child.Map() != nil && !child.Map().Atomic() && !m.Value().IsEmpty() {
-			if !d.ownsAll(child, owns.WithPrefix(element), m.Value(), is) {
-				return false
+	if o.unowned == nil {
+		o.unowned = map[rawjson.Value]bool{}
+	}
+	at := &o.d.trail.points[len(p)-1]
+	o.unowned[at.old] = true
+	owns := o.owned()
+	for i := range p {
+		owns = owns.WithPrefix(p[i])
+	}
+	w := unowned{owners: o}
+	if covered {
+		w.above = &s
+	}
+	w.inside(s, owns, at.old, at.new)
+}
+
+// unowned is a walk through what stays in a container.
+type unowned struct {
+	*owners
+	// above is what is charged as a whole, nil for nothing.
+	above *scope
+}
+
+// inside goes through a struct, map or list that stays. Its parts are looked at as if they vanished.
+func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
+	d := w.d
+	if w.above != nil && !d.mayBarWithin(s) {
+		return
+	}
+	switch {
+	case old.IsObject() && new.IsObject() && s.node.Map() != nil && !s.node.Map().Atomic() && !old.Ambiguous() && !new.Ambiguous():
+		for m := old.Members(); m.Next() && !d.stops(); {
+			name := m.Name().String()
+			if is := d.index.member(new, name); !is.IsAbsent() {
+				d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, w.part(owns, fieldpath.PathElement{FieldName: &name}, is, named(s.node, &name)))
 			}
-			continue
 		}
-		if !owns.Members.Has(element) && d.same.Equal(m.Value(), is) {
-			return false
+	case old.IsList() && new.IsList() && s.node.List() != nil && !s.node.List().Atomic() && d.keyed(s, old) && d.keyed(s, new):
+		for i := old.Items(); i.Next() && !d.stops(); {
+			if is := d.find(s.node.List(), new, i.Value()); !is.IsAbsent() {
+				d.item(s, i.Value(), rawjson.Value{}, w.part(owns, d.element(s, i.Value()), is, false))
+			}
 		}
-		if m.Value().IsList() && is.IsList() && child.List() != nil && !child.List().Atomic() && !m.Value().IsEmpty() {
-			return false
+	default:
+		w.charge(s, old)
+	}
+}
+
+// part looks at one part of a container, which is now what is. What is no named field has an owner of its own besides those of what is in it.
+func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, field bool) visitor {
+	return func(d *differ, s scope, was, _ rawjson.Value) {
+		container := was.IsObject() && is.IsObject() && s.node.Map() != nil && !s.node.Map().Atomic() ||
+			was.IsList() && is.IsList() && s.node.List() != nil && !s.node.List().Atomic()
+		switch owned := owns.Members.Has(element); {
+		case !container || was.IsEmpty():
+			if !owned && d.equalAt(was, is) {
+				w.charge(s, was)
+			}
+		case !field && !owned:
+			w.charge(s, was)
+		default:
+			w.inside(s, owns.WithPrefix(element), was, is)
 		}
 	}
-	return true
+}
+
+// charge charges what nobody owns, and what is guarded in it.
+func (w *unowned) charge(s scope, was rawjson.Value) {
+	if w.above == nil || !s.isCoveredBy(w.above) {
+		w.owners.charge(s)
+	}
+	w.chargeWithin(s, was)
+}
+
+// isCoveredBy reports whether each verb that covers something above covers this place as well.
+func (s *scope) isCoveredBy(above *scope) bool {
+	n := len(above.chain)
+	return s.barrier <= above.barrier && len(s.chain) >= n && slices.Equal(s.chain[:n], above.chain)
+}
+
+// chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
+func (o *owners) chargeWithin(s scope, was rawjson.Value) {
+	d := o.d
+	begin := len(d.out)
+	d.barriersWithin(s, was, rawjson.Value{})
+	found := d.out[begin:]
+	d.out = d.out[:begin]
+	for i := range found {
+		o.charge(scope{path: found[i].Path, chain: found[i].Chain, barrier: found[i].Barrier})
+	}
+}
+
+// keyed reports whether keys tell the items of a list apart.
+func (d *differ) keyed(s scope, list rawjson.Value) bool {
+	g := &grouping{d: d, keys: s.node.List().Keys(), bySum: map[uint64]int32{}}
+	return g.add(list, true) && len(g.groups) == len(g.items)
+}
+
+// element is how managedFields name an item.
+func (d *differ) element(s scope, item rawjson.Value) fieldpath.PathElement {
+	keys := s.node.List().Keys()
+	if len(keys) == 0 {
+		v := smdvalue.NewValueInterface(native(item, nil))
+		return fieldpath.PathElement{Value: &v}
+	}
+	fields := make(smdvalue.FieldList, 0, len(keys))
+	for i := range keys {
+		if v, _ := d.keyValue(&keys[i], item); !v.IsAbsent() {
+			fields = append(fields, smdvalue.Field{Name: keys[i].Name, Value: smdvalue.NewValueInterface(native(v, nil))})
+		}
+	}
+	fields.Sort()
+	return fieldpath.PathElement{Key: &fields}
 }

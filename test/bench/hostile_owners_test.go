@@ -73,17 +73,36 @@ func owners() []hostile {
 			other := func(i int) string { return fmt.Sprintf(`"f:other%d":{}`, i) }
 			return heldBy(entry("me", "00", entries(listed(n, path))), ""), heldBy(entry("me", "00", entries(listed(n, other))), "")
 		}},
-		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3*n + 1 }, make: func(n int) (string, string) {
+		{name: "owner-of-items-changes", n: 5_000, changes: func(n int) int { return 3 * n }, make: func(n int) (string, string) {
 			spec := `"items":[` + listed(n, item) + "]"
 			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)
 		}},
-		{name: "owner-of-depth-changes", n: 2_400, changes: one, make: func(n int) (string, string) {
+		// One field is applied, and nobody owns what is around it.
+		{name: "owner-among-the-unowned", n: 25_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+			spec := `"entries":{` + listed(n, value) + "}"
+			return heldBy("", spec), heldBy(entry("me", "00", entries(`"f:new":{}`)), strings.Replace(spec, "{", `{"new":"1",`, 1))
+		}},
+		{name: "owner-among-unowned-items", n: 10_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+			list := listed(n, item)
+			return heldBy("", `"items":[`+list+"]"), heldBy(entry("me", "00", items(`"k:{\"name\":\"new\"}":{".":{},"f:name":{}}`)), `"items":[{"name":"new"},`+list+"]")
+		}},
+		// Everybody has the own entry of a container inside another's, with a barrier somewhere.
+		{name: "owners-of-nested-containers", n: 100, changes: func(n int) int { return n }, make: func(n int) (string, string) {
+			spec := `"free":` + within(n, `"a":`, "1", "")
+			own := func(depth int) string {
+				return `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, depth) + "{}" + strings.Repeat("}", depth) + "}}"
+			}
+			return heldBy(listed(n, func(i int) string {
+				return strings.Replace(entry(fmt.Sprintf("manager-%d", i), "00", own(n-i)), "Apply", "Update", 1)
+			}), spec), heldBy("", spec)
+		}},
+		{name: "owner-of-depth-changes", n: 2_400, changes: func(int) int { return 2 }, make: func(n int) (string, string) {
 			spec := `"free":` + within(n, `"a":`, "1", "")
 			deep := `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, n) + "{}" + strings.Repeat("}", n) + "}}"
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
 		}},
 		// Each owner comes to own another's key, in a container of 400 bytes a key with a condition over all of it.
-		{name: "owners-under-a-condition", n: 500, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
+		{name: "owners-under-a-condition", n: 500, changes: each, make: func(n int) (string, string) {
 			sealed := func(next int) func(int) string {
 				return func(i int) string {
 					return entry(fmt.Sprintf("manager-%d", i), "00", fmt.Sprintf(`{"f:spec":{"f:sealed":{"f:key%d":{}}}}`, (i+next)%n))

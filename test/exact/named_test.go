@@ -35,7 +35,7 @@ func cases() []found {
 			permissions: `[{"path":".a[*].name","parameterSource":"p"},{"path":".a[*]","verb":"example.com/v","parameterizedBy":"p"}]`,
 			old:         `{"metadata":{},"a":[{"name":"x"}]}`,
 			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
-			want:        []string{"ownership .a: granular:*", "ownership .a[0]: granular:* granular:example.com/v granular:example.com/v(x)"},
+			want:        []string{"ownership .a[0]: granular:* granular:example.com/v granular:example.com/v(x)", `ownership .a[name="x"]: granular:* granular:example.com/v granular:example.com/v(x)`},
 		},
 		{
 			// Diff charged the first only: the paths look alike, and the second may have a barrier.

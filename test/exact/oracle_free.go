@@ -56,57 +56,6 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 	return false
 }
 
-// pruned returns how much of a gained path leads to the first named field that an apply without the path would remove with more in
-// it than the manager has, 0 if none.
-func (t transfer) pruned(m who, p fieldpath.Path) int {
-	above := t.root.atom
-	for n := 1; n < len(p); n++ {
-		e := t.follow(p[:n])
-		if e.old == nil || e.new == nil || e.missing {
-			return 0
-		}
-		name := p[n-1].FieldName
-		held := t.anybody(func(_ who, set *fieldpath.Set) bool { return set.Has(p[:n]) || t.any(set, p[:n]) })
-		if name != nil && above.Map != nil && !(n == 1 && *name == "metadata") && !held {
-			if _, known := above.Map.FindField(*name); known {
-				if t.more(e.place, t.is.of(m), p[:n]) {
-					return n
-				}
-				return 0
-			}
-		}
-		above = e.atom
-	}
-	return 0
-}
-
-// more reports whether something stays in a place that the set does not have.
-func (t transfer) more(p place, set *fieldpath.Set, at fieldpath.Path) bool {
-	if !p.old.is(object) || !p.new.is(object) || p.atom.Map == nil || p.atom.Map.ElementRelationship == "atomic" || p.old.repeats() || p.new.repeats() {
-		return true
-	}
-	for _, m := range p.old.members {
-		is := p.new.get(m.name)
-		if is == nil {
-			continue
-		}
-		child := t.member(p, m.name, m.value, is)
-		name := m.name
-		next := append(slices.Clone(at), fieldpath.PathElement{FieldName: &name})
-		atom := child.atom
-		switch {
-		case m.value.is(object) && is.is(object) && len(m.value.members) > 0 && atom.Map != nil && atom.Map.ElementRelationship != "atomic":
-			if t.more(child.half(m.value, is), set, next) {
-				return true
-			}
-		case !set.Has(next) && t.same(m.value, is),
-			m.value.is(list) && is.is(list) && len(m.value.items) > 0 && atom.List != nil && atom.List.ElementRelationship == "associative":
-			return true
-		}
-	}
-	return false
-}
-
 // anybody reports whether a manager has something all along, by an entry of the object's version.
 func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 	for _, e := range t.is {

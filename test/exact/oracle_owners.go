@@ -134,23 +134,29 @@ func (o *oracle) ownership(root place) {
 	is, isOK := readOwners(o.owned.new)
 	managers, sound := moved(was, is)
 	switch {
-	case !wasOK || !isOK || !sound, o.create && len(is) > 1:
-		o.charge(*o.owned, owned)
+	case o.create && wasOK && isOK && sound && len(is) < 2:
 		return
-	case o.create:
+	case !wasOK || !isOK || !sound, o.create:
+		o.charge(*o.owned, owned)
+		if !o.create {
+			o.asIfGone(root, o.chargeOnce(map[string]bool{}))
+		}
 		return
 	}
-	t := transfer{o, root, was, is, managers}
+	t := transfer{oracle: o, root: root, was: was, is: is, moved: managers, walked: &[]fieldpath.Path{}}
 	if !t.timesAreFree() {
 		o.charge(*o.owned, owned)
 	}
-	charged := map[string]bool{}
+	once := o.chargeOnce(map[string]bool{})
 	charge := func(p fieldpath.Path) {
-		// However many managers it concerns, it is said once. Paths may look alike and be guarded by other verbs.
-		c := o.chargeOf(t.follow(p).place, owned)
-		if !charged[c.String()] {
-			charged[c.String()] = true
-			o.charges = append(o.charges, c)
+		at := t.follow(p)
+		once(at.place)
+		switch {
+		case at.missing:
+		case at.container && t.isField(p):
+			t.unowned(p, once, &at.place)
+		default:
+			o.asIfGone(at.place, once)
 		}
 	}
 	for _, m := range managers {
@@ -172,9 +178,20 @@ func (o *oracle) ownership(root place) {
 			continue
 		}
 		for _, p := range pathsOf(gained) {
-			if n := t.pruned(m, p); n > 0 {
-				charge(p[:n])
+			if n := t.pruned(p); n > 0 {
+				t.unowned(p[:n], once, nil)
 			}
+		}
+	}
+}
+
+// chargeOnce charges a place once, however many managers it concerns. Paths may look alike and be guarded by other verbs.
+func (o *oracle) chargeOnce(charged map[string]bool) func(place) {
+	return func(p place) {
+		c := o.chargeOf(p, owned)
+		if !charged[c.String()] {
+			charged[c.String()] = true
+			o.charges = append(o.charges, c)
 		}
 	}
 }
@@ -272,6 +289,8 @@ type transfer struct {
 	was, is ownerList
 	// moved are the managers whose entries differ.
 	moved []who
+	// walked are the containers whose unowned parts are charged.
+	walked *[]fieldpath.Path
 }
 
 // end is where a path of managedFields leads.

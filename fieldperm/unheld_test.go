@@ -1,0 +1,87 @@
+package fieldperm
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	unheldSpec  = `,"labels":{"a/x":"1","policy/x":"1","team/y":"1"}|,"spec":{"feature":{"enabled":true,"level":1},"containers":[{"name":"web","image":"w"}]}`
+	ownsA       = `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`
+	ownsTeam    = `{"f:metadata":{"f:labels":{"f:team/y":{}}}}`
+	gainsA      = `added .metadata.labels["a/x"]: * metadata labels label label(a)`
+	losesPolicy = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
+)
+
+// TestD8_WhatNobodyOwnsAroundAField: a manager that applies a field of a container may remove the container. What holds it is what does
+// not go by the verbs of single fields.
+func TestD8_WhatNobodyOwnsAroundAField(t *testing.T) {
+	k, none := compileGadget(t)
+	argo := owner("argo", "Apply", ownsA)
+	before := strings.Replace(unheldSpec, `"a/x":"1",`, "", 1)
+	team := owner("team", "Update", ownsTeam)
+	creator := owner("creator", "Update", `{"f:metadata":{"f:labels":{".":{},"f:team/y":{}}}}`)
+	other := owner("flux", "Apply", ownsTeam)
+	spec := func(image, level string) string {
+		return `|,"spec":{"feature":{"level":` + level + `},"containers":[{"name":"web","image":"` + image + `"}]}`
+	}
+	items := `"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}`
+	image := owner("imager", "Apply", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}}}`)
+	for _, c := range []struct {
+		rule, old, new string
+		want           []string
+	}{
+		{"nobody holds the labels", owned(before), owned(unheldSpec, argo), []string{gainsA, losesPolicy, `ownership .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"one who updates has a label, which may go by its own verb", owned(before, team), owned(unheldSpec, argo, team), []string{gainsA, losesPolicy}},
+		{"one who updates has the labels' own entry", owned(before, creator), owned(unheldSpec, argo, creator), []string{gainsA}},
+		{"one who applies has a label", owned(before, other), owned(unheldSpec, argo, other), []string{gainsA}},
+		{"one who applies loses that label in the same request", owned(before, other), owned(strings.Replace(unheldSpec, `"team/y":"1"`, `"team/y":"2"`, 1), argo), []string{gainsA, losesPolicy, `modified .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"one who applies has them in another version", owned(before, strings.Replace(other, "com/v1", "com/v0", 1)), owned(unheldSpec, argo, strings.Replace(other, "com/v1", "com/v0", 1)), []string{gainsA, losesPolicy, `ownership .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"the manager has had a label before", owned(before, owner("argo", "Apply", ownsTeam)), owned(unheldSpec, owner("argo", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{},"f:team/y":{}}}}`)), []string{gainsA}},
+		{"one who updates gains as well", owned(before), owned(unheldSpec, owner("me", "Update", ownsA)), []string{gainsA}},
+		{"one who updates goes, and leaves another's label", owned(unheldSpec, argo, team), owned(strings.Replace(unheldSpec, `,"team/y":"1"`, "", 1), argo), []string{`removed .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"of a struct somebody has all, in lists too", owned(spec("v", "1"), owner("creator", "Update", `{"f:spec":{"f:feature":{"f:level":{}},`+items+`}}`)), owned(spec("w", "1"), owner("creator", "Update", strings.Replace(`{"f:spec":{"f:feature":{"f:level":{}},`+items+`}}`, `,"f:image":{}`, "", 1)), image), []string{`modified .spec.containers[name="web"].image: * specification container container(web) image image(web)`}},
+		{"of a struct nobody has a field", owned(spec("v", "1"), owner("creator", "Update", `{"f:spec":{`+items+`}}`)), owned(spec("w", "1"), owner("creator", "Update", strings.Replace(`{"f:spec":{`+items+`}}`, `,"f:image":{}`, "", 1)), image), []string{`modified .spec.containers[name="web"].image: * specification container container(web) image image(web)`, "ownership .spec.feature.level: * specification feature"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}
+
+// TestD8_C2_BarriersInsideWhatChangesItsOwner: who owns a container may remove it, with what is behind barriers in it.
+func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
+	argo := func(fields string) string { return owner("argo", "Apply", fields) }
+	const barred = `ownership .metadata.labels["policy/x"]: (*) (metadata) (labels) (label) label(policy)`
+	rules := `|,"spec":{"rules":[{"host":"a"},{"host":"b","admin":true}]}`
+	item := `|,"spec":{"containers":[{"name":"web","image":"w","privileged":true}]}`
+	labels := strings.Replace(unheldSpec, `"a/x":"1",`, "", 1)
+	own := `{"f:metadata":{"f:labels":{".":{},"f:team/y":{}}}}`
+	for _, c := range []struct {
+		rule, old, new string
+		want           []string
+	}{
+		{"a label that nobody owns", owned(labels), owned(unheldSpec, argo(ownsA)), []string{gainsA, barred, `ownership .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"a label that another owns", owned(labels, owner("security", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(unheldSpec, argo(ownsA), owner("security", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{gainsA, `ownership .metadata.labels["team/y"]: * metadata labels label label(team)`}},
+		{"an atomic list", owned(rules), owned(rules, argo(`{"f:spec":{"f:rules":{}}}`)), []string{"ownership .spec.rules: * specification rules", "ownership .spec.rules[1].admin: (*) (specification) (rules) admin"}},
+		{"an atomic list that is lost", owned(rules, argo(`{"f:spec":{"f:rules":{}}}`)), owned(rules), []string{"ownership .spec.rules: * specification rules", "ownership .spec.rules[1].admin: (*) (specification) (rules) admin"}},
+		{"an atomic list that two gain, once", owned(rules), owned(rules, argo(`{"f:spec":{"f:rules":{}}}`), owner("b", "Update", `{"f:spec":{"f:rules":{}}}`)), []string{"ownership .spec.rules: * specification rules", "ownership .spec.rules[1].admin: (*) (specification) (rules) admin"}},
+		{"an item", owned(item), owned(item, owner("b", "Update", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{}}}}`)), []string{`ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].privileged: (*) (specification) (container) (container(web)) privilege`}},
+		{"the own entry of labels", owned(labels, owner("creator", "Update", own)), owned(labels, owner("creator", "Update", ownsTeam)), []string{"ownership .metadata.labels: * metadata labels", barred}},
+		{"the own entry of labels that another has all of", owned(labels, owner("creator", "Update", own), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(labels, owner("creator", "Update", ownsTeam), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
+		{"owners that cannot be read", owned(metadataOf(labels) + rules), owned(metadataOf(labels)+rules, argo(`{"x:y":{}}`)), []string{"ownership .metadata.managedFields: * metadata", barred, "ownership .spec.rules[1].admin: (*) (specification) (rules) admin"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			k, set := compileGadget(t, "granular:label(policy)")
+			expectDiff(t, k, set, c.old, c.new, c.want...)
+		})
+	}
+}
+
+// TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner: the container's verb does not cover it.
+func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
+	k, none := compileEntries(t, apartEntries())
+	const apartLabel = `ownership .metadata.labels["a/applied"]: * applied`
+	labels := `,"labels":{"a/applied":"x","b":"1"}|`
+	own := func(more string) string { return `{"f:metadata":{"f:labels":{` + more + `"f:b":{}}}}` }
+	expectDiff(t, k, none, owned(labels, owner("creator", "Update", own(`".":{},`))), owned(labels, owner("creator", "Update", own(""))), "ownership .metadata.labels: * metadata labels", apartLabel)
+	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
+}

@@ -1,0 +1,139 @@
+package exact
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// pruned returns how much of a gained path leads to the first named field that an apply without the path may come to remove whole, 0 if
+// none. Who updates holds a container only by its own entry, who applies by anything in it.
+func (t transfer) pruned(p fieldpath.Path) int {
+	for n := 1; n <= len(p); n++ {
+		e := t.follow(p[:n])
+		if e.old == nil || e.new == nil || e.missing || n == len(p) && !e.container {
+			return 0
+		}
+		held := t.anybody(func(m who, set *fieldpath.Set) bool {
+			return set.Has(p[:n]) || m.operation == "Apply" && t.any(set, p[:n])
+		})
+		if t.isField(p[:n]) && !(n == 1 && *p[0].FieldName == "metadata") && !held {
+			return n
+		}
+	}
+	return 0
+}
+
+// isField reports whether a path ends at a field that the schema names.
+func (t transfer) isField(p fieldpath.Path) bool {
+	above := t.follow(p[:len(p)-1])
+	name := p[len(p)-1].FieldName
+	if name == nil || above.atom.Map == nil {
+		return false
+	}
+	_, known := above.atom.Map.FindField(*name)
+	return known
+}
+
+// unowned charges what stays in a container and nobody owns after the request, each part as if it vanished. What the verbs of whole cover,
+// if that is charged, is left out.
+func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place) {
+	if slices.ContainsFunc(*t.walked, func(q fieldpath.Path) bool { return len(q) <= len(p) && p[:len(q)].Equals(q) }) {
+		return
+	}
+	*t.walked = append(*t.walked, slices.Clone(p))
+	t.unownedIn(t.follow(p).place, p, func(q place) {
+		if whole == nil || !whole.covers(q) {
+			charge(q)
+		}
+		t.asIfGone(q, charge)
+	})
+}
+
+// unownedIn finds the parts of a place that stay and that nobody owns.
+func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
+	part := func(child place, e fieldpath.PathElement, is *value) {
+		next := append(slices.Clone(at), e)
+		owned := slices.ContainsFunc(t.is, func(o ownerEntry) bool { return t.ofVersion(o) && o.set != nil && o.set.Has(next) })
+		named := false
+		if e.FieldName != nil && p.atom.Map != nil {
+			_, named = p.atom.Map.FindField(*e.FieldName)
+		}
+		both := child.half(child.old, is)
+		switch parts := container(both) && len(child.old.members)+len(child.old.items) > 0; {
+		case !parts && !owned && t.same(child.old, is), parts && !named && !owned:
+			found(child)
+		case parts && (named || owned):
+			t.unownedIn(both, next, found)
+		}
+	}
+	switch {
+	case p.isEmpty():
+	case container(p) && p.old.is(object) && !p.old.repeats() && !p.new.repeats():
+		for _, m := range p.old.members {
+			if is := p.new.get(m.name); is != nil {
+				part(t.member(p, m.name, m.value, nil), fieldpath.PathElement{FieldName: &m.name}, is)
+			}
+		}
+	case container(p) && p.old.is(list) && t.distinct(p, p.old) && t.distinct(p, p.new):
+		items, _, _ := t.byKey(p.atom.List, p.new)
+		for _, item := range p.old.items {
+			if id, _ := t.identity(p.atom.List, item); len(items[id]) > 0 {
+				part(t.item(p, item, item, nil), t.elementOf(p, item), items[id][0])
+			}
+		}
+	default:
+		found(p.half(p.old, nil))
+	}
+}
+
+// isEmpty reports whether a place is a container with nothing in it before and after.
+func (p place) isEmpty() bool {
+	switch {
+	case p.old.is(object) && p.new.is(object) && p.atom.Map != nil && p.atom.Map.ElementRelationship != "atomic":
+	case p.old.is(list) && p.new.is(list) && p.atom.List != nil && p.atom.List.ElementRelationship == "associative":
+	default:
+		return false
+	}
+	return len(p.old.members)+len(p.old.items)+len(p.new.members)+len(p.new.items) == 0
+}
+
+// distinct reports whether keys tell the items of a list apart.
+func (t transfer) distinct(p place, v *value) bool {
+	groups, order, keyed := t.byKey(p.atom.List, v)
+	return keyed && len(groups) == len(order)
+}
+
+// elementOf is how managedFields name an item.
+func (t transfer) elementOf(p place, item *value) fieldpath.PathElement {
+	keys := keysOf(p.atom.List)
+	if len(keys) == 0 {
+		v := smdvalue.NewValueInterface(item.native())
+		return fieldpath.PathElement{Value: &v}
+	}
+	var out smdvalue.FieldList
+	for _, k := range keys {
+		if v := t.keyValue(p.atom.List, k, item); v != nil {
+			out = append(out, smdvalue.Field{Name: k, Value: smdvalue.NewValueInterface(v.native())})
+		}
+	}
+	out.Sort()
+	return fieldpath.PathElement{Key: &out}
+}
+
+// covers reports whether every verb that covers the place covers one in it.
+func (p *place) covers(in place) bool {
+	return in.barrier <= p.barrier && len(in.chain) >= len(p.chain) && slices.Equal(in.chain[:len(p.chain)], p.chain)
+}
+
+// asIfGone charges what is guarded inside of a place, as if the place vanished.
+func (o *oracle) asIfGone(p place, charge func(place)) {
+	begin := len(o.charges)
+	o.guarded(p.half(p.old, nil))
+	guarded := slices.Clone(o.charges[begin:])
+	o.charges = o.charges[:begin]
+	for _, c := range guarded {
+		charge(place{path: c.path, chain: c.chain, barrier: c.barrier})
+	}
+}
