@@ -88,7 +88,7 @@ type unowned struct {
 // inside goes through a struct, map or list that stays. Its parts are looked at as if they vanished.
 func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 	d := w.d
-	if w.above != nil && !d.mayBarWithin(s) {
+	if w.above != nil && s.isCoveredBy(w.above) && !d.mayBarWithin(s) {
 		return
 	}
 	switch {
