@@ -76,6 +76,14 @@ func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 	}
 }
 
+// TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner: the barrier is above the field that nobody owns, and below what changes its owner.
+func TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner(t *testing.T) {
+	k, none := compileEntries(t, append(gadgetEntries(), entry(".spec.limits", "limits", excluded)))
+	const spec = `|,"spec":{"limits":{"low":1},"tree":{"value":"v"}}`
+	expectDiff(t, k, none, owned(spec, owner("a", "Update", `{"f:spec":{".":{},"f:tree":{"f:value":{}}}}`)), owned(spec, owner("a", "Update", `{"f:spec":{"f:tree":{"f:value":{}}}}`)),
+		"ownership .spec: * specification", "ownership .spec.limits.low: (*) (specification) limits")
+}
+
 // TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner: the container's verb does not cover it.
 func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
