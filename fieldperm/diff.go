@@ -71,9 +71,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		// An object of nothing but its name did appear, and may mean much: the marker alone grants nothing.
 		d.charge(d.root, Added)
 	}
-	if kind.Lossy() {
-		d.chargeHidden(kind)
-	}
+	d.chargeHidden(kind)
 	return d.out, nil
 }
 

@@ -66,6 +66,18 @@ func (p Path) then(s step) Path {
 // isRoot reports whether p is the object itself.
 func (p Path) isRoot() bool { return p.last == nil }
 
+// top returns the name of the top-level field that p is in, "" for the object itself.
+func (p Path) top() string {
+	if p.isRoot() {
+		return ""
+	}
+	s := p.last
+	for s.up != nil {
+		s = s.up
+	}
+	return s.name
+}
+
 // steps returns the path from the root on.
 func (p Path) steps() []*step {
 	n := 0

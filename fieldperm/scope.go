@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,8 @@ type scope struct {
 	path    Path
 	chain   []verbs.Verb
 	barrier int
+	// beside are barriers that hold beside that of the chain: each takes its own verb.
+	beside  []verbs.Verb
 	emitted *binding
 }
 
@@ -23,7 +26,7 @@ type scope struct {
 func (s *scope) identity() string {
 	var b strings.Builder
 	b.WriteString(s.path.String())
-	for _, v := range s.chain {
+	for _, v := range slices.Concat(s.chain, s.beside) {
 		b.WriteString(" " + v.String())
 	}
 	return b.String() + " " + strconv.Itoa(s.barrier)
@@ -57,7 +60,7 @@ type visitor func(d *differ, s scope, old, new rawjson.Value)
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar that
 // the child's own parameter takes its value from; absent for none.
 func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit rawjson.Value) scope {
-	c := scope{node: node, path: path, chain: s.chain[:len(s.chain):len(s.chain)], barrier: s.barrier, emitted: emitted}
+	c := scope{node: node, path: path, chain: s.chain[:len(s.chain):len(s.chain)], barrier: s.barrier, beside: s.beside, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
@@ -70,6 +73,11 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 		// permission bars there: nothing more general than the verb counts, whatever the parameter.
 		if p.MayBar() && d.bars(p, old, new) {
 			c.barrier = len(c.chain)
+		}
+		if p.Beside() && d.uncovered.Has(p.Base()) {
+			// The verbs of the object do not pass the barrier of the body, nor the body's that of the object.
+			c.chain, c.beside = append(c.chain, p.Base()), append(c.beside[:len(c.beside):len(c.beside)], p.Base())
+			continue
 		}
 		d.extend(&c, p.Base())
 		if p.ParameterName() != "" {
@@ -118,13 +126,22 @@ func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, 
 // charge records that the node of s changed.
 func (d *differ) charge(s scope, op Operation) {
 	d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
+	for _, v := range s.beside {
+		d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: []verbs.Verb{v}, Barrier: 0})
+	}
 }
 
-// chargeHidden charges what a write through a lossy version may change without showing it, even a write of
-// nothing: the root, and each barrier that may be passed. A creation is charged as well, because it may set
-// what another version guards.
+// chargeHidden charges what a write through a version may change without showing it. For a lossy version that is, even for a
+// write of nothing, the root, and each barrier that may be passed. A lossless version may have the field of a barrier under
+// another name: there each change that may be one of that field is charged the barrier. A creation is charged as
+// well, because it may set what another version guards.
 func (d *differ) chargeHidden(kind *schema.Kind) {
-	d.charge(d.root, Modified)
+	switch {
+	case kind.Lossy():
+		d.charge(d.root, Modified)
+	case !slices.ContainsFunc(d.out, func(r Requirement) bool { return kind.MayHide(r.Path.top()) }):
+		return
+	}
 	for _, v := range kind.HiddenBarriers(d.uncovered) {
 		d.out = append(d.out, Requirement{Operation: Modified, Chain: []verbs.Verb{v}, Barrier: 0})
 	}

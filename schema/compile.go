@@ -29,7 +29,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
-		lossyScales: map[runtimeschema.GroupVersionResource]*Kind{},
+		concealing: map[runtimeschema.GroupVersionResource]*Kind{},
 	}
 	owners := c.owners()
 	touched := map[runtimeschema.GroupVersionKind][]string{}

@@ -21,12 +21,18 @@ type Loss struct {
 	Elsewhere bool
 }
 
-// hidden is what a write through a lossy version may change, of all versions of the kind.
+// hidden is what a write through a version may change without showing it, of all versions of the kind.
 type hidden struct {
 	instead   string
 	elsewhere bool
 	// metadata says that labels and annotations may be hidden as well.
 	metadata bool
+	// lossless says that the version keeps every field, but has some under names that are not known.
+	lossless bool
+	// shown are the top-level fields in which a lossless version hides nothing.
+	shown map[string]bool
+	// replicas says that the scale of a lossless version hides nothing.
+	replicas bool
 	// barriers are those of the schemas, without their parameters, sorted. Conditions are about values that
 	// the version does not show, so they count as true.
 	barriers []verbs.Verb
@@ -36,9 +42,14 @@ type hidden struct {
 
 // Lossy reports whether a write through this version may change what the version does not show. No verb but
 // granular:* covers such a write, and it must pass HiddenBarriers.
-func (k *Kind) Lossy() bool { return k.hidden != nil }
+func (k *Kind) Lossy() bool { return k.hidden != nil && !k.hidden.lossless }
 
-// Instead says what can be done in place of a write through a lossy version, "" for other versions.
+// MayHide reports whether a change in a top-level field may be a change of a field that has a barrier under another name
+// in another version. The whole object is "". Such a change must pass HiddenBarriers. A lossy version may hide
+// more: Lossy tells.
+func (k *Kind) MayHide(field string) bool { return k.hidden != nil && !k.hidden.shown[field] }
+
+// Instead says what can be done in place of a write that must pass HiddenBarriers, "" where none must.
 func (k *Kind) Instead() string {
 	if k.hidden == nil {
 		return ""
@@ -47,8 +58,9 @@ func (k *Kind) Instead() string {
 }
 
 // HiddenBarriers returns, for a write through a lossy version, the barriers of every version of the kind: those
-// of the schemas, without their parameters, and those of uncovered that any version bears. Each is passed by its own
-// verb alone. It returns none for other versions, and does not return granular:*, which is the root's own.
+// of the schemas, without their parameters, and those of uncovered that any version bears. For a lossless version these
+// are the barriers on fields that it may have under other names. Each is passed by its own
+// verb alone. It does not return granular:*, which is the root's own.
 func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.hidden == nil {
 		return nil
@@ -74,7 +86,7 @@ func (k *Kind) MayBarElsewhere() bool {
 // Through returns the kind for a request that was sent as another kind, a version of the same, and converted
 // before it was reviewed. It is the kind itself, unless the version that was sent is lossy.
 func (k *Kind) Through(sent *Kind) *Kind {
-	if sent.hidden == nil {
+	if !sent.Lossy() {
 		return k
 	}
 	out := *k
@@ -98,7 +110,7 @@ func (s VerbSet) sorted() []verbs.Verb {
 	return out
 }
 
-// conceal finds the lossy versions of every kind, and what they hide. A lossy version of which another version
+// conceal finds the lossy versions of every kind, and what versions hide. A lossy version of which another version
 // failed to compile fails as well, because the barriers of the other are not known.
 func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
@@ -122,7 +134,11 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 			if owners[gvk].Lossy == nil {
 				loss, lossy = c.compare(gvk, all, roundTrips[kind])
 			}
-			if !lossy || s.kinds[gvk] == nil {
+			if s.kinds[gvk] == nil {
+				continue
+			}
+			if !lossy {
+				c.concealNames(s, gvk, all, owners)
 				continue
 			}
 			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, metadata: loss.Metadata, verbs: map[string]bool{}}

@@ -24,8 +24,8 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 		return nil, err
 	}
 	if ref.Subresource == scaleSubresource && gvk == scaleKind {
-		if lossy := s.lossyScales[runtimeschema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}]; lossy != nil {
-			return lossy, nil
+		if concealing := s.concealing[runtimeschema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}]; concealing != nil {
+			return concealing, nil
 		}
 	}
 	if k := s.bodies[at]; k != nil {
@@ -34,7 +34,7 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 	return s.Kind(gvk)
 }
 
-// deriveScales makes the Scales of resources whose kind is lossy.
+// deriveScales makes the Scales of resources whose kind hides something.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	for gvk, k := range s.kinds {
 		resource := owners[gvk].resource(gvk)
@@ -42,10 +42,11 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 		if scale == nil {
 			scale = s.kinds[scaleKind]
 		}
-		if k.hidden != nil && scale != nil {
-			whole := *scale
-			whole.hidden = k.hidden
-			s.lossyScales[resource.WithVersion(gvk.Version)] = &whole
+		if k.hidden != nil && !k.hidden.replicas && scale != nil {
+			whole, concealed := *scale, *k.hidden
+			concealed.shown = nil
+			whole.hidden = &concealed
+			s.concealing[resource.WithVersion(gvk.Version)] = &whole
 		}
 	}
 }

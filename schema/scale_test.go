@@ -95,17 +95,17 @@ func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 	}
 }
 
-// TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: what a Scale calls its replicas is none of the verbs below a barrier of
-// the object's, whose replicas have another.
-func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
+// scaleWithItsOwnVerb is the Scale of a kind with the permissions. An administrator gave every Scale the verbs "specification", and
+// "scale" for its replicas.
+func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *Kind {
+	t.Helper()
 	parser, err := typed.NewParser(scaleTypes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
 	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
-	parent := document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked", Excluded: true}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
-	docs := things(t, scale, parent)
+	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, object...))
 	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
 	s, errs := Compile(docs)
 	if len(errs) > 0 {
@@ -115,6 +115,13 @@ func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return k
+}
+
+// TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: what a Scale calls its replicas is none of the verbs below a barrier of
+// the object's, whose replicas have another.
+func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
+	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked", Excluded: true}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
 	var after []string
 	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
 		if p.MayBar() {
@@ -130,22 +137,7 @@ func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
 // TestC2_AVerbAboveTheReplicasHoldsThroughTheScale: what holds the replicas of the object has its verbs in the Scale too, for grants
 // and for sets, although the Scale's own field has a verb of that name.
 func TestC2_AVerbAboveTheReplicasHoldsThroughTheScale(t *testing.T) {
-	parser, err := typed.NewParser(scaleTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
-	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
-	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"}))
-	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
-	s, errs := Compile(docs)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
 	var chain []string
 	for _, n := range []*Node{k.Root.Map().Child("spec"), k.Root.Map().Child("spec").Map().Child("replicas")} {
 		for _, p := range n.Permissions() {
@@ -154,5 +146,22 @@ func TestC2_AVerbAboveTheReplicasHoldsThroughTheScale(t *testing.T) {
 	}
 	if got := strings.Join(chain, " "); got != "scale specification size" {
 		t.Errorf("the chain is %q", got)
+	}
+}
+
+// TestC2_ABarrierOfTheScaleAloneHoldsBesideTheObjects: of a set that uncovers a verb which only the Scale has, and of a barrier of the
+// object, each is passed by its own verb.
+func TestC2_ABarrierOfTheScaleAloneHoldsBesideTheObjects(t *testing.T) {
+	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
+	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+		if want := p.Base().Name() == "scale"; p.Beside() != want {
+			t.Errorf("%s stands beside: %v", p.Base(), p.Beside())
+		}
+	}
+	k = scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+		if p.Beside() {
+			t.Errorf("%s is also the object's, and stands beside", p.Base())
+		}
 	}
 }

@@ -24,8 +24,8 @@ type Schema struct {
 	// that object's is not known.
 	bodies       map[through]*Kind
 	failedBodies map[through]error
-	// lossyScales are the Scales of resources whose kind is lossy.
-	lossyScales map[runtimeschema.GroupVersionResource]*Kind
+	// concealing are the Scales of resources whose kind hides something.
+	concealing map[runtimeschema.GroupVersionResource]*Kind
 }
 
 // Kind is the compiled tree of one kind.

@@ -1,10 +1,13 @@
 package load
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -43,5 +46,38 @@ spec:
 	permissions := k.Root.Map().Child("spec").Map().Child("replicas").Permissions()
 	if len(permissions) != 1 || permissions[0].Base().Name() != "herdSize" || !permissions[0].MayBar() {
 		t.Errorf("permissions of the replicas: %v", permissions)
+	}
+}
+
+// TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone: the object's replicas have another verb, and a barrier above them.
+func TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone(t *testing.T) {
+	permissions := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: %s, kind: %s, permissions: [%s]}\n"
+	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
+		fmt.Sprintf(permissions, "autoscaling", "Scale", "{path: .spec.replicas, verb: scale}"),
+		fmt.Sprintf(permissions, "example.com", "Box", "{path: .spec, verb: locked, excluded: true}, {path: .spec.size, verb: size}"))
+	k, err := s.KindFor(gvk("autoscaling", "v1", "Scale"), schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "boxes", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uncovered := schema.VerbSet{k.Root.Map().Child("spec").Map().Child("replicas").Permissions()[0].Base(): {}}
+	for old, path := range map[string]string{`{"spec":{"replicas":1}}`: ".spec.replicas", `{}`: ".spec.replicas"} {
+		for set, want := range map[*schema.VerbSet][]string{
+			{}:         {"[granular:locked granular:size]"},
+			&uncovered: {"[granular:locked granular:size]", "[granular:scale]"},
+		} {
+			got, err := fieldperm.Diff(t.Context(), []byte(old), []byte(`{"spec":{"replicas":2}}`), k, *set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var bars []string
+			for i := range got {
+				if got[i].Barred() && got[i].Path.String() == path {
+					bars = append(bars, fmt.Sprint(got[i].Candidates()))
+				}
+			}
+			if !slices.Equal(bars, want) {
+				t.Errorf("from %s: barriers %q, want %q", old, bars, want)
+			}
+		}
 	}
 }

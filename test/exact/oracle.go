@@ -3,6 +3,7 @@ package exact
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -74,14 +75,30 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	if o.create && len(o.charges) == 0 {
 		o.charge(root, added)
 	}
-	// What a lossy version changes can be seen in what is stored.
-	if s.kind.Lossy() && s.stored == nil {
-		o.charge(root, modified)
+	// What a version changes without showing it can be seen in what is stored.
+	hides := s.kind.Lossy() || slices.ContainsFunc(o.charges, func(c charge) bool { return s.kind.MayHide(topOf(c.path)) })
+	if hides && s.stored == nil {
+		if s.kind.Lossy() {
+			o.charge(root, modified)
+		}
 		for _, v := range s.kind.HiddenBarriers(s.uncovered) {
 			o.charges = append(o.charges, charge{modified, root.shown(), []verbs.Verb{v}, 0})
 		}
 	}
 	return o, nil, nil
+}
+
+// topOf returns the name of the top-level field of a path, "" for the root.
+func topOf(path string) string {
+	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil {
+		name, _ := strconv.Unquote(quoted) // It is quoted.
+		return name
+	}
+	name := strings.TrimPrefix(path, ".")
+	if end := strings.IndexAny(name, ".["); end >= 0 {
+		name = name[:end]
+	}
+	return name
 }
 
 // ask returns the charges, sorted; or the paths of which one must be in the error. The error here is the

@@ -1,0 +1,171 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+const (
+	vouched   = `, annotations: {fieldperm.dev/lossless-conversion: "true"}`
+	byWebhook = "  conversion: {strategy: Webhook}"
+	named     = `{type: object, properties: {size: {type: integer}, secret: {type: string}, pair: {type: object, properties: {a: {type: string}}}}}`
+	renamed   = `{type: object, properties: {size: {type: integer}, hidden: {type: string}, pair: {type: object, properties: {a: {type: string}, b: {type: string}}}}}`
+)
+
+func guardOf(kind, versions, entries string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: " + kind + ", versions: [" + versions + "], permissions: [" + entries + "]}\n"
+}
+
+// barsOn are the barriers at the root that a change has to pass.
+func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, ref schema.ResourceRef, old, new string, uncovered ...string) []string {
+	t.Helper()
+	k, err := s.KindFor(gvk, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := schema.VerbSet{}
+	for _, text := range uncovered {
+		v, err := verbs.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set[v] = struct{}{}
+	}
+	var before []byte
+	if old != "" {
+		before = []byte(old)
+	}
+	got, err := fieldperm.Diff(t.Context(), before, []byte(new), k, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range got {
+		if got[i].Barred() && got[i].Path.String() == "." {
+			out = append(out, fmt.Sprint(got[i].Candidates()))
+			if !strings.Contains(got[i].Instead, "permission schema") {
+				t.Errorf("the advice is %q", got[i].Instead)
+			}
+		}
+	}
+	return out
+}
+
+// TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier: a vouched conversion loses nothing, but where a field of one version is in
+// another nobody has said.
+func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
+	const (
+		secret  = `{path: .spec.secret, verb: secret, excluded: true}`
+		written = `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"b"}}`
+		before  = `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"}}`
+	)
+	bars := []string{"[granular:secret]"}
+	for name, c := range map[string]struct {
+		versions  versions
+		documents []string
+		create    bool
+		// bothWays says that v1beta1 has a barrier that v1 does not know.
+		bothWays  bool
+		new       string
+		uncovered []string
+		want      []string
+	}{
+		"of an administrator, for one version":          {documents: []string{guardOf("Box", "v1", secret)}, want: bars},
+		"of an administrator, for every version":        {documents: []string{guardOf("Box", "", secret)}, want: bars},
+		"at times":                                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
+		"of what holds the field":                       {documents: []string{guardOf("Box", "v1", `{path: .spec.pair, verb: secret, excluded: true}`)}, want: bars},
+		"of a set":                                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}, uncovered: []string{"granular:secret"}, want: bars},
+		"of the author":                                 {versions: versions{metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}],"v1beta1":[]}'}`}, want: bars},
+		"another field":                                 {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":2,"hidden":"a"}}`, want: bars},
+		"an annotation, where webhooks keep fields":     {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x","annotations":{"a":"b"}},"spec":{"size":1,"hidden":"a"}}`, want: bars},
+		"a creation":                                    {documents: []string{guardOf("Box", "v1", secret)}, create: true, new: `{"metadata":{"name":"x"}}`, want: bars},
+		"a write of nothing":                            {documents: []string{guardOf("Box", "v1", secret)}, new: before},
+		"a part that both versions have":                {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`},
+		"the same field in both":                        {documents: []string{guardOf("Box", "v1", `{path: .spec.size, verb: size, excluded: true}`)}},
+		"a label":                                       {documents: []string{guardOf("Box", "v1", `{path: '.metadata.labels["a"]', verb: label, excluded: true}`)}},
+		"a verb without a barrier":                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}},
+		"both versions have their own":                  {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}},
+		"one of two has its own":                        {documents: []string{guardOf("Box", "v1", secret+`, {path: .spec.pair, verb: secret, excluded: true}`), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}, want: bars},
+		"its own is weaker":                             {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
+		"its own is of what both have":                  {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.size, verb: secret, excluded: true}`)}, want: bars},
+		"what holds the field, for every version":       {documents: []string{guardOf("Box", "", `{path: .spec.pair, verb: secret, excluded: true}`)}, bothWays: true, want: bars},
+		"what holds the field, named for both versions": {documents: []string{guardOf("Box", "v1, v1beta1", `{path: .spec.pair, verb: secret, excluded: true}`)}},
+		"a version that only changes its name":          {versions: versions{v1: named, v1beta1: named, metadata: vouched}, documents: []string{guardOf("Box", "v1", secret)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := c.versions
+			v.v1, v.v1beta1, v.top = named, renamed, byWebhook
+			if c.versions.v1beta1 != "" {
+				v.v1beta1 = c.versions.v1beta1
+			}
+			if v.metadata == "" {
+				v.metadata = vouched
+			}
+			definition := strings.ReplaceAll(v.String(), "spec: {type", "status: {type: object, properties: {size: {type: integer}}}, spec: {type")
+			old, now := before, written
+			if c.create {
+				old = ""
+			}
+			if c.new != "" {
+				now = c.new
+			}
+			s := compileBox(t, definition, c.documents...)
+			if got := barsOn(t, s, boxOf("v1beta1"), schema.ResourceRef{}, old, now, c.uncovered...); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if k, err := s.Kind(boxOf("v1beta1")); err != nil || k.Lossy() {
+				t.Errorf("the version is lossy, or does not compile: %v", err)
+			}
+			if c.bothWays {
+				return
+			}
+			// A version that is alone in having barriers has them under its own names.
+			if got := barsOn(t, s, boxOf("v1"), schema.ResourceRef{}, `{"spec":{"size":1}}`, `{"spec":{"size":2}}`, c.uncovered...); len(got) > 0 {
+				t.Errorf("through v1: %q", got)
+			}
+		})
+	}
+}
+
+// TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier: what is built in has other names in its versions, too.
+func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
+	const kind = "HorizontalPodAutoscaler"
+	v2 := gvk("autoscaling", "v2", kind)
+	s := compileBuiltIn(t, barrier("autoscaling", kind, ".spec.targetCPUUtilizationPercentage", "example.com/load", "excluded: true"))
+	if got := barsOn(t, s, v2, schema.ResourceRef{}, `{"spec":{}}`, `{"spec":{"metrics":[{"type":"Resource"}]}}`); !slices.Equal(got, []string{"[granular:example.com/load]"}) {
+		t.Errorf("got %q", got)
+	}
+	for _, k := range compileBuiltIn(t).Kinds() {
+		if got := k.HiddenBarriers(nil); len(got) > 0 {
+			t.Errorf("%v hides %v without any document", k.GroupVersionKind, got)
+		}
+	}
+}
+
+// TestA2_AScaleHidesWhatItsReplicasMayBe: where both versions have the replicas under one name they are no other field.
+func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
+	scale := gvk("autoscaling", "v1", "Scale")
+	for replicas, want := range map[string][]string{".spec.size": nil, ".spec.count": {"[granular:secret]"}} {
+		definition := versions{v1: named, v1beta1: `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`, metadata: vouched, top: byWebhook}.String()
+		i := strings.LastIndex(definition, ".spec.size")
+		definition = definition[:i] + replicas + definition[i+len(".spec.size"):]
+		s := compileBox(t, definition, guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excluded: true}`))
+		ref := schema.ResourceRef{Group: "example.com", Version: "v1beta1", Resource: "boxes", Subresource: "scale"}
+		if got := barsOn(t, s, scale, ref, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", replicas, got, want)
+		}
+		// The endpoint is guarded even for those who hold its generic verb.
+		k, err := s.Kind(boxOf("v1beta1"))
+		if err != nil || k.MayBarElsewhere() != (want != nil) {
+			t.Errorf("%s: a subresource may pass a barrier: %v, %v", replicas, k.MayBarElsewhere(), err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"slices"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// shape is a type of a topology, for comparisons with types of others. The zero shape is of a field that does not
+// exist.
+type shape struct {
+	types *smd.Schema
+	ref   smd.TypeRef
+}
+
+func (s shape) exists() bool { return s.types != nil }
+
+func shapeOf(gvk runtimeschema.GroupVersionKind, owners map[runtimeschema.GroupVersionKind]*Topology) shape {
+	t := owners[gvk]
+	name := t.Kinds[gvk]
+	return shape{t.Types, smd.TypeRef{NamedType: &name}}
+}
+
+// at returns the type at a path.
+func (s shape) at(path Pattern) shape {
+	for _, e := range path {
+		if !s.exists() {
+			return shape{}
+		}
+		atom, _ := s.types.Resolve(s.ref)
+		field, isField := smd.StructField{}, false
+		if atom.Map != nil && !e.any {
+			field, isField = atom.Map.FindField(e.name)
+		}
+		switch {
+		case isField:
+			s.ref = field.Type
+		case e.any && atom.List != nil:
+			s.ref = atom.List.ElementType
+		case atom.Map != nil && hasValues(atom.Map):
+			s.ref = atom.Map.ElementType
+		default:
+			return shape{}
+		}
+	}
+	return s
+}
+
+// fields returns the names of the fields of a struct.
+func (s shape) fields() map[string]bool {
+	out := map[string]bool{}
+	if atom, _ := s.types.Resolve(s.ref); atom.Map != nil {
+		for _, f := range atom.Map.Fields {
+			out[f.Name] = true
+		}
+	}
+	return out
+}
+
+// pair is two named types that are being compared.
+type pair struct{ one, other string }
+
+// same reports whether both types take the same values and compare them alike, defaults left out. What exists in neither is
+// not the same. within are the pairs of which this one is a part.
+func (s shape) same(other shape, within map[pair]bool) bool {
+	if !s.exists() || !other.exists() {
+		return false
+	}
+	if s.ref.NamedType != nil && other.ref.NamedType != nil {
+		if s.types == other.types && s.ref.Equals(&other.ref) {
+			return true
+		}
+		at := pair{*s.ref.NamedType, *other.ref.NamedType}
+		if within[at] {
+			return true
+		}
+		grown := map[pair]bool{at: true}
+		for p := range within {
+			grown[p] = true
+		}
+		within = grown
+	}
+	one, known := s.types.Resolve(s.ref)
+	two, alsoKnown := other.types.Resolve(other.ref)
+	if known != alsoKnown || (one.Scalar == nil) != (two.Scalar == nil) || (one.List == nil) != (two.List == nil) || (one.Map == nil) != (two.Map == nil) {
+		return false
+	}
+	below := func(a, b smd.TypeRef) bool { return shape{s.types, a}.same(shape{other.types, b}, within) }
+	if one.Scalar != nil && *one.Scalar != *two.Scalar {
+		return false
+	}
+	if a, b := one.List, two.List; a != nil && (a.ElementRelationship != b.ElementRelationship || !slices.Equal(a.Keys, b.Keys) || !below(a.ElementType, b.ElementType)) {
+		return false
+	}
+	if one.Map == nil {
+		return true
+	}
+	a, b := one.Map, two.Map
+	if a.ElementRelationship != b.ElementRelationship || len(a.Fields) != len(b.Fields) || hasValues(a) != hasValues(b) || hasValues(a) && !below(a.ElementType, b.ElementType) {
+		return false
+	}
+	return !slices.ContainsFunc(a.Fields, func(f smd.StructField) bool {
+		theirs, declared := b.FindField(f.Name)
+		return !declared || !below(f.Type, theirs.Type)
+	})
+}
