@@ -41,7 +41,7 @@ func guardedBelow(above scope) visitor {
 		if d.unasked(s, old, new) {
 			return
 		}
-		if s.barrier > above.barrier || len(s.beside) > len(above.beside) || s.node.StandsApart() {
+		if s.guards(above) {
 			d.charge(s, operation(old, new))
 		}
 		d.barriersWithin(s, old, new)

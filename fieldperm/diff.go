@@ -60,7 +60,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	d, _ := differs.Get().(*differ)
 	*d = differ{ctx: ctx, uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
 	defer d.release()
-	d.root = d.enter(scope{barrier: -1}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
+	d.root = d.enter(scope{line: line{barrier: -1}}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
 	d.walk(d.root, old, new)
 	d.finishOwnership()
 	d.look()
@@ -212,7 +212,7 @@ func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 		}
 	case schema.RoleNone:
 	}
-	if w := s.node.Written(); w != nil && d.writtenByServer(w, s.barrier >= 0, old, new) {
+	if w := s.node.Written(); w != nil && d.writtenByServer(w, s.barred(), old, new) {
 		d.passed++
 		return true
 	}

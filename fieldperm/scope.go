@@ -12,24 +12,37 @@ import (
 
 // scope is what is known at one place of the walk.
 type scope struct {
-	node    *schema.Node
-	path    Path
-	chain   []verbs.Verb
-	barrier int
-	// beside are barriers that hold beside that of the chain: each takes its own verb.
-	beside  []verbs.Verb
+	node *schema.Node
+	path Path
+	line
+	// others are the lines through the trees of the objects that the place becomes a part of (schema.Node.Trees).
+	others  []line
 	emitted *binding
 }
+
+// line is the way to a place through one tree.
+type line struct {
+	chain   []verbs.Verb
+	barrier int
+	// apart is that of the verbs above only granular:* counts.
+	apart bool
+}
+
+// strict reports whether the verbs of other trees do not count for the line. A barrier at the root is that of every tree.
+func (l *line) strict() bool { return l.barrier > 0 || l.apart }
 
 // identity is the same for places that are charged alike. A path alone would not do: a field's name may look
 // like a path.
 func (s *scope) identity() string {
 	var b strings.Builder
 	b.WriteString(s.path.String())
-	for _, v := range slices.Concat(s.chain, s.beside) {
-		b.WriteString(" " + v.String())
+	for _, l := range s.lines() {
+		for _, v := range l.chain {
+			b.WriteString(" " + v.String())
+		}
+		b.WriteString(" " + strconv.Itoa(l.barrier))
 	}
-	return b.String() + " " + strconv.Itoa(s.barrier)
+	return b.String()
 }
 
 // binding is a parameter's value that the path has emitted; the nearest of a name counts.
@@ -60,41 +73,62 @@ type visitor func(d *differ, s scope, old, new rawjson.Value)
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar that
 // the child's own parameter takes its value from; absent for none.
 func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit rawjson.Value) scope {
-	c := scope{node: node, path: path, chain: s.chain[:len(s.chain):len(s.chain)], barrier: s.barrier, beside: s.beside, emitted: emitted}
+	c := scope{node: node, path: path, line: s.line, others: s.others, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
-	for _, p := range node.Permissions() {
-		if p.Apart() {
-			// Of what stands above only granular:* counts; a barrier above goes on holding.
-			c.chain, c.barrier = c.chain[:1:1], min(c.barrier, 1)
+	trees := node.Trees()
+	if trees == nil && c.others == nil {
+		c.line = d.extend(c.line, node.Permissions(), c.emitted, old, new)
+		return c
+	}
+	c.others = slices.Clone(c.others)
+	for len(c.others) < len(trees)-1 {
+		// The other trees begin at the root.
+		c.others = append(c.others, d.root.line)
+	}
+	of := func(tree int) []*schema.Permission {
+		if trees == nil {
+			return node.Permissions()
 		}
-		// The verb without its parameter stands for all parameters. So it comes first, and an excluded
-		// permission bars there: nothing more general than the verb counts, whatever the parameter.
-		if p.MayBar() && d.bars(p, old, new) {
-			c.barrier = len(c.chain)
-		}
-		if p.Beside() && d.uncovered.Has(p.Base()) {
-			// The verbs of the object do not pass the barrier of the body, nor the body's that of the object.
-			c.chain, c.beside = append(c.chain, p.Base()), append(c.beside[:len(c.beside):len(c.beside)], p.Base())
-			continue
-		}
-		d.extend(&c, p.Base())
-		if p.ParameterName() != "" {
-			if v, ok := p.Parameterized(c.emitted.lookup); ok {
-				d.extend(&c, v)
-			}
-		}
+		return trees[tree]
+	}
+	c.line = d.extend(c.line, of(0), c.emitted, old, new)
+	for i := range c.others {
+		c.others[i] = d.extend(c.others[i], of(i+1), c.emitted, old, new)
 	}
 	return c
 }
 
-// extend adds a verb to the chain. One that a set uncovers is a barrier.
-func (d *differ) extend(s *scope, v verbs.Verb) {
-	if d.uncovered.Has(v) {
-		s.barrier = len(s.chain)
+// extend returns the line with the permissions of the next node, whose value went from old to new.
+func (d *differ) extend(l line, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
+	l.chain = l.chain[:len(l.chain):len(l.chain)]
+	for _, p := range permissions {
+		if p.Apart() {
+			// Of what stands above only granular:* counts; a barrier above goes on holding.
+			l.chain, l.barrier, l.apart = l.chain[:1:1], min(l.barrier, 1), true
+		}
+		// The verb without its parameter stands for all parameters. So it comes first, and an excluded
+		// permission bars there: nothing more general than the verb counts, whatever the parameter.
+		if p.MayBar() && d.bars(p, old, new) {
+			l.barrier = len(l.chain)
+		}
+		l.add(p.Base(), d.uncovered)
+		if p.ParameterName() != "" {
+			if v, ok := p.Parameterized(emitted.lookup); ok {
+				l.add(v, d.uncovered)
+			}
+		}
 	}
-	s.chain = append(s.chain, v)
+	return l
+}
+
+// add adds a verb to the chain. One that a set uncovers is a barrier.
+func (l *line) add(v verbs.Verb, uncovered schema.VerbSet) {
+	if uncovered.Has(v) {
+		l.barrier = len(l.chain)
+	}
+	l.chain = append(l.chain, v)
 }
 
 // key enters the node below a member of an object.
@@ -123,12 +157,57 @@ func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, 
 	visit(d, d.enter(s, node, path, emitted, old, new, emit), old, new)
 }
 
-// charge records that the node of s changed.
+// charge records that the node of s changed. Where it is part of other objects as well, each barrier takes a verb from itself on, in its
+// own tree. Without barriers a verb of any tree will do.
 func (d *differ) charge(s scope, op Operation) {
-	d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: s.chain, Barrier: s.barrier})
-	for _, v := range s.beside {
-		d.out = append(d.out, Requirement{Path: s.path, Operation: op, Chain: []verbs.Verb{v}, Barrier: 0})
+	if s.others == nil {
+		d.require(s.path, op, s.line)
+		return
 	}
+	all, isStrict := s.line, false
+	for _, l := range s.lines() {
+		if l.strict() {
+			d.require(s.path, op, l)
+			isStrict = true
+		}
+		for _, v := range l.chain {
+			if !slices.Contains(all.chain, v) {
+				all.chain = append(all.chain[:len(all.chain):len(all.chain)], v)
+			}
+		}
+	}
+	if !isStrict {
+		d.require(s.path, op, all)
+	}
+}
+
+func (d *differ) require(path Path, op Operation, l line) {
+	d.out = append(d.out, Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
+}
+
+// lines returns the way to the place through each tree.
+func (s *scope) lines() []line { return append([]line{s.line}, s.others...) }
+
+// barred reports whether a barrier holds for the place, whichever.
+func (s *scope) barred() bool {
+	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
+}
+
+// guards reports whether the place has a barrier of its own, or stands apart, within another.
+func (s *scope) guards(above scope) bool {
+	if s.node.StandsApart() || s.barrier > above.barrier {
+		return true
+	}
+	for i := range s.others {
+		was := 0
+		if i < len(above.others) {
+			was = above.others[i].barrier
+		}
+		if s.others[i].barrier > was {
+			return true
+		}
+	}
+	return false
 }
 
 // chargeHidden charges what a write through a version may change without showing it. For a lossy version that is, even for a

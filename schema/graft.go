@@ -6,20 +6,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// graft puts the permissions of an object's tree into that of a body.
+// graft puts the permissions of objects' trees into that of a body.
 type graft struct {
 	body *Node
-	// onto are the places of the body, with the nodes of the object that they become.
+	// onto are the places of the body, with the nodes of the objects that they become.
 	onto []grafted
 }
 
+// grafted is one place. A field of a body becomes a field of several objects where the object has several kinds or versions.
 type grafted struct {
-	at Pattern
-	// above are the permissions on the way to node.
-	above []*Permission
-	node  *Node
+	at      Pattern
+	objects []*Node
 }
 
+// add grafts a field of an object. The node of the object gets the permissions above it as its own, because the way to the
+// body's field is another.
 func (g *graft) add(f endpoint.Field, object *Node) {
 	from, err := ParsePattern(f.From)
 	if err != nil {
@@ -29,9 +30,19 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	if err != nil {
 		return
 	}
-	if above, node, ok := reach(object, to); ok {
-		g.onto = append(g.onto, grafted{from, above, node})
+	above, node, ok := reach(object, to)
+	if !ok {
+		return
 	}
+	n := *node
+	n.permissions = slices.Concat(above, node.permissions)
+	for i := range g.onto {
+		if g.onto[i].at.String() == from.String() {
+			g.onto[i].objects = append(g.onto[i].objects, &n)
+			return
+		}
+	}
+	g.onto = append(g.onto, grafted{from, []*Node{&n}})
 }
 
 // reach returns the node at a path, and the permissions above it. A condition above it is about a value that the
@@ -70,8 +81,10 @@ func always(permissions []*Permission) []*Permission {
 // root returns the body's tree with all that was added, nil if that says nothing new.
 func (g *graft) root() *Node {
 	root := g.body
-	for _, one := range g.onto {
-		root = one.into(root, one.at, nil)
+	for i := range g.onto {
+		if one := &g.onto[i]; one.adds(root) {
+			root = one.into(root, one.at, true, nil)
+		}
 	}
 	if root == g.body {
 		return nil
@@ -79,67 +92,53 @@ func (g *graft) root() *Node {
 	return root
 }
 
-// into returns n with the permissions at the end of the path below it, n itself if it has them already.
-func (o *grafted) into(n *Node, path Pattern, above []*Permission) *Node {
+// adds drops the objects that say what the body says itself or another object says, and reports whether any is left.
+func (o *grafted) adds(root *Node) bool {
+	above, node, ok := reach(root, o.at)
+	if !ok {
+		return false
+	}
+	own := *node
+	own.permissions = slices.Concat(above, node.permissions)
+	known := []*Node{&own}
+	for _, object := range o.objects {
+		if !slices.ContainsFunc(known, func(n *Node) bool { return alike(n, object, map[[2]*Node]bool{}) }) {
+			known = append(known, object)
+		}
+	}
+	o.objects = known[1:]
+	return len(o.objects) > 0
+}
+
+// into returns a copy of n with the permissions at the end of the path below it. held are permissions above n that move
+// down to the end.
+func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *Node {
+	out := *n
 	if len(path) == 0 {
-		return o.onto(n, above)
+		out.permissions = slices.Concat(held, n.permissions)
+		return join(append([]*Node{&out}, o.objects...))
 	}
 	if n.mapping == nil || path[0].any {
 		return n
 	}
-	child := n.mapping.Child(path[0].name)
-	// The only field is the object's: what is said of what holds it gives way to what the object says, unless it
-	// is a barrier.
-	gives := len(n.mapping.fields) == 1 && n.mapping.value == nil && len(above) > 0
-	if !gives {
-		above = slices.Concat(above, n.permissions)
+	if len(n.mapping.fields) == 1 && n.mapping.value == nil && !isRoot {
+		// The only field is the object's: what is said of what holds it gives way to what the object says, unless it
+		// is a barrier.
+		held = slices.Concat(held, slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() }))
+		out.permissions = nil
 	}
-	next := o.into(child, path[1:], above)
-	if next == child {
-		return n
-	}
-	out := *n
-	if gives {
-		barriers := slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() })
-		moved := *next
-		moved.permissions = slices.Concat(barriers, next.permissions)
-		next, out.permissions = &moved, nil
-	}
-	out.mapping = n.mapping.with(path[0].name, next)
+	out.mapping = n.mapping.with(path[0].name, o.into(n.mapping.Child(path[0].name), path[1:], false, held))
 	out.unbarred = !out.mayBarBelow()
 	return &out
 }
 
-// onto returns the node at the place itself.
-func (o *grafted) onto(n *Node, above []*Permission) *Node {
-	out := joined(n, o.node, 0)
-	var missing []*Permission
-	for _, p := range o.above {
-		if !says(above, p) && !says(out.permissions, p) {
-			missing = append(missing, p)
-		}
+// with returns a copy of the map with another node for one field.
+func (m *Map) with(name string, n *Node) *Map {
+	out := *m
+	out.fields = make(map[string]*Node, len(m.fields)+1)
+	for field, node := range m.fields {
+		out.fields[field] = node
 	}
-	// A verb of the body alone is above what holds the object's field: it passes no barrier there. One that is a barrier itself stays
-	// the last.
-	var alone, rest []*Permission
-	for _, p := range out.permissions {
-		if !p.MayBar() && !slices.ContainsFunc(o.node.permissions, func(q *Permission) bool { return sameVerb(q, p) }) {
-			beside := *p
-			beside.beside = true
-			alone = append(alone, &beside)
-		} else {
-			rest = append(rest, p)
-		}
-	}
-	if len(alone) == 0 && len(missing) == 0 {
-		return out
-	}
-	copied := *out
-	copied.permissions = slices.Concat(alone, missing, rest)
-	return &copied
-}
-
-// says reports whether permissions have all that p adds: its verb, and as a barrier if it may be one.
-func says(permissions []*Permission, p *Permission) bool {
-	return slices.ContainsFunc(permissions, func(q *Permission) bool { return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) })
+	out.fields[name] = n
+	return &out
 }

@@ -1,104 +1,156 @@
 package schema
 
-import "slices"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
-// deepest bounds the depth to which trees are merged: what is recursive is none of what bodies share.
-const deepest = 32
+// join makes one tree of the nodes that a value has in several: first that of the body, which says how values compare,
+// then those of the objects that the value becomes a part of.
+func join(nodes []*Node) *Node { return joining{}.join(nodes) }
 
-// joined returns n, which says how values compare, with the permissions of the other tree beside its own. It is n itself
-// if it has them all.
-func joined(n, other *Node, depth int) *Node {
-	if n == other || depth > deepest {
-		return n
-	}
-	out := *n
-	changed := false
-	for _, p := range other.permissions {
-		if !says(out.permissions, p) {
-			// What the body says of the same verb comes second, and counts as a barrier all the same.
-			out.permissions, changed = append(slices.Clone(out.permissions), p), true
-		}
-	}
-	if out.emits == "" && other.emits != "" {
-		out.emits, changed = other.emits, true
-	}
-	if n.list != nil && other.list != nil && n.list.item != nil && other.list.item != nil {
-		if item := joined(n.list.item, other.list.item, depth+1); item != n.list.item {
-			list := *n.list
-			list.item = item
-			out.list, changed = &list, true
-		}
-	}
-	if n.mapping != nil && other.mapping != nil {
-		if m := n.mapping.joined(other.mapping, depth); m != n.mapping {
-			out.mapping, changed = m, true
-		}
-	}
-	if !changed {
-		return n
-	}
-	out.unbarred = !out.mayBarBelow()
-	return &out
-}
+// joining has the joined nodes by those that they are of: a tree may be recursive.
+type joining map[string]*Node
 
-func (m *Map) joined(other *Map, depth int) *Map {
-	out := *m
-	changed := false
-	for _, name := range sortedKeys(m.fields) {
-		if theirs := other.fields[name]; theirs != nil {
-			if n := joined(m.fields[name], theirs, depth+1); n != m.fields[name] {
-				out.fields, changed = out.with(name, n).fields, true
-			}
+func (j joining) join(nodes []*Node) *Node {
+	own := nodes[0]
+	if !slices.ContainsFunc(nodes, func(n *Node) bool { return n != own }) {
+		return own
+	}
+	key := fmt.Sprint(nodes)
+	if known := j[key]; known != nil {
+		return known
+	}
+	out := *own
+	out.unbarred, out.united = false, false
+	j[key] = &out
+	out.permissions, out.trees = permissionsOf(nodes)
+	for _, n := range nodes {
+		if out.emits == "" {
+			out.emits = n.emits
 		}
 	}
-	if m.value != nil && other.value != nil {
-		if n := joined(m.value, other.value, depth+1); n != m.value {
-			out.value, changed = n, true
+	below := func(of func(*Node) *Node) *Node {
+		next := make([]*Node, len(nodes))
+		for i, n := range nodes {
+			next[i] = of(n)
 		}
-		// A key that the other singles out is singled out here.
-		for _, name := range sortedKeys(other.keys) {
-			mine := m.keys[name]
-			if mine == nil {
-				mine = m.value
-			}
-			if n := joined(mine, other.keys[name], depth+1); n != m.keys[name] {
-				keys := make(map[string]*Node, len(out.keys)+1)
-				for k, v := range out.keys {
-					keys[k] = v
-				}
-				keys[name] = n
-				out.keys, changed = keys, true
-			}
-		}
-		for _, name := range sortedKeys(m.keys) {
-			if other.keys[name] != nil {
+		return j.join(next)
+	}
+	if own.list != nil {
+		list := *own.list
+		list.item = below((*Node).items)
+		out.list = &list
+	}
+	if own.mapping != nil {
+		mapping := *own.mapping
+		mapping.fields, mapping.keys = map[string]*Node{}, map[string]*Node{}
+		for _, name := range singled(nodes) {
+			to := mapping.keys
+			if own.mapping.IsField(name) {
+				to = mapping.fields
+			} else if mapping.value == nil {
 				continue
 			}
-			if n := joined(m.keys[name], other.value, depth+1); n != m.keys[name] {
-				keys := make(map[string]*Node, len(out.keys))
-				for k, v := range out.keys {
-					keys[k] = v
-				}
-				keys[name] = n
-				out.keys, changed = keys, true
-			}
+			to[name] = below(func(n *Node) *Node { return n.named(name) })
 		}
+		if mapping.value != nil {
+			mapping.value = below((*Node).values)
+		}
+		out.mapping = &mapping
 	}
-	if !changed {
-		return m
-	}
+	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()
 	return &out
 }
 
-// with returns a copy of the map with another node for one field.
-func (m *Map) with(name string, n *Node) *Map {
-	out := *m
-	out.fields = make(map[string]*Node, len(m.fields)+1)
-	for field, node := range m.fields {
-		out.fields[field] = node
+// items returns the node of what a list at n has.
+func (n *Node) items() *Node {
+	if n.list == nil || n.list.item == nil {
+		return unknown
 	}
-	out.fields[name] = n
-	return &out
+	return n.list.item
+}
+
+// values returns the node of what a map at n has, but for the names that it singles out.
+func (n *Node) values() *Node {
+	if n.mapping == nil || n.mapping.value == nil {
+		return unknown
+	}
+	return n.mapping.value
+}
+
+// named returns the node of one field or key of an object at n.
+func (n *Node) named(name string) *Node {
+	if n.mapping == nil {
+		return unknown
+	}
+	return n.mapping.Child(name)
+}
+
+// singled returns the fields and the keys that any of the nodes has.
+func singled(nodes []*Node) []string {
+	var out []string
+	for _, n := range nodes {
+		if n.mapping != nil {
+			out = slices.AppendSeq(slices.AppendSeq(out, maps.Keys(n.mapping.fields)), maps.Keys(n.mapping.keys))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// permissionsOf returns all that guards a value, and what guards it in each tree. What is said twice counts once in all.
+func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
+	own, theirs, found := nodes[0].permissions, []*Permission(nil), false
+	for _, n := range nodes {
+		trees, found = append(trees, n.permissions), found || len(n.permissions) > 0
+	}
+	if !found {
+		return nil, nil
+	}
+	for _, n := range nodes[1:] {
+		for _, p := range n.permissions {
+			barred := func(q *Permission) bool { return sameVerb(p, q) && q.MayBar() && !p.MayBar() }
+			if !says(theirs, p) && !slices.ContainsFunc(own, barred) {
+				theirs = append(theirs, p)
+			}
+		}
+	}
+	for _, p := range own {
+		if !says(theirs, p) {
+			all = append(all, p)
+		}
+	}
+	return append(all, theirs...), trees
+}
+
+// says reports whether permissions have all that p adds: its verb, as a barrier if it may be one, and apart if it is.
+func says(permissions []*Permission, p *Permission) bool {
+	return slices.ContainsFunc(permissions, func(q *Permission) bool {
+		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) && (!p.apart || q.apart)
+	})
 }
 
 func sameVerb(a, b *Permission) bool { return a.verb == b.verb && a.parameter == b.parameter }
+
+// alike reports whether two trees guard the same values in the same way. seen are the pairs that are being compared.
+func alike(a, b *Node, seen map[[2]*Node]bool) bool {
+	if a == b || seen[[2]*Node{a, b}] {
+		return true
+	}
+	seen[[2]*Node{a, b}] = true
+	if a.emits != b.emits || !slices.EqualFunc(a.permissions, b.permissions, sameGuard) {
+		return false
+	}
+	if a.list != nil && !alike(a.items(), b.items(), seen) || a.mapping != nil && !alike(a.values(), b.values(), seen) {
+		return false
+	}
+	return a.mapping == nil || !slices.ContainsFunc(singled([]*Node{a, b}), func(name string) bool { return !alike(a.named(name), b.named(name), seen) })
+}
+
+// sameGuard reports whether two permissions do the same. Of expressions only the same one is known to.
+func sameGuard(a, b *Permission) bool {
+	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.apart == b.apart && a.expression == nil && b.expression == nil &&
+		(a.excluded && b.excluded || !a.MayBar() && !b.MayBar())
+}

@@ -30,8 +30,11 @@ type Node struct {
 	mapping     *Map
 	fallback    []byte
 	permissions []*Permission
-	emits       string
-	role        Role
+	// trees are the permissions by the tree that they are of: that of the kind, then those of the objects that a field of the kind becomes
+	// a part of. It is nil where there is one tree, or all of them have the same node.
+	trees [][]*Permission
+	emits string
+	role  Role
 	// unbarred is that no permission below the node may bar. The zero value says that one may.
 	unbarred bool
 	// united is that no permission below the node stands apart. The zero value says that one may.
@@ -94,9 +97,14 @@ func (n *Node) Map() *Map { return n.mapping }
 func (n *Node) Default() []byte { return n.fallback }
 
 // Permissions returns what guards the node, from general to specific: nothing if the node has no verb
-// of its own, two where a path names one key of a map whose values have a verb as well. The slice
-// must not be changed.
+// of its own, two where a path names one key of a map whose values have a verb as well. What other trees (Trees) add
+// comes last. The slice must not be changed.
 func (n *Node) Permissions() []*Permission { return n.permissions }
+
+// Trees returns the permissions by the tree that they are of, where a field of the kind becomes a part of other objects: that of
+// the kind, then those of the objects. Each tree has a chain of its own, which begins with the verb of the
+// root. It is nil where there is one tree, or all of them have Permissions. The slices must not be changed.
+func (n *Node) Trees() [][]*Permission { return n.trees }
 
 // MayBarWithin reports whether a permission below the node, the node's own not counted, may be a barrier,
 // so that a change of the whole has to be searched for barriers. UncoveredPermissionSets are not counted.

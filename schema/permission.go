@@ -20,7 +20,6 @@ type Permission struct {
 	excluded     bool
 	excludedWhen cel.Program
 	apart        bool
-	beside       bool
 	powers       []Power
 }
 
@@ -76,10 +75,6 @@ func (p *Permission) Conditional() bool { return !p.excluded && p.excludedWhen !
 // Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
 // than theirs say.
 func (p *Permission) Apart() bool { return p.apart }
-
-// Beside reports whether the verb is that of a body alone, at a field that becomes one with another verb. A set that uncovers it
-// makes a barrier beside those of the object: the verbs of the one do not pass the barrier of the other.
-func (p *Permission) Beside() bool { return p.beside }
 
 // Powers returns what the verb is worth beyond its field, in the order of AllPowers. The slice must not be changed.
 func (p *Permission) Powers() []Power { return p.powers }

@@ -148,20 +148,3 @@ func TestC2_AVerbAboveTheReplicasHoldsThroughTheScale(t *testing.T) {
 		t.Errorf("the chain is %q", got)
 	}
 }
-
-// TestC2_ABarrierOfTheScaleAloneHoldsBesideTheObjects: of a set that uncovers a verb which only the Scale has, and of a barrier of the
-// object, each is passed by its own verb.
-func TestC2_ABarrierOfTheScaleAloneHoldsBesideTheObjects(t *testing.T) {
-	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
-	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
-		if want := p.Base().Name() == "scale"; p.Beside() != want {
-			t.Errorf("%s stands beside: %v", p.Base(), p.Beside())
-		}
-	}
-	k = scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
-	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
-		if p.Beside() {
-			t.Errorf("%s is also the object's, and stands beside", p.Base())
-		}
-	}
-}

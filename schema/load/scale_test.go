@@ -63,7 +63,7 @@ func TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone(t *testing.T) {
 	for old, path := range map[string]string{`{"spec":{"replicas":1}}`: ".spec.replicas", `{}`: ".spec.replicas"} {
 		for set, want := range map[*schema.VerbSet][]string{
 			{}:         {"[granular:locked granular:size]"},
-			&uncovered: {"[granular:locked granular:size]", "[granular:scale]"},
+			&uncovered: {"[granular:scale]", "[granular:locked granular:size]"},
 		} {
 			got, err := fieldperm.Diff(t.Context(), []byte(old), []byte(`{"spec":{"replicas":2}}`), k, *set)
 			if err != nil {

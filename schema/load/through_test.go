@@ -8,6 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
@@ -100,7 +101,7 @@ func TestA5_ABarrierOnAPodHoldsOnItsBinding(t *testing.T) {
 		}
 		// What the Binding says of itself stays.
 		s = compileBuiltIn(t, barrier("", "Binding", ".metadata.labels", "labels", "excluded: true, parameterSource: labelKey"))
-		if got := at(t, s, binding, ref, "metadata", "labels"); got != "LABELS" {
+		if got := at(t, s, binding, ref, "metadata", "labels"); got != "LABELS metadata" {
 			t.Errorf("%v: barrier on the labels of bindings: they have %q", ref, got)
 		}
 	}
@@ -128,6 +129,81 @@ func TestA4_ABarrierHoldsUnderEveryName(t *testing.T) {
 	s = compileBuiltIn(t, barrier("", "Event", ".metadata.labels", "labels", "excluded: true, parameterSource: labelKey"))
 	if got := at(t, s, events, eventsRef, "metadata", "labels"); !strings.Contains(got, "LABELS") {
 		t.Errorf("events.k8s.io: the labels have %q", got)
+	}
+}
+
+// TestC2_VerbsOfTheTwinPassNoBarrier: an Event is one object in two trees. A barrier in one is passed by what is below it in that tree,
+// and barriers in both are passed one by one.
+func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
+	count := barrier("", "Event", ".count", "example.com/count", "excluded: true")
+	name := barrier("events.k8s.io", "Event", ".regarding.name", "example.com/name", "excluded: false")
+	involved := barrier("", "Event", ".involvedObject", "example.com/involved", "excluded: true")
+	reason := "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: ['granular:reason'], resources: [{apiGroups: [''], resources: [events]}]}\n"
+	for _, c := range []struct {
+		name      string
+		documents []string
+		old, new  string
+		// core and events are what passes, for each requirement of the change.
+		core, events []string
+	}{
+		{"none", nil, `{"count":1}`, `{"count":2}`, []string{"* occurrences"}, nil},
+		{"own", []string{count}, `{"count":1}`, `{"count":2}`, []string{"example.com/count"}, nil},
+		{"twin", []string{count}, `{"deprecatedCount":1}`, `{"deprecatedCount":2}`, nil, []string{"example.com/count"}},
+		{
+			"a condition that holds", []string{barrier("", "Event", ".count", "example.com/count", "excludedWhen: self > 10")},
+			`{"count":1}`, `{"count":12}`, []string{"example.com/count"}, nil,
+		},
+		{
+			"a condition that does not hold", []string{barrier("", "Event", ".count", "example.com/count", "excludedWhen: self > 10")},
+			`{"count":1}`, `{"count":2}`, []string{"* example.com/count occurrences"}, nil,
+		},
+		{
+			"both", []string{count, barrier("events.k8s.io", "Event", ".deprecatedCount", "example.com/deprecated", "excluded: true")},
+			`{"count":1}`, `{"count":2}`, []string{"example.com/count", "example.com/deprecated"}, nil,
+		},
+		{
+			"a verb of the twin below the barrier", []string{involved, name},
+			`{"involvedObject":{"name":"a"}}`, `{"involvedObject":{"name":"b"}}`, []string{"example.com/involved"}, nil,
+		},
+		{
+			"an own verb below the barrier of the twin", []string{involved, name},
+			`{"regarding":{"name":"a"}}`, `{"regarding":{"name":"b"}}`, nil, []string{"example.com/involved"},
+		},
+		{
+			"a set on a verb of the twin alone", []string{barrier("events.k8s.io", "Event", ".reason", "example.com/why", "excluded: false"), reason},
+			`{"reason":"a"}`, `{"reason":"b"}`, []string{"reason"}, []string{"reason"},
+		},
+	} {
+		s := compileBuiltIn(t, c.documents...)
+		for group, want := range map[string][]string{"": c.core, "events.k8s.io": c.events} {
+			if want == nil {
+				continue
+			}
+			ref := schema.ResourceRef{Group: group, Version: "v1", Resource: "events"}
+			k, err := s.KindFor(gvk(group, "v1", "Event"), ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			uncovered, err := s.Uncovered(t.Context(), ref, &admissionv1.AdmissionRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			requirements, err := fieldperm.Diff(t.Context(), []byte(c.old), []byte(c.new), k, uncovered)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range requirements {
+				var names []string
+				for _, v := range requirements[i].Candidates() {
+					names = append(names, v.Name())
+				}
+				got = append(got, strings.Join(names, " "))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, group %q: passed by %q, want %q", c.name, group, got, want)
+			}
+		}
 	}
 }
 
