@@ -123,7 +123,7 @@ func (l *landscape) narrow(t *target, e *endpoint.Endpoint) {
 	if bodies := l.bodies[e.GroupKind()]; len(bodies) > 0 && !slices.Contains(bodies, t.kinds[0]) {
 		t.kinds = nil
 		for _, k := range bodies {
-			if derived := l.through[through{t.Group, t.Resource, t.subresource, k.GroupVersionKind}]; derived != nil {
+			if derived := l.through[through{t.Group, t.Resource, t.subresource, k.GroupVersionKind, ""}]; derived != nil {
 				k = derived
 			}
 			t.kinds = append(t.kinds, k)

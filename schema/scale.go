@@ -19,7 +19,7 @@ const replicasPath = ".spec.replicas"
 // that they become, and the object's barriers hold, those of an UncoveredPermissionSet too. Errors are Kind's, the
 // object's included.
 func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*Kind, error) {
-	at := through{ref.Group, ref.Resource, ref.Subresource, gvk}
+	at := through{ref.Group, ref.Resource, ref.Subresource, gvk, ""}
 	if err := s.failedBodies[at]; err != nil {
 		return nil, err
 	}
@@ -28,8 +28,10 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 			return concealing, nil
 		}
 	}
-	if k := s.bodies[at]; k != nil {
-		return k, nil
+	for _, at.version = range []string{ref.Version, ""} {
+		if k := s.bodies[at]; k != nil {
+			return k, nil
+		}
 	}
 	return s.Kind(gvk)
 }
@@ -38,7 +40,7 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	for gvk, k := range s.kinds {
 		resource := owners[gvk].resource(gvk)
-		scale := s.bodies[through{resource.Group, resource.Resource, scaleSubresource, scaleKind}]
+		scale := s.bodies[through{resource.Group, resource.Resource, scaleSubresource, scaleKind, gvk.Version}]
 		if scale == nil {
 			scale = s.kinds[scaleKind]
 		}

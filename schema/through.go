@@ -12,6 +12,8 @@ import (
 type through struct {
 	group, resource, subresource string
 	body                         runtimeschema.GroupVersionKind
+	// version is that of the resource, for a scale: each version has its replicas where it says. It is "" for all versions together.
+	version string
 }
 
 // deriveBodies makes the trees of the bodies that write a part of an object of another kind: a Scale, a Binding, an
@@ -31,38 +33,48 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 				continue
 			}
 			for _, body := range versions[e.GroupKind()] {
-				at := through{e.Group, e.Resource, e.Subresource, body}
+				at := through{e.Group, e.Resource, e.Subresource, body, ""}
 				if err := s.failed[gvk]; err != nil {
 					s.failedBodies[at] = err
 					continue
 				}
-				if grafts[at] == nil {
-					grafts[at] = &graft{body: s.kinds[body].Root}
+				places := []through{at}
+				if at.subresource == scaleSubresource {
+					at.version = gvk.Version
+					places = append(places, at)
 				}
-				for _, f := range becomes(&e, &own, s.kinds[body].Root, owners[gvk].replicas(gvk)) {
-					grafts[at].add(f, s.kinds[gvk].Root)
+				for _, at := range places {
+					if grafts[at] == nil {
+						grafts[at] = &graft{body: s.kinds[body].Root}
+					}
+					for _, f := range becomes(&e, &own, s.kinds[body].Root, owners[gvk].replicas(gvk)) {
+						grafts[at].add(f, s.kinds[gvk].Root)
+					}
 				}
 			}
 		}
 	}
 	for at, g := range grafts {
-		if root := g.root(); root != nil {
-			k := *s.kinds[at.body]
+		k := *s.kinds[at.body]
+		root := g.root()
+		if root != nil {
 			k.Root, k.mayBar = root, root.MayBarWithin()
+		}
+		if root != nil || at.version != "" {
 			s.bodies[at] = &k
 		}
 	}
 	// A webhook may be asked about one name when another was addressed.
 	for at, k := range s.bodies {
 		for _, alias := range endpoint.Aliases(at.group, at.resource, at.subresource) {
-			if other := (through{alias.Group, alias.Resource, alias.Subresource, at.body}); s.bodies[other] == nil {
+			if other := (through{alias.Group, alias.Resource, alias.Subresource, at.body, at.version}); s.bodies[other] == nil {
 				s.bodies[other] = k
 			}
 		}
 	}
 	for at, err := range s.failedBodies {
 		for _, alias := range endpoint.Aliases(at.group, at.resource, at.subresource) {
-			s.failedBodies[through{alias.Group, alias.Resource, alias.Subresource, at.body}] = err
+			s.failedBodies[through{alias.Group, alias.Resource, alias.Subresource, at.body, at.version}] = err
 		}
 	}
 }

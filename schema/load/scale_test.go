@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,6 +79,35 @@ func TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone(t *testing.T) {
 			if !slices.Equal(bars, want) {
 				t.Errorf("from %s: barriers %q, want %q", old, bars, want)
 			}
+		}
+	}
+}
+
+// TestC2_EachVersionScalesItsOwnReplicas: two versions without conversion may have their replicas in two fields.
+func TestC2_EachVersionScalesItsOwnReplicas(t *testing.T) {
+	fields := `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`
+	definition := versions{v1: fields, v1beta1: fields}.String()
+	at := strings.LastIndex(definition, ".spec.size")
+	definition = definition[:at] + ".spec.count" + definition[at+len(".spec.size"):]
+	s := compileBox(t, definition, barrier("example.com", "Box", ".spec.size", "size", "excluded: true"), barrier("example.com", "Box", ".spec.count", "count", "excluded: true"))
+	for version, want := range map[string][]string{"v1": {"size"}, "v1beta1": {"count"}, "": {"size", "count"}} {
+		k, err := s.KindFor(gvk("autoscaling", "v1", "Scale"), schema.ResourceRef{Group: "example.com", Version: version, Resource: "boxes", Subresource: "scale"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requirements, err := fieldperm.Diff(t.Context(), []byte(`{"spec":{"replicas":1}}`), []byte(`{"spec":{"replicas":2}}`), k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range requirements {
+			for _, v := range requirements[i].Candidates() {
+				got = append(got, v.Name())
+			}
+		}
+		slices.Sort(want)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("version %q: passed by %q, want %q", version, got, want)
 		}
 	}
 }
