@@ -72,7 +72,7 @@ func TestA2_GroupIsAggregatedIfOneVersionIs(t *testing.T) {
 	service := func(group string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"group": group, "service": remote}}}
 	}
-	got := aggregatedGroups([]unstructured.Unstructured{service("apps", nil), service("x", nil), service("x", map[string]any{"name": "s"}), service("x", map[string]any{"name": "s"}), {}})
+	got := servicesOf([]unstructured.Unstructured{service("apps", nil), service("x", nil), service("x", map[string]any{"name": "s"}), service("x", map[string]any{"name": "s"}), {}}).Aggregated
 	if len(got) != 1 || got[0] != "x" {
 		t.Errorf("got %q", got)
 	}
@@ -97,7 +97,7 @@ func (s *fakeServer) ServerGroupsAndResourcesWithContext(context.Context) ([]*me
 func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
 	server := &fakeServer{err: errors.New("down")}
 	var aggregationErr error
-	w := NewWatcher(server, func(context.Context) ([]string, error) { return nil, aggregationErr }, nil)
+	w := NewWatcher(server, func(context.Context) (Services, error) { return Services{}, aggregationErr }, nil)
 	if err := w.Refresh(t.Context()); err == nil || w.Ready() == nil || w.Allowlist().Has("", "pods", "") {
 		t.Fatalf("refresh %v, ready %v", err, w.Ready())
 	}
@@ -123,12 +123,12 @@ func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
 func TestA1_WatcherRefreshesWhenToldTo(t *testing.T) {
 	refreshed := make(chan struct{})
 	server := &fakeServer{lists: served()}
-	w := NewWatcher(server, func(ctx context.Context) ([]string, error) {
+	w := NewWatcher(server, func(ctx context.Context) (Services, error) {
 		select {
 		case refreshed <- struct{}{}:
 		case <-ctx.Done():
 		}
-		return nil, nil
+		return Services{}, nil
 	}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -37,13 +38,13 @@ func timing() refresh.Timing {
 
 // Watcher keeps an allowlist current.
 type Watcher struct {
-	server     Server
-	aggregated func(context.Context) ([]string, error)
-	named      []string
-	loop       *refresh.Loop
-	clock      clock.PassiveClock
-	current    atomic.Pointer[dated]
-	failure    atomic.Pointer[error]
+	server   Server
+	services func(context.Context) (Services, error)
+	named    []string
+	loop     *refresh.Loop
+	clock    clock.PassiveClock
+	current  atomic.Pointer[dated]
+	failure  atomic.Pointer[error]
 }
 
 // dated is an allowlist, and when its reading began.
@@ -52,10 +53,10 @@ type dated struct {
 	at   time.Time
 }
 
-// NewWatcher returns a Watcher with an empty allowlist. aggregated returns the groups that other
-// servers serve; named are those of them to allow all the same.
-func NewWatcher(server Server, aggregated func(context.Context) ([]string, error), named []string) *Watcher {
-	return &Watcher{server: server, aggregated: aggregated, named: named, clock: clock.RealClock{}, loop: refresh.New(timing())}
+// NewWatcher returns a Watcher with an empty allowlist. services returns who serves the groups; named are those of the
+// aggregated ones to allow all the same.
+func NewWatcher(server Server, services func(context.Context) (Services, error), named []string) *Watcher {
+	return &Watcher{server: server, services: services, named: named, clock: clock.RealClock{}, loop: refresh.New(timing())}
 }
 
 // Allowlist returns the current list, nil before the first and when it has become too old.
@@ -111,11 +112,14 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 		return fmt.Errorf("discovery: %w", err)
 	}
 	// After discovery, so that no group that it lists can be aggregated unnoticed.
-	aggregated, err := w.aggregated(ctx)
+	services, err := w.services(ctx)
 	if err != nil {
 		return err
 	}
-	w.current.Store(&dated{list: Build(preferredFirst(groups, lists), aggregated, w.named), at: started})
+	lists = slices.DeleteFunc(preferredFirst(groups, lists), func(list *metav1.APIResourceList) bool {
+		return list != nil && services.unserved(runtimeschema.FromAPIVersionAndKind(list.GroupVersion, "").GroupVersion())
+	})
+	w.current.Store(&dated{list: Build(lists, services.Aggregated, w.named), at: started})
 	return nil
 }
 

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 type shuffled struct {
@@ -29,7 +32,7 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 	old, preferred, other := list("autoscaling/v1", r("hpas", "get", "patch")), list("autoscaling/v2", r("hpas", "get", "patch")), list("new.example.com/v1", r("things", "get", "patch"))
 	for _, lists := range [][]*metav1.APIResourceList{{old, preferred, other}, {preferred, old}, {nil, other, old, preferred}} {
 		server := &shuffled{groups: []*metav1.APIGroup{{Name: "autoscaling", Versions: []metav1.GroupVersionForDiscovery{version("v2"), version("v1")}}}, lists: lists}
-		w := NewWatcher(server, func(context.Context) ([]string, error) { return nil, nil }, nil)
+		w := NewWatcher(server, func(context.Context) (Services, error) { return Services{}, nil }, nil)
 		if err := w.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +42,34 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 		if len(lists) > 2 && !w.Allowlist().Has("new.example.com", "things", "") {
 			t.Error("a list of a group that is not among the groups is lost")
 		}
+	}
+}
+
+// TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed: the API server prefers the version in its lists all the same.
+func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
+	service := func(group, version, managed string, remote any) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{load.AutoManaged: managed}},
+			"spec":     map[string]any{"group": group, "version": version, "service": remote},
+		}}
+	}
+	services := servicesOf([]unstructured.Unstructured{
+		service("networking.k8s.io", "v1", "onstart", nil), service("networking.k8s.io", "v9", "true", nil),
+		service("example.com", "v1", "true", nil), service("metrics.example.com", "v1", "", map[string]any{"name": "s"}),
+	})
+	lists := []*metav1.APIResourceList{
+		list("networking.k8s.io/v9", r("networkpolicies", "get", "patch"), r("others", "get", "patch")),
+		list("networking.k8s.io/v1", r("networkpolicies", "get", "patch")), list("example.com/v1", r("things", "get", "patch")),
+	}
+	w := NewWatcher(&shuffled{lists: lists}, func(context.Context) (Services, error) { return services, nil }, nil)
+	if err := w.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if served, ok := w.Allowlist().Served("networking.k8s.io", "networkpolicies"); !ok || !slices.Equal(served.Versions, []string{"v1"}) {
+		t.Errorf("served %+v, %t", served, ok)
+	}
+	if l := w.Allowlist(); l.Has("networking.k8s.io", "others", "") || !l.Has("example.com", "things", "") {
+		t.Error("a definition is served in a built-in group, or not in its own")
 	}
 }
 
@@ -55,7 +86,7 @@ func (b *broken) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1
 
 func TestA2_AnAllowlistThatCannotBeReadAgainRunsOut(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	w := NewWatcher(&broken{}, func(context.Context) ([]string, error) { return nil, nil }, nil)
+	w := NewWatcher(&broken{}, func(context.Context) (Services, error) { return Services{}, nil }, nil)
 	w.clock = clock
 	if w.Ready() == nil || w.Allowlist() != nil {
 		t.Error("there is a list before anything was read")

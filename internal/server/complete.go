@@ -79,7 +79,7 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	if err := definitions.Informer().SetTransform(slim); err != nil {
 		return fmt.Errorf("informer: %w", err)
 	}
-	aggregated := func(ctx context.Context) ([]string, error) { return discovery.AggregatedGroups(ctx, objects) }
+	listServices := func(ctx context.Context) (discovery.Services, error) { return discovery.ListServices(ctx, objects) }
 	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
 	s.objects = sources.NewObjects(objects, listed, func() { s.schemas.Changed() })
 	s.status = status.New(status.Config{
@@ -89,7 +89,7 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	s.schemas, err = sources.New(ctx, sources.Config{
 		Files:       s.options.PermissionSchemas,
 		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),
-		Aggregated:  aggregated,
+		Services:    listServices,
 		Definitions: listed,
 		Objects:     s.objects.List,
 		Synced:      definitions.Informer().HasSynced,
@@ -99,7 +99,7 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	s.resources = discovery.NewWatcher(disco, aggregated, s.options.AggregatedGroups)
+	s.resources = discovery.NewWatcher(disco, listServices, s.options.AggregatedGroups)
 	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
 		if _, err := informer.AddEventHandler(notify{s.schemas.Changed, s.resources.Changed}); err != nil {
 			return fmt.Errorf("informer: %w", err)

@@ -46,8 +46,9 @@ type identity struct {
 	served     bool
 }
 
-// read brings the definitions up to date and reports whether any changed.
-func (d *definitions) read() (bool, error) {
+// read brings the definitions up to date and reports whether any changed. own are the groups that the API server serves by
+// itself: it takes a definition in one, and serves nothing of it.
+func (d *definitions) read(own []string) (bool, error) {
 	list, err := d.list()
 	if err != nil {
 		return false, fmt.Errorf("custom resource definitions: %w", err)
@@ -57,9 +58,10 @@ func (d *definitions) read() (bool, error) {
 	for _, object := range list {
 		name := object.GetName()
 		seen[name] = true
+		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		storedIn, _, _ := unstructured.NestedStringSlice(object.Object, "status", "storedVersions")
 		id := identity{
-			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object),
+			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object) && !slices.Contains(own, group),
 			verbs:    object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation],
 			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
 			storedIn: strings.Join(storedIn, ","),

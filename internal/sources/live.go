@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -29,8 +31,8 @@ type Config struct {
 	Files []string
 	// OpenAPI is the API server's.
 	OpenAPI openapi.ClientWithContext
-	// Aggregated returns the groups that another server serves.
-	Aggregated func(context.Context) ([]string, error)
+	// Services returns who serves the groups of the API server.
+	Services func(context.Context) (discovery.Services, error)
 	// Definitions returns the CustomResourceDefinitions of the API server, as an informer holds them.
 	Definitions func() ([]*unstructured.Unstructured, error)
 	// Synced reports whether Definitions has them all.
@@ -55,6 +57,7 @@ type Live struct {
 
 	// mu guards what Refresh works on.
 	mu          sync.Mutex
+	services    discovery.Services
 	published   published
 	definitions definitions
 	objects     objects
@@ -82,7 +85,7 @@ func New(ctx context.Context, config Config) (*Live, error) {
 	}
 	l := &Live{
 		config: config, base: base, loop: refresh.New(timing()),
-		published:   published{client: config.OpenAPI, aggregated: config.Aggregated, known: map[string]groupVersion{}},
+		published:   published{client: config.OpenAPI, known: map[string]groupVersion{}},
 		definitions: definitions{list: config.Definitions, known: map[string]*definition{}},
 		objects:     objects{list: config.Objects, known: map[objectKey]*object{}},
 	}
@@ -167,11 +170,11 @@ func (l *Live) refresh(ctx context.Context) error {
 	if !live && l.config.Synced != nil && !l.config.Synced() {
 		return errors.New("custom resource definitions: are not listed yet: see that fieldperm may list and watch them")
 	}
-	types, typesErr := l.published.read(attempt)
+	types, typesErr := l.readTypes(attempt)
 	if typesErr != nil && !live {
 		return typesErr
 	}
-	custom, customErr := l.definitions.read()
+	custom, customErr := l.definitions.read(l.services.Own)
 	objects, objectsErr := l.objects.read(ctx)
 	err := errors.Join(typesErr, customErr, objectsErr)
 	if err != nil && !live {
@@ -181,6 +184,21 @@ func (l *Live) refresh(ctx context.Context) error {
 		l.compile(ctx)
 	}
 	return err
+}
+
+// readTypes reads who serves what, and then what is published, so that no group that is published can be another
+// server's unnoticed.
+func (l *Live) readTypes(ctx context.Context) (bool, error) {
+	paths, err := l.published.client.PathsWithContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("OpenAPI v3 of the API server: %w", err)
+	}
+	services, err := l.config.Services(ctx)
+	if err != nil {
+		return false, err
+	}
+	l.services = services
+	return l.published.read(ctx, paths, &services), nil
 }
 
 func (l *Live) store(next *state, started time.Time) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -24,7 +25,7 @@ import (
 type world struct {
 	paths       map[string]openapi.GroupVersionWithContext
 	pathsErr    error
-	aggregated  []string
+	services    discovery.Services
 	definitions []*unstructured.Unstructured
 	fetched     int
 }
@@ -49,7 +50,7 @@ func (w *world) live(t *testing.T, files ...string) (*Live, error) {
 	t.Helper()
 	return New(t.Context(), Config{
 		Files: files, OpenAPI: w,
-		Aggregated:  func(context.Context) ([]string, error) { return w.aggregated, nil },
+		Services:    func(context.Context) (discovery.Services, error) { return w.services, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
 	})
 }
@@ -114,7 +115,7 @@ func TestReadiness_NothingIsInForceBeforeTheServerIsRead(t *testing.T) {
 
 func TestReadiness_WaitsForTheListOfDefinitions(t *testing.T) {
 	synced := false
-	l, err := New(t.Context(), Config{OpenAPI: &world{}, Aggregated: func(context.Context) ([]string, error) { return nil, nil },
+	l, err := New(t.Context(), Config{OpenAPI: &world{}, Services: func(context.Context) (discovery.Services, error) { return discovery.Services{}, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return nil, nil }, Synced: func() bool { return synced }})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +211,7 @@ func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
 	if _, err := l.Schema().Kind(kindWidget()); !errors.Is(err, schema.ErrUnknownKind) || w.fetched != 0 {
 		t.Errorf("a kind without its definition, so without its barriers: %v", err)
 	}
-	w.aggregated = []string{"example.com"}
+	w.services.Aggregated = []string{"example.com"}
 	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err != nil || w.fetched != 1 {
 		t.Errorf("aggregated: %v, fetched %d", err, w.fetched)
@@ -288,7 +289,7 @@ func TestStart_FaultyFileIsFatalAndNamed(t *testing.T) {
 func TestRun_RefreshesWhenToldTo(t *testing.T) {
 	compiled := make(chan int, 8)
 	w := &world{}
-	l, err := New(t.Context(), Config{OpenAPI: w, Aggregated: func(context.Context) ([]string, error) { return nil, nil },
+	l, err := New(t.Context(), Config{OpenAPI: w, Services: func(context.Context) (discovery.Services, error) { return discovery.Services{}, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
 		Compiled:    func(kinds, _, _ int, _ time.Time, _ time.Duration) { compiled <- kinds }})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -52,7 +53,7 @@ func (c *cluster) live(t *testing.T, files ...string) *Live {
 	t.Helper()
 	l, err := New(t.Context(), Config{
 		Files: files, OpenAPI: &c.world,
-		Aggregated:  func(context.Context) ([]string, error) { return nil, nil },
+		Services:    func(context.Context) (discovery.Services, error) { return c.services, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, c.err },
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -19,9 +20,7 @@ import (
 // published is the OpenAPI v3 of an API server, one topology for each group and version.
 type published struct {
 	client openapi.ClientWithContext
-	// aggregated returns the groups that another server serves.
-	aggregated func(context.Context) ([]string, error)
-	known      map[string]groupVersion
+	known  map[string]groupVersion
 }
 
 type groupVersion struct {
@@ -30,31 +29,23 @@ type groupVersion struct {
 	topology schema.Topology
 }
 
-// read brings the topologies up to date and reports whether any changed. A document that cannot be
-// read stays as it was; an error means that nothing could be told at all.
+// read brings the topologies up to date with an index of documents and reports whether any changed. A document that cannot be
+// read stays as it was.
 //
 // Custom resources are left to their definitions: a document that is published before the definition
 // is known would have their types without their barriers.
-func (p *published) read(ctx context.Context) (bool, error) {
-	paths, err := p.client.PathsWithContext(ctx)
-	if err != nil {
-		return false, fmt.Errorf("OpenAPI v3 of the API server: %w", err)
-	}
-	aggregated, err := p.aggregated(ctx)
-	if err != nil {
-		return false, err
-	}
+func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, services *discovery.Services) bool {
 	changed := false
 	for path := range p.known {
-		if _, served := paths[path]; !served {
+		if _, served := paths[path]; !served || isCustom(path, services) {
 			delete(p.known, path)
 			changed = true
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		gv, ok := groupVersionOf(path)
-		foreign := ok && slices.Contains(aggregated, gv.Group)
-		if !ok || !foreign && !isBuiltIn(gv) {
+		foreign := ok && slices.Contains(services.Aggregated, gv.Group)
+		if !ok || !foreign && !isBuiltIn(gv) || isCustom(path, services) {
 			continue
 		}
 		url := paths[path].ServerRelativeURL()
@@ -73,7 +64,13 @@ func (p *published) read(ctx context.Context) (bool, error) {
 		p.known[path] = groupVersion{url: url, topology: topology}
 		changed = true
 	}
-	return changed, nil
+	return changed
+}
+
+// isCustom reports whether a document is about what definitions say of a group version.
+func isCustom(path string, services *discovery.Services) bool {
+	gv, ok := groupVersionOf(path)
+	return ok && slices.Contains(services.Defined, gv)
 }
 
 func (p *published) topologies() []schema.Topology {

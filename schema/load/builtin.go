@@ -104,21 +104,25 @@ func clientScheme() (*runtime.Scheme, error) {
 	return known, nil
 }
 
-// isBuiltIn reports whether BuiltIn has the kind.
-func isBuiltIn(gvk runtimeschema.GroupVersionKind) bool {
-	if _, extra := extraKinds()[gvk]; extra {
-		return true
+// isBuiltIn reports whether BuiltIn has a version of the kind.
+func isBuiltIn(kind runtimeschema.GroupKind) bool {
+	for gvk := range extraKinds() {
+		if gvk.GroupKind() == kind {
+			return true
+		}
 	}
 	// Most custom resources need no scheme of their own to be asked.
-	if !scheme.Scheme.IsGroupRegistered(gvk.Group) {
+	if !scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return false
 	}
 	known, err := clientScheme()
 	if err != nil {
 		return true
 	}
-	_, ok := persisted(known, gvk)
-	return ok
+	return slices.ContainsFunc(known.VersionsForGroupKind(kind), func(gv runtimeschema.GroupVersion) bool {
+		_, ok := persisted(known, gv.WithKind(kind.Kind))
+		return ok
+	})
 }
 
 // persisted returns an object of the kind if a server stores such objects.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // verbScale guards what a CustomResourceDefinition declares to be its replicas.
@@ -136,18 +137,20 @@ func (d *definition) check() []error {
 			errs = append(errs, fault(d.source, required.pointer, "is empty: a CustomResourceDefinition needs it"))
 		}
 	}
+	// Such a definition is never served, whatever its versions, and its permissions must not bear on the real kind.
+	if kind := (runtimeschema.GroupKind{Group: spec.Group, Kind: spec.Names.Kind}); isBuiltIn(kind) {
+		errs = append(errs, fault(d.source, "/spec/names/kind", "kind %q of group %q is built in: choose another group", kind.Kind, kind.Group))
+	} else if endpoint.BuiltIn(spec.Group, spec.Names.Plural) {
+		errs = append(errs, fault(d.source, "/spec/names/plural", "resource %q of group %q is built in: choose another group", spec.Names.Plural, spec.Group))
+	}
 	seen := map[string]bool{}
 	for i, v := range spec.Versions {
 		at := fmt.Sprintf("/spec/versions/%d", i)
-		gvk := runtimeschema.GroupVersionKind{Group: spec.Group, Version: v.Name, Kind: spec.Names.Kind}
 		switch {
 		case v.Name == "":
 			errs = append(errs, fault(d.source, at+"/name", "is empty: name the version"))
 		case seen[v.Name]:
 			errs = append(errs, fault(d.source, at+"/name", "version %q stands twice: keep one of them", v.Name))
-		case isBuiltIn(gvk):
-			// Such a definition is never served, and its permissions must not bear on the real kind.
-			errs = append(errs, fault(d.source, at, "kind %q of %q is built in: choose another group", gvk.Kind, gvk.GroupVersion()))
 		}
 		seen[v.Name] = true
 	}

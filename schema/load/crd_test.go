@@ -169,7 +169,9 @@ func TestCRD_Refuses(t *testing.T) {
 		"reference":                        {replace("colour:\n                type: string", "colour:\n                $ref: '#/a'"), "f.yaml:/spec/versions/0/schema/openAPIV3Schema: ", []string{"$ref"}},
 		"version twice":                    {replace("name: v1alpha1", "name: v1"), "f.yaml:/spec/versions/1/name: ", []string{"stands twice"}},
 		"no kind":                          {replace("kind: Widget, ", ""), "f.yaml:/spec/names/kind: ", []string{"is empty"}},
-		"built-in kind":                    {[]byte(strings.NewReplacer("group: example.com", "group: apps", "kind: Widget", "kind: Deployment").Replace(string(widgets(t)))), "f.yaml:/spec/versions/0: ", []string{`kind "Deployment" of "apps/v1" is built in`}},
+		"built-in kind":                    {[]byte(strings.NewReplacer("group: example.com", "group: apps", "kind: Widget", "kind: Deployment").Replace(string(widgets(t)))), "f.yaml:/spec/names/kind: ", []string{`kind "Deployment" of group "apps" is built in`}},
+		"built-in resource":                {[]byte(strings.NewReplacer("group: example.com", "group: apps", "plural: widgets", "plural: deployments").Replace(string(widgets(t)))), "f.yaml:/spec/names/plural: ", []string{`resource "deployments" of group "apps" is built in`}},
+		"another version of a kind":        {[]byte(strings.NewReplacer("group: example.com", "group: networking.k8s.io", "kind: Widget", "kind: NetworkPolicy").Replace(string(widgets(t)))), "f.yaml:/spec/names/kind: ", []string{`kind "NetworkPolicy" of group "networking.k8s.io" is built in`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs, errs := Decode("f.yaml", test.raw)

@@ -26,11 +26,13 @@ const (
 	// documentsAtOnce bounds the documents in memory.
 	documentsAtOnce = 4
 	pageSize        = "250"
+	anyVersion      = "*"
 
-	// autoManaged is how kube-aggregator (pkg/controllers/autoregister) marks the APIServices that a server makes:
-	// "onstart" for the groups compiled into it, "true" for those of definitions.
-	autoManaged        = "kube-aggregator.kubernetes.io/automanaged"
-	autoManagedOnStart = "onstart"
+	// AutoManaged is the label with which kube-aggregator (pkg/controllers/autoregister) marks the APIServices that a server makes.
+	// It is "true" for those of definitions.
+	AutoManaged = "kube-aggregator.kubernetes.io/automanaged"
+	// AutoManagedOnStart is its value for the groups compiled into the server.
+	AutoManagedOnStart = "onstart"
 )
 
 // Live reads what a running server serves: the documents of /openapi/v3, and CustomResourceDefinitions
@@ -66,7 +68,7 @@ func Live(ctx context.Context, config *rest.Config) (schema.Documents, []error) 
 	if err != nil {
 		return schema.Documents{}, []error{err}
 	}
-	custom, defined, errs, err := s.customResources(ctx)
+	custom, defined, errs, err := s.customResources(ctx, owned)
 	if err != nil {
 		return schema.Documents{}, []error{err}
 	}
@@ -83,7 +85,8 @@ type server struct {
 }
 
 // owned returns the group versions in which no CustomResourceDefinition is served: the server's own, and
-// those that an APIService gives to another server.
+// those that an APIService gives to another server. A group that is compiled into the server is there with anyVersion as well: no
+// definition is served in it.
 func (s *server) owned(ctx context.Context) (map[runtimeschema.GroupVersion]bool, error) {
 	out := map[runtimeschema.GroupVersion]bool{}
 	err := s.list(ctx, "/apis/apiregistration.k8s.io/v1/apiservices", func(raw json.RawMessage) error {
@@ -99,8 +102,11 @@ func (s *server) owned(ctx context.Context) (map[runtimeschema.GroupVersion]bool
 			return err
 		}
 		remote := len(item.Spec.Service) > 0 && string(item.Spec.Service) != "null"
-		if remote || item.Labels[autoManaged] == autoManagedOnStart {
+		if remote || item.Labels[AutoManaged] == AutoManagedOnStart {
 			out[runtimeschema.GroupVersion{Group: item.Spec.Group, Version: item.Spec.Version}] = true
+		}
+		if !remote && item.Labels[AutoManaged] == AutoManagedOnStart {
+			out[runtimeschema.GroupVersion{Group: item.Spec.Group, Version: anyVersion}] = true
 		}
 		return nil
 	})
@@ -110,7 +116,7 @@ func (s *server) owned(ctx context.Context) (map[runtimeschema.GroupVersion]bool
 // customResources decodes the definitions that are served under the kind that they name. A faulty one
 // is among the faults, and still among the defined group versions: OpenAPI must not stand in for it,
 // because its barriers are unknown. The error is that there is no list.
-func (s *server) customResources(ctx context.Context) (docs schema.Documents, defined map[runtimeschema.GroupVersion]bool, faults []error, err error) {
+func (s *server) customResources(ctx context.Context, owned map[runtimeschema.GroupVersion]bool) (docs schema.Documents, defined map[runtimeschema.GroupVersion]bool, faults []error, err error) {
 	defined = map[runtimeschema.GroupVersion]bool{}
 	var all []schema.Documents
 	err = s.list(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", func(raw json.RawMessage) error {
@@ -121,7 +127,7 @@ func (s *server) customResources(ctx context.Context) (docs schema.Documents, de
 		for _, v := range crd.Spec.Versions {
 			defined[runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}] = true
 		}
-		if !accepted(&crd) {
+		if !accepted(&crd) || owned[runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: anyVersion}] {
 			return nil
 		}
 		more, errs := CRD("CustomResourceDefinition "+crd.Name, raw)

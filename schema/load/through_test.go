@@ -170,6 +170,10 @@ func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
 			`{"regarding":{"name":"a"}}`, `{"regarding":{"name":"b"}}`, nil, []string{"example.com/involved"},
 		},
 		{
+			"a name that occurs twice", []string{count}, `{"deprecatedCount":1}`, `{"deprecatedCount":2,"deprecatedCount":3}`, nil,
+			[]string{"example.com/count", "*", "example.com/count", "example.com/count"},
+		},
+		{
 			"a set on a verb of the twin alone", []string{barrier("events.k8s.io", "Event", ".reason", "example.com/why", "excluded: false"), reason},
 			`{"reason":"a"}`, `{"reason":"b"}`, []string{"reason"}, []string{"reason"},
 		},

@@ -1,0 +1,92 @@
+//go:build integration
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+func schemaOf(name, group, kind, entry string) string {
+	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec: {group: '" + group + "', kind: " + kind + ", permissions: [" + entry + "]}\n"
+}
+
+// TestC2_W2_OneObjectOfTwoKinds: what a barrier guards is one kind, and another kind has its name or its object.
+func TestC2_W2_OneObjectOfTwoKinds(t *testing.T) {
+	s := startAs(t, stack.Static)
+	install(t, s)
+	t.Run("Twin", func(t *testing.T) { verbsOfTheTwinPassNoBarrier(t, s) })
+	t.Run("ForeignVersion", func(t *testing.T) { definitionsOfBuiltInKindsHaveNoSay(t, s) })
+}
+
+// verbsOfTheTwinPassNoBarrier: an Event has the verb of events.k8s.io for the same field, which is none below the barrier.
+func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	for user, verbs := range map[string][]string{
+		"marked": {"granular", "granular:occurrences"}, "updater": {"update", "patch", "granular:occurrences"}, "counter": {"granular", "granular:example.com/count"},
+	} {
+		grant(t, s, user, rule("", []string{"events"}, verbs...), rule("events.k8s.io", []string{"events"}, verbs...))
+	}
+	mustKubectl(t, s, "apiVersion: v1\nkind: Event\nmetadata: {name: twin, namespace: default}\ninvolvedObject: {kind: Pod, name: x, namespace: default}\ncount: 1\n", "create", "-f", "-")
+	remove(t, s, "event", "twin")
+	write := func(user, path, body string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			return send(t, wire(t, s, user), http.MethodPatch, path+"/namespaces/default/events/twin", merge, fields(t, body), "dryRun=All")
+		}
+	}
+	expect(t, write("marked", "/api/v1", `{"count":2}`)(), 200)
+	remove(t, s, "permissionschema", "twin")
+	mustKubectl(t, s, schemaOf("twin", "", "Event", "{path: .count, verb: example.com/count, excluded: true}"), "apply", "-f", "-")
+	enforced(t, s, "permissionschema", "twin", "True Enforced")
+	for _, user := range []string{"marked", "updater"} {
+		expect(t, write(user, "/api/v1", `{"count":2}`)(), 403)
+	}
+	expect(t, write("counter", "/api/v1", `{"count":2}`)(), 200)
+}
+
+// definitionsOfBuiltInKindsHaveNoSay: kube-apiserver takes such a definition, and serves nothing of it. The kind is as it was.
+func definitionsOfBuiltInKindsHaveNoSay(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	const types = "schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {other: {type: string}}}}}}"
+	grant(t, s, "isolator", rule("networking.k8s.io", []string{"networkpolicies"}, "granular", "granular:policyTypes", "granular:specification"))
+	grant(t, s, "keeper", rule("networking.k8s.io", []string{"networkpolicies"}, "update", "patch"))
+	const path = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies/foreign"
+	mustKubectl(t, s, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: foreign, namespace: default}\nspec: {podSelector: {}}\n", "create", "-f", "-")
+	remove(t, s, "networkpolicy.v1.networking.k8s.io", "foreign")
+	remove(t, s, "permissionschema", "foreign")
+	mustKubectl(t, s, schemaOf("foreign", "networking.k8s.io", "NetworkPolicy", "{path: .metadata.annotations, verb: example.com/notes, excluded: true, parameterSource: annotationKey}"), "apply", "-f", "-")
+	enforced(t, s, "permissionschema", "foreign", "True Enforced")
+	spec := fields(t, `{"spec":{"policyTypes":["Egress"]}}`)
+	asBefore := func() {
+		t.Helper()
+		for _, user := range []string{"isolator", "keeper"} {
+			expect(t, send(t, wire(t, s, user), http.MethodPatch, path, merge, spec, "dryRun=All"), 200)
+		}
+		expect(t, send(t, wire(t, s, "keeper"), http.MethodPatch, path, merge, fields(t, `{"metadata":{"annotations":{"a":"b"}}}`), "dryRun=All"), 403)
+	}
+	asBefore()
+	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: networkpolicies.networking.k8s.io, annotations: {api-approved.kubernetes.io: 'unapproved, a test'}}\n" +
+		"spec: {group: networking.k8s.io, scope: Namespaced, names: {plural: networkpolicies, kind: NetworkPolicy}, versions: [{name: v9, served: true, storage: true, " + types + "}, {name: v1, served: true, storage: false, " + types + "}]}\n"
+	if _, stderr, err := kubectl(t, s, definition, "create", "-f", "-"); err == nil || !strings.Contains(stderr, "is built in: choose another group") {
+		t.Errorf("a definition is let in: %v %s", err, stderr)
+	}
+	// One that was there before fieldperm, or was made while it was down.
+	must(t, s.StopWebhook())
+	remove(t, s, "customresourcedefinition", "networkpolicies.networking.k8s.io")
+	mustKubectl(t, s, definition, "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/networkpolicies.networking.k8s.io")
+	eventually(t, func() *corpus.Answer {
+		return send(t, wire(t, s, "admin", "system:masters"), http.MethodGet, "/apis/apiregistration.k8s.io/v1/apiservices/v9.networking.k8s.io", "", nil)
+	}, 200)
+	expect(t, send(t, wire(t, s, "admin", "system:masters"), http.MethodGet, "/apis/networking.k8s.io/v9/namespaces/default/networkpolicies", "", nil), 404)
+	must(t, s.StartWebhook(t.Context()))
+	enforced(t, s, "permissionschema", "foreign", "True Enforced")
+	eventually(t, func() *corpus.Answer {
+		return send(t, wire(t, s, "isolator"), http.MethodPatch, path, merge, spec, "dryRun=All")
+	}, 200)
+	asBefore()
+}
