@@ -138,8 +138,21 @@ func (w *unowned) charge(s scope, was rawjson.Value) {
 
 // isCoveredBy reports whether each verb that covers something above covers this place as well.
 func (s *scope) isCoveredBy(above *scope) bool {
+	if len(s.others) != len(above.others) || !s.line.isCoveredBy(&above.line) {
+		return false
+	}
+	for i := range s.others {
+		// What is strict here and not above may be passed above by a verb of another tree.
+		if !s.others[i].isCoveredBy(&above.others[i]) || s.others[i].apart != above.others[i].apart || s.apart != above.apart {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *line) isCoveredBy(above *line) bool {
 	n := len(above.chain)
-	return s.barrier <= above.barrier && len(s.chain) >= n && slices.Equal(s.chain[:n], above.chain)
+	return l.barrier <= above.barrier && len(l.chain) >= n && slices.Equal(l.chain[:n], above.chain)
 }
 
 // chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
@@ -150,7 +163,7 @@ func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	found := d.out[begin:]
 	d.out = d.out[:begin]
 	for i := range found {
-		o.charge(scope{path: found[i].Path, chain: found[i].Chain, barrier: found[i].Barrier})
+		o.charge(scope{path: found[i].Path, line: line{chain: found[i].Chain, barrier: found[i].Barrier}})
 	}
 }
 

@@ -30,12 +30,12 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	if err != nil {
 		return
 	}
-	above, node, ok := reach(object, to)
+	permissions, node, ok := reach(object, to)
 	if !ok {
 		return
 	}
 	n := *node
-	n.permissions = slices.Concat(above, node.permissions)
+	n.permissions = permissions
 	for i := range g.onto {
 		if g.onto[i].at.String() == from.String() {
 			g.onto[i].objects = append(g.onto[i].objects, &n)
@@ -45,11 +45,15 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	g.onto = append(g.onto, grafted{from, []*Node{&n}})
 }
 
-// reach returns the node at a path, and the permissions above it. A condition above it is about a value that the
-// body does not hold: the barrier holds always then.
-func reach(n *Node, path Pattern) (above []*Permission, at *Node, ok bool) {
+// reach returns the node at a path, and its permissions after those above it. A condition above it is about a value that the
+// body does not hold: the barrier holds always then. Keys of maps on the path are parameters that the body does not emit.
+func reach(n *Node, path Pattern) (permissions []*Permission, at *Node, ok bool) {
+	emitted := map[string]string{}
 	for _, e := range path {
-		above = append(above, always(n.permissions)...)
+		permissions = append(permissions, spelled(always(n.permissions), emitted)...)
+		if n.emits != "" && !e.any && n.mapping != nil && !n.mapping.IsField(e.name) {
+			emitted[n.emits] = e.name
+		}
 		switch {
 		case e.any && n.list != nil:
 			n = n.list.item
@@ -62,7 +66,24 @@ func reach(n *Node, path Pattern) (above []*Permission, at *Node, ok bool) {
 		}
 	}
 	// The root's verb is the body's as well.
-	return slices.DeleteFunc(above, func(p *Permission) bool { return p.verb.Name() == "*" }), n, true
+	permissions = slices.DeleteFunc(permissions, func(p *Permission) bool { return p.verb.Name() == "*" })
+	return append(permissions, spelled(n.permissions, emitted)...), n, true
+}
+
+// spelled returns the permissions with the parameters that are known already as permissions of their own.
+func spelled(permissions []*Permission, emitted map[string]string) []*Permission {
+	out := make([]*Permission, 0, len(permissions))
+	for _, p := range permissions {
+		v, ok := p.Parameterized(func(name string) (string, bool) { value, ok := emitted[name]; return value, ok })
+		if !ok {
+			out = append(out, p)
+			continue
+		}
+		base := *p
+		base.parameter, base.treatment, base.expression = "", "", nil
+		out = append(out, &base, &Permission{verb: v, powers: p.powers})
+	}
+	return out
 }
 
 // always returns the permissions with barriers that hold whatever the values.
@@ -94,12 +115,12 @@ func (g *graft) root() *Node {
 
 // adds drops the objects that say what the body says itself or another object says, and reports whether any is left.
 func (o *grafted) adds(root *Node) bool {
-	above, node, ok := reach(root, o.at)
+	permissions, node, ok := reach(root, o.at)
 	if !ok {
 		return false
 	}
 	own := *node
-	own.permissions = slices.Concat(above, node.permissions)
+	own.permissions = permissions
 	known := []*Node{&own}
 	for _, object := range o.objects {
 		if !slices.ContainsFunc(known, func(n *Node) bool { return alike(n, object, map[[2]*Node]bool{}) }) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // TestC2_ScaleOfACustomResourceHasItsBarrier: names and paths are the definition's own.
@@ -108,6 +109,41 @@ func TestC2_EachVersionScalesItsOwnReplicas(t *testing.T) {
 		slices.Sort(want)
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("version %q: passed by %q, want %q", version, got, want)
+		}
+	}
+}
+
+// TestC2_AKeyOnTheWayToTheReplicasIsAParameter: the Scale's own field has no such key, and a set names it all the same.
+func TestC2_AKeyOnTheWayToTheReplicasIsAParameter(t *testing.T) {
+	fields := `{type: object, properties: {pools: {type: object, additionalProperties: {type: object, properties: {size: {type: integer}}}}}}`
+	definition := strings.Replace(versions{v1: fields, v1beta1: fields}.String(), ".spec.size", ".spec.pools.main.size", -1)
+	entries := `apiVersion: fieldperm.dev/v1alpha1
+kind: PermissionSchema
+metadata: {name: pools}
+spec: {group: example.com, kind: Box, permissions: [{path: .spec.pools, verb: example.com/pools, parameterSource: pool}, {path: '.spec.pools[*]', verb: example.com/pool, parameterizedBy: pool}]}
+`
+	s := compileBox(t, definition, entries)
+	required := func(kind runtimeschema.GroupVersionKind, old, new, verb string) string {
+		t.Helper()
+		k, err := s.KindFor(kind, schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "boxes", Subresource: "scale"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		barrier, err := verbs.Parse(verb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requirements, err := fieldperm.Diff(t.Context(), []byte(old), []byte(new), k, schema.VerbSet{barrier: {}})
+		if err != nil || len(requirements) != 1 {
+			t.Fatalf("%v: %v, %v", kind, requirements, err)
+		}
+		return fmt.Sprint(requirements[0].Barred(), requirements[0].Candidates())
+	}
+	for verb, bars := range map[string]bool{"granular:example.com/pool(main)": true, "granular:example.com/pool(other)": false} {
+		scale := required(gvk("autoscaling", "v1", "Scale"), `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`, verb)
+		box := required(gvk("example.com", "v1", "Box"), `{"spec":{"pools":{"main":{"size":1}}}}`, `{"spec":{"pools":{"main":{"size":2}}}}`, verb)
+		if scale != box || !strings.HasPrefix(scale, fmt.Sprint(bars)) {
+			t.Errorf("%s: through scale %s, else %s", verb, scale, box)
 		}
 	}
 }
