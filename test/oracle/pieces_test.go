@@ -354,3 +354,17 @@ func TestOracle_WhatTheApplierChanged(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestOracle_TheServersStatusIsNotTheUsers: what the server's own controllers say of an object may come between two steps.
+func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
+	charges := []exact.Charge{{Path: ".status.observedGeneration"}, {Path: ".statusOfMine"}}
+	written := func(manager string) []byte {
+		return []byte(`{"metadata":{"managedFields":[{"manager":"` + manager + `","subresource":"status"}]}}`)
+	}
+	if got := byUser(charges, written("fieldperm")); len(got) != 1 || got[0].Path != ".statusOfMine" {
+		t.Errorf("by fieldperm: %v", got)
+	}
+	if got := byUser(charges, written("alice")); len(got) != 2 {
+		t.Errorf("by a user: %v", got)
+	}
+}

@@ -146,7 +146,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		s.table.unjudged(both, err)
 		return nil, nil
 	}
-	j.wrong.Charges = values(about(j.wrong.Charges, again.charges))
+	j.wrong.Charges = byUser(values(about(j.wrong.Charges, again.charges)), last.New)
 	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
 		return nil, nil
 	}
@@ -156,6 +156,15 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	}
 	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
 	return j.wrong, nil
+}
+
+// byUser leaves out the status, where only the server's own controllers write it: they may do so at any time.
+func byUser(charges []exact.Charge, stored []byte) []exact.Charge {
+	object, err := parseObject(stored)
+	if err != nil || !onlyServerWritesStatus(object) {
+		return charges
+	}
+	return slices.DeleteFunc(slices.Clone(charges), func(c exact.Charge) bool { return within(c.Path, ".status") })
 }
 
 // about keeps the charges at, above or below a place of others.
