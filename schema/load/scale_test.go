@@ -116,7 +116,7 @@ func TestC2_EachVersionScalesItsOwnReplicas(t *testing.T) {
 // TestC2_AKeyOnTheWayToTheReplicasIsAParameter: the Scale's own field has no such key, and a set names it all the same.
 func TestC2_AKeyOnTheWayToTheReplicasIsAParameter(t *testing.T) {
 	fields := `{type: object, properties: {pools: {type: object, additionalProperties: {type: object, properties: {size: {type: integer}}}}}}`
-	definition := strings.Replace(versions{v1: fields, v1beta1: fields}.String(), ".spec.size", ".spec.pools.main.size", -1)
+	definition := strings.ReplaceAll(versions{v1: fields, v1beta1: fields}.String(), ".spec.size", ".spec.pools.main.size")
 	entries := `apiVersion: fieldperm.dev/v1alpha1
 kind: PermissionSchema
 metadata: {name: pools}

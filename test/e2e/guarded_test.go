@@ -132,7 +132,9 @@ func (g *guarded) undo(t *testing.T, name string, change func()) {
 	before, err := g.configurations(t, g.own).Get(t.Context(), name, metav1.GetOptions{})
 	must(t, err)
 	change()
-	must(t, g.change(t, g.own, name, func(c *configuration) { c.Webhooks, c.OwnerReferences, c.Finalizers = before.Webhooks, before.OwnerReferences, before.Finalizers }))
+	must(t, g.change(t, g.own, name, func(c *configuration) {
+		c.Webhooks, c.OwnerReferences, c.Finalizers = before.Webhooks, before.OwnerReferences, before.Finalizers
+	}))
 }
 
 // refusedAs checks that authorization refused a user.
