@@ -91,6 +91,7 @@ func startServer(t *testing.T, failing bool) *fixture {
 	}
 	api := httptest.NewServer(http.HandlerFunc(f.reviews))
 	t.Cleanup(api.Close)
+	t.Cleanup(api.CloseClientConnections)
 
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -128,7 +129,18 @@ func startServer(t *testing.T, failing bool) *fixture {
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{caller}},
 		ForceAttemptHTTP2: true,
 	}}
-	return f
+	for {
+		response, err := f.client.Get(f.url + "/readyz/schemas")
+		must(t, err)
+		must(t, response.Body.Close())
+		if response.StatusCode == http.StatusOK {
+			return f
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the schemas are never read")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // run posts the step's review to both webhooks, as an API server does, and compares with the core.
@@ -214,8 +226,32 @@ func (f *fixture) post(t *testing.T, endpoint admission.Endpoint, req *admission
 	return review.Response
 }
 
-// reviews answers SubjectAccessReviews; the rest of an API server is not there.
+// empty is what an API server says that serves nothing, by path.
+var empty = map[string]string{
+	"/openapi/v3": `{"paths":{}}`,
+	"/api":        `{"kind":"APIVersions","versions":[]}`,
+	"/apis":       `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+	"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","metadata":{"resourceVersion":"1"},"items":[]}`,
+	"/apis/apiregistration.k8s.io/v1/apiservices":             `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIServiceList","metadata":{"resourceVersion":"1"},"items":[]}`,
+}
+
+// reviews answers SubjectAccessReviews, and says that the API server serves nothing, where nothing ever happens.
 func (f *fixture) reviews(w http.ResponseWriter, r *http.Request) {
+	if body := empty[r.URL.Path]; body != "" {
+		w.Header().Set("Content-Type", "application/json")
+		query := r.URL.Query()
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			http.Error(w, "streams of lists are not known here", http.StatusBadRequest)
+		case query.Get("watch") != "":
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, body)
+		}
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
 		http.NotFound(w, r)
 		return
