@@ -65,9 +65,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var list []fault
-	if err := yaml.UnmarshalStrict(listYAML, &list); err != nil {
-		return fmt.Errorf("faults.yaml: %w", err)
+	list, err := read()
+	if err != nil {
+		return err
 	}
 	fmt.Println("| fault | found after | by |\n|---|---|---|")
 	missed := 0
@@ -92,6 +92,15 @@ func run() error {
 		return fmt.Errorf("%d faults were not found", missed)
 	}
 	return nil
+}
+
+// read returns the list of faults.
+func read() ([]fault, error) {
+	var list []fault
+	if err := yaml.UnmarshalStrict(listYAML, &list); err != nil {
+		return nil, fmt.Errorf("faults.yaml: %w", err)
+	}
+	return list, nil
 }
 
 // look builds the broken fieldperm and lets the oracle look for the fault.
