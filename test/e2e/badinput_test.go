@@ -109,7 +109,7 @@ func TestBadInput_HTTP(t *testing.T) {
 	must(t, err)
 	defer client.CloseIdleConnections()
 	good := reviewHead + oldPart + newPart + end
-	for _, path := range []string{"/admit/granular", "/admit/uncovered", "/admit/schemas", "/authorize"} {
+	for path, most := range map[string]int{"/admit/granular": 32 << 20, "/admit/uncovered": 32 << 20, "/admit/schemas": 32 << 20, "/authorize": 8 << 20} {
 		response, err := client.Get(s.WebhookURL() + path)
 		must(t, err)
 		must(t, response.Body.Close())
@@ -119,12 +119,12 @@ func TestBadInput_HTTP(t *testing.T) {
 		if code, body := post(t, s, path, "text/plain", strings.NewReader(good)); code != http.StatusUnsupportedMediaType {
 			t.Errorf("%s as text: %d %s", path, code, body)
 		}
-		if code, _ := post(t, s, path, "application/json", strings.NewReader(good+strings.Repeat(" ", 8<<20))); code != http.StatusRequestEntityTooLarge {
-			t.Errorf("%s of more than 8 MiB: %d", path, code)
+		if code, _ := post(t, s, path, "application/json", strings.NewReader(good+strings.Repeat(" ", most))); code != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s of more than %d bytes: %d", path, most, code)
 		}
 		// Without a length that could be known before.
-		if code, _ := post(t, s, path, "application/json", io.MultiReader(strings.NewReader(good), strings.NewReader(strings.Repeat(" ", 8<<20)))); code != http.StatusRequestEntityTooLarge {
-			t.Errorf("%s of more than 8 MiB in pieces: %d", path, code)
+		if code, _ := post(t, s, path, "application/json", io.MultiReader(strings.NewReader(good), strings.NewReader(strings.Repeat(" ", most)))); code != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s of more than %d bytes in pieces: %d", path, most, code)
 		}
 	}
 	if code, _ := post(t, s, "/nothing", "application/json", strings.NewReader(good)); code != http.StatusNotFound {

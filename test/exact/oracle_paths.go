@@ -1,0 +1,131 @@
+package exact
+
+import (
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// end is where a path of managedFields leads.
+type end struct {
+	place
+	// container: what stays there is an object or keyed list that is not empty on both sides.
+	container bool
+	// keyField: a key property of an item that stays.
+	keyField bool
+	// missing: nothing is there on either side; above says whether what is nearest above it changed.
+	missing, above bool
+}
+
+func (e end) changed(o *oracle) bool {
+	return !e.missing && !e.container && !o.same(e.old, e.new)
+}
+
+func (t transfer) follow(path fieldpath.Path) end {
+	p := t.root
+	near := p
+	keyField := false
+	for i, e := range path {
+		if p.old != nil || p.new != nil {
+			near = p
+		}
+		keyField = false
+		switch {
+		case e.FieldName != nil && p.atom.Map != nil:
+			keyField = i > 0 && p.old != nil && p.new != nil && isKeyOf(path[i-1], *e.FieldName)
+			was, is := p.old.get(*e.FieldName), p.new.get(*e.FieldName)
+			halves := t.halves(t.member(p, *e.FieldName, was, is))
+			p = halves[len(halves)-1].half(was, is)
+		case (e.Key != nil || e.Value != nil) && p.atom.List != nil:
+			p = t.followItem(p, e)
+		case e.Index != nil && p.atom.List != nil:
+			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
+		default:
+			return end{place: p, missing: true, above: t.changedAt(near)}
+		}
+	}
+	if p.old == nil && p.new == nil {
+		return end{place: p, keyField: keyField, missing: true, above: t.changedAt(near)}
+	}
+	return end{place: p, container: container(p), keyField: keyField}
+}
+
+func container(p place) bool {
+	old, new := p.old, p.new
+	switch {
+	case old.is(object) && new.is(object) && p.atom.Map != nil && p.atom.Map.ElementRelationship != "atomic":
+		return len(old.members)+len(new.members) > 0
+	case old.is(list) && new.is(list) && p.atom.List != nil && p.atom.List.ElementRelationship == "associative":
+		return len(old.items)+len(new.items) > 0
+	}
+	return false
+}
+
+func isKeyOf(e fieldpath.PathElement, name string) bool {
+	if e.Key == nil {
+		return false
+	}
+	for _, f := range *e.Key {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// followItem finds the items with the keys that the element names, the first of each side.
+func (t transfer) followItem(p place, e fieldpath.PathElement) place {
+	var like *value
+	if e.Value != nil {
+		like = fromSMD(*e.Value)
+	} else {
+		like = &value{kind: object}
+		for _, f := range *e.Key {
+			like.members = append(like.members, member{f.Name, fromSMD(f.Value)})
+		}
+	}
+	find := func(v *value) *value {
+		id, ok := t.identity(p.atom.List, like)
+		for _, item := range itemsOf(v) {
+			if other, keyed := t.identity(p.atom.List, item); ok && keyed && id == other {
+				return item
+			}
+		}
+		return nil
+	}
+	old, new := find(p.old), find(p.new)
+	for _, found := range []*value{old, new} {
+		if found != nil {
+			like = found
+		}
+	}
+	next := t.item(p, like, old, new)
+	if old == nil && new == nil && like.isScalar() {
+		// What is gone on both sides still has the verb of its value.
+		next = next.emitting(like)
+	}
+	return next
+}
+
+func itemAt(v *value, i int) *value {
+	if items := itemsOf(v); i >= 0 && i < len(items) {
+		return items[i]
+	}
+	return nil
+}
+
+// changedAt: around what has a role something always changes.
+func (t transfer) changedAt(p place) bool {
+	if t.same(p.old, p.new) || p.node.Role() == schema.RoleServerWritten || p.node.Role() == schema.RoleOwnership {
+		return false
+	}
+	if p.atom.Map == nil || !p.old.is(object) || !p.new.is(object) || p.old.repeats() || p.new.repeats() {
+		return true
+	}
+	for _, name := range append(p.old.names(), p.new.names()...) {
+		if t.changedAt(t.member(p, name, p.old.get(name), p.new.get(name))) {
+			return true
+		}
+	}
+	return false
+}
