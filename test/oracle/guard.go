@@ -147,7 +147,9 @@ func (w *world) guards(d *draw) (*guards, error) {
 		}
 		for j, path := range append(d.some(g.paths, 1+d.IntN(3)), d.some(g.hidden, d.IntN(3))...) {
 			if !slices.ContainsFunc(one.Spec.Permissions, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
-				one.Spec.Permissions = append(one.Spec.Permissions, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/p%d", j), Excluded: !d.oneIn(3)})
+				// A write takes the verbs of the version that it is made through. Of several versions only barriers hold in all.
+				bars := !d.oneIn(3) || len(one.Spec.Versions) > 0 && !slices.Contains(g.hidden, path)
+				one.Spec.Permissions = append(one.Spec.Permissions, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/p%d", j), Excluded: bars})
 			}
 		}
 		out.schemas = append(out.schemas, one)
