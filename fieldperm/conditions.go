@@ -25,6 +25,9 @@ func (d *differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
 		return p.MayBar()
 	}
+	if d.owning {
+		return true
+	}
 	at := condition{p, old, new}
 	holds, known := d.conditions.holds[at]
 	if known || d.err != nil {

@@ -124,6 +124,9 @@ type differ struct {
 	defaults []keyDefault
 	// owned is the place of managedFields once the walk has met a change there; else its scope has no node.
 	owned ownership
+	// owning says that owners are compared. What becomes of a value is for the next apply of its owner to say then, so that a
+	// barrier that holds at times holds.
+	owning bool
 	// leaves are the first scalars that appeared or changed.
 	leaves    [mostLeaves]Path
 	leafCount int

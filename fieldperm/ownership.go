@@ -29,6 +29,7 @@ func (d *differ) finishOwnership() {
 	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
 		return
 	}
+	d.owning = true
 	was, wasRead := readManagedFields(d.owned.old)
 	is, isRead := readManagedFields(d.owned.new)
 	if !wasRead || !isRead {
@@ -110,7 +111,21 @@ func (o *owners) compare(who manager) {
 	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if who.operation == operationApply {
 		o.chargeUnheld(gained)
+		o.chargeTaken(gained)
 	}
+}
+
+// chargeTaken charges what is guarded in a value that changes as a whole and that a manager comes to own by applying: what stayed
+// the same in it is the manager's as well then, to be deleted by the next apply without it.
+func (o *owners) chargeTaken(gained *fieldpath.Set) {
+	gained.Iterate(func(p fieldpath.Path) {
+		if o.d.stops() {
+			return
+		}
+		if r := o.d.resolve(p); r.changed && !r.value.IsScalar() && !r.value.IsAbsent() && o.d.mayBarWithin(r.scope) {
+			o.chargeWithin(r.scope, r.value)
+		}
+	})
 }
 
 func (o *owners) versionChanged(who manager) bool {

@@ -115,7 +115,7 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{
-			changed, `ownership .spec.containers[name="guard"]: * specification container container(guard)`, "ownership .spec.feature.enabled: * specification feature switch", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
+			changed, `ownership .spec.containers[name="guard"]: * specification container container(guard)`, "ownership .spec.feature.enabled: (*) (specification) (feature) switch", `ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].name: * specification container container(web)`,
 			`ownership .spec.containers[name="web"].image: * specification container container(web) image image(web)`,
 		}},
 	} {

@@ -49,6 +49,8 @@ type oracle struct {
 	lists map[string]bool
 	// owned is where managedFields differ.
 	owned *place
+	// owning: owners are compared, and what becomes of values is not known.
+	owning bool
 	// apart are the places that Compare is still to be asked about.
 	apart []place
 }

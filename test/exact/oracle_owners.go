@@ -128,6 +128,7 @@ func (o *oracle) ownership(root place) {
 	if o.owned == nil {
 		return
 	}
+	o.owning = true
 	was, wasOK := readOwners(o.owned.old)
 	is, isOK := readOwners(o.owned.new)
 	managers, sound := moved(was, is)
@@ -176,6 +177,9 @@ func (o *oracle) ownership(root place) {
 			continue
 		}
 		for _, p := range pathsOf(gained) {
+			if at := t.follow(p); at.changed(o) {
+				o.asIfGone(at.place, once)
+			}
 			if n := t.pruned(p); n > 0 {
 				t.unowned(p[:n], once, nil)
 			}
