@@ -166,11 +166,12 @@ func (j judges) judge(p *pair) (v verdict) {
 }
 
 // disorder holds an answer to its order: changes of owners come after all changes of values (D8), and what a
-// lossy version is charged with is last (C3).
+// version is charged with for what it does not show is last (C3).
 func (a answer) disorder(lossy bool) string {
 	charges := a.charges
-	for lossy && len(charges) > 0 {
-		if _, path := split(charges[len(charges)-1]); path != "." {
+	for len(charges) > 0 {
+		last := charges[len(charges)-1]
+		if _, path := split(last); path != "." || !lossy && !strings.Contains(last, ": | ") {
 			break
 		}
 		charges = charges[:len(charges)-1]
