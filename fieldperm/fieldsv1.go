@@ -3,6 +3,7 @@ package fieldperm
 import (
 	"slices"
 
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -59,9 +60,15 @@ func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 	return append(out, '}'), true
 }
 
-// mostWeight is how much may be written out of paths that one request changes the owners of, in bytes: far
-// more than objects have that an API server stores. A short text may have many paths of a thousand elements.
-const mostWeight = 128 << 20
+// mostWeight is how much may be written out of paths that one request changes the owners of, in bytes: more than objects have
+// that an API server stores. A short text may have many paths of a thousand elements.
+const mostWeight = 32 << 20
+
+// To compare owners takes about ten times the memory that their paths weigh. So what weighs more than lightWeight waits for room
+// in ownersAtOnce, which all comparisons of the process share.
+const lightWeight, ownersAtOnce = 256 << 10, 16 << 20
+
+var ownersRoom = semaphore.NewWeighted(ownersAtOnce)
 
 // elementWeight is what each element of a path weighs beside its name.
 const elementWeight = 64

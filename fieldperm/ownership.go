@@ -44,9 +44,18 @@ func (d *differ) finishOwnership() {
 		}
 		return
 	}
-	if was.weight(managers)+is.weight(managers) > mostWeight || !was.valid(managers) || !is.valid(managers) {
+	weight := was.weight(managers) + is.weight(managers)
+	if weight > mostWeight || !was.valid(managers) || !is.valid(managers) {
 		d.chargeAnyOwner()
 		return
+	}
+	if weight > lightWeight {
+		room := int64(min(weight, ownersAtOnce))
+		if err := ownersRoom.Acquire(d.ctx, room); err != nil {
+			d.err = stopped(err)
+			return
+		}
+		defer ownersRoom.Release(room)
 	}
 	o := d.newOwners(was, is, managers)
 	if !o.timesAreFree() {

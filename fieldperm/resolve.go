@@ -25,7 +25,8 @@ type resolved struct {
 	keyField bool
 	// missing: the path leads to nothing in either object.
 	missing bool
-	// changedAbove: what is nearest above a missing path differs between the objects.
+	// changedAbove: what is nearest above a missing path differs between the objects. That is never said of the whole object, in
+	// which something always differs.
 	changedAbove bool
 }
 
@@ -123,7 +124,7 @@ func (d *differ) toItem(at *waypoint, like rawjson.Value) {
 func (d *differ) arrive(at waypoint) resolved {
 	s, old, new := at.scope, at.old, at.new
 	if at.end || old.IsAbsent() && new.IsAbsent() {
-		return resolved{scope: s, keyField: at.keyField && !at.end, missing: true, changedAbove: d.changedValue(at.above, at.oldAbove, at.newAbove)}
+		return resolved{scope: s, keyField: at.keyField && !at.end, missing: true, changedAbove: at.oldAbove != d.old && d.changedValue(at.above, at.oldAbove, at.newAbove)}
 	}
 	m, l := s.node.Map(), s.node.List()
 	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {

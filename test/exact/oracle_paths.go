@@ -41,11 +41,11 @@ func (t transfer) follow(path fieldpath.Path) end {
 		case e.Index != nil && p.atom.List != nil:
 			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
 		default:
-			return end{place: p, missing: true, above: t.changedAt(near)}
+			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near)}
 		}
 	}
 	if p.old == nil && p.new == nil {
-		return end{place: p, keyField: keyField, missing: true, above: t.changedAt(near)}
+		return end{place: p, keyField: keyField, missing: true, above: near.path != "" && t.changedAt(near)}
 	}
 	return end{place: p, container: container(p), keyField: keyField}
 }
