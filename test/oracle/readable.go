@@ -25,11 +25,18 @@ func (c *custom) readable(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The API server reads metadata into its own type, and writes no map that is null or empty. Server-side apply leaves such.
+	// The API server reads metadata into its own type, where null is the empty text, and writes no map that is null or empty.
+	// Server-side apply leaves such.
 	if m, ok := object["metadata"].(map[string]any); ok {
 		for _, name := range []string{"labels", "annotations"} {
-			if inner, _ := m[name].(map[string]any); len(inner) == 0 {
+			inner, _ := m[name].(map[string]any)
+			if len(inner) == 0 {
 				delete(m, name)
+			}
+			for key, value := range inner {
+				if value == nil {
+					inner[key] = ""
+				}
 			}
 		}
 	}
