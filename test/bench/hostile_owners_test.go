@@ -102,7 +102,7 @@ func owners() []hostile {
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
 		}},
 		// Each owner comes to own another's key, in a container of 400 bytes a key with a condition over all of it.
-		{name: "owners-under-a-condition", n: 500, changes: each, make: func(n int) (string, string) {
+		{name: "owners-under-a-condition", n: 500, denied: true, changes: each, make: func(n int) (string, string) {
 			sealed := func(next int) func(int) string {
 				return func(i int) string {
 					return entry(fmt.Sprintf("manager-%d", i), "00", fmt.Sprintf(`{"f:spec":{"f:sealed":{"f:key%d":{}}}}`, (i+next)%n))
