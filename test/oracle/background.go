@@ -84,7 +84,7 @@ func byServer(e *Event, r *Request) (string, bool) {
 		delete(metadata(object), "managedFields")
 	}
 	// Of another object than the request names, only the server's controllers write the status.
-	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService"}, after["kind"])
+	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService", "PermissionSchema", "UncoveredPermissionSet"}, after["kind"])
 	if !reflect.DeepEqual(before, after) || !alone && !another {
 		return "", false
 	}
