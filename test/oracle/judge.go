@@ -70,7 +70,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	}
 	if c := w.customs[own]; c != nil {
 		for _, raw := range []*[]byte{&e.Old, &e.New} {
-			if *raw, err = c.readable(*raw); err != nil {
+			if *raw, err = c.readable(*raw, e.Created()); err != nil {
 				return judgement{}, err
 			}
 		}

@@ -12,8 +12,9 @@ import (
 )
 
 // readable is a stored custom resource as every reader gets it: the API server prunes it by the version in which it is
-// stored, and fills in that version's defaults. Server-side apply stores what that takes away; nobody has ever seen it.
-func (c *custom) readable(raw []byte) ([]byte, error) {
+// stored, and fills in that version's defaults. Server-side apply stores what that takes away; nobody has ever seen it. But of a
+// new object, what it was made with counts, if that is an empty map.
+func (c *custom) readable(raw []byte, isNew bool) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -30,7 +31,7 @@ func (c *custom) readable(raw []byte) ([]byte, error) {
 	if m, ok := object["metadata"].(map[string]any); ok {
 		for _, name := range []string{"labels", "annotations"} {
 			inner, _ := m[name].(map[string]any)
-			if len(inner) == 0 {
+			if len(inner) == 0 && (!isNew || inner == nil) {
 				delete(m, name)
 			}
 			for key, value := range inner {
