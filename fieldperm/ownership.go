@@ -127,11 +127,14 @@ func (o *owners) compare(who manager) {
 // chargeTaken charges what is guarded in a value that changes as a whole and that a manager comes to own by applying: what stayed
 // the same in it is the manager's as well then, to be deleted by the next apply without it.
 func (o *owners) chargeTaken(gained *fieldpath.Set) {
+	if !o.d.mayBarWithin(o.d.root) {
+		return
+	}
 	gained.Iterate(func(p fieldpath.Path) {
 		if o.d.stops() {
 			return
 		}
-		if r := o.d.resolve(p); r.changed && !r.value.IsScalar() && !r.value.IsAbsent() && o.d.mayBarWithin(r.scope) {
+		if r := o.d.resolve(p); r.changed {
 			o.chargeWithin(r.scope, r.value)
 		}
 	})

@@ -161,18 +161,12 @@ func namesOf(ref ResourceRef) []ResourceRef {
 // namesEndpoint reports whether the set covers the endpoint by its own name alone, and not by that of a resource that has it.
 func (u *uncoveredSet) namesEndpoint(ref ResourceRef) bool {
 	names := false
-	for _, rule := range u.resources {
-		if !contains(rule.APIGroups, ref.Group) {
-			continue
-		}
-		for _, r := range rule.Resources {
-			r = strings.TrimSuffix(r, "/*")
-			switch {
-			case r == ref.name() || ref.Subresource != "" && r == "*/"+ref.Subresource:
-				names = true
-			case r == "*" || r == ref.Resource:
-				return false
-			}
+	for r := range u.named(ref.Group) {
+		switch {
+		case r == ref.name() || ref.Subresource != "" && r == "*/"+ref.Subresource:
+			names = true
+		case r == "*" || r == ref.Resource:
+			return false
 		}
 	}
 	return names
@@ -279,8 +273,5 @@ func (r ResourceRef) name() string {
 
 // String is the endpoint without its version.
 func (r ResourceRef) String() string {
-	if r.Group == "" {
-		return r.name()
-	}
-	return r.name() + "." + r.Group
+	return runtimeschema.GroupResource{Group: r.Group, Resource: r.name()}.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -74,18 +75,29 @@ func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 }
 
 func (u *uncoveredSet) covers(ref ResourceRef) bool {
-	for _, rule := range u.resources {
-		if !contains(rule.APIGroups, ref.Group) {
-			continue
-		}
-		for _, r := range rule.Resources {
-			r = strings.TrimSuffix(r, "/*") // A fault, which must not bar less.
-			if r == "*" || r == ref.Resource || ref.Subresource != "" && (r == ref.Resource+"/"+ref.Subresource || r == "*/"+ref.Subresource) {
-				return true
-			}
+	for r := range u.named(ref.Group) {
+		if r == "*" || r == ref.Resource || ref.Subresource != "" && (r == ref.name() || r == "*/"+ref.Subresource) {
+			return true
 		}
 	}
 	return len(u.resources) == 0
+}
+
+// named goes through what the set names in a group.
+func (u *uncoveredSet) named(group string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, rule := range u.resources {
+			if !contains(rule.APIGroups, group) {
+				continue
+			}
+			for _, r := range rule.Resources {
+				// The suffix is a fault, which must not bar less.
+				if !yield(strings.TrimSuffix(r, "/*")) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func contains(names []string, name string) bool {

@@ -39,7 +39,7 @@ func (l *Live) compile(ctx context.Context) {
 	started, log := time.Now(), klog.FromContext(ctx)
 	var back retreats
 	documents, compiled, errs := l.trial(back)
-	next := &state{live: true, faults: slices.Concat(l.definitions.faults(), l.objects.faults(), aboutSets(documents, errs, false))}
+	next := &state{faults: slices.Concat(l.definitions.faults(), l.objects.faults(), aboutSets(documents, errs, false))}
 	schemaErrs := errs
 	if back.objects = l.objects.failing(v1alpha1.PermissionSchemaKind, errs); len(back.objects) > 0 {
 		documents, compiled, errs = l.trial(back)

@@ -63,14 +63,13 @@ type Live struct {
 	objects     objects
 }
 
-// state is replaced, never changed.
+// state is replaced, never changed. It has no schema before Ready.
 type state struct {
 	schema    *schema.Schema
 	documents schema.Documents
 	faults    []error
 	objects   []ObjectState
 	unknown   map[runtimeschema.GroupKind]bool
-	live      bool
 }
 
 // New compiles what needs no API server. A faulty file is an error that names file and place.
@@ -89,24 +88,21 @@ func New(ctx context.Context, config Config) (*Live, error) {
 		definitions: definitions{list: config.Definitions, known: map[string]*definition{}},
 		objects:     objects{list: config.Objects, known: map[objectKey]*object{}},
 	}
-	l.store(&state{schema: compiled, documents: base}, started)
+	l.current.Store(&state{})
+	l.report(compiled, 0, started)
 	return l, nil
 }
 
 // Schema returns the schema in force, nil before Ready.
 func (l *Live) Schema() *schema.Schema {
-	s := l.current.Load()
-	if !s.live {
-		return nil
-	}
-	return s.schema
+	return l.current.Load().schema
 }
 
 // Documents returns what the schema in force was compiled from, nil before Ready. They must not be
 // changed.
 func (l *Live) Documents() *schema.Documents {
 	s := l.current.Load()
-	if !s.live {
+	if s.schema == nil {
 		return nil
 	}
 	return &s.documents
@@ -126,7 +122,7 @@ func (l *Live) Objects() []ObjectState { return l.current.Load().objects }
 
 // Ready is nil once the API server's own schemas have been read and compiled.
 func (l *Live) Ready() error {
-	if l.current.Load().live {
+	if l.Schema() != nil {
 		return nil
 	}
 	if why := l.unread.Load(); why != nil {
@@ -166,7 +162,7 @@ func (l *Live) Refresh(ctx context.Context) error {
 func (l *Live) refresh(ctx context.Context) error {
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	live := l.current.Load().live
+	live := l.Schema() != nil
 	if !live && l.config.Synced != nil && !l.config.Synced() {
 		return errors.New("custom resource definitions: are not listed yet: see that fieldperm may list and watch them")
 	}
@@ -203,7 +199,11 @@ func (l *Live) readTypes(ctx context.Context) (bool, error) {
 
 func (l *Live) store(next *state, started time.Time) {
 	l.current.Store(next)
+	l.report(next.schema, len(next.faults), started)
+}
+
+func (l *Live) report(compiled *schema.Schema, faults int, started time.Time) {
 	if l.config.Compiled != nil {
-		l.config.Compiled(len(next.schema.Kinds()), len(next.schema.Failed()), len(next.faults), started, time.Since(started))
+		l.config.Compiled(len(compiled.Kinds()), len(compiled.Failed()), faults, started, time.Since(started))
 	}
 }

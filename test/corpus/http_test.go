@@ -27,6 +27,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/util/cert"
@@ -129,18 +130,14 @@ func startServer(t *testing.T, failing bool) *fixture {
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{caller}},
 		ForceAttemptHTTP2: true,
 	}}
-	for {
+	must(t, wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		response, err := f.client.Get(f.url + "/readyz/schemas")
-		must(t, err)
-		must(t, response.Body.Close())
-		if response.StatusCode == http.StatusOK {
-			return f
+		if err != nil {
+			return false, err
 		}
-		if t.Context().Err() != nil {
-			t.Fatal("the schemas are never read")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	}))
+	return f
 }
 
 // run posts the step's review to both webhooks, as an API server does, and compares with the core.
