@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -83,6 +84,8 @@ type owners struct {
 	// version is that of the new object.
 	version string
 	charged map[string]bool
+	// written reports whether a value changed.
+	written bool
 	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
 	vanished []manager
 	merged   map[string]*fieldpath.Set
@@ -94,7 +97,7 @@ type owners struct {
 }
 
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
-	o := &owners{d: d, was: was, is: is, changed: make(map[manager]bool, len(changed)), version: d.new.Get("apiVersion").Text(), charged: map[string]bool{}}
+	o := &owners{d: d, was: was, is: is, changed: make(map[manager]bool, len(changed)), version: d.new.Get("apiVersion").Text(), charged: map[string]bool{}, written: len(d.out) > 0}
 	for _, who := range changed {
 		o.changed[who] = true
 	}
@@ -109,6 +112,9 @@ func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 // compare charges what a manager lost and gained, but for what is free. In another version all its paths mean something else,
 // so that it gains them all.
 func (o *owners) compare(who manager) {
+	if o.droppedByServer(who) {
+		return
+	}
 	before, after := o.was.fields(who), o.is.fields(who)
 	lost, gained := before.Difference(after), after.Difference(before)
 	if o.versionChanged(who) {
@@ -138,6 +144,19 @@ func (o *owners) chargeTaken(gained *fieldpath.Set) {
 			o.chargeWithin(r.scope, r.value)
 		}
 	})
+}
+
+// droppedByServer reports whether an API server took away the entry of a manager: it does so with each write through another API
+// group than that of the entry (Events have two), for it has no conversion between the groups. What changes no value is
+// charged all the same, so that the marker alone takes no owner away.
+func (o *owners) droppedByServer(who manager) bool {
+	return o.written && o.was.has(who) && !o.is.has(who) && groupOf(o.was.entry(who).wroteIn) != groupOf(o.version)
+}
+
+// groupOf returns the group of an apiVersion.
+func groupOf(apiVersion string) string {
+	at := max(strings.IndexByte(apiVersion, '/'), 0)
+	return apiVersion[:at]
 }
 
 func (o *owners) versionChanged(who manager) bool {

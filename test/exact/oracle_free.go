@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -76,6 +77,14 @@ func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 func (o *oracle) ofVersion(e ownerEntry) bool {
 	version, _ := o.version()
 	return e.version == version
+}
+
+// otherGroup reports whether an entry is of another group than the request: no API server keeps such entries.
+func (o *oracle) otherGroup(e ownerEntry) bool {
+	version, _ := o.version()
+	asked, _ := runtimeschema.ParseGroupVersion(version)
+	wrote, _ := runtimeschema.ParseGroupVersion(e.version)
+	return asked.Group != wrote.Group
 }
 
 // shell is what p is the own entry or a key of.

@@ -158,7 +158,11 @@ func (o *oracle) ownership(root place) {
 			o.asIfGone(at.place, once)
 		}
 	}
+	written := len(o.charges) > 0
 	for _, m := range managers {
+		if written && !is.has(m) && t.otherGroup(was.one(m)) {
+			continue
+		}
 		lost, gained := was.of(m).Difference(is.of(m)), is.of(m).Difference(was.of(m))
 		if was.has(m) && is.has(m) && was.one(m).version != is.one(m).version {
 			gained = is.of(m)
