@@ -3,7 +3,6 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,10 +17,8 @@ type warning string
 
 func (w warning) Error() string { return string(w) }
 
-const (
-	// maxTaken and maxHolders bound what is named: an API server cuts long warnings.
-	maxTaken, maxHolders = 3, 5
-)
+// maxTaken bounds how many verbs are named: an API server cuts long warnings.
+const maxTaken = 3
 
 // replaced returns warnings about the verbs that a PermissionSchema takes from fields, and that somebody holds.
 func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.Schema) []error {
@@ -56,9 +53,5 @@ func (r *SchemaReviewer) held(kind runtimeschema.GroupKind, t schema.Taken) stri
 	case len(names) == 0:
 		return ""
 	}
-	text := "held by " + strings.Join(names[:min(len(names), maxHolders)], ", ")
-	if more := len(names) - maxHolders; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return "held by " + some(names)
 }
