@@ -150,7 +150,7 @@ func (o *owners) chargeTaken(gained *fieldpath.Set) {
 // group than that of the entry (Events have two), for it has no conversion between the groups. What changes no value is
 // charged all the same, so that the marker alone takes no owner away.
 func (o *owners) droppedByServer(who manager) bool {
-	return o.written && o.was.has(who) && !o.is.has(who) && groupOf(o.was.entry(who).wroteIn) != groupOf(o.version)
+	return o.written && o.version != "" && o.was.has(who) && !o.is.has(who) && groupOf(o.was.entry(who).wroteIn) != groupOf(o.version)
 }
 
 // groupOf returns the group of an apiVersion.

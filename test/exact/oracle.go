@@ -70,7 +70,8 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	if len(o.refused) > 0 || err != nil {
 		return nil, o.refused, err
 	}
-	if s.stored == nil {
+	// In what is stored, a part of nothing but defaults may be the API server's; but if there is nothing else, it did appear.
+	if s.stored == nil || len(o.charges) == 0 {
 		o.appeared(root)
 	}
 	o.ownership(root)

@@ -81,10 +81,10 @@ func (o *oracle) ofVersion(e ownerEntry) bool {
 
 // otherGroup reports whether an entry is of another group than the request: no API server keeps such entries.
 func (o *oracle) otherGroup(e ownerEntry) bool {
-	version, _ := o.version()
+	version, known := o.version()
 	asked, _ := runtimeschema.ParseGroupVersion(version)
 	wrote, _ := runtimeschema.ParseGroupVersion(e.version)
-	return asked.Group != wrote.Group
+	return known && version != "" && asked.Group != wrote.Group
 }
 
 // shell is what p is the own entry or a key of.

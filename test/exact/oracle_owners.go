@@ -142,6 +142,7 @@ func (o *oracle) ownership(root place) {
 		}
 		return
 	}
+	written := len(o.charges) > 0
 	t := transfer{oracle: o, root: root, was: was, is: is, moved: managers, walked: &[]fieldpath.Path{}}
 	if !t.timesAreFree() {
 		o.charge(*o.owned, owned)
@@ -158,7 +159,6 @@ func (o *oracle) ownership(root place) {
 			o.asIfGone(at.place, once)
 		}
 	}
-	written := len(o.charges) > 0
 	for _, m := range managers {
 		if written && !is.has(m) && t.otherGroup(was.one(m)) {
 			continue

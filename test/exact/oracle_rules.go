@@ -200,7 +200,7 @@ func (o *oracle) appeared(root place) {
 // appearedBelow reports whether anything at or below the place was charged or has a role.
 func (o *oracle) appearedBelow(p place) bool {
 	if p.path != "" && o.free(p) {
-		return p.node.Role() != "" // A default that is free counts for nothing.
+		return p.node.Role() != "" || !o.isDefault(p) // A default that is free counts for nothing.
 	}
 	if _, f := p.forms(); f != members {
 		return true

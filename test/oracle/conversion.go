@@ -160,13 +160,12 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 // rename gives the renamed field the name that it has in a version.
 func (c *custom) rename(object map[string]any, version string) {
 	spec, _ := object["spec"].(map[string]any)
-	from, to := c.renamed, c.renamed+another
-	if version == c.versions[0].name {
-		from, to = to, from
-	}
-	if value, there := spec[from]; there {
-		delete(spec, from)
-		spec[to] = value
+	to := c.renamedIn(version)
+	for _, from := range []string{c.renamed, c.renamed + another} {
+		if value, there := spec[from]; there && from != to {
+			delete(spec, from)
+			spec[to] = value
+		}
 	}
 }
 

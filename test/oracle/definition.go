@@ -205,16 +205,21 @@ func renameField(root properties, name string) {
 	delete(fields, name)
 }
 
+// renamedIn returns what a version calls the renamed field.
+func (c *custom) renamedIn(version string) string {
+	if version == c.versions[0].name {
+		return c.renamed
+	}
+	return c.renamed + another
+}
+
 // pathIn returns what a version calls a path of the first version.
 func (c *custom) pathIn(version, path string) string {
-	if c.renamed == "" || version == c.versions[0].name {
+	rest, renamed := strings.CutPrefix(path, ".spec."+c.renamed)
+	if c.renamed == "" || !renamed || rest != "" && rest[0] != '.' {
 		return path
 	}
-	at := ".spec." + c.renamed
-	if rest, ok := strings.CutPrefix(path, at); ok && (rest == "" || rest[0] == '.') {
-		return at + another + rest
-	}
-	return path
+	return ".spec." + c.renamedIn(version) + rest
 }
 
 // shared are the paths that every version has.

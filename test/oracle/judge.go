@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -15,6 +16,8 @@ type Verdict struct {
 	Event   *Event
 	Reason  string
 	Charges []exact.Charge
+	// custom is the drawn definition of the object, nil if it is of another kind.
+	custom *custom
 }
 
 func (v *Verdict) String() string {
@@ -68,9 +71,9 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	if e.Deleted() {
 		return w.judgeDeletion(e, d, r, places)
 	}
-	if c := w.customs[own]; c != nil {
+	if c := w.customs[own]; c != nil || own.Group == v1alpha1.GroupVersion.Group {
 		for _, raw := range []*[]byte{&e.Old, &e.New} {
-			if *raw, err = c.readable(*raw, e.Created()); err != nil {
+			if *raw, err = readable(c, *raw, e.Created()); err != nil {
 				return judgement{}, err
 			}
 		}
@@ -82,7 +85,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	w.addBodyVerbs(r, charges)
 	out := judgement{fields: len(charges), charges: charges}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
-		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open}
+		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open, w.customs[own]}
 	}
 	return out, nil
 }
@@ -122,7 +125,7 @@ func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standin
 		if slices.ContainsFunc(places, func(s standing) bool { return r.User.generic(s) }) && r.Endpoint.Sub == "eviction" {
 			return judgement{fields: 1}, nil
 		}
-		return judgement{fields: 1, wrong: &Verdict{e, "an object is deleted", nil}}, nil
+		return judgement{fields: 1, wrong: &Verdict{Event: e, Reason: "an object is deleted"}}, nil
 	}
 	without, err := withoutFinalizers(e.Old)
 	if err != nil {
@@ -135,7 +138,7 @@ func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standin
 	}
 	out := judgement{fields: len(charges)}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
-		out.wrong = &Verdict{e, "the last finalizer is gone, which no verb of the user covers", open}
+		out.wrong = &Verdict{Event: e, Reason: "the last finalizer is gone, which no verb of the user covers", Charges: open}
 	}
 	return out, nil
 }

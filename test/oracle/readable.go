@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,16 +14,12 @@ import (
 
 // readable is a stored custom resource as every reader gets it: the API server prunes it by the version in which it is
 // stored, and fills in that version's defaults. Server-side apply stores what that takes away; nobody has ever seen it. But of a
-// new object, what it was made with counts, if that is an empty map.
-func (c *custom) readable(raw []byte, isNew bool) ([]byte, error) {
+// new object, what it was made with counts, if that is an empty map. c is nil for fieldperm's own kinds, which keep nothing unseen.
+func readable(c *custom, raw []byte, isNew bool) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
 	}
 	object, err := parseObject(raw)
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.storage().structural()
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +38,43 @@ func (c *custom) readable(raw []byte, isNew bool) ([]byte, error) {
 			}
 		}
 	}
+	if c == nil {
+		return json.Marshal(object)
+	}
+	s, err := c.storage().structural()
+	if err != nil {
+		return nil, err
+	}
 	pruning.Prune(object, s, true)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
 	defaulting.Default(object, s)
+	c.nameOwned(object)
 	return json.Marshal(object)
+}
+
+// nameOwned gives the renamed field the name of the stored version in every entry of managedFields, which has that of the version
+// that the manager wrote in.
+func (c *custom) nameOwned(object map[string]any) {
+	if c.renamed == "" {
+		return
+	}
+	list, _ := metadata(object)["managedFields"].([]any)
+	for _, item := range list {
+		entry, _ := item.(map[string]any)
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		spec, _ := fields["f:spec"].(map[string]any)
+		from := "f:" + c.renamedIn(versionOf(entry))
+		if owned, there := spec[from]; there {
+			delete(spec, from)
+			spec["f:"+c.renamedIn(c.storage().name)] = owned
+		}
+	}
+}
+
+// versionOf returns the version that an object, or an entry of managedFields, was written in.
+func versionOf(written map[string]any) string {
+	gv, _ := written["apiVersion"].(string)
+	return gv[strings.IndexByte(gv, '/')+1:]
 }
 
 // structural is the version's schema in the API server's own form.

@@ -43,11 +43,36 @@ var tolerations = []toleration{
 		},
 	},
 	{
+		reason: "the loss of the owner of what another version calls otherwise is free where something beside it changes",
+		fits:   func(r *Request, c exact.Charge, v *Verdict) bool { return v.custom.ownedOtherwise(r, c, v.Event.Old) },
+	},
+	{
 		reason: "where a scale write has left two entries of one manager in managedFields, the API server keeps the last on the next write",
 		fits: func(_ *Request, c exact.Charge, v *Verdict) bool {
 			return c.Operation == "ownership" && twiceManaged(v.Event.Old)
 		},
 	},
+}
+
+// ownedOtherwise reports whether a charge is about an owner of the renamed field who wrote in a version that has another name for
+// it than the version of the request.
+func (c *custom) ownedOtherwise(r *Request, charge exact.Charge, raw []byte) bool {
+	if c == nil || c.renamed == "" || charge.Operation != "ownership" {
+		return false
+	}
+	name := c.renamedIn(c.storage().name)
+	object, err := parseObject(raw)
+	if rest, ok := strings.CutPrefix(charge.Path, ".spec."+name); err != nil || !ok || rest != "" && !strings.ContainsAny(rest[:1], ".[") {
+		return false
+	}
+	asked := c.renamedIn(r.Endpoint.Kind.Version)
+	list, _ := metadata(object)["managedFields"].([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		entry, _ := item.(map[string]any)
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		spec, _ := fields["f:spec"].(map[string]any)
+		return spec["f:"+name] != nil && c.renamedIn(versionOf(entry)) != asked
+	})
 }
 
 // twiceManaged reports whether an object has two entries of one manager.

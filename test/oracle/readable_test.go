@@ -1,0 +1,70 @@
+package oracle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/test/exact"
+)
+
+// renamedThing is a definition of which v2 calls .spec.size otherwise; v1 is stored.
+func renamedThing() *custom {
+	spec := func(name string) properties {
+		return properties{"type": "object", "properties": properties{"spec": properties{"type": "object", "properties": properties{name: properties{"type": "integer"}}}}}
+	}
+	return &custom{group: "g" + drawnGroup, renamed: "size", versions: []version{
+		{name: "v1", served: true, storage: true, schema: spec("size")},
+		{name: "v2", served: true, schema: spec("size" + another)},
+	}}
+}
+
+const ownedInV2 = `{"apiVersion":"g.oracle.test/v1","metadata":{"managedFields":[{"apiVersion":"g.oracle.test/v2","fieldsV1":{"f:spec":{"f:sizeOtherwise":{}}}}]},"spec":{"size":3}}`
+
+// What is judged is what readers get, and owners by the names of the version that is stored.
+func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		custom    *custom
+		raw, want string
+	}{
+		"a null annotation of fieldperm's own kinds": {nil, `{"metadata":{"annotations":{"a":null}}}`, `{"metadata":{"annotations":{"a":""}}}`},
+		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`},
+		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`},
+		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1)},
+	} {
+		got, err := readable(c.custom, []byte(c.raw), false)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		}
+	}
+}
+
+// Only a write through another name of the field may be unable to tell who owns it.
+func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+	old, err := readable(renamedThing(), []byte(ownedInV2), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := func(version string) *Request {
+		r := &Request{Endpoint: &Endpoint{}}
+		r.Endpoint.Kind.Version = version
+		return r
+	}
+	loss := exact.Charge{Operation: "ownership", Path: ".spec.size"}
+	for name, c := range map[string]struct {
+		custom  *custom
+		charge  exact.Charge
+		version string
+		want    bool
+	}{
+		"through the other name":      {renamedThing(), loss, "v1", true},
+		"through the same name":       {renamedThing(), loss, "v2", false},
+		"a value":                     {renamedThing(), exact.Charge{Operation: "removed", Path: ".spec.size"}, "v1", false},
+		"another field":               {renamedThing(), exact.Charge{Operation: "ownership", Path: ".spec.sizes"}, "v1", false},
+		"a definition without rename": {&custom{versions: renamedThing().versions}, loss, "v1", false},
+		"another kind":                {nil, loss, "v1", false},
+	} {
+		if got := c.custom.ownedOtherwise(through(c.version), c.charge, old); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
