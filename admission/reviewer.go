@@ -10,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Endpoint says which of the two webhooks asks.
@@ -89,6 +90,7 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 	if err != nil {
 		return nil, err
 	}
+	requirements = ownersOfStatus(requirements, req)
 	review := fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered}
 	deciding, span := startSpan(ctx, "decide")
 	decision, err := fieldperm.Decide(deciding, r.Authorizer(req), review, r.Limits)
@@ -103,6 +105,26 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		result.Message = denialMessage(decision.Denial, req)
 	}
 	return result, nil
+}
+
+// ownersOfStatus returns the requirements of a write of an object for who owns what in its status as those of the whole object, for
+// verbs on the object are none on its status. An API server gives the status other owners in a write of the status only.
+func ownersOfStatus(requirements []fieldperm.Requirement, req *admissionv1.AdmissionRequest) []fieldperm.Requirement {
+	if _, ok := endpoint.Lookup(req.Resource.Group, req.Resource.Resource, "status"); !ok || req.SubResource != "" {
+		return requirements
+	}
+	for i, r := range requirements {
+		if r.Operation != fieldperm.Ownership || r.Path.Top() != "status" {
+			continue
+		}
+		if r.Barrier > 0 {
+			requirements = append(requirements, r)
+			r.Barrier = -1
+		}
+		r.Chain = r.Chain[:1:1]
+		requirements[i] = r
+	}
+	return requirements
 }
 
 // check refuses what can never be decided.
@@ -170,8 +192,8 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 			out = set
 			continue
 		}
-		for v := range set {
-			out[v] = struct{}{}
+		for v, extent := range set {
+			out.Add(v, extent)
 		}
 	}
 	return out

@@ -31,7 +31,7 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 
 // mayBarWithin reports whether something inside may have to be charged besides the whole.
 func (d *differ) mayBarWithin(s scope) bool {
-	return len(d.uncovered) > 0 || s.node.MayBarWithin() || s.node.MayStandApartWithin()
+	return len(d.uncovered) > 0 || len(d.inStatus) > 0 || s.node.MayBarWithin() || s.node.MayStandApartWithin()
 }
 
 // guardedBelow charges the node if it is a barrier of its own, and goes on below it. A new object is not charged what it has

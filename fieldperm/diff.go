@@ -58,9 +58,9 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		return nil, stopped(err)
 	}
 	d, _ := differs.Get().(*differ)
-	*d = differ{ctx: ctx, uncovered: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
+	*d = differ{ctx: ctx, kind: kind, uncovered: uncovered.ForValues(), all: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
 	defer d.release()
-	d.root = d.enter(scope{line: line{barrier: -1}}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
+	d.root = d.enterRoot(kind, old, new)
 	d.walk(d.root, old, new)
 	d.finishOwnership()
 	d.look()
@@ -108,12 +108,14 @@ func (e *InvalidObjectError) Error() string {
 // schema nodes are looked at only on the way to what is not. What bytes cannot tell — order, escapes, the
 // spelling of numbers, names that occur twice, the keys of lists — is compared as values where it is met.
 type differ struct {
-	ctx       context.Context
-	uncovered schema.VerbSet
-	create    bool
-	old, new  rawjson.Value
-	root      scope
-	out       []Requirement
+	ctx  context.Context
+	kind *schema.Kind
+	// uncovered are the barriers of sets for what is compared now, and inStatus those in the status; all are those for anything.
+	uncovered, inStatus, all schema.VerbSet
+	create                   bool
+	old, new                 rawjson.Value
+	root                     scope
+	out                      []Requirement
 	// same compares old with new values, on the way down.
 	same rawjson.Comparison
 	// keys compares the keys of items, wherever they stand.

@@ -160,7 +160,7 @@ func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) 
 		if err != nil {
 			tb.Fatal(err)
 		}
-		set[v] = struct{}{}
+		set[v] = schema.Extent{}
 	}
 	return k, set
 }

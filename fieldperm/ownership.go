@@ -2,9 +2,9 @@ package fieldperm
 
 import (
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -30,7 +30,7 @@ func (d *differ) finishOwnership() {
 	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
 		return
 	}
-	d.owning = true
+	d.startOwning()
 	was, wasRead := readManagedFields(d.owned.old)
 	is, isRead := readManagedFields(d.owned.new)
 	if !wasRead || !isRead {
@@ -67,12 +67,21 @@ func (d *differ) finishOwnership() {
 	}
 }
 
-// chargeAnyOwner charges managedFields where there is no telling whose fields changed owners: with every barrier that the object has.
-func (d *differ) chargeAnyOwner() {
-	d.charge(d.owned.scope, Ownership)
-	if !d.create {
-		d.newOwners(&managedFields{}, &managedFields{}, nil).chargeWithin(d.root, d.old)
+// startOwning makes every barrier hold that holds for owners.
+func (d *differ) startOwning() {
+	d.owning = true
+	if len(d.uncovered) == len(d.all) {
+		return
 	}
+	d.uncovered, d.inStatus = d.all.ForOwners(), d.all
+	d.root = d.enterRoot(d.kind, d.old, d.new)
+	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
+}
+
+// chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
+func (d *differ) chargeAnyOwner() {
+	d.charge(d.root, Ownership)
+	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeWithin(d.root, d.old)
 }
 
 // owners is one comparison of owners.
@@ -92,12 +101,15 @@ type owners struct {
 	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate and keptByApply are
 	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
-	// unowned are the containers whose unowned parts are charged.
-	unowned map[rawjson.Value]bool
+	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
+	unowned, whole map[rawjson.Value]bool
 }
 
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
-	o := &owners{d: d, was: was, is: is, changed: make(map[manager]bool, len(changed)), version: d.new.Get("apiVersion").Text(), charged: map[string]bool{}, written: len(d.out) > 0}
+	o := &owners{
+		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
+		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, whole: map[rawjson.Value]bool{},
+	}
 	for _, who := range changed {
 		o.changed[who] = true
 	}
@@ -121,17 +133,17 @@ func (o *owners) compare(who manager) {
 		gained = after
 	}
 	gone := o.only(lost, func(r *resolved) bool { return r.changed })
-	o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
+	o.each(lost, o.was, who, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
-	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
+	o.each(gained, o.is, who, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if who.operation == operationApply {
 		o.chargeUnheld(gained)
 		o.chargeTaken(gained)
 	}
 }
 
-// chargeTaken charges what is guarded in a value that changes as a whole and that a manager comes to own by applying: what stayed
-// the same in it is the manager's as well then, to be deleted by the next apply without it.
+// chargeTaken charges what is guarded at or in a value that changes and that a manager comes to own by applying: the next apply
+// without it deletes the value, with what stayed the same in it, whatever a condition says of the change at hand.
 func (o *owners) chargeTaken(gained *fieldpath.Set) {
 	if !o.d.mayBarWithin(o.d.root) {
 		return
@@ -141,22 +153,12 @@ func (o *owners) chargeTaken(gained *fieldpath.Set) {
 			return
 		}
 		if r := o.d.resolve(p); r.changed {
+			if r.scope.barred() {
+				o.charge(r.scope)
+			}
 			o.chargeWithin(r.scope, r.value)
 		}
 	})
-}
-
-// droppedByServer reports whether an API server took away the entry of a manager: it does so with each write through another API
-// group than that of the entry (Events have two), for it has no conversion between the groups. What changes no value is
-// charged all the same, so that the marker alone takes no owner away.
-func (o *owners) droppedByServer(who manager) bool {
-	return o.written && o.version != "" && o.was.has(who) && !o.is.has(who) && groupOf(o.was.entry(who).wroteIn) != groupOf(o.version)
-}
-
-// groupOf returns the group of an apiVersion.
-func groupOf(apiVersion string) string {
-	at := max(strings.IndexByte(apiVersion, '/'), 0)
-	return apiVersion[:at]
 }
 
 func (o *owners) versionChanged(who manager) bool {
@@ -178,20 +180,37 @@ func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.
 	return out
 }
 
-// each charges every path that is not free, once however many managers it concerns. Whoever owns a container decides on what is in
-// it, so that what the container's verbs do not cover there is charged as well.
-func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
+// each charges every path that a manager has in one of the two lists alone and that is not free, once however many managers it
+// concerns. Whoever owns a container decides on what is in it, so that what the container's verbs do not cover there is charged as well.
+func (o *owners) each(paths *fieldpath.Set, in *managedFields, who manager, free func(fieldpath.Path) bool) {
+	if paths.Empty() {
+		return
+	}
+	lost, wroteIn := in == o.was, in.entry(who).wroteIn
 	paths.Iterate(func(shared fieldpath.Path) {
 		if o.d.stops() || free(shared) {
 			return
 		}
 		p := slices.Clone(shared)
 		r := o.d.resolve(p)
+		if wroteIn != o.version && (r.missing || !lost) {
+			// A value nearest above that changed may be what the path means: the server takes its owner away.
+			guardedOnly := lost && (r.changedAbove || o.d.kind.In(wroteIn) == nil)
+			o.chargeOtherwise(p, wroteIn, guardedOnly)
+			if lost && r.changedAbove {
+				return
+			}
+		}
 		o.charge(r.scope)
 		switch {
 		case r.missing:
 		case r.container && r.field:
 			o.chargeUnowned(p, r.scope, true)
+		case r.keyField:
+			// Without an owner of its keys an item is not kept, whoever owns the rest of it.
+			item := o.d.resolve(r.owner(p))
+			o.charge(item.scope)
+			o.chargeWithin(item.scope, item.value)
 		default:
 			o.chargeWithin(r.scope, r.value)
 		}
@@ -220,10 +239,9 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 		return true
 	case r.own():
 		item := r.owner(p)
-		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.keeps().Has(item)
+		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && hasItem(o.keeps(), item)
 	}
-	// A path that leads nowhere may be another version's name for something: it changed if what is nearest above it did.
-	return r.missing && r.changedAbove && o.was.entry(who).wroteIn != o.version
+	return false
 }
 
 // gainIsFree: before is what the manager owned, solid what it gains but for own entries and keys.
@@ -232,12 +250,12 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 // the item that is charged, and where another has owned the item and owns it still.
 func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldpath.Set) bool {
 	r := o.d.resolve(p)
-	switch {
-	case r.changed:
+	switch sameVersion := o.is.entry(who).wroteIn == o.version; {
+	case r.changed && sameVersion:
 		return true
 	case who.operation == operationApply:
 		item := r.owner(p)
-		return r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.holds().Has(item)
+		return sameVersion && r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && hasItem(o.holds(), item)
 	case who.name == beforeFirstApplyOwner:
 		return len(o.was.entries) == 0
 	case who.name == ancientManager:
@@ -255,6 +273,27 @@ func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
 		return p[:len(p)-1]
 	}
 	return p
+}
+
+// hasItem reports whether an item is owned: its own entry and all its keys, without which structured-merge-diff does not keep it.
+func hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
+	for i := range item[:len(item)-1] {
+		set = set.WithPrefix(item[i])
+	}
+	return hasMember(set, &item[len(item)-1])
+}
+
+func hasMember(set *fieldpath.Set, element *fieldpath.PathElement) bool {
+	if !set.Members.Has(*element) {
+		return false
+	}
+	if element.Key == nil {
+		return true
+	}
+	below := set.WithPrefix(*element)
+	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
+		return !below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
+	})
 }
 
 func isItem(p fieldpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }

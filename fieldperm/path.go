@@ -66,8 +66,8 @@ func (p Path) then(s step) Path {
 // isRoot reports whether p is the object itself.
 func (p Path) isRoot() bool { return p.last == nil }
 
-// top returns the name of the top-level field that p is in, "" for the object itself.
-func (p Path) top() string {
+// Top returns the name of the top-level field that p is in, "" for the object itself.
+func (p Path) Top() string {
 	if p.isRoot() {
 		return ""
 	}

@@ -67,6 +67,11 @@ func (b *binding) with(name, value string) *binding {
 	return &binding{up: b, name: name, value: value}
 }
 
+// enterRoot returns the scope of the object itself.
+func (d *differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) scope {
+	return d.enter(scope{line: line{barrier: -1}}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
+}
+
 // visitor is what is done with a child of a scope.
 type visitor func(d *differ, s scope, old, new rawjson.Value)
 
@@ -79,7 +84,7 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 	}
 	trees := node.Trees()
 	if trees == nil && c.others == nil {
-		c.line = d.extend(c.line, node.Permissions(), c.emitted, old, new)
+		c.line = d.extend(c.line, path, node.Permissions(), c.emitted, old, new)
 		return c
 	}
 	c.others = slices.Clone(c.others)
@@ -93,16 +98,20 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 		}
 		return trees[tree]
 	}
-	c.line = d.extend(c.line, of(0), c.emitted, old, new)
+	c.line = d.extend(c.line, path, of(0), c.emitted, old, new)
 	for i := range c.others {
-		c.others[i] = d.extend(c.others[i], of(i+1), c.emitted, old, new)
+		c.others[i] = d.extend(c.others[i], path, of(i+1), c.emitted, old, new)
 	}
 	return c
 }
 
-// extend returns the line with the permissions of the next node, whose value went from old to new.
-func (d *differ) extend(l line, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
+// extend returns the line with the permissions of the next node, which is at the path and whose value went from old to new.
+func (d *differ) extend(l line, path Path, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
+	uncovered := d.uncovered
+	if d.inStatus != nil && path.Top() == "status" {
+		uncovered = d.inStatus
+	}
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of what stands above only granular:* counts; a barrier above goes on holding.
@@ -113,10 +122,10 @@ func (d *differ) extend(l line, permissions []*schema.Permission, emitted *bindi
 		if p.MayBar() && d.bars(p, old, new) {
 			l.barrier = len(l.chain)
 		}
-		l.add(p.Base(), d.uncovered)
+		l.add(p.Base(), uncovered)
 		if p.ParameterName() != "" {
 			if v, ok := p.Parameterized(emitted.lookup); ok {
-				l.add(v, d.uncovered)
+				l.add(v, uncovered)
 			}
 		}
 	}
@@ -218,7 +227,7 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 	switch {
 	case kind.Lossy():
 		d.charge(d.root, Modified)
-	case !slices.ContainsFunc(d.out, func(r Requirement) bool { return kind.MayHide(r.Path.top()) }):
+	case !slices.ContainsFunc(d.out, func(r Requirement) bool { return kind.MayHide(r.Path.Top()) }):
 		return
 	}
 	for _, v := range kind.HiddenBarriers(d.uncovered) {

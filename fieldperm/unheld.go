@@ -115,7 +115,7 @@ func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is ra
 	return func(d *differ, s scope, was, _ rawjson.Value) {
 		container := was.IsObject() && is.IsObject() && s.node.Map() != nil && !s.node.Map().Atomic() ||
 			was.IsList() && is.IsList() && s.node.List() != nil && !s.node.List().Atomic()
-		switch owned := owns.Members.Has(element); {
+		switch owned := hasMember(owns, &element); {
 		case !container || was.IsEmpty():
 			if !owned && d.equalAt(was, is) {
 				w.charge(s, was)
@@ -158,6 +158,10 @@ func (l *line) isCoveredBy(above *line) bool {
 // chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
 func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	d := o.d
+	if o.whole[was] {
+		return // Thousands of managers may come to own one large value.
+	}
+	o.whole[was] = true
 	begin := len(d.out)
 	d.barriersWithin(s, was, rawjson.Value{})
 	found := d.out[begin:]

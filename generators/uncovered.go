@@ -200,6 +200,10 @@ func (w *writers) add(r rules, group, name string) {
 		for _, alias := range endpoint.Aliases(group, resource, subresource) {
 			r.add(alias.Group, nameOf(alias))
 		}
+		if subresource == "status" {
+			// Who owns what in the status is written with the object.
+			r.add(group, resource)
+		}
 		return
 	}
 	if w.every {

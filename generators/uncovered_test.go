@@ -83,7 +83,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 		"set on a binding": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [''], resources: [pods/binding]}]}")},
 			[]string{": bindings", ": pods/binding"}},
 		"set on a subresource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale, '*/status']}]}")},
-			[]string{"apps: */status", "apps: deployments/scale"}},
+			[]string{"apps: *", "apps: */status", "apps: deployments/scale"}},
 		"set on a group": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:label(a)'], resources: [{apiGroups: [apps], resources: ['*']}]}"), permissionSchema("apps", "Deployment", ".spec.paused", "paused", "excluded: true")},
 			[]string{"apps: *", "apps: */status"}},
 		"set of everything on a resource": {[]string{uncoveredSet("{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [pods]}]}")},

@@ -194,7 +194,7 @@ func TestUncovered_Matching(t *testing.T) {
 				}
 			}
 			set, _ := s.Uncovered(t.Context(), c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
-			if got := len(set) > 0; got != c.want {
+			if got := len(set.ForValues()) > 0; got != c.want {
 				t.Errorf("uncovered %v, want %v", got, c.want)
 			}
 		})

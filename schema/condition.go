@@ -72,21 +72,26 @@ func selectsMetadata(e celast.Expr) bool {
 }
 
 // matches reports false only if a condition is false; an error does not outweigh that. A condition that reads more of the
-// object than the request shows counts as true: what it would read is something else.
-func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown reads) (bool, error) {
+// object than the request shows counts as true: what it would read is something else. Where conditions that read the object are
+// all that is false, the set still holds for changes of owners: the object that they are about is that of another's next apply.
+func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown reads) (Extent, bool, error) {
+	var extent Extent
 	var failure error
 	for i := range u.conditions {
 		if u.conditions[i].reads > shown {
 			continue
 		}
 		holds, err := evalBool(ctx, u.conditions[i].program, input)
-		if err != nil {
+		switch {
+		case err != nil:
 			failure = err
-		} else if !holds {
-			return false, nil
+		case !holds && u.conditions[i].reads == readsRequest:
+			return Extent{}, false, nil
+		case !holds:
+			extent.OwnersOnly = true
 		}
 	}
-	return true, failure
+	return extent, true, failure
 }
 
 // reads returns the most that one of the conditions does.

@@ -154,9 +154,13 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 			}
 			s.kinds[gvk].hidden = h
 		}
+		compiled := make(map[string]*Kind, len(all))
 		for _, gvk := range all {
 			if s.failed[gvk] != nil {
 				delete(s.kinds, gvk)
+			}
+			if k := s.kinds[gvk]; k != nil && len(all) > 1 {
+				k.versions, compiled[gvk.GroupVersion().String()] = compiled, k
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,6 +37,16 @@ type Kind struct {
 	mayBar bool
 	// hidden is what a write through this version may change without showing it, nil for nothing.
 	hidden *hidden
+	// versions are those that compiled, by apiVersion; nil where there is one.
+	versions map[string]*Kind
+}
+
+// In returns the kind as another version has it, nil if that is not known.
+func (k *Kind) In(apiVersion string) *Kind {
+	if apiVersion == k.GroupVersion().String() {
+		return k
+	}
+	return k.versions[apiVersion]
 }
 
 // MayBar reports whether the kind's schema has a barrier, conditional ones included.
@@ -71,8 +82,48 @@ func (s *Schema) Failed() map[runtimeschema.GroupVersionKind]error {
 	return out
 }
 
-// VerbSet is a set of verbs; nil is empty.
-type VerbSet map[verbs.Verb]struct{}
+// VerbSet is a set of verbs that are barriers, and how far each is; nil is empty.
+type VerbSet map[verbs.Verb]Extent
+
+// Extent is how far a barrier holds. The zero value is everything.
+type Extent struct {
+	// OwnersOnly says that it holds for changes of owners alone: what becomes of the value is for another request to say then, so
+	// that a condition on values says nothing.
+	OwnersOnly bool
+	// StatusOnly says that it holds for the owners of what is in the status, and for nothing else.
+	StatusOnly bool
+}
+
+// Add adds a barrier, the further of the two if it is known.
+func (s VerbSet) Add(v verbs.Verb, e Extent) {
+	if was, known := s[v]; !known || was.StatusOnly || was.OwnersOnly && !e.StatusOnly {
+		s[v] = e
+	}
+}
+
+// ForValues returns the barriers that hold for changes of values.
+func (s VerbSet) ForValues() VerbSet {
+	return s.without(func(e Extent) bool { return e.OwnersOnly || e.StatusOnly })
+}
+
+// ForOwners returns those that hold for changes of owners, but for the owners of what is in the status. For these all hold.
+func (s VerbSet) ForOwners() VerbSet {
+	return s.without(func(e Extent) bool { return e.StatusOnly })
+}
+
+// without returns the set itself where nothing is left out.
+func (s VerbSet) without(left func(Extent) bool) VerbSet {
+	out := s
+	for v, e := range s {
+		if left(e) {
+			if len(out) == len(s) {
+				out = maps.Clone(s)
+			}
+			delete(out, v)
+		}
+	}
+	return out
+}
 
 // Has reports whether v is in the set. The zero verb never is.
 func (s VerbSet) Has(v verbs.Verb) bool {

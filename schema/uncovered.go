@@ -41,7 +41,8 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 	var errs []error
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
-		if !set.coversAny(ref) {
+		covers := set.coversAny(ref)
+		if !covers && !set.coversStatus(ref) {
 			continue
 		}
 		if len(set.conditions) > 0 && input == nil {
@@ -52,18 +53,19 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 				input = map[string]any{}
 			}
 		}
-		matches, err := set.matches(ctx, input, s.shown(set, ref, request))
+		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, request))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
 		}
 		if !matches {
 			continue
 		}
+		extent.StatusOnly = !covers
 		if out == nil {
 			out = VerbSet{}
 		}
 		for v := range set.verbs {
-			out[v] = struct{}{}
+			out.Add(v, extent)
 		}
 	}
 	return out, utilerrors.NewAggregate(errs)
@@ -72,6 +74,16 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 // coversAny reports whether the set covers the endpoint or another one that does the same.
 func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 	return slices.ContainsFunc(namesOf(ref), u.covers)
+}
+
+// coversStatus reports whether the set covers the status of what an endpoint writes. API servers take owners of the status from a
+// write of the object, and not from one of the status.
+func (u *uncoveredSet) coversStatus(ref ResourceRef) bool {
+	if ref.Subresource != "" {
+		return false
+	}
+	ref.Subresource = "status"
+	return u.coversAny(ref)
 }
 
 func (u *uncoveredSet) covers(ref ResourceRef) bool {
@@ -147,7 +159,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 			case v == verbs.MarkerVerb():
 				b.report(false, pointer, "verb %q is the marker and guards no field: use granular:* for all fields", text)
 			default:
-				set.verbs[v] = struct{}{}
+				set.verbs[v] = Extent{}
 				b.verbs, pointers = append(b.verbs, v), append(pointers, pointer)
 			}
 		}

@@ -201,7 +201,7 @@ func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersi
 		if err != nil {
 			t.Fatal(err)
 		}
-		set[v] = struct{}{}
+		set[v] = schema.Extent{}
 	}
 	got, err := fieldperm.Diff(t.Context(), []byte(`{"metadata":{"name":"x"}}`), []byte(`{"metadata":{"name":"x"}}`), k, set)
 	if err != nil {

@@ -37,7 +37,7 @@ func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		set[v] = struct{}{}
+		set[v] = schema.Extent{}
 	}
 	var before []byte
 	if old != "" {

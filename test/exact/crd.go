@@ -326,6 +326,7 @@ func compiled(raw []byte, catalogue []schema.PermissionDocument) ([]*subject, []
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b *subject) int { return strings.Compare(a.kind.Version, b.kind.Version) })
+	related(out)
 	return out, nil
 }
 

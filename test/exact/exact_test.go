@@ -40,6 +40,7 @@ var builtIn = sync.OnceValues(func() ([]*subject, error) {
 		out = append(out, newSubject(kind, &topology, loose))
 	}
 	slices.SortFunc(out, func(a, b *subject) int { return cmp.Compare(a.kind.String(), b.kind.String()) })
+	related(out)
 	return out, nil
 })
 

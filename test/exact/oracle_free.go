@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/fieldperm/fieldperm/verbs"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
@@ -25,16 +27,54 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 			return inside(lost, item) && t.follow(lost).changed(t.oracle)
 		})
 		return m.operation == "Apply" && item[len(item)-1].Key != nil && left && !t.any(t.is.of(m), item) &&
-			t.anybody(func(other who, set *fieldpath.Set) bool { return other.operation == "Update" && set.Has(item) })
+			t.keeps(item, func(other who) bool { return other.operation == "Update" })
 	}
-	return e.missing && e.above && !t.ofVersion(t.was.one(m))
+	return false
+}
+
+// otherwise charges what leads nowhere as the version says that it is of. What another version calls otherwise is behind a barrier by
+// the verbs of that version, and by those that it may have under names that it does not say.
+func (t transfer) otherwise(p fieldpath.Path, e ownerEntry, barriersOnly bool, once func(place)) {
+	if t.stored != nil {
+		return // What is stored has the names of one version.
+	}
+	as := t.others[e.version]
+	if as == nil {
+		if !barriersOnly {
+			once(t.root)
+			t.asIfGone(t.root, once)
+		}
+		return
+	}
+	if as.kind.Lossy() && !barriersOnly {
+		once(t.root)
+		t.asIfGone(t.root, once)
+	}
+	one := *as
+	one.uncovered = t.uncovered
+	theirs := t
+	theirs.oracle = &oracle{subject: &one, owning: true, canon: t.canon, lists: t.lists, tokens: t.tokens}
+	theirs.root = theirs.enter(place{barrier: -1}, one.root, one.kind.Root, "", nil, nil, nil)
+	at := theirs.follow(p)
+	if !barriersOnly || at.barrier >= 0 {
+		once(at.place)
+	}
+	if (at.node.Map() != nil || at.node.List() != nil) && (len(t.uncovered) > 0 || at.node.MayBarWithin() || at.node.MayStandApartWithin()) {
+		t.asIfGone(t.root, once)
+	}
+	if p[0].FieldName == nil || one.kind.Lossy() || one.kind.MayHide(*p[0].FieldName) {
+		for _, v := range one.kind.HiddenBarriers(t.uncovered) {
+			once(place{chain: []verbs.Verb{v}})
+		}
+	}
 }
 
 // gainIsFree: with the value; by the server's own entries; as the shell of an item that another has all along, together with something
 // in it that is no shell.
 func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) bool {
 	e := t.follow(p)
-	if e.changed(t.oracle) {
+	sameVersion := t.ofVersion(t.is.one(m))
+	if e.changed(t.oracle) && sameVersion {
 		return true
 	}
 	if m.operation == "Apply" {
@@ -43,8 +83,8 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 			at := t.follow(other)
 			return inside(other, item) && !at.container && !at.keyField
 		})
-		return (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
-			t.anybody(func(_ who, set *fieldpath.Set) bool { return set.Has(item) })
+		return sameVersion && (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
+			t.keeps(item, func(who) bool { return true })
 	}
 	switch {
 	case m.name == "before-first-apply":
@@ -55,6 +95,26 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 		})
 	}
 	return false
+}
+
+// keeps reports whether managers have an item all along, between them all that it takes.
+func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
+	all := fieldpath.NewSet()
+	t.anybody(func(m who, set *fieldpath.Set) bool {
+		if by(m) {
+			all = all.Union(set)
+		}
+		return false
+	})
+	return owns(all, item)
+}
+
+// owns reports whether a set has a path, and the keys if it is an item: structured-merge-diff keeps no item without them.
+func owns(set *fieldpath.Set, p fieldpath.Path) bool {
+	keys := p[len(p)-1].Key
+	return set.Has(p) && (keys == nil || !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+		return !set.Has(append(slices.Clone(p), fieldpath.PathElement{FieldName: &k.Name}))
+	}))
 }
 
 // anybody reports whether a manager has something all along, by an entry of the object's version.

@@ -135,11 +135,12 @@ func (o *oracle) ownership(root place) {
 	switch {
 	case o.create && wasOK && isOK && sound && len(is) < 2:
 		return
-	case !wasOK || !isOK || !sound, o.create:
+	case !wasOK || !isOK || !o.create && !sound:
+		o.charge(root, owned)
+		o.asIfGone(root, o.chargeOnce(map[string]bool{}))
+		return
+	case o.create:
 		o.charge(*o.owned, owned)
-		if !o.create {
-			o.asIfGone(root, o.chargeOnce(map[string]bool{}))
-		}
 		return
 	}
 	written := len(o.charges) > 0
@@ -148,13 +149,23 @@ func (o *oracle) ownership(root place) {
 		o.charge(*o.owned, owned)
 	}
 	once := o.chargeOnce(map[string]bool{})
-	charge := func(p fieldpath.Path) {
+	charge := func(p fieldpath.Path, e ownerEntry, lost bool) {
 		at := t.follow(p)
+		if (at.missing || !lost) && !t.ofVersion(e) {
+			t.otherwise(p, e, lost && (at.above || t.others[e.version] == nil), once)
+			if lost && at.missing && at.above {
+				return
+			}
+		}
 		once(at.place)
 		switch {
 		case at.missing:
 		case at.container && t.isField(p):
 			t.unowned(p, once, &at.place)
+		case at.keyField:
+			item := t.follow(at.shell(p))
+			once(item.place)
+			o.asIfGone(item.place, once)
 		default:
 			o.asIfGone(at.place, once)
 		}
@@ -169,12 +180,12 @@ func (o *oracle) ownership(root place) {
 		}
 		for _, p := range pathsOf(lost) {
 			if !t.lossIsFree(m, p) {
-				charge(p)
+				charge(p, was.one(m), true)
 			}
 		}
 		for _, p := range pathsOf(gained) {
 			if !t.gainIsFree(m, p, gained) {
-				charge(p)
+				charge(p, is.one(m), false)
 			}
 		}
 		if m.operation != "Apply" {
@@ -182,6 +193,9 @@ func (o *oracle) ownership(root place) {
 		}
 		for _, p := range pathsOf(gained) {
 			if at := t.follow(p); at.changed(o) {
+				if at.barrier >= 0 {
+					once(at.place)
+				}
 				o.asIfGone(at.place, once)
 			}
 			if n := t.pruned(p); n > 0 {

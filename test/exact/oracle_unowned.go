@@ -55,7 +55,13 @@ func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place) {
 func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
 	part := func(child place, e fieldpath.PathElement, is *value) {
 		next := append(slices.Clone(at), e)
-		owned := slices.ContainsFunc(t.is, func(o ownerEntry) bool { return t.ofVersion(o) && o.set != nil && o.set.Has(next) })
+		all := fieldpath.NewSet()
+		for _, o := range t.is {
+			if t.ofVersion(o) && o.set != nil {
+				all = all.Union(o.set)
+			}
+		}
+		owned := owns(all, next)
 		named := false
 		if e.FieldName != nil && p.atom.Map != nil {
 			_, named = p.atom.Map.FindField(*e.FieldName)

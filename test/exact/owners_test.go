@@ -100,7 +100,7 @@ func (o *objects) managerName(n int) string {
 
 func (o *objects) version() string {
 	if o.oneIn(5) {
-		return o.kind.Group + "/v0"
+		return o.kind.Group + pick(o.draw, []string{"/v0", "/v1", "/v2"})
 	}
 	return o.kind.GroupVersion().String()
 }

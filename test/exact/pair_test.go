@@ -149,7 +149,7 @@ func (d *draw) uncovered(k *schema.Kind) schema.VerbSet {
 	slices.SortFunc(all, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
 	out := schema.VerbSet{}
 	for range 1 + d.IntN(3) {
-		out[pick(d, all)] = struct{}{}
+		out[pick(d, all)] = schema.Extent{}
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -23,6 +24,8 @@ type subject struct {
 	stored *Stored
 	// through is the version that was written through, where that is not the version of what is judged.
 	through string
+	// others are the versions of the kind, itself among them, by apiVersion.
+	others map[string]*subject
 	// source shows where the schema is from, for a failure's report.
 	source string
 }
@@ -30,6 +33,18 @@ type subject struct {
 func newSubject(kind *schema.Kind, topology *schema.Topology, loose *smd.Schema) *subject {
 	name := topology.Kinds[kind.GroupVersionKind]
 	return &subject{kind: kind, types: topology.Types, root: smd.TypeRef{NamedType: &name}, loose: loose}
+}
+
+// related tells each subject which others are versions of its kind.
+func related(subjects []*subject) {
+	all := map[runtimeschema.GroupKind]map[string]*subject{}
+	for _, s := range subjects {
+		if all[s.kind.GroupKind()] == nil {
+			all[s.kind.GroupKind()] = map[string]*subject{}
+		}
+		s.others = all[s.kind.GroupKind()]
+		s.others[s.kind.GroupVersion().String()] = s
+	}
 }
 
 // resolve returns what a type may be; what no type says, is anything (D6).

@@ -18,6 +18,8 @@ type Verdict struct {
 	Charges []exact.Charge
 	// custom is the drawn definition of the object, nil if it is of another kind.
 	custom *custom
+	// unseen says that something is stored that no reader gets.
+	unseen bool
 }
 
 func (v *Verdict) String() string {
@@ -71,11 +73,14 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	if e.Deleted() {
 		return w.judgeDeletion(e, d, r, places)
 	}
+	unseen := false
 	if c := w.customs[own]; c != nil || own.Group == v1alpha1.GroupVersion.Group {
 		for _, raw := range []*[]byte{&e.Old, &e.New} {
-			if *raw, err = readable(c, *raw, e.Created()); err != nil {
+			var isUnseen bool
+			if *raw, isUnseen, err = readable(c, *raw, e.Created()); err != nil {
 				return judgement{}, err
 			}
+			unseen = unseen || isUnseen
 		}
 	}
 	charges, err := w.stored.Charges(d.Kind, e.Old, e.New, w.barriers(own, r), r.version())
@@ -85,7 +90,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	w.addBodyVerbs(r, charges)
 	out := judgement{fields: len(charges), charges: charges}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
-		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open, w.customs[own]}
+		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open, w.customs[own], unseen}
 	}
 	return out, nil
 }
@@ -197,7 +202,7 @@ func (w *world) barriers(own Place, r *Request) schema.VerbSet {
 	for _, set := range w.sets {
 		if set.about(own, r) || set.about(r.Endpoint.Place, r) {
 			for _, v := range set.verbs {
-				out[v] = struct{}{}
+				out[v] = schema.Extent{}
 			}
 		}
 	}

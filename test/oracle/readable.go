@@ -15,13 +15,14 @@ import (
 // readable is a stored custom resource as every reader gets it: the API server prunes it by the version in which it is
 // stored, and fills in that version's defaults. Server-side apply stores what that takes away; nobody has ever seen it. But of a
 // new object, what it was made with counts, if that is an empty map. c is nil for fieldperm's own kinds, which keep nothing unseen.
-func readable(c *custom, raw []byte, isNew bool) ([]byte, error) {
+// It tells whether something of the custom resource is seen by nobody.
+func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err error) {
 	if raw == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	object, err := parseObject(raw)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// The API server reads metadata into its own type, where null is the empty text, and writes no map that is null or empty.
 	// Server-side apply leaves such.
@@ -38,18 +39,18 @@ func readable(c *custom, raw []byte, isNew bool) ([]byte, error) {
 			}
 		}
 	}
-	if c == nil {
-		return json.Marshal(object)
+	if c != nil {
+		s, err := c.storage().structural()
+		if err != nil {
+			return nil, false, err
+		}
+		unseen = len(pruning.PruneWithOptions(object, s, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})) > 0
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
+		defaulting.Default(object, s)
+		c.nameOwned(object)
 	}
-	s, err := c.storage().structural()
-	if err != nil {
-		return nil, err
-	}
-	pruning.Prune(object, s, true)
-	defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
-	defaulting.Default(object, s)
-	c.nameOwned(object)
-	return json.Marshal(object)
+	out, err = json.Marshal(object)
+	return out, unseen, err
 }
 
 // nameOwned gives the renamed field the name of the stored version in every entry of managedFields, which has that of the version

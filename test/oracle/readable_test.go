@@ -25,22 +25,23 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		custom    *custom
 		raw, want string
+		unseen    bool
 	}{
-		"a null annotation of fieldperm's own kinds": {nil, `{"metadata":{"annotations":{"a":null}}}`, `{"metadata":{"annotations":{"a":""}}}`},
-		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`},
-		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`},
-		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1)},
+		"a null annotation of fieldperm's own kinds": {nil, `{"metadata":{"annotations":{"a":null}}}`, `{"metadata":{"annotations":{"a":""}}}`, false},
+		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`, false},
+		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
+		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1), false},
 	} {
-		got, err := readable(c.custom, []byte(c.raw), false)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		got, unseen, err := readable(c.custom, []byte(c.raw), false)
+		if err != nil || string(got) != c.want || unseen != c.unseen {
+			t.Errorf("%s: %s, %t, %v; want %s, %t", name, got, unseen, err, c.want, c.unseen)
 		}
 	}
 }
 
 // Only a write through another name of the field may be unable to tell who owns it.
 func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
-	old, err := readable(renamedThing(), []byte(ownedInV2), false)
+	old, _, err := readable(renamedThing(), []byte(ownedInV2), false)
 	if err != nil {
 		t.Fatal(err)
 	}

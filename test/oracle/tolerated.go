@@ -47,6 +47,10 @@ var tolerations = []toleration{
 		fits:   func(r *Request, c exact.Charge, v *Verdict) bool { return v.custom.ownedOtherwise(r, c, v.Event.Old) },
 	},
 	{
+		reason: "server-side apply stores and owns in a custom resource what no reader gets, so that the change is not seen here",
+		fits:   func(_ *Request, c exact.Charge, v *Verdict) bool { return v.unseen && c.Operation == "ownership" },
+	},
+	{
 		reason: "where a scale write has left two entries of one manager in managedFields, the API server keeps the last on the next write",
 		fits: func(_ *Request, c exact.Charge, v *Verdict) bool {
 			return c.Operation == "ownership" && twiceManaged(v.Event.Old)

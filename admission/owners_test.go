@@ -1,0 +1,83 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+const statusIsUncovered = `
+apiVersion: fieldperm.dev/v1alpha1
+kind: UncoveredPermissionSet
+metadata: {name: status}
+spec:
+  uncoveredPermissions: ["granular:status"]
+  resources: [{apiGroups: [apps], resources: [deployments/status]}]
+`
+
+const labelledIsUncovered = `
+apiVersion: fieldperm.dev/v1alpha1
+kind: UncoveredPermissionSet
+metadata: {name: labelled}
+spec:
+  uncoveredPermissions: ["granular:scale"]
+  resources: [{apiGroups: [apps], resources: [deployments]}]
+  matchConditions: [{name: leaves, expression: "has(oldObject.spec.replicas) && !has(object.spec.replicas)"}]
+`
+
+// handingOver gives a manager that applies something that stays what it is.
+func handingOver(fields string) *admissionv1.AdmissionRequest {
+	r := update(`{"replicas":1},"status":{"replicas":1}`, `{"replicas":1},"status":{"replicas":1}`)
+	r.Object.Raw = []byte(strings.Replace(string(r.Object.Raw), `"name":"web"`, `"name":"web","managedFields":[
+		{"manager":"argo","operation":"Apply","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":`+fields+`}]`, 1))
+	return r
+}
+
+// D8, D11: who owns what in the status is written with the object, where neither verbs on the object nor a set on the status
+// would say anything of it.
+func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
+	const status = `{"f:status":{"f:replicas":{}}}`
+	plain, guarded := compile(t), compile(t, statusIsUncovered)
+	for name, c := range map[string]struct {
+		guarded bool
+		verbs   []string
+		want    bool
+	}{
+		"the verb of the status, on the object":   {false, []string{"granular", "granular:status"}, false},
+		"every verb":                              {false, []string{"granular", "granular:*"}, true},
+		"the generic verb":                        {false, []string{"update"}, true},
+		"the generic verb behind a barrier":       {true, []string{"update"}, false},
+		"the generic verb and that of a barrier":  {true, []string{"update", "granular:status"}, true},
+		"every verb behind a barrier":             {true, []string{"granular", "granular:*"}, false},
+		"every verb, and the barrier's by itself": {true, []string{"granular", "granular:*", "granular:status"}, true},
+	} {
+		s := plain
+		if c.guarded {
+			s = guarded
+		}
+		if result, err := reviewer(s, holding(c.verbs...)).Review(t.Context(), Granular, handingOver(status)); err != nil || result.Allowed != c.want {
+			t.Errorf("%s: %+v, %v; want %t", name, result, err, c.want)
+		}
+	}
+	if result, err := reviewer(guarded, holding("update")).Review(t.Context(), Granular, scaling()); err != nil || !result.Allowed {
+		t.Errorf("a change of the specification: %+v, %v", result, err)
+	}
+}
+
+// D8: another's apply makes the change that a condition of a set is about, so that the set holds for owners whatever the condition says.
+func TestD8_C2_ConditionsOnTheObjectSayNothingOfOwners(t *testing.T) {
+	s := compile(t, labelledIsUncovered)
+	for name, c := range map[string]struct {
+		request *admissionv1.AdmissionRequest
+		want    bool
+	}{
+		"a change":  {scaling(), true},
+		"a removal": {update(`{"replicas":1}`, `{}`), false},
+		"another's": {handingOver(`{"f:spec":{"f:replicas":{}}}`), false},
+	} {
+		if result, err := reviewer(s, holding("update")).Review(t.Context(), Granular, c.request); err != nil || result.Allowed != c.want {
+			t.Errorf("%s: %+v, %v; want %t", name, result, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package fieldperm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// safes have a secret in v1 that v2 calls hidden, and a color and a box of things in both.
+func safes(t *testing.T, conversion, annotations string) func(version string) *schema.Kind {
+	t.Helper()
+	spec := func(name string) string {
+		return fmt.Sprintf(`{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string"},
+			%q:{"type":"object","properties":{"key":{"type":"string"}}}}}}}`, name)
+	}
+	docs, errs := load.CRD("safes", []byte(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+		"metadata":{"name":"safes.g.example","annotations":{%s}},
+		"spec":{"group":"g.example","scope":"Namespaced","names":{"kind":"Safe","listKind":"SafeList","plural":"safes","singular":"safe"},"conversion":%s,
+			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s}},{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":%s}}]}}`,
+		annotations, conversion, spec("secret"), spec("hidden"))))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs.Permissions = append(catalogue, docs.Permissions...)
+	s, errs := schema.Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return func(version string) *schema.Kind {
+		k, err := s.Kind(runtimeschema.GroupVersionKind{Group: "g.example", Version: version, Kind: "Safe"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+}
+
+const (
+	byWebhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost"}}}`
+	vouched   = `"fieldperm.dev/lossless-conversion":"true","fieldperm.dev/permission-verbs":`
+	bothSay   = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[{\"path\":\".spec.hidden\",\"verb\":\"g.example/secret\",\"excluded\":true}]}"`
+	v1Says    = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[]}"`
+	partSays  = vouched + `"{\"v1\":[{\"path\":\".spec.secret.key\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[{\"path\":\".spec.hidden.key\",\"verb\":\"g.example/secret\",\"excluded\":true}]}"`
+	plainSays = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\"}],\"v2\":[{\"path\":\".spec.hidden\",\"verb\":\"g.example/secret\"}]}"`
+)
+
+func safe(version, color string, owners ...string) string {
+	field := map[string]string{"v1": "secret", "v2": "hidden"}[version]
+	return fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"managedFields":[%s]},"spec":{"color":%q,%q:{"key":"s"}}}`, version, strings.Join(owners, ","), color, field)
+}
+
+func safeEntry(version, manager, fields string) string {
+	return strings.Replace(owner(manager, "Apply", `{"f:spec":{`+fields+`}}`), "example.com/v1", "g.example/"+version, 1)
+}
+
+// D8: what another version calls otherwise is charged as that version has it, whoever comes to own it and whoever loses it.
+func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+	const secret = "granular:g.example/secret"
+	color, colored := `"f:color":{}`, safeEntry("v2", "argo", `"f:color":{}`)
+	given := func(field string) string { return safeEntry("v2", "argo", color+","+field) }
+	for name, c := range map[string]struct {
+		annotations, conversion, version, old, new string
+		// want are the verbs without which the change is refused, apart from those above what is guarded.
+		want []string
+	}{
+		"given in the other version's name":           {bothSay, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given in a name that says nothing":           {v1Says, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given with the container of what is guarded": {partSays, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
+		"lost beside a change":                        {bothSay, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
+		"lost in a name that says nothing":            {v1Says, byWebhook, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
+		"lost beside a change, without a barrier":     {plainSays, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
+		"lost where nothing changed":                  {plainSays, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{secret}},
+		"given, without a barrier":                    {plainSays, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"what changes, in an entry of the other":      {plainSays, byWebhook, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
+		"given in a version that nobody knows":        {bothSay, byWebhook, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
+		"lost in a version that nobody knows":         {bothSay, byWebhook, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := safes(t, c.conversion, c.annotations)(c.version)
+			got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owns := slices.DeleteFunc(slices.Clone(got), func(r Requirement) bool { return r.Operation != Ownership })
+			for _, verb := range c.want {
+				needs := func(r Requirement) bool { return verb == "" || r.Candidates()[len(r.Candidates())-1].String() == verb }
+				if !slices.ContainsFunc(owns, needs) {
+					t.Errorf("%q, want one that needs %s", renderAll(got), verb)
+				}
+			}
+			if len(c.want) == 0 && len(owns) > 0 {
+				t.Errorf("%q, want nothing of owners", renderAll(owns))
+			}
+		})
+	}
+}
+
+// D8: through a lossy version an annotation may be a field, so that what is given in an entry of it is charged as the whole object.
+func TestD8_EntriesOfALossyVersionAreChargedAsTheObject(t *testing.T) {
+	compiled, errs := load.Offline(nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const metrics = `{"f:metadata":{"f:annotations":{"f:autoscaling.alpha.kubernetes.io/metrics":{}}}}`
+	of := func(note string, owners ...string) string {
+		return fmt.Sprintf(`{"apiVersion":"autoscaling/v2","metadata":{"annotations":{"x":%q},"managedFields":[%s]},"spec":{"maxReplicas":3}}`, note, strings.Join(owners, ","))
+	}
+	entry := func(fields string) string {
+		return strings.Replace(owner("argo", "Apply", fields), "example.com/v1", "autoscaling/v1", 1)
+	}
+	expect := func(old, new string, whole bool) {
+		t.Helper()
+		got, err := Diff(t.Context(), []byte(old), []byte(new), k, nil)
+		isWhole := slices.ContainsFunc(got, func(r Requirement) bool {
+			return r.Operation == Ownership && len(r.Chain) == 1 && r.Chain[0] == verbs.All()
+		})
+		if err != nil || isWhole != whole {
+			t.Errorf("%q, %v; want the whole object %t", renderAll(got), err, whole)
+		}
+	}
+	expect(of("1", entry(`{"f:spec":{"f:maxReplicas":{}}}`)), of("2", entry(strings.Replace(metrics, "}}}}", `}}},"f:spec":{"f:maxReplicas":{}}}`, 1))), true)
+	expect(of("1", entry(metrics)), of("1"), true)
+	// The API server takes the owner away where the field changes. Which field that is cannot be told.
+	expect(of("1", entry(metrics)), of("2"), false)
+}
+
+// D8: a barrier of a set that holds for owners only bars nobody who changes a value.
+func TestD8_BarriersForOwnersOnly(t *testing.T) {
+	k, _ := compileGadget(t)
+	scale, all := verb(t, "granular:scale"), verbs.All()
+	const fReplicas = `{"f:spec":{"f:replicas":{}}}`
+	replicas2, replicas3 := `|,"spec":{"replicas":2}`, `|,"spec":{"replicas":3}`
+	owners := schema.VerbSet{scale: {OwnersOnly: true}}
+	expectDiff(t, k, owners, owned(replicas2), owned(replicas3), "modified .spec.replicas: * specification scale")
+	expectDiff(t, k, owners, owned(replicas2), owned(replicas2, owner("me", "Apply", fReplicas)), "ownership .spec.replicas: (*) (specification) scale")
+	expectDiff(t, k, owners, owned(replicas2), owned(replicas3, owner("me", "Apply", fReplicas)), "modified .spec.replicas: * specification scale", "ownership .spec.replicas: (*) (specification) scale")
+	expectDiff(t, k, owners, owned(replicas2), owned(replicas3, owner("me", "Update", fReplicas)), "modified .spec.replicas: * specification scale")
+	expectDiff(t, k, schema.VerbSet{scale: {}}, owned(replicas2), owned(replicas3), "modified .spec.replicas: (*) (specification) scale")
+	got, err := Diff(t.Context(), []byte(owned(replicas2)), []byte(owned(replicas2, owner("me", "Apply", fReplicas))), k, schema.VerbSet{all: {OwnersOnly: true}})
+	if err != nil || len(got) != 1 || got[0].Barrier != 0 {
+		t.Errorf("everything, for owners only: %q, %v", renderAll(got), err)
+	}
+}
+
+// D8: a condition is about the change at hand. Who gains the value by applying it removes it by the next apply without it.
+func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
+	entries := append(gadgetEntries(), entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null")))
+	entries = slices.DeleteFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
+	k, none := compileEntries(t, entries)
+	const fReplicas = `{"f:spec":{"f:replicas":{}}}`
+	replicas2, replicas3 := `|,"spec":{"replicas":2}`, `|,"spec":{"replicas":3}`
+	barred, change := "ownership .spec.replicas: (*) (specification) scale", "modified .spec.replicas: * specification scale"
+	expectDiff(t, k, none, owned(replicas2), owned(replicas3, owner("argo", "Apply", fReplicas)), change, barred)
+	expectDiff(t, k, none, owned(replicas2), owned(replicas3, owner("me", "Update", fReplicas)), change)
+	expectDiff(t, k, none, owned(replicas2, owner("argo", "Apply", fReplicas)), owned(replicas3, owner("argo", "Apply", fReplicas)), change)
+}
+
+// D8: an item is held by who owns it and its keys.
+func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
+	k, none := compileGadget(t)
+	fields := func(in string) string {
+		return `{"f:spec":{"f:containers":{"k:{\"name\":\"guard\"}":{` + in + `}}}}`
+	}
+	spec := func(image string) string {
+		return `|,"spec":{"containers":[{"name":"guard","image":"` + image + `","privileged":true}]}`
+	}
+	const (
+		whole = `".":{},"f:name":{},"f:image":{},"f:privileged":{}`
+		noKey = `".":{},"f:image":{},"f:privileged":{}`
+		item  = `ownership .spec.containers[name="guard"]: * specification container container(guard)`
+		key   = `ownership .spec.containers[name="guard"].name: * specification container container(guard)`
+		guard = `ownership .spec.containers[name="guard"].privileged: (*) (specification) (container) (container(guard)) privilege`
+		image = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
+	)
+	creator := func(in string) string { return owner("creator", "Update", fields(in)) }
+	argo := owner("argo", "Apply", fields(`".":{},"f:name":{},"f:image":{}`))
+	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), item, key, guard)
+	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
+	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
+}
+
+func verb(t *testing.T, text string) verbs.Verb {
+	t.Helper()
+	v, err := verbs.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
