@@ -72,8 +72,8 @@ func TestA2_GroupIsAggregatedIfOneVersionIs(t *testing.T) {
 	service := func(group string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"group": group, "service": remote}}}
 	}
-	got := servicesOf([]unstructured.Unstructured{service("apps", nil), service("x", nil), service("x", map[string]any{"name": "s"}), service("x", map[string]any{"name": "s"}), {}}).Aggregated
-	if len(got) != 1 || got[0] != "x" {
+	services := servicesOf([]unstructured.Unstructured{service("apps", nil), service("x", nil), service("x", map[string]any{"name": "s"}), service("x", map[string]any{"name": "s"}), {}})
+	if got := services.aggregatedGroups(); len(got) != 1 || got[0] != "x" {
 		t.Errorf("got %q", got)
 	}
 }

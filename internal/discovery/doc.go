@@ -2,5 +2,6 @@
 // the API server itself serves and persists, so that every write to them goes through admission.
 //
 // Start at Build, which derives an Allowlist from what the server says of itself, then Watcher, which
-// keeps one current. Of fieldperm the package imports refresh only.
+// keeps one current. Services tells them, and package
+// sources, who serves what.
 package discovery

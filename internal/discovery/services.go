@@ -4,30 +4,58 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // Services tells who serves the groups of an API server, by its APIServices.
+//
+// Which server a version leads to is what an APIService is for: the API server itself goes by it. Which groups are compiled
+// in is only a label there, which users may write and the API server does not put back. So the label counts for groups of
+// Kubernetes alone; in any other group it might be what takes the barriers of a definition away.
 type Services struct {
-	// Aggregated are the groups of which another server serves a version.
-	Aggregated []string
-	// Own are the groups that are compiled into the API server. It asks no definition for any version of them.
+	// Aggregated are the versions that another server serves.
+	Aggregated []runtimeschema.GroupVersion
+	// Own are the groups of Kubernetes that are compiled into the API server. It asks no definition for any version of them.
 	Own []string
+	// Claimed are the groups that are labelled as compiled in and are not known to be Kubernetes', by the name of an
+	// APIService that says so. They may be those of a newer API server.
+	Claimed map[string]string
 	// Defined are the versions that the API server registered for definitions, served or not.
 	Defined []runtimeschema.GroupVersion
 }
 
-// unserved reports whether a version is listed only: the API server lists what definitions say, and serves nothing of it in a
-// group of its own.
+// unserved reports whether a version is listed only, or may be: the API server lists what definitions say, and serves nothing
+// of it in a group of its own.
 func (s *Services) unserved(gv runtimeschema.GroupVersion) bool {
-	return slices.Contains(s.Own, gv.Group) && slices.Contains(s.Defined, gv)
+	return s.Claimed[gv.Group] != "" || slices.Contains(s.Own, gv.Group) && slices.Contains(s.Defined, gv)
 }
+
+// aggregatedGroups returns the groups of which another server serves a version.
+func (s *Services) aggregatedGroups() []string {
+	out := make([]string, 0, len(s.Aggregated))
+	for _, gv := range s.Aggregated {
+		out = append(out, gv.Group)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// kubernetesGroups are those of which an endpoint was recorded on a real API server.
+var kubernetesGroups = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, e := range endpoint.All() {
+		out[e.Group] = true
+	}
+	return out
+})
 
 // APIServices is the resource that tells which groups another server serves.
 func APIServices() runtimeschema.GroupVersionResource {
@@ -44,7 +72,7 @@ func ListServices(ctx context.Context, client dynamic.Interface) (Services, erro
 }
 
 func servicesOf(list []unstructured.Unstructured) Services {
-	var out Services
+	out := Services{Claimed: map[string]string{}}
 	for i := range list {
 		spec, ok := list[i].Object["spec"].(map[string]any)
 		if !ok {
@@ -55,17 +83,19 @@ func servicesOf(list []unstructured.Unstructured) Services {
 			continue
 		}
 		version, _ := spec["version"].(string)
+		gv := runtimeschema.GroupVersion{Group: group, Version: version}
 		switch managed := list[i].GetLabels()[load.AutoManaged]; {
 		case spec["service"] != nil:
-			out.Aggregated = append(out.Aggregated, group)
-		case managed == load.AutoManagedOnStart:
+			out.Aggregated = append(out.Aggregated, gv)
+		case managed == load.AutoManagedOnStart && kubernetesGroups()[group]:
 			out.Own = append(out.Own, group)
+		case managed == load.AutoManagedOnStart:
+			out.Claimed[group] = list[i].GetName()
 		case managed != "":
-			out.Defined = append(out.Defined, runtimeschema.GroupVersion{Group: group, Version: version})
+			out.Defined = append(out.Defined, gv)
 		}
 	}
-	slices.Sort(out.Aggregated)
 	slices.Sort(out.Own)
-	out.Aggregated, out.Own = slices.Compact(out.Aggregated), slices.Compact(out.Own)
+	out.Own = slices.Compact(out.Own)
 	return out
 }

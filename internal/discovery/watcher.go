@@ -119,7 +119,7 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	lists = slices.DeleteFunc(preferredFirst(groups, lists), func(list *metav1.APIResourceList) bool {
 		return list != nil && services.unserved(runtimeschema.FromAPIVersionAndKind(list.GroupVersion, "").GroupVersion())
 	})
-	w.current.Store(&dated{list: Build(lists, services.Aggregated, w.named), at: started})
+	w.current.Store(&dated{list: Build(lists, services.aggregatedGroups(), w.named), at: started})
 	return nil
 }
 

@@ -73,6 +73,32 @@ func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	}
 }
 
+// TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut: users may write the label that says so. If it is right, nothing is known of
+// what is stored in the group; if it is not, definitions serve it.
+func TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut(t *testing.T) {
+	service := func(group, version, managed string) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": version + "." + group, "labels": map[string]any{load.AutoManaged: managed}},
+			"spec":     map[string]any{"group": group, "version": version},
+		}}
+	}
+	services := servicesOf([]unstructured.Unstructured{
+		service("apps", "v1", "onstart"), service("example.com", "v1", "true"), service("example.com", "v99", "onstart"), service("other.example.com", "v1", "true"),
+	})
+	if len(services.Own) != 1 || services.Own[0] != "apps" || len(services.Claimed) != 1 || services.Claimed["example.com"] != "v99.example.com" {
+		t.Errorf("own %q, claimed %q", services.Own, services.Claimed)
+	}
+	w := NewWatcher(&shuffled{lists: []*metav1.APIResourceList{
+		list("apps/v1", r("deployments", "get", "patch")), list("example.com/v1", r("things", "get", "patch")), list("other.example.com/v1", r("things", "get", "patch")),
+	}}, func(context.Context) (Services, error) { return services, nil }, nil)
+	if err := w.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l := w.Allowlist(); l.Has("example.com", "things", "") || !l.Has("apps", "deployments", "") || !l.Has("other.example.com", "things", "") {
+		t.Error("a claimed group is in the list, or another is not")
+	}
+}
+
 // broken answers once and then no more.
 type broken struct{ answered bool }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -21,12 +22,26 @@ type retreats struct {
 
 // trial compiles all sources.
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
-	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies()})
+	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
 	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back.objects))
 	documents.Topologies = without(documents.Topologies, l.objects.unknown())
 	compiled, errs := schema.Compile(documents)
 	return documents, compiled, errs
+}
+
+// ownKinds returns the kinds that this API server has, in any version: Kubernetes' and those of definitions. A file of the
+// administrator may be about another server's.
+func (l *Live) ownKinds() map[runtimeschema.GroupKind]bool {
+	out := l.definitions.kinds()
+	for i := range l.base.Topologies {
+		if t := &l.base.Topologies[i]; t.RoundTrips {
+			for gvk := range t.Kinds {
+				out[gvk.GroupKind()] = true
+			}
+		}
+	}
+	return out
 }
 
 // compile puts the schema in force. What does not compile any more stays as it was last good; a

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -35,20 +36,24 @@ type definition struct {
 	// faults of decoding; current has no more than the kind's resource if there are any, because a part
 	// of a document might be the part without its barriers.
 	faults []error
-	good   *schema.Documents
+	// doubt is a fault of the definition's group: who serves it is not certain. The definition is in force all the same.
+	doubt error
+	good  *schema.Documents
 }
 
 type identity struct {
 	uid, verbs, vouched string
+	// claimed is the APIService that says that the API server has the group by itself, in a group of which that is not known.
+	claimed string
 	// storedIn is what versions objects may be stored in.
 	storedIn   string
 	generation int64
 	served     bool
 }
 
-// read brings the definitions up to date and reports whether any changed. own are the groups that the API server serves by
-// itself: it takes a definition in one, and serves nothing of it.
-func (d *definitions) read(own []string) (bool, error) {
+// read brings the definitions up to date and reports whether any changed. The API server takes a definition in a group that it
+// serves by itself, and serves nothing of it.
+func (d *definitions) read(services *discovery.Services) (bool, error) {
 	list, err := d.list()
 	if err != nil {
 		return false, fmt.Errorf("custom resource definitions: %w", err)
@@ -61,7 +66,8 @@ func (d *definitions) read(own []string) (bool, error) {
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		storedIn, _, _ := unstructured.NestedStringSlice(object.Object, "status", "storedVersions")
 		id := identity{
-			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object) && !slices.Contains(own, group),
+			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object) && !slices.Contains(services.Own, group),
+			claimed:  services.Claimed[group],
 			verbs:    object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation],
 			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
 			storedIn: strings.Join(storedIn, ","),
@@ -75,6 +81,9 @@ func (d *definitions) read(own []string) (bool, error) {
 			next = decode(object)
 		}
 		next.identity = id
+		if id.served && id.claimed != "" {
+			next.doubt = doubtful(name, group, id.claimed)
+		}
 		if before != nil && before.identity.uid == id.uid && id.served {
 			next.good = before.good
 		}
@@ -88,6 +97,16 @@ func (d *definitions) read(own []string) (bool, error) {
 		}
 	}
 	return changed, nil
+}
+
+// doubtful says what is wrong where only a label tells that a group is built in. If that were believed, the barriers of the
+// definition would be gone. The allowlist leaves such groups out: if the label is right, what is stored is no custom resource.
+func doubtful(name, group, service string) error {
+	return &schema.Error{
+		Source: admission.DocumentSource("CustomResourceDefinition", name), Pointer: "/spec/group",
+		Message: fmt.Sprintf("group %q is labelled %s=%s, as if kube-apiserver served it without definitions: the barriers of this one hold, and granular passes nothing in the group: delete APIService %q, which kube-apiserver makes anew if a definition needs it; or upgrade fieldperm if the group is Kubernetes' own",
+			group, load.AutoManaged, load.AutoManagedOnStart, service),
+	}
 }
 
 // served reports whether the API server serves the definition under the kind that it names. One that
@@ -166,11 +185,24 @@ func without(topologies []schema.Topology, kinds map[runtimeschema.GroupKind]boo
 	return out
 }
 
-// faults of decoding, in the order of names.
+// faults of decoding and doubts, in the order of names.
 func (d *definitions) faults() []error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(d.known)) {
-		out = append(out, d.known[name].faults...)
+		one := d.known[name]
+		out = append(out, one.faults...)
+		if one.doubt != nil {
+			out = append(out, one.doubt)
+		}
+	}
+	return out
+}
+
+// kinds are those that definitions serve.
+func (d *definitions) kinds() map[runtimeschema.GroupKind]bool {
+	out := map[runtimeschema.GroupKind]bool{}
+	for _, one := range d.known {
+		out[one.kind] = one.identity.served
 	}
 	return out
 }

@@ -170,7 +170,7 @@ func (l *Live) refresh(ctx context.Context) error {
 	if typesErr != nil && !live {
 		return typesErr
 	}
-	custom, customErr := l.definitions.read(l.services.Own)
+	custom, customErr := l.definitions.read(&l.services)
 	objects, objectsErr := l.objects.read(ctx)
 	err := errors.Join(typesErr, customErr, objectsErr)
 	if err != nil && !live {

@@ -211,7 +211,7 @@ func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
 	if _, err := l.Schema().Kind(kindWidget()); !errors.Is(err, schema.ErrUnknownKind) || w.fetched != 0 {
 		t.Errorf("a kind without its definition, so without its barriers: %v", err)
 	}
-	w.services.Aggregated = []string{"example.com"}
+	w.services.Aggregated = []runtimeschema.GroupVersion{{Group: "example.com", Version: "v1"}}
 	mustRefresh(t, l)
 	if _, err := l.Schema().Kind(kindWidget()); err != nil || w.fetched != 1 {
 		t.Errorf("aggregated: %v, fetched %d", err, w.fetched)

@@ -27,6 +27,8 @@ type groupVersion struct {
 	// url has the document's hash in it.
 	url      string
 	topology schema.Topology
+	// foreign is that another server serves it.
+	foreign bool
 }
 
 // read brings the topologies up to date with an index of documents and reports whether any changed. A document that cannot be
@@ -37,19 +39,19 @@ type groupVersion struct {
 func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, services *discovery.Services) bool {
 	changed := false
 	for path := range p.known {
-		if _, served := paths[path]; !served || isCustom(path, services) {
+		if _, served := paths[path]; !served || !speaks(path, services) {
 			delete(p.known, path)
 			changed = true
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		gv, ok := groupVersionOf(path)
-		foreign := ok && slices.Contains(services.Aggregated, gv.Group)
-		if !ok || !foreign && !isBuiltIn(gv) || isCustom(path, services) {
+		if !speaks(path, services) {
 			continue
 		}
+		gv, _ := groupVersionOf(path)
+		foreign := slices.Contains(services.Aggregated, gv)
 		url := paths[path].ServerRelativeURL()
-		if known, ok := p.known[path]; ok && known.url == url {
+		if known, ok := p.known[path]; ok && known.url == url && known.foreign == foreign {
 			continue
 		}
 		topology, err := fetch(ctx, path, paths[path])
@@ -58,25 +60,31 @@ func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVers
 			continue
 		}
 		if foreign {
-			// Another server has no say in the kinds of this one.
 			maps.DeleteFunc(topology.Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool { return gvk.GroupVersion() != gv })
 		}
-		p.known[path] = groupVersion{url: url, topology: topology}
+		p.known[path] = groupVersion{url: url, topology: topology, foreign: foreign}
 		changed = true
 	}
 	return changed
 }
 
-// isCustom reports whether a document is about what definitions say of a group version.
-func isCustom(path string, services *discovery.Services) bool {
+// speaks reports whether a document is about a group version that is built in or another server's.
+func speaks(path string, services *discovery.Services) bool {
 	gv, ok := groupVersionOf(path)
-	return ok && slices.Contains(services.Defined, gv)
+	return ok && (slices.Contains(services.Aggregated, gv) || isBuiltIn(gv) && !slices.Contains(services.Defined, gv))
 }
 
-func (p *published) topologies() []schema.Topology {
+// topologies returns what is published, without what other servers say of the kinds of this one: a version of theirs is an
+// object of theirs, and loses or hides nothing of what is stored here.
+func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.Topology {
 	var out []schema.Topology
 	for _, path := range slices.Sorted(maps.Keys(p.known)) {
-		out = append(out, p.known[path].topology)
+		one := p.known[path]
+		if one.foreign {
+			out = append(out, without([]schema.Topology{one.topology}, own)...)
+		} else {
+			out = append(out, one.topology)
+		}
 	}
 	return out
 }

@@ -1,0 +1,151 @@
+//go:build integration
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// gadgets is a definition with a barrier on .spec.size of its kind.
+func gadgets(group string) string {
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: gadgets." + group + "\n" +
+		`  annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.size","verb":"example.com/size","excluded":true},{"path":".spec.color","verb":"example.com/color"}]}'}` + "\n" +
+		"spec: {group: " + group + ", scope: Namespaced, names: {plural: gadgets, kind: Gadget}, versions: [{name: v1, served: true, storage: true, " +
+		"schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}}}}}]}\n"
+}
+
+// TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway: the label by which a kube-apiserver knows its own APIServices again may be
+// written by holders of a granular verb, and kube-apiserver does not put it back.
+func TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway(t *testing.T) {
+	s := startAs(t, stack.Static)
+	for _, group := range []string{"before.example.com", "after.example.com"} {
+		grant(t, s, "updater."+group, rule(group, []string{"gadgets"}, "update", "patch"))
+		grant(t, s, "sizer."+group, rule(group, []string{"gadgets"}, "update", "patch", "granular:example.com/size"))
+		grant(t, s, "painter."+group, rule(group, []string{"gadgets"}, "granular", "granular:example.com/color"))
+	}
+	grant(t, s, "claimant", rule("apiregistration.k8s.io", []string{"apiservices"}, "granular", "granular:controller"))
+	client, err := dynamic.NewForConfig(s.Admin())
+	must(t, err)
+	services, err := discovery.ListServices(t.Context(), client)
+	must(t, err)
+	if len(services.Claimed) > 0 || len(services.Own) < 10 {
+		t.Fatalf("of a new kube-apiserver: claimed %q, own %q", services.Claimed, services.Own)
+	}
+	t.Run("OfADefinitionInForce", func(t *testing.T) { aDefinitionInForceKeepsItsBarrier(t, s) })
+	t.Run("OfADefinitionMadeLater", func(t *testing.T) { aDefinitionMadeLaterHasItsBarrier(t, s) })
+}
+
+// patches returns what patches the Gadget "one", and kubectl's way to the stored size.
+func patches(t *testing.T, s *stack.Stack, group string) (patch func(user, spec string) func() *corpus.Answer, size func() string) {
+	t.Helper()
+	patch = func(user, spec string) func() *corpus.Answer {
+		w := wire(t, s, user+"."+group)
+		return func() *corpus.Answer {
+			return send(t, w, http.MethodPatch, "/apis/"+group+"/v1/namespaces/default/gadgets/one", merge, fields(t, `{"spec":`+spec+`}`))
+		}
+	}
+	return patch, func() string {
+		return mustKubectl(t, s, "", "get", "gadgets."+group, "one", "-o", "jsonpath={.spec.size}")
+	}
+}
+
+func makeGadget(t *testing.T, s *stack.Stack, group string) {
+	t.Helper()
+	remove(t, s, "customresourcedefinition", "gadgets."+group)
+	mustKubectl(t, s, gadgets(group), "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/gadgets."+group)
+	eventually(t, func() *corpus.Answer {
+		return send(t, wire(t, s, "admin", "system:masters"), http.MethodPost, "/apis/"+group+"/v1/namespaces/default/gadgets", "application/json",
+			fields(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"one"},"spec":{"size":1}}`))
+	}, 201)
+}
+
+// told waits until fieldperm says what is wrong with the group, and how to cure it.
+func told(t *testing.T, s *stack.Stack, group, service string) {
+	t.Helper()
+	want := []string{"gadgets." + group + ":/spec/group", "automanaged=onstart", service + `\"`}
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		log, missing := s.WebhookLogTail(), ""
+		for _, part := range want {
+			if !strings.Contains(log, part) {
+				missing = part
+			}
+		}
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fieldperm does not say %q:\n%s", missing, log)
+		}
+	}
+}
+
+// holds: nobody passes the barrier but who has its verb, and the marker passes nothing.
+func holds(t *testing.T, patch func(user, spec string) func() *corpus.Answer, size func() string) {
+	t.Helper()
+	answer := eventually(t, patch("updater", `{"size":2}`), 403)
+	says(t, answer.Status.Message, "may not change .spec.size", "granular:example.com/size")
+	if got := size(); got != "1" {
+		t.Errorf("stored is size %q", got)
+	}
+	expect(t, patch("updater", `{"color":"red"}`)(), 200)
+	eventually(t, patch("painter", `{"color":"blue"}`), 403)
+	expect(t, patch("sizer", `{"size":3}`)(), 200)
+	if got := size(); got != "3" {
+		t.Errorf("stored is size %q", got)
+	}
+}
+
+// awaitBarrier waits until the barrier is in force, and leaves the stored size as it is made.
+func awaitBarrier(t *testing.T, s *stack.Stack, group string, patch func(user, spec string) func() *corpus.Answer, size func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); patch("updater", `{"size":2}`)().Code != 403; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the barrier never is in force; stored is size %q:\n%s", size(), s.WebhookLogTail())
+		}
+		mustKubectl(t, s, "", "patch", "gadgets."+group, "one", "--type=merge", "-p", `{"spec":{"size":1}}`)
+	}
+	mustKubectl(t, s, "", "patch", "gadgets."+group, "one", "--type=merge", "-p", `{"spec":{"size":1}}`)
+}
+
+func aDefinitionInForceKeepsItsBarrier(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	const group = "before.example.com"
+	makeGadget(t, s, group)
+	patch, size := patches(t, s, group)
+	awaitBarrier(t, s, group, patch, size)
+	eventually(t, patch("painter", `{"color":"green"}`), 200)
+
+	expect(t, send(t, wire(t, s, "claimant"), http.MethodPatch, "/apis/apiregistration.k8s.io/v1/apiservices/v1."+group, merge,
+		fields(t, `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"onstart"}}}`)), 200)
+	told(t, s, group, "v1."+group)
+	holds(t, patch, size)
+
+	// The cure: kube-apiserver makes it anew.
+	mustKubectl(t, s, "", "delete", "apiservice", "v1."+group)
+	eventually(t, patch("painter", `{"color":"yellow"}`), 200)
+	expect(t, patch("updater", `{"size":4}`)(), 403)
+}
+
+// aDefinitionMadeLaterHasItsBarrier: nothing was in force in the group when it was claimed.
+func aDefinitionMadeLaterHasItsBarrier(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	const group = "after.example.com"
+	mustKubectl(t, s, "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v99."+group+", labels: {kube-aggregator.kubernetes.io/automanaged: onstart}}\n"+
+		"spec: {group: "+group+", version: v99, groupPriorityMinimum: 1000, versionPriority: 15}\n", "create", "-f", "-")
+	remove(t, s, "apiservice", "v99."+group)
+	makeGadget(t, s, group)
+	patch, size := patches(t, s, group)
+	awaitBarrier(t, s, group, patch, size)
+	told(t, s, group, "v99."+group)
+	holds(t, patch, size)
+}
