@@ -13,7 +13,7 @@ func TestP4_AConditionEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Permission{excludedWhen: program}
+	p := &Permission{excludedWhen: []cel.Program{program}}
 	self := make([]any, 10_000)
 	for i := range self {
 		self[i] = int64(0)

@@ -25,6 +25,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		docs: docs, statements: make([][]statement, len(docs.Permissions)), matched: make([]int, len(docs.Permissions)),
 		permissions: permissions{}, sharing: newSharing(), faulty: map[string]error{}, seen: map[string]bool{},
 		trees: map[runtimeschema.GroupVersionKind]*Node{}, lost: map[*guard][]error{},
+		overlays: map[runtimeschema.GroupVersionKind]*overlay{},
 	}
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
@@ -32,6 +33,10 @@ func Compile(docs Documents) (*Schema, []error) {
 		concealing: map[runtimeschema.GroupVersionResource]*Kind{},
 	}
 	owners := c.owners()
+	c.owner, c.versions = owners, map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
+	for _, gvk := range inOrder(owners) {
+		c.versions[gvk.GroupKind()] = append(c.versions[gvk.GroupKind()], gvk)
+	}
 	touched := map[runtimeschema.GroupVersionKind][]string{}
 	for i := range c.docs.Topologies {
 		c.topology(s, &c.docs.Topologies[i], owners, touched)
@@ -60,6 +65,7 @@ func Compile(docs Documents) (*Schema, []error) {
 		s.landscape = newLandscape(s, owners)
 	}
 	s.uncovered = c.uncovered(s)
+	c.compareFields(s)
 	slices.SortStableFunc(c.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return s, c.errs
 }
@@ -77,6 +83,11 @@ type compiler struct {
 	faulty      map[string]error
 	seen        map[string]bool
 	errs        []error
+	// owner is the topology that a kind is compiled from, and versions are all of those.
+	owner    map[runtimeschema.GroupVersionKind]*Topology
+	versions map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind
+	// overlays are what documents say of versions that others borrow from.
+	overlays map[runtimeschema.GroupVersionKind]*overlay
 	// trees are the shared trees of kinds: what is the same has one.
 	trees map[runtimeschema.GroupVersionKind]*Node
 }
@@ -146,24 +157,32 @@ func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.
 
 // overlay lays the documents about a kind over each other, and returns their sources.
 func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []string) {
-	o := &overlay{}
+	o := c.lay(gvk)
 	var sources []string
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
-		if !d.matches(gvk) {
+		switch {
+		case d.matches(gvk):
+			c.matched[i]++
+		case d.matchesKind(gvk):
+			o.borrow(c.loans(gvk, d, c.read(i)))
+		default:
 			continue
 		}
-		c.matched[i]++
-		o.lay(c.read(i))
 		sources = append(sources, d.Source)
 	}
+	return o, sources
+}
+
+// lay lays the documents about one version over each other.
+func (c *compiler) lay(gvk runtimeschema.GroupVersionKind) *overlay {
+	o := &overlay{}
 	for i := range c.docs.Permissions {
-		if d := &c.docs.Permissions[i]; !d.matches(gvk) && d.matchesKind(gvk) {
-			o.layBarriers(c.read(i))
-			sources = append(sources, d.Source)
+		if c.docs.Permissions[i].matches(gvk) {
+			o.lay(c.read(i))
 		}
 	}
-	return o, sources
+	return o
 }
 
 // read returns the statements of a document.

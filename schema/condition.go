@@ -20,6 +20,8 @@ type condition struct {
 	name    string
 	program cel.Program
 	reads   reads
+	// fields are what it reads of objects, where that is more than their metadata.
+	fields []Pattern
 }
 
 // reads is what an expression reads of object and oldObject.
@@ -39,46 +41,61 @@ func newCondition(name, expression string) (condition, error) {
 	if err != nil {
 		return condition{}, err
 	}
-	return condition{name, program, readsOf(ast)}, nil
+	out := condition{name: name, program: program}
+	out.readsOf(ast)
+	return out, nil
 }
 
-// readsOf returns what an expression reads. A variable of its own that has the name of one of the objects counts as that.
-func readsOf(ast *cel.Ast) reads {
-	out := readsRequest
+// readsOf finds what an expression reads. A variable of its own that has the name of one of the objects counts as that.
+func (c *condition) readsOf(ast *cel.Ast) {
 	isObject := func(e celast.NavigableExpr) bool {
 		return e.Kind() == celast.IdentKind && slices.Contains([]string{"object", "oldObject"}, strings.TrimPrefix(e.AsIdent(), "."))
 	}
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), isObject) {
-		if parent, ok := e.Parent(); ok && selectsMetadata(parent) {
-			out = max(out, readsMetadata)
-		} else {
-			out = readsObject
+		field := selected(e)
+		if len(field) > 0 && field[0].name == "metadata" {
+			c.reads = max(c.reads, readsMetadata)
+			continue
 		}
+		c.reads, c.fields = readsObject, append(c.fields, field)
 	}
-	return out
 }
 
-// selectsMetadata reports whether an expression is x.metadata or x.?metadata.
-func selectsMetadata(e celast.Expr) bool {
-	const field = "metadata"
-	if e.Kind() == celast.SelectKind {
-		return e.AsSelect().FieldName() == field
+// selected returns the path that is selected from an expression, by x.field or x.?field.
+func selected(e celast.NavigableExpr) Pattern {
+	var out Pattern
+	for {
+		parent, ok := e.Parent()
+		if !ok {
+			return out
+		}
+		switch {
+		case parent.Kind() == celast.SelectKind:
+			out = append(out, element{name: parent.AsSelect().FieldName()})
+		case parent.Kind() == celast.CallKind && parent.AsCall().FunctionName() == operators.OptSelect:
+			name, isText := "", false
+			if field := parent.AsCall().Args()[1]; field.Kind() == celast.LiteralKind {
+				name, isText = field.AsLiteral().Value().(string)
+			}
+			if !isText {
+				return out
+			}
+			out = append(out, element{name: name})
+		default:
+			return out
+		}
+		e = parent
 	}
-	if e.Kind() != celast.CallKind || e.AsCall().FunctionName() != operators.OptSelect {
-		return false
-	}
-	name := e.AsCall().Args()[1]
-	return name.Kind() == celast.LiteralKind && name.AsLiteral().Value() == field
 }
 
 // matches reports false only if a condition is false; an error does not outweigh that. A condition that reads more of the
 // object than the request shows counts as true: what it would read is something else. Where conditions that read the object are
 // all that is false, the set still holds for changes of owners: the object that they are about is that of another's next apply.
-func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown reads) (Extent, bool, error) {
+func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown view) (Extent, bool, error) {
 	var extent Extent
 	var failure error
 	for i := range u.conditions {
-		if u.conditions[i].reads > shown {
+		if !shown.shows(&u.conditions[i]) {
 			continue
 		}
 		holds, err := evalBool(ctx, u.conditions[i].program, input)
@@ -101,37 +118,6 @@ func (u *uncoveredSet) reads() reads {
 		out = max(out, u.conditions[i].reads)
 	}
 	return out
-}
-
-// shown returns what a request shows of the object that a set is about.
-func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *admissionv1.AdmissionRequest) reads {
-	if u.reads() == readsRequest || !u.showsObject(ref, groupKind(request)) {
-		return readsRequest
-	}
-	kinds := []runtimeschema.GroupVersionKind{runtimeschema.GroupVersionKind(request.Kind)}
-	if request.RequestKind != nil {
-		kinds = append(kinds, runtimeschema.GroupVersionKind(*request.RequestKind))
-	}
-	out := readsObject
-	for _, gvk := range kinds {
-		k, err := s.KindFor(gvk, ref)
-		if err != nil {
-			return readsRequest
-		}
-		out = min(out, k.shows())
-	}
-	return out
-}
-
-// shows returns what a version shows of an object: one that is lossy may lack what a condition reads.
-func (k *Kind) shows() reads {
-	switch {
-	case k.hidden == nil:
-		return readsObject
-	case k.hidden.metadata:
-		return readsRequest
-	}
-	return readsMetadata
 }
 
 func groupKind(request *admissionv1.AdmissionRequest) runtimeschema.GroupKind {
@@ -260,7 +246,7 @@ func (s *Schema) lossyVersions(set *uncoveredSet) []string {
 		for _, k := range t.kinds {
 			// Not all versions of built-in kinds that are known are served.
 			served := own.Body.Kind == "" || own.GroupKind() == k.GroupKind() && slices.Contains(own.Versions, k.Version)
-			if text := fmt.Sprintf("%s in version %s", t, k.Version); served && set.reads() > k.shows() && !slices.Contains(out, text) {
+			if text := fmt.Sprintf("%s in version %s", t, k.Version); served && !set.isShownIn(k) && !slices.Contains(out, text) {
 				out = append(out, text)
 			}
 		}

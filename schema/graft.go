@@ -149,7 +149,7 @@ func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *
 		out.permissions = nil
 	}
 	out.mapping = n.mapping.with(path[0].name, o.into(n.mapping.Child(path[0].name), path[1:], false, held))
-	out.unbarred = !out.mayBarBelow()
+	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()
 	return &out
 }
 

@@ -36,16 +36,20 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		return nil
 	}
 	if !b.takes(g, p) {
-		return nil
+		if !g.lent {
+			return nil
+		}
+		g = g.bare()
+		e = g.entry
 	}
-	if known := b.permissions[g.content]; known != nil {
+	if known := b.permissions[g.says]; known != nil {
 		return known
 	}
 	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, apart: e.Apart, powers: e.Powers}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
-	b.permissions[g.content] = out
+	b.permissions[g.says] = out
 	return out
 }
 
@@ -60,7 +64,7 @@ func (b *builder) takes(g *guard, p place) bool {
 		return true
 	}
 	if !slices.Contains(p.emitted, e.ParameterizedBy) {
-		if e.Optional {
+		if e.Optional || g.lent {
 			return false
 		}
 		cure := "put parameterSource: " + e.ParameterizedBy + " on a map, key property or scalar of the path"
@@ -104,11 +108,13 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.at.orRoot()))
 		return false
 	}
-	program, err := valueDialect.compile(g.entry.ExcludedWhen, cel.BoolType)
-	if err != nil {
-		b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.at.orRoot(), err))
-		return false
+	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
+		program, err := valueDialect.compile(expression, cel.BoolType)
+		if err != nil {
+			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.at.orRoot(), err))
+			return false
+		}
+		out.excludedWhen = append(out.excludedWhen, program)
 	}
-	out.excludedWhen = program
 	return true
 }

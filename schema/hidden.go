@@ -25,9 +25,9 @@ type Loss struct {
 type hidden struct {
 	instead   string
 	elsewhere bool
-	// metadata says that labels and annotations may be hidden as well.
-	metadata bool
-	// lossless says that the version keeps every field, but has some under names that are not known.
+	// shows is what match conditions may read of the object.
+	shows reads
+	// lossless says that the version keeps every field, but has some under names that are not known, or with other verbs.
 	lossless bool
 	// shown are the top-level fields in which a lossless version hides nothing.
 	shown map[string]bool
@@ -138,10 +138,13 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				continue
 			}
 			if !lossy {
-				c.concealNames(s, gvk, all, owners)
+				c.concealNames(s, gvk, all)
 				continue
 			}
-			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, metadata: loss.Metadata, verbs: map[string]bool{}}
+			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, shows: readsMetadata, verbs: map[string]bool{}}
+			if loss.Metadata {
+				h.shows = readsRequest
+			}
 			for _, other := range all {
 				if err := s.failed[other]; err != nil {
 					s.failed[gvk] = err
@@ -185,14 +188,28 @@ func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimesche
 	return Loss{}, false
 }
 
+// bar adds a barrier.
+func (h *hidden) bar(v verbs.Verb) {
+	if !slices.Contains(h.barriers, v) {
+		h.barriers = append(h.barriers, v)
+	}
+}
+
+// advise gives the advice, unless there is one.
+func (h *hidden) advise(instead string) {
+	if h.instead == "" {
+		h.instead = instead
+	}
+}
+
 // add adds what guards the fields of a kind. Metadata is the same in every version.
 func (h *hidden) add(k *Kind, metadata bool) {
 	seen := map[*Node]bool{}
 	visit := func(_ Pattern, n *Node) {
 		for _, p := range n.permissions {
 			h.verbs[p.verb.Name()] = true
-			if v := withoutParameter(p.verb); p.MayBar() && !slices.Contains(h.barriers, v) {
-				h.barriers = append(h.barriers, v)
+			if p.MayBar() {
+				h.bar(withoutParameter(p.verb))
 			}
 		}
 	}

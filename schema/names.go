@@ -12,37 +12,33 @@ import (
 // A conversion that loses nothing may still give a field another name, or move it. Then a barrier that is known in one
 // version has no place in another. A field of two versions counts as one only if it has the same path and the
 // same type in both. Any other field behind a barrier may be anywhere in the other version, unless permission documents that
-// name this version put a barrier with the same verb there, one for each.
+// name this version put a barrier with the same verb there, one for each. What guards the same field in both is in both trees,
+// but where the documents of this version say something else of it.
 
-// concealNames finds the barriers of other versions on fields that a lossless version may have under other names.
-func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, owners map[runtimeschema.GroupVersionKind]*Topology) {
-	own := shapeOf(gvk, owners)
-	h := &hidden{lossless: true, metadata: true, replicas: true, shown: own.fields(), verbs: map[string]bool{}}
+// concealNames finds the barriers of other versions that are not in the tree of a lossless version: those on fields that it may
+// have under other names, and those on fields that have another verb here.
+func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind) {
+	own := shapeOf(gvk, c.owner)
+	replicas, err := ParsePattern(c.owner[gvk].replicas(gvk))
+	h := &hidden{lossless: true, shows: readsObject, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
 	for _, other := range all {
-		if other == gvk || owners[gvk].KeepsNames && owners[gvk] == owners[other] || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil {
+		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil {
 			continue
 		}
-		theirs := shapeOf(other, owners)
+		p := &versionPair{kind: s.kinds[gvk], other: s.kinds[other], own: own, theirs: shapeOf(other, c.owner), keepsNames: c.keepsNames(gvk, other), replicas: replicas}
 		if err := s.failed[other]; err != nil {
-			if !own.same(theirs, nil) {
+			if !p.keepsNames && !own.same(p.theirs) {
 				s.failed[gvk] = err
 				return
 			}
 			continue
 		}
-		if s.kinds[other] == nil || !c.unnamed(h, s.kinds[gvk], s.kinds[other], own, theirs) {
+		if p.other == nil {
 			continue
 		}
-		for name := range h.shown {
-			if e := (Pattern{{name: name}}); name == "metadata" || !own.at(e).same(theirs.at(e), nil) {
-				delete(h.shown, name)
-			}
-		}
-		replicas, err := ParsePattern(owners[gvk].replicas(gvk))
-		h.replicas = h.replicas && err == nil && own.at(replicas).same(theirs.at(replicas), nil)
-		if h.instead == "" {
-			h.instead = "a field behind a barrier may have another name in version \"" + gvk.Version + "\": write through version \"" + other.Version +
-				"\", or name version \"" + gvk.Version + "\" in a permission schema that guards the field there"
+		p.concealUnlike(h)
+		if !p.keepsNames && c.unnamed(h, p) {
+			p.concealAround(h)
 		}
 	}
 	if len(h.verbs) == 0 {
@@ -66,7 +62,7 @@ func (p *Permission) strength() int {
 	switch {
 	case p.excluded:
 		return barsAlways
-	case p.excludedWhen != nil:
+	case p.Conditional():
 		return barsAtTimes
 	}
 	return mayBeUncovered
@@ -86,27 +82,52 @@ func (g guarding) add(p *Permission) {
 	}
 }
 
-// unnamed adds to h what guards fields of another version that kind may have under other names, and reports whether
+// versionPair is a version of a kind and another one of the same.
+type versionPair struct {
+	kind, other *Kind
+	own, theirs shape
+	keepsNames  bool
+	// replicas are where this version has them.
+	replicas Pattern
+}
+
+// isSame reports whether a path of the other version is the same field in this one.
+func (p *versionPair) isSame(at Pattern) bool { return p.own.at(at).same(p.theirs.at(at)) }
+
+// concealAround says of a version with other names where nothing is hidden in it.
+func (p *versionPair) concealAround(h *hidden) {
+	h.shows = readsRequest
+	for name := range h.shown {
+		if name == "metadata" || !p.isSame(Pattern{{name: name}}) {
+			delete(h.shown, name)
+		}
+	}
+	h.replicas = h.replicas && p.isSame(p.replicas)
+	h.advise("a field behind a barrier may have another name in version \"" + p.kind.Version + "\": write through version \"" + p.other.Version +
+		"\", or name version \"" + p.kind.Version + "\" in a permission schema that guards the field there")
+}
+
+// unnamed adds to h what guards fields of another version that this one may have under other names, and reports whether
 // there is any.
-func (c *compiler) unnamed(h *hidden, kind, other *Kind, own, theirs shape) bool {
+func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	needed, known := guarding{}, guarding{}
-	isWhole := other.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
-		if len(at) > 0 && !own.at(at).same(theirs.at(at), nil) {
+	isWhole := pair.other.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
+		if len(at) > 0 && !pair.isSame(at) {
 			for _, p := range n.permissions {
 				needed.add(p)
 			}
 		}
 	})
 	if !isWhole {
-		h.add(other, false)
+		h.add(pair.other, false)
 		return true
 	}
 	if len(needed) == 0 {
 		return false
 	}
-	said := c.saidOf(kind.GroupVersionKind)
-	kind.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
-		if len(at) == 0 || own.at(at).same(theirs.at(at), nil) {
+	said := c.saidOf(pair.kind.GroupVersionKind)
+	pair.kind.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
+		if len(at) == 0 || pair.isSame(at) {
 			return
 		}
 		for _, p := range n.permissions {
@@ -126,8 +147,8 @@ func (c *compiler) unnamed(h *hidden, kind, other *Kind, own, theirs shape) bool
 				continue
 			}
 			found, h.verbs[name] = true, true
-			if v, err := verbs.New(name); err == nil && strength > mayBeUncovered && !slices.Contains(h.barriers, v) {
-				h.barriers = append(h.barriers, v)
+			if v, err := verbs.New(name); err == nil && strength > mayBeUncovered {
+				h.bar(v)
 			}
 		}
 	}

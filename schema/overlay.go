@@ -34,15 +34,29 @@ type guard struct {
 	entry  *Entry
 	source string
 	rank   Rank
-	// content is all that a node takes from the entry, in words that no other content has.
-	content string
+	// content is all that a node takes from the entry, in words that no other content has, and says the part of it that
+	// makes a permission.
+	content, says string
+	// also are conditions under which other versions have the barrier.
+	also []string
+	// lent is that the entry, or a part of it, is about another version. The verb goes without its parameter where the path does not
+	// emit it.
+	lent bool
 	// everyKind is that the document is about every kind, rather than about the versions of one.
 	everyKind bool
 }
 
 func newGuard(source string, rank Rank, e *Entry) *guard {
-	content := fmt.Sprintf("%q%q%q%q%q%v%q%v%v%v%s", e.Verb, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, e.Optional, e.Apart, e.Powers, writesKey(e.Writes))
-	return &guard{entry: e, source: source, rank: rank, content: content}
+	g := &guard{entry: e, source: source, rank: rank}
+	g.describe()
+	return g
+}
+
+// describe sets the content, once all else is.
+func (g *guard) describe() {
+	e := g.entry
+	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
+	g.content = fmt.Sprintf("%s%q%v%v%s", g.says, e.ParameterSource, e.Optional, g.lent, writesKey(e.Writes))
 }
 
 // writesKey is all of the writes in one text.
@@ -130,30 +144,6 @@ func (o *overlay) lay(document []statement) {
 			}
 			at.guard = s.guard
 		}
-	}
-}
-
-// layBarriers lays the barriers of another version of the kind over what this version says of the same paths: a
-// version is no way around the barrier of another. Where the paths differ in what they emit, the barrier is
-// the verb without its parameter.
-func (o *overlay) layBarriers(document []statement) {
-	for _, s := range document {
-		if !s.guard.bars() || len(s.path) == 0 {
-			continue
-		}
-		at := o
-		for _, step := range s.path {
-			at = at.grow(step)
-		}
-		if at.guard != nil && (at.guard.rank > s.guard.rank || at.guard.rank == s.guard.rank && at.guard.bars()) {
-			continue
-		}
-		e := *s.guard.entry
-		e.Optional, e.ParameterSource, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression = true, "", "", "", ""
-		if at.guard != nil {
-			e.ParameterSource = at.guard.entry.ParameterSource
-		}
-		at.guard = newGuard(s.guard.source, s.guard.rank, &e)
 	}
 }
 

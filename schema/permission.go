@@ -13,12 +13,13 @@ import (
 // Permission is the compiled guard of one node, or of several: documents that say the same have one between
 // them.
 type Permission struct {
-	verb         verbs.Verb
-	parameter    string
-	treatment    string
-	expression   cel.Program
-	excluded     bool
-	excludedWhen cel.Program
+	verb       verbs.Verb
+	parameter  string
+	treatment  string
+	expression cel.Program
+	excluded   bool
+	// excludedWhen are conditions, any of which makes a barrier.
+	excludedWhen []cel.Program
 	apart        bool
 	powers       []Power
 }
@@ -67,10 +68,10 @@ func (p *Permission) Parameterized(lookup func(name string) (string, bool)) (ver
 }
 
 // MayBar reports whether the permission can be a barrier.
-func (p *Permission) MayBar() bool { return p.excluded || p.excludedWhen != nil }
+func (p *Permission) MayBar() bool { return p.excluded || len(p.excludedWhen) > 0 }
 
 // Conditional reports whether the barrier depends on values.
-func (p *Permission) Conditional() bool { return !p.excluded && p.excludedWhen != nil }
+func (p *Permission) Conditional() bool { return !p.excluded && len(p.excludedWhen) > 0 }
 
 // Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
 // than theirs say.
@@ -86,9 +87,11 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true
 	}
-	if p.excludedWhen == nil {
-		return false
+	for _, program := range p.excludedWhen {
+		holds, err := evalBool(ctx, program, map[string]any{"self": self, "oldSelf": oldSelf})
+		if err != nil || holds {
+			return true
+		}
 	}
-	holds, err := evalBool(ctx, p.excludedWhen, map[string]any{"self": self, "oldSelf": oldSelf})
-	return err != nil || holds
+	return false
 }

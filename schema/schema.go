@@ -37,6 +37,8 @@ type Kind struct {
 	mayBar bool
 	// hidden is what a write through this version may change without showing it, nil for nothing.
 	hidden *hidden
+	// unlike are the fields of match conditions, by path, that another version has otherwise.
+	unlike map[string]bool
 	// versions are those that compiled, by apiVersion; nil where there is one.
 	versions map[string]*Kind
 }

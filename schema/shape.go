@@ -58,35 +58,35 @@ func (s shape) fields() map[string]bool {
 	return out
 }
 
-// pair is two named types that are being compared.
-type pair struct{ one, other string }
+// pair is two named types as they are referred to.
+type pair struct {
+	one, other                        string
+	relationOfOne, relationOfTheOther smd.ElementRelationship
+}
 
 // same reports whether both types take the same values and compare them alike, defaults left out. What exists in neither is
-// not the same. within are the pairs of which this one is a part.
-func (s shape) same(other shape, within map[pair]bool) bool {
+// not the same.
+func (s shape) same(other shape) bool { return s.sameBut(other, map[pair]bool{}) }
+
+// sameBut is same where met are pairs that are the same, or a difference of which has yet to be found: one difference is enough, so
+// that no pair has to be compared twice.
+func (s shape) sameBut(other shape, met map[pair]bool) bool {
 	if !s.exists() || !other.exists() {
 		return false
 	}
 	if s.ref.NamedType != nil && other.ref.NamedType != nil {
-		if s.types == other.types && s.ref.Equals(&other.ref) {
+		at := pair{*s.ref.NamedType, *other.ref.NamedType, relation(s.ref), relation(other.ref)}
+		if s.types == other.types && s.ref.Equals(&other.ref) || met[at] {
 			return true
 		}
-		at := pair{*s.ref.NamedType, *other.ref.NamedType}
-		if within[at] {
-			return true
-		}
-		grown := map[pair]bool{at: true}
-		for p := range within {
-			grown[p] = true
-		}
-		within = grown
+		met[at] = true
 	}
 	one, known := s.types.Resolve(s.ref)
 	two, alsoKnown := other.types.Resolve(other.ref)
 	if known != alsoKnown || (one.Scalar == nil) != (two.Scalar == nil) || (one.List == nil) != (two.List == nil) || (one.Map == nil) != (two.Map == nil) {
 		return false
 	}
-	below := func(a, b smd.TypeRef) bool { return shape{s.types, a}.same(shape{other.types, b}, within) }
+	below := func(a, b smd.TypeRef) bool { return shape{s.types, a}.sameBut(shape{other.types, b}, met) }
 	if one.Scalar != nil && *one.Scalar != *two.Scalar {
 		return false
 	}
@@ -104,4 +104,11 @@ func (s shape) same(other shape, within map[pair]bool) bool {
 		theirs, declared := b.FindField(f.Name)
 		return !declared || !below(f.Type, theirs.Type)
 	})
+}
+
+func relation(ref smd.TypeRef) smd.ElementRelationship {
+	if ref.ElementRelationship == nil {
+		return ""
+	}
+	return *ref.ElementRelationship
 }

@@ -1,0 +1,86 @@
+package schema
+
+import "slices"
+
+// concealUnlike adds to h what guards a field in the other version and not in this one, which has the field under the same
+// name: documents of the two versions may give it two verbs. Who writes it through this version needs the verbs of both.
+func (p *versionPair) concealUnlike(h *hidden) {
+	isWhole := p.other.Guarded(maxGuardedPlaces, func(at Pattern, theirs *Node) {
+		if len(at) == 0 || !p.keepsNames && !p.isSame(at) {
+			return
+		}
+		own, alike := p.reach(at)
+		if own == nil {
+			return
+		}
+		for _, permission := range theirs.permissions {
+			barred := slices.ContainsFunc(own.permissions, func(q *Permission) bool { return q.barsLike(permission) })
+			bears := slices.ContainsFunc(own.permissions, func(q *Permission) bool { return q.bearsLike(permission, alike) })
+			if barred && bears {
+				continue
+			}
+			if !barred {
+				h.bar(withoutParameter(permission.verb))
+			}
+			h.verbs[permission.verb.Name()] = true
+			delete(h.shown, at[0].name)
+			h.replicas = h.replicas && !p.replicas.meets(at)
+			h.advise("a field of version \"" + p.kind.Version + "\" has another verb in version \"" + p.other.Version + "\": give it the same in a permission schema for both")
+		}
+	})
+	if !isWhole {
+		h.add(p.other, true)
+		clear(h.shown)
+		h.replicas = false
+		h.advise("the versions guard more fields than can be compared: give them one permission schema for all versions")
+	}
+}
+
+// reach returns the node of this version at a path of the other one, nil if there is none, and whether the same parameters are
+// emitted on the way.
+func (p *versionPair) reach(at Pattern) (own *Node, alike bool) {
+	own, theirs := p.kind.Root, p.other.Root
+	alike = own.emits == theirs.emits
+	for _, e := range at {
+		if own.list != nil && theirs.list != nil && !slices.EqualFunc(own.list.keys, theirs.list.keys, func(a, b Key) bool { return a.Name == b.Name && a.Emits == b.Emits }) {
+			alike = false
+		}
+		if own, theirs = own.below(e), theirs.below(e); own == nil || theirs == nil {
+			return nil, false
+		}
+		alike = alike && own.emits == theirs.emits
+	}
+	return own, alike
+}
+
+// meets reports whether one path is a part of the other.
+func (p Pattern) meets(other Pattern) bool {
+	n := min(len(p), len(other))
+	return slices.EqualFunc(p[:n], other[:n], func(a, b element) bool { return a.any || b.any || a == b })
+}
+
+// below returns the node that is one step further, nil if there is none.
+func (n *Node) below(e element) *Node {
+	switch {
+	case e.any && n.list != nil:
+		return n.list.item
+	case e.any && n.mapping != nil:
+		return n.mapping.value
+	case !e.any && n.mapping != nil && (n.mapping.fields[e.name] != nil || n.mapping.keys[e.name] != nil || n.mapping.value != nil):
+		return n.mapping.Child(e.name)
+	}
+	return nil
+}
+
+// barsLike reports whether p is a barrier with the verb of other wherever other is one. Of conditions only the same ones are known to.
+func (p *Permission) barsLike(other *Permission) bool {
+	return p == other || !other.MayBar() || p.verb == other.verb && p.excluded
+}
+
+// bearsLike reports whether p makes the verbs of other, where both paths emit alike or not.
+func (p *Permission) bearsLike(other *Permission, alike bool) bool {
+	if other.parameter == "" {
+		return p.verb == other.verb
+	}
+	return alike && (p == other || sameVerb(p, other) && p.treatment == other.treatment && p.expression == nil && other.expression == nil)
+}
