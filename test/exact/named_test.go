@@ -26,15 +26,15 @@ func cases() []found {
 			name: "D8 an apiVersion that is no text is the version of no entry",
 			old:  `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1"}]}}`,
 			new:  `{"apiVersion":null,"metadata":{"managedFields":[{"manager":"m","operation":"Update","fieldsType":"FieldsV1"}]}}`,
-			want: []string{"added .apiVersion: granular:*", "ownership .metadata.managedFields: granular:* granular:metadata"},
+			want: []string{"added .apiVersion: granular:*", "ownership .: granular:*"},
 		},
 		{
 			// Diff took the parameter from further out, or none.
 			name:        "D8 an owned index of a list with keys has the verb of the item that is there",
 			schema:      `{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"name":{"type":"string"}}}}}}`,
 			permissions: `[{"path":".a[*].name","parameterSource":"p"},{"path":".a[*]","verb":"example.com/v","parameterizedBy":"p"}]`,
-			old:         `{"metadata":{},"a":[{"name":"x"}]}`,
-			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
+			old:         `{"apiVersion":"example.com/v1","metadata":{},"a":[{"name":"x"}]}`,
+			new:         `{"apiVersion":"example.com/v1","metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"i:0":{}}}}]},"a":[{"name":"x"}]}`,
 			want:        []string{"ownership .a[0]: granular:* granular:example.com/v granular:example.com/v(x)", `ownership .a[name="x"]: granular:* granular:example.com/v granular:example.com/v(x)`},
 		},
 		{
@@ -42,8 +42,8 @@ func cases() []found {
 			name:        "D8 of two owned paths that look alike each is charged",
 			schema:      `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}},"a.b":{"type":"string"}}}`,
 			permissions: `[{"path":".a.b","verb":"example.com/free"},{"path":"[\"a.b\"]","verb":"example.com/guarded","excluded":true}]`,
-			old:         `{"metadata":{},"a":{"b":""},"a.b":""}`,
-			new:         `{"metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
+			old:         `{"apiVersion":"example.com/v1","metadata":{},"a":{"b":""},"a.b":""}`,
+			new:         `{"apiVersion":"example.com/v1","metadata":{"managedFields":[{"manager":"m","operation":"Apply","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{"f:b":{}},"f:a.b":{}}}]},"a":{"b":""},"a.b":""}`,
 			want:        []string{"ownership .a.b: granular:* granular:example.com/free", "ownership .a.b: granular:* | granular:example.com/guarded"},
 		},
 	}
