@@ -151,6 +151,8 @@ func TestD8_BarriersForOwnersOnly(t *testing.T) {
 	expectDiff(t, k, owners, owned(replicas2), owned(replicas3, owner("me", "Apply", fReplicas)), "modified .spec.replicas: * specification scale", "ownership .spec.replicas: (*) (specification) scale")
 	expectDiff(t, k, owners, owned(replicas2), owned(replicas3, owner("me", "Update", fReplicas)), "modified .spec.replicas: * specification scale")
 	expectDiff(t, k, schema.VerbSet{scale: {}}, owned(replicas2), owned(replicas3), "modified .spec.replicas: (*) (specification) scale")
+	status := schema.VerbSet{scale: {StatusOnly: true}}
+	expectDiff(t, k, status, owned(replicas2), owned(replicas2, owner("me", "Apply", fReplicas)), "ownership .spec.replicas: * specification scale")
 	got, err := Diff(t.Context(), []byte(owned(replicas2)), []byte(owned(replicas2, owner("me", "Apply", fReplicas))), k, schema.VerbSet{all: {OwnersOnly: true}})
 	if err != nil || len(got) != 1 || got[0].Barrier != 0 {
 		t.Errorf("everything, for owners only: %q, %v", renderAll(got), err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // onLabel is false for a body that has no labels, whatever the object has.
@@ -123,6 +124,25 @@ func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// D8: owners of the status are written with the object. So a set on the status holds for these there, and for nothing else.
+func TestD8_C2_ASetOnTheStatusHoldsForItsOwners(t *testing.T) {
+	s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [apps], resources: [deployments/status]}", ""))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for subresource, want := range map[string]schema.VerbSet{
+		"":       {verbs.All(): {StatusOnly: true}},
+		"status": {verbs.All(): {}},
+		"scale":  nil,
+	} {
+		ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: subresource}
+		got, err := s.Uncovered(t.Context(), ref, bodyOf(metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, nil))
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v; want %v", subresource, got, err, want)
+		}
 	}
 }
 
