@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/fieldperm/fieldperm/verbs"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // lossIsFree: with the value; by the server's merge of old entries; as the shell of an item that the manager leaves for good, something
