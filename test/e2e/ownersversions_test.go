@@ -176,9 +176,10 @@ func TestD8_OwnersOfAnnotationsThatAreFieldsInAnotherVersion(t *testing.T) {
 		steal.fails(t, o.s, "annotator")
 	})
 	t.Run("BehindABarrier", func(t *testing.T) {
+		grant(t, o.s, "metric-updater", rule("autoscaling", []string{"horizontalpodautoscalers"}, "get", "update", "patch"))
 		reset(t, "kept-guarded-metric")
-		guardMetrics(t, o, "annotator")
+		guardMetrics(t, o, "metric-updater")
 		steal.needs = "granular:metrics"
-		steal.fails(t, o.s, "annotator")
+		steal.fails(t, o.s, "metric-updater")
 	})
 }
