@@ -1,0 +1,114 @@
+//go:build integration
+
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+)
+
+// renamer is a conversion webhook without any loss: .spec.secret of v1 is .spec.hidden of v2.
+func renamer(w http.ResponseWriter, r *http.Request) {
+	var review apiextensionsv1.ConversionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "no ConversionReview", http.StatusBadRequest)
+		return
+	}
+	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for _, from := range review.Request.Objects {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(from.Raw); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		object.SetAPIVersion(review.Request.DesiredAPIVersion)
+		was, is := "secret", "hidden"
+		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
+			was, is = is, was
+		}
+		if spec, _ := object.Object["spec"].(map[string]any); spec[was] != nil {
+			spec[is] = spec[was]
+			delete(spec, was)
+		}
+		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review) // The API server has gone away where that fails.
+}
+
+// vaults is a definition of which the first version alone says that the secret is behind a barrier.
+func vaults(server *httptest.Server) string {
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	version := func(name, storage, secret string) string {
+		return "  - {name: " + name + ", served: true, storage: " + storage + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + secret + ": {type: string}, color: {type: string}}}}}}}\n"
+	}
+	const color = `{"path":".spec.color","verb":"example.com/color"}`
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: vaults.names.example.com\n  annotations:\n    fieldperm.dev/lossless-conversion: 'true'\n" +
+		`    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"example.com/secret","excluded":true},` + color + `],"v2":[` + color + `]}'` + "\n" +
+		"spec:\n  group: names.example.com\n  scope: Namespaced\n  names: {kind: Vault, plural: vaults}\n" +
+		"  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: '" + server.URL + "', caBundle: " + base64.StdEncoding.EncodeToString(bundle) + "}}}\n" +
+		"  versions:\n" + version("v1", "true", "secret") + version("v2", "false", "hidden")
+}
+
+// TestD8_C2_OwnersByTheNameOfAnotherVersion: an entry of another version names a guarded field as that version does. It leads nowhere in the
+// version of the request, and its gain and its loss need the verb of the barrier.
+func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
+	s := start(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	vault := []string{"vaults"}
+	grant(t, s, "vault-updater", rule("names.example.com", vault, "get", "update", "patch"))
+	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
+	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
+	mustKubectl(t, s, vaults(server), "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
+	o := &thing{s, "names.example.com/v1", "vaults", "Vault", "kept-secret"}
+	v2 := o.in("names.example.com/v2")
+	eventually(t, func() *corpus.Answer {
+		return send(t, o.admin(t), http.MethodPost, o.collection(), "application/json", o.document(t, `{"spec":{"secret":"s","color":"c"}}`), "fieldManager=creator")
+	}, 201)
+	inForce(t, "the secret may not be removed", func() *corpus.Answer {
+		return send(t, wire(t, s, "vault-updater"), http.MethodPatch, o.path(), merge, fields(t, `{"spec":{"secret":null}}`), "dryRun=All")
+	}, 403)
+
+	victim := func(t *testing.T) *corpus.Answer { return v2.apply(t, o.admin(t), "argocd", `{"spec":{"color":"c"}}`) }
+	expect(t, victim(t), 200)
+	expect(t, o.put(t, o.admin(t), func(object map[string]any) { take(t, object, "creator", "f:spec", "f:secret") }), 200)
+	steal := &theft{
+		steps: []request{func(t *testing.T, thief *corpus.Wire) *corpus.Answer {
+			return o.put(t, thief, func(object map[string]any) { give(t, object, "argocd", "f:spec", "f:hidden") })
+		}},
+		needs: "granular:example.com/secret", victim: victim,
+		stays: func(t *testing.T) bool { return o.has(t, "spec", "secret") },
+	}
+	steal.fails(t, s, "vault-updater")
+
+	// The owner goes with a change of the color.
+	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{"hidden":"s"}}`), 200)
+	refusedFor(t, o.put(t, wire(t, s, "vault-painter"), func(object map[string]any) {
+		must(t, unstructured.SetNestedField(object, "d", "spec", "color"))
+		take(t, object, "security", "f:spec", "f:hidden")
+	}), "granular:example.com/secret")
+	// Without the secret in its manifest, its owner removes it.
+	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{}}`), 200)
+	if o.has(t, "spec", "secret") {
+		t.Error("the owner of the secret does not remove it")
+	}
+}
