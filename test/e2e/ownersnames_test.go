@@ -101,7 +101,7 @@ func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 	steal.fails(t, s, "vault-updater")
 
 	// The owner goes with a change of the color.
-	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{"hidden":"s"}}`), 200)
+	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{"hidden":"s","color":"c"}}`), 200)
 	refusedFor(t, o.put(t, wire(t, s, "vault-painter"), func(object map[string]any) {
 		must(t, unstructured.SetNestedField(object, "d", "spec", "color"))
 		take(t, object, "security", "f:spec", "f:hidden")
