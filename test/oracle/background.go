@@ -78,18 +78,42 @@ func byServer(e *Event, r *Request) (string, bool) {
 	if err1 != nil || err2 != nil {
 		return "", false
 	}
-	alone := onlyServerWritesStatus(after)
+	alone, later := onlyServerWritesStatus(after), onlyServerWrote(before, after)
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")
 	}
 	// Of another object than the request names, only the server's controllers write the status.
 	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService", "PermissionSchema", "UncoveredPermissionSet"}, after["kind"])
-	if !reflect.DeepEqual(before, after) || !alone && !another {
+	if !reflect.DeepEqual(before, after) || !alone && !another && !later {
 		return "", false
 	}
 	kind, _ := after["kind"].(string)
 	return "the API server or fieldperm writes the status of a " + kind, true
+}
+
+// onlyServerWrote reports whether every entry of managedFields that differs is that of a server's write of the status. A client
+// that changes a value comes to own it, so that an entry of its own differs.
+func onlyServerWrote(before, after map[string]any) bool {
+	was, _ := metadata(before)["managedFields"].([]any)
+	is, _ := metadata(after)["managedFields"].([]any)
+	return differByServer(was, is) && differByServer(is, was)
+}
+
+// differByServer reports whether an entry of one list is not in the other, and all such are of a server's write of the status.
+func differByServer(one, other []any) bool {
+	differs := false
+	for _, item := range one {
+		if slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(item, o) }) {
+			continue
+		}
+		entry, _ := item.(map[string]any)
+		if entry["subresource"] != "status" || !slices.Contains(serverManagers, entry["manager"]) {
+			return false
+		}
+		differs = true
+	}
+	return differs
 }
 
 func onlyServerWritesStatus(object map[string]any) bool {

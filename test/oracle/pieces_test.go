@@ -361,10 +361,30 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 	written := func(manager string) []byte {
 		return []byte(`{"metadata":{"managedFields":[{"manager":"` + manager + `","subresource":"status"}]}}`)
 	}
-	if got := byUser(charges, written("fieldperm")); len(got) != 1 || got[0].Path != ".statusOfMine" {
+	if got := byUser(charges, written("fieldperm"), false); len(got) != 1 || got[0].Path != ".statusOfMine" {
 		t.Errorf("by fieldperm: %v", got)
 	}
-	if got := byUser(charges, written("alice")); len(got) != 2 {
+	if got := byUser(charges, written("alice"), false); len(got) != 2 {
 		t.Errorf("by a user: %v", got)
+	}
+	if got := byUser(charges, written("alice"), true); len(got) != 1 {
+		t.Errorf("by a user, then by fieldperm: %v", got)
+	}
+	object := func(entries string) []byte {
+		return []byte(`{"kind":"CustomResourceDefinition","metadata":{"name":"x","managedFields":[` + entries + `]}}`)
+	}
+	const alice, server, later = `{"manager":"alice","subresource":"status"}`, `{"manager":"kube-apiserver","subresource":"status"}`, `{"manager":"kube-apiserver","subresource":"status","time":"2"}`
+	for name, c := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"an entry of the server":               {alice + "," + server, alice + "," + later, true},
+		"that of a user as well":               {server, alice + "," + later, false},
+		"none":                                 {alice + "," + server, alice + "," + server, false},
+		"an entry of the server, of no status": {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
+	} {
+		if _, got := byServer(&Event{Old: object(c.old), New: object(c.new)}, &Request{Name: "x", Endpoint: &Endpoint{}}); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }

@@ -121,9 +121,12 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		return nil, err
 	}
 	var last *Event
+	serverWrote := false
 	for _, e := range events {
 		if e.Key == v.key() {
 			last = e
+			_, by := byServer(e, r)
+			serverWrote = serverWrote || by
 		}
 	}
 	if last == nil || last.Deleted() {
@@ -146,7 +149,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		s.table.unjudged(both, err)
 		return nil, nil
 	}
-	j.wrong.Charges = byUser(values(about(j.wrong.Charges, again.charges)), last.New)
+	j.wrong.Charges = byUser(values(about(j.wrong.Charges, again.charges)), last.New, serverWrote)
 	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
 		return nil, nil
 	}
@@ -158,10 +161,10 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	return j.wrong, nil
 }
 
-// byUser leaves out the status, where only the server's own controllers write it: they may do so at any time.
-func byUser(charges []exact.Charge, stored []byte) []exact.Charge {
+// byUser leaves out the status, where only the server's own controllers write it, who may do so at any time, or have just done so.
+func byUser(charges []exact.Charge, stored []byte, serverWrote bool) []exact.Charge {
 	object, err := parseObject(stored)
-	if err != nil || !onlyServerWritesStatus(object) {
+	if err != nil || !serverWrote && !onlyServerWritesStatus(object) {
 		return charges
 	}
 	return slices.DeleteFunc(slices.Clone(charges), func(c exact.Charge) bool { return within(c.Path, ".status") })
