@@ -69,3 +69,22 @@ func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// What another applier leaves empty is null, and no change of value is.
+func TestOracle_WhatAnApplyEmpties(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"emptied":       {`{"a":{"b":{"c":1}}}`, `{"a":{"b":null}}`, true},
+		"gone":          {`{"a":{"b":{"c":1}}}`, `{"a":{}}`, false},
+		"left":          {`{"a":{"b":{"c":1}}}`, `{"a":{"b":{}}}`, false},
+		"empty before":  {`{"a":{"b":{}}}`, `{"a":{"b":null}}`, false},
+		"no struct":     {`{"a":{"b":1}}`, `{"a":{"b":null}}`, false},
+		"another value": {`{"a":{"b":{"c":1}}}`, `{"a":{"b":{"c":2}}}`, false},
+	} {
+		if got := isEmptied(".a.b", []byte(c.old), []byte(c.new)); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -157,6 +158,10 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		s.table.add(s.table.tolerated, "who may write last-applied-configuration decides what the next kubectl apply deletes")
 		return nil, nil
 	}
+	if slices.IndexFunc(j.wrong.Charges, func(c exact.Charge) bool { return !isEmptied(c.Path, before, last.New) }) < 0 {
+		s.table.add(s.table.tolerated, "structured-merge-diff makes null of a struct or map from which an apply takes the last")
+		return nil, nil
+	}
 	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
 	return j.wrong, nil
 }
@@ -168,6 +173,20 @@ func byUser(charges []exact.Charge, stored []byte, serverWrote bool) []exact.Cha
 		return charges
 	}
 	return slices.DeleteFunc(slices.Clone(charges), func(c exact.Charge) bool { return within(c.Path, ".status") })
+}
+
+// isEmptied reports whether a struct or map with something in it has become null at a path of plain names.
+func isEmptied(path string, old, new []byte) bool {
+	was, err1 := parseObject(old)
+	is, err2 := parseObject(new)
+	if err1 != nil || err2 != nil || strings.ContainsAny(path, "[\"") {
+		return false
+	}
+	names := strings.Split(strings.TrimPrefix(path, "."), ".")
+	before, there, _ := unstructured.NestedFieldNoCopy(was, names...)
+	after, still, _ := unstructured.NestedFieldNoCopy(is, names...)
+	object, isMap := before.(map[string]any)
+	return there && still && isMap && len(object) > 0 && after == nil
 }
 
 // about keeps the charges at, above or below a place of others.
