@@ -1,11 +1,13 @@
 package fieldperm
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -24,22 +26,43 @@ func (o *owners) chargeOtherwise(p fieldpath.Path, wroteIn string, guardedOnly b
 	if kind.Lossy() && !guardedOnly {
 		o.chargeAll()
 	}
-	var none rawjson.Value
-	at := waypoint{scope: d.enterRoot(kind, none, none), above: kind.Root}
-	for i := 0; i < len(p) && !at.end; i++ {
-		at = d.step(at, p, i)
+	s := o.scopeIn(kind, p)
+	if !guardedOnly || s.barred() {
+		o.charge(s)
 	}
-	if !guardedOnly || at.scope.barred() {
-		o.charge(at.scope)
-	}
-	if n := at.scope.node; (n.Map() != nil || n.List() != nil) && d.mayBarWithin(at.scope) {
+	if (s.node.Map() != nil || s.node.List() != nil) && d.mayBarWithin(s) {
 		// What it has in it is known under the names of this version only.
 		o.chargeWithin(d.root, d.old)
 	}
 	if p[0].FieldName == nil || kind.Lossy() || kind.MayHide(*p[0].FieldName) {
-		for _, v := range kind.HiddenBarriers(d.uncovered) {
+		uncovered := d.uncovered
+		if d.inStatus != nil && p[0].FieldName != nil && *p[0].FieldName == "status" {
+			uncovered = d.inStatus
+		}
+		for _, v := range kind.HiddenBarriers(uncovered) {
 			o.charge(scope{line: line{chain: []verbs.Verb{v}}})
 		}
+	}
+}
+
+// scopeIn returns where a path leads in another version, of which no values are known.
+func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
+	var none rawjson.Value
+	at := waypoint{scope: o.d.enterRoot(kind, none, none), above: kind.Root}
+	for i := 0; i < len(p) && !at.end; i++ {
+		at = o.d.step(at, p, i)
+	}
+	return at.scope
+}
+
+// chargeNamesake charges the barrier of what has the same path in another version, which lost its owner, if nothing here has that barrier.
+func (o *owners) chargeNamesake(p fieldpath.Path, wroteIn string, here scope) {
+	kind := o.d.kind.In(wroteIn)
+	if kind == nil {
+		return
+	}
+	if s := o.scopeIn(kind, p); s.barrier > 0 && !slices.Contains(here.chain, s.chain[s.barrier]) {
+		o.charge(s)
 	}
 }
 

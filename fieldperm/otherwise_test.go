@@ -14,17 +14,22 @@ import (
 )
 
 // safes have a secret in v1 that v2 calls hidden, and a color and a box of things in both.
-func safes(t *testing.T, conversion, annotations string) func(version string) *schema.Kind {
+func safes(t *testing.T, annotations string) func(version string) *schema.Kind {
 	t.Helper()
 	spec := func(name string) string {
 		return fmt.Sprintf(`{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string"},
 			%q:{"type":"object","properties":{"key":{"type":"string"}}}}}}}`, name)
 	}
+	return safesOf(t, annotations, spec("secret"), spec("hidden"))
+}
+
+func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *schema.Kind {
+	t.Helper()
 	docs, errs := load.CRD("safes", []byte(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"safes.g.example","annotations":{%s}},
 		"spec":{"group":"g.example","scope":"Namespaced","names":{"kind":"Safe","listKind":"SafeList","plural":"safes","singular":"safe"},"conversion":%s,
 			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s}},{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":%s}}]}}`,
-		annotations, conversion, spec("secret"), spec("hidden"))))
+		annotations, byWebhook, v1, v2)))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -70,24 +75,24 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	color, colored := `"f:color":{}`, safeEntry("v2", "argo", `"f:color":{}`)
 	given := func(field string) string { return safeEntry("v2", "argo", color+","+field) }
 	for name, c := range map[string]struct {
-		annotations, conversion, version, old, new string
+		annotations, version, old, new string
 		// want are the verbs without which the change is refused, apart from those above what is guarded.
 		want []string
 	}{
-		"given in the other version's name":           {bothSay, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given in a name that says nothing":           {v1Says, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given with the container of what is guarded": {partSays, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
-		"lost beside a change":                        {bothSay, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
-		"lost in a name that says nothing":            {v1Says, byWebhook, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
-		"lost beside a change, without a barrier":     {plainSays, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
-		"lost where nothing changed":                  {plainSays, byWebhook, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{secret}},
-		"given, without a barrier":                    {plainSays, byWebhook, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"what changes, in an entry of the other":      {plainSays, byWebhook, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
-		"given in a version that nobody knows":        {bothSay, byWebhook, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
-		"lost in a version that nobody knows":         {bothSay, byWebhook, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+		"given in the other version's name":           {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given in a name that says nothing":           {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given with the container of what is guarded": {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
+		"lost beside a change":                        {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
+		"lost in a name that says nothing":            {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
+		"lost beside a change, without a barrier":     {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
+		"lost where nothing changed":                  {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{secret}},
+		"given, without a barrier":                    {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"what changes, in an entry of the other":      {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
+		"given in a version that nobody knows":        {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
+		"lost in a version that nobody knows":         {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := safes(t, c.conversion, c.annotations)(c.version)
+			k := safes(t, c.annotations)(c.version)
 			got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -194,6 +199,111 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), item, key, guard)
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
 	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
+}
+
+// D8: what has the same path in another version may be another field.
+func TestD8_TheOwnerOfANamesake(t *testing.T) {
+	spec := func(text, object string) string {
+		return fmt.Sprintf(`{"type":"object","properties":{"spec":{"type":"object","properties":{%q:{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"}}}}}}}`, text, object)
+	}
+	says := func(excluded string) string {
+		return vouched + strings.ReplaceAll(`"{\"v1\":[{\"path\":\".spec.a\",\"verb\":\"g.example/plain\"},{\"path\":\".spec.b\",\"verb\":\"g.example/secret\"X}],\"v2\":[{\"path\":\".spec.a\",\"verb\":\"g.example/secret\"X},{\"path\":\".spec.c\",\"verb\":\"g.example/plain\"}]}"`, "X", excluded)
+	}
+	k := safesOf(t, says(""), spec("a", "b"), spec("c", "a"))("v1")
+	of := func(a string, owners ...string) string {
+		return fmt.Sprintf(`{"apiVersion":"g.example/v1","metadata":{"name":"x","managedFields":[%s]},"spec":{"a":%q,"b":{"key":"s"}}}`, strings.Join(owners, ","), a)
+	}
+	set := schema.VerbSet{verb(t, "granular:g.example/secret"): {}}
+	barred := func(old, new string) bool {
+		got, err := Diff(t.Context(), []byte(old), []byte(new), k, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(got, func(r Requirement) bool { return r.Barrier > 0 && r.Operation == Ownership })
+	}
+	if !barred(of("1", safeEntry("v2", "sec", `"f:a":{}`)), of("2")) {
+		t.Error("the owner of what is guarded there goes with a change of its namesake here")
+	}
+	if barred(of("1", safeEntry("v2", "sec", `"f:c":{}`)), of("2")) {
+		t.Error("the owner of what is not guarded there stays")
+	}
+}
+
+// D8: a set on the status guards what another version calls otherwise in it.
+func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
+	typ := func(name string) string {
+		return fmt.Sprintf(`{"type":"object","properties":{"status":{"type":"object","properties":{%q:{"type":"string"}}}}}`, name)
+	}
+	k := safesOf(t, vouched+`"{\"v1\":[{\"path\":\".status.secret\",\"verb\":\"g.example/secret\"}],\"v2\":[]}"`, typ("secret"), typ("hidden"))
+	entry := strings.Replace(owner("argo", "Apply", `{"f:status":{"f:hidden":{}}}`), "example.com/v1", "g.example/v2", 1)
+	for version, field := range map[string]string{"v1": "secret", "v2": "hidden"} {
+		of := func(owners string) []byte {
+			return []byte(fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},"status":{%q:"s"}}`, version, owners, field))
+		}
+		secret := verb(t, "granular:g.example/secret")
+		got, err := Diff(t.Context(), of(""), of(entry), k(version), schema.VerbSet{secret: {StatusOnly: true}})
+		guards := func(r Requirement) bool { return r.Barrier >= 0 && slices.Contains(r.Candidates(), secret) }
+		if err != nil || !slices.ContainsFunc(got, guards) {
+			t.Errorf("through %s: %q, %v", version, renderAll(got), err)
+		}
+	}
+}
+
+// D8: what holds for owners only does not hold for values where a version may hide them, nor for a new object of nothing but its name.
+func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
+	compiled, errs := load.Offline(nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	hpa, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(n int, owners ...string) []byte {
+		return []byte(fmt.Sprintf(`{"apiVersion":"autoscaling/v1","metadata":{"name":"x","managedFields":[%s]},"spec":{"maxReplicas":%d}}`, strings.Join(owners, ","), n))
+	}
+	entry := func(operation string) string {
+		return strings.Replace(owner("me", operation, `{"f:spec":{"f:maxReplicas":{}}}`), "example.com/v1", "autoscaling/v1", 1)
+	}
+	gadget, _ := compileGadget(t)
+	for name, c := range map[string]struct {
+		kind     *schema.Kind
+		old, new []byte
+		want     bool
+	}{
+		"a new object":             {hpa, nil, of(3, entry("Update")), false},
+		"an update":                {hpa, of(3), of(4, entry("Update")), false},
+		"who applies what changes": {hpa, of(3), of(4, entry("Apply")), true},
+		"nothing but a name":       {gadget, nil, []byte(owned(`,"name":"x"|`, owner("me", "Update", `{}`))), false},
+	} {
+		set := schema.VerbSet{verb(t, "granular:specification"): {OwnersOnly: true}, verbs.All(): {OwnersOnly: true}}
+		got, err := Diff(t.Context(), c.old, c.new, c.kind, set)
+		if err != nil || slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }) != c.want {
+			t.Errorf("%s: %q, %v; want a barrier %t", name, renderAll(got), err, c.want)
+		}
+	}
+}
+
+// D8: an index names no item of a list with keys, and the key that a default stands in for needs no owner.
+func TestD8_ItemsByIndexAndByDefaultedKeys(t *testing.T) {
+	k, web := compileGadget(t, "granular:image(web)")
+	in := func(fields string) string { return `{"f:spec":{"f:containers":{` + fields + `}}}` }
+	old, new := `|,"spec":{"containers":[{"name":"web","image":"i"}]}`, `|,"spec":{"containers":[{"name":"side","image":"s"},{"name":"web","image":"i"}]}`
+	got, err := Diff(t.Context(), []byte(owned(old)), []byte(owned(new, owner("a", "Apply", in(`"i:0":{}`)), owner("helm", "Apply", in(`"k:{\"name\":\"web\"}":{".":{},"f:name":{}}`)))), k, web)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool {
+		return r.Path.String() == `.spec.containers[name="web"].image` && r.Barrier > 0
+	}) {
+		t.Errorf("an index before a key: %q, %v", renderAll(got), err)
+	}
+	k, none := compileEntries(t, append(gadgetEntries(), entry(".spec.ports[*].target", "target")))
+	ports := func(fields string) string {
+		return `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{` + fields + `}}}}`
+	}
+	spec := func(target string) string {
+		return `|,"spec":{"ports":[{"port":80,"protocol":"TCP","target":"` + target + `"}]}`
+	}
+	kubectl, bot := owner("kubectl", "Apply", ports(`".":{},"f:port":{}`)), owner("bot", "Apply", ports(`".":{},"f:port":{},"f:target":{}`))
+	expectDiff(t, k, none, owned(spec("1"), kubectl), owned(spec("2"), kubectl, bot), `modified .spec.ports[port=80,protocol="TCP"].target: * specification ports target`)
 }
 
 func verb(t *testing.T, text string) verbs.Verb {

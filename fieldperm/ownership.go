@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -30,7 +29,9 @@ func (d *differ) finishOwnership() {
 	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
 		return
 	}
-	d.startOwning()
+	if !d.create {
+		d.startOwning()
+	}
 	was, wasRead := readManagedFields(d.owned.old)
 	is, isRead := readManagedFields(d.owned.new)
 	if !wasRead || !isRead {
@@ -65,6 +66,9 @@ func (d *differ) finishOwnership() {
 	for _, who := range managers {
 		o.compare(who)
 	}
+	if !d.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
+		d.stopOwning()
+	}
 }
 
 // startOwning makes every barrier hold that holds for owners.
@@ -76,6 +80,15 @@ func (d *differ) startOwning() {
 	d.uncovered, d.inStatus = d.all.ForOwners(), d.all
 	d.root = d.enterRoot(d.kind, d.old, d.new)
 	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
+}
+
+// stopOwning ends what startOwning began: nobody was given anything by which another's apply could change a value.
+func (d *differ) stopOwning() {
+	d.owning = false
+	if d.inStatus != nil {
+		d.uncovered, d.inStatus = d.all.ForValues(), nil
+		d.root = d.enterRoot(d.kind, d.old, d.new)
+	}
 }
 
 // chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
@@ -102,13 +115,20 @@ type owners struct {
 	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
 	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
-	unowned, whole map[rawjson.Value]bool
+	unowned map[rawjson.Value]bool
+	whole   map[within]bool
+}
+
+// within is a value as a scope has it: an index may lead to it under the parameter of another item.
+type within struct {
+	value rawjson.Value
+	scope string
 }
 
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
-		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, whole: map[rawjson.Value]bool{},
+		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, whole: map[within]bool{},
 	}
 	for _, who := range changed {
 		o.changed[who] = true
@@ -137,6 +157,7 @@ func (o *owners) compare(who manager) {
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
 	o.each(gained, o.is, who, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if who.operation == operationApply {
+		o.d.applied = o.d.applied || !gained.Empty()
 		o.chargeUnheld(gained)
 		o.chargeTaken(gained)
 	}
@@ -188,11 +209,17 @@ func (o *owners) each(paths *fieldpath.Set, in *managedFields, who manager, free
 	}
 	lost, wroteIn := in == o.was, in.entry(who).wroteIn
 	paths.Iterate(func(shared fieldpath.Path) {
-		if o.d.stops() || free(shared) {
+		if o.d.stops() {
+			return
+		}
+		r := o.d.resolve(shared)
+		if lost && wroteIn != o.version && !r.missing {
+			o.chargeNamesake(shared, wroteIn, r.scope)
+		}
+		if free(shared) {
 			return
 		}
 		p := slices.Clone(shared)
-		r := o.d.resolve(p)
 		if wroteIn != o.version && (r.missing || !lost) {
 			// A value nearest above that changed may be what the path means: the server takes its owner away.
 			guardedOnly := lost && (r.changedAbove || o.d.kind.In(wroteIn) == nil)
@@ -239,7 +266,7 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 		return true
 	case r.own():
 		item := r.owner(p)
-		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && hasItem(o.keeps(), item)
+		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.hasItem(o.keeps(), item)
 	}
 	return false
 }
@@ -255,7 +282,7 @@ func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldp
 		return true
 	case who.operation == operationApply:
 		item := r.owner(p)
-		return sameVersion && r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && hasItem(o.holds(), item)
+		return sameVersion && r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
 	case who.name == beforeFirstApplyOwner:
 		return len(o.was.entries) == 0
 	case who.name == ancientManager:
@@ -275,84 +302,7 @@ func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
 	return p
 }
 
-// hasItem reports whether an item is owned: its own entry and all its keys, without which structured-merge-diff does not keep it.
-func hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
-	for i := range item[:len(item)-1] {
-		set = set.WithPrefix(item[i])
-	}
-	return hasMember(set, &item[len(item)-1])
-}
-
-func hasMember(set *fieldpath.Set, element *fieldpath.PathElement) bool {
-	if !set.Members.Has(*element) {
-		return false
-	}
-	if element.Key == nil {
-		return true
-	}
-	below := set.WithPrefix(*element)
-	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
-		return !below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
-	})
-}
-
 func isItem(p fieldpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
-
-// holds returns what is owned before and after by the same manager, in the object's version. What an API server takes for owned
-// where there were no owners counts as well.
-func (o *owners) holds() *fieldpath.Set {
-	if o.kept == nil {
-		o.kept = o.held(func(manager) bool { return true })
-	}
-	return o.kept
-}
-
-// keeps is holds, of managers whose applies delete nothing, because there are none.
-func (o *owners) keeps() *fieldpath.Set {
-	if o.keptByUpdate == nil {
-		o.keptByUpdate = o.held(func(who manager) bool { return who.operation == operationUpdate })
-	}
-	return o.keptByUpdate
-}
-
-// applies is holds, of managers that apply.
-func (o *owners) applies() *fieldpath.Set {
-	if o.keptByApply == nil {
-		o.keptByApply = o.held(func(who manager) bool { return who.operation == operationApply })
-	}
-	return o.keptByApply
-}
-
-// owned is what is owned after the request, in the object's version.
-func (o *owners) owned() *fieldpath.Set {
-	if o.any == nil {
-		var sets []*fieldpath.Set
-		for i := range o.is.entries {
-			if e := &o.is.entries[i]; e.wroteIn == o.version && !o.d.stops() {
-				sets = append(sets, e.set())
-			}
-		}
-		o.any = union(sets)
-	}
-	return o.any
-}
-
-func (o *owners) held(by func(manager) bool) *fieldpath.Set {
-	var sets []*fieldpath.Set
-	for i := range o.is.entries {
-		e := &o.is.entries[i]
-		if o.d.stops() || !by(e.manager) || e.wroteIn != o.version {
-			continue
-		}
-		switch {
-		case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
-			sets = append(sets, e.set())
-		case o.was.has(e.manager) && !o.versionChanged(e.manager):
-			sets = append(sets, e.set().Intersection(o.was.fields(e.manager)))
-		}
-	}
-	return union(sets)
-}
 
 // capped reports whether the API server had more Update managers than it keeps.
 func (o *owners) capped() bool {

@@ -96,7 +96,7 @@ func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
 		d.toItem(&at, keyItem(element.Key))
 	case element.Value != nil && list != nil:
 		d.toItem(&at, fromSMD(*element.Value))
-	case element.Index != nil && list != nil:
+	case element.Index != nil && list != nil && list.Atomic():
 		at.old, at.new = d.index.item(at.old, *element.Index), d.index.item(at.new, *element.Index)
 		_, emitted := d.itemStep(s, either(at.new, at.old))
 		at.scope = d.enter(s, list.Item(), s.path.Index(*element.Index), emitted, at.old, at.new, either(at.new, at.old))

@@ -230,7 +230,11 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 	case !slices.ContainsFunc(d.out, func(r Requirement) bool { return kind.MayHide(r.Path.Top()) }):
 		return
 	}
-	for _, v := range kind.HiddenBarriers(d.uncovered) {
+	uncovered := d.uncovered
+	if d.inStatus != nil && slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership && r.Path.Top() == "status" }) {
+		uncovered = d.inStatus
+	}
+	for _, v := range kind.HiddenBarriers(uncovered) {
 		d.out = append(d.out, Requirement{Operation: Modified, Chain: []verbs.Verb{v}, Barrier: 0})
 	}
 	for i := range d.out {

@@ -96,13 +96,13 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 		for m := old.Members(); m.Next() && !d.stops(); {
 			name := m.Name().String()
 			if is := d.index.member(new, name); !is.IsAbsent() {
-				d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, w.part(owns, fieldpath.PathElement{FieldName: &name}, is, named(s.node, &name)))
+				d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, w.part(owns, fieldpath.PathElement{FieldName: &name}, is, nil, named(s.node, &name)))
 			}
 		}
 	case old.IsList() && new.IsList() && s.node.List() != nil && !s.node.List().Atomic() && d.keyed(s, old) && d.keyed(s, new):
 		for i := old.Items(); i.Next() && !d.stops(); {
 			if is := d.find(s.node.List(), new, i.Value()); !is.IsAbsent() {
-				d.item(s, i.Value(), rawjson.Value{}, w.part(owns, d.element(s, i.Value()), is, false))
+				d.item(s, i.Value(), rawjson.Value{}, w.part(owns, d.element(s, i.Value()), is, s.node.List(), false))
 			}
 		}
 	default:
@@ -111,11 +111,11 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 }
 
 // part looks at one part of a container, which is now what is. What is no named field has an owner of its own besides those of what is in it.
-func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, field bool) visitor {
+func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
 	return func(d *differ, s scope, was, _ rawjson.Value) {
 		container := was.IsObject() && is.IsObject() && s.node.Map() != nil && !s.node.Map().Atomic() ||
 			was.IsList() && is.IsList() && s.node.List() != nil && !s.node.List().Atomic()
-		switch owned := hasMember(owns, &element); {
+		switch owned := d.hasMember(owns, &element, list); {
 		case !container || was.IsEmpty():
 			if !owned && d.equalAt(was, is) {
 				w.charge(s, was)
@@ -158,10 +158,11 @@ func (l *line) isCoveredBy(above *line) bool {
 // chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
 func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	d := o.d
-	if o.whole[was] {
+	at := within{was, s.identity()}
+	if o.whole[at] {
 		return // Thousands of managers may come to own one large value.
 	}
-	o.whole[was] = true
+	o.whole[at] = true
 	begin := len(d.out)
 	d.barriersWithin(s, was, rawjson.Value{})
 	found := d.out[begin:]

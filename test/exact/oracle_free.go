@@ -50,20 +50,15 @@ func (t transfer) otherwise(p fieldpath.Path, e ownerEntry, barriersOnly bool, o
 		once(t.root)
 		t.asIfGone(t.root, once)
 	}
-	one := *as
-	one.uncovered = t.uncovered
-	theirs := t
-	theirs.oracle = &oracle{subject: &one, owning: true, canon: t.canon, lists: t.lists, tokens: t.tokens}
-	theirs.root = theirs.enter(place{barrier: -1}, one.root, one.kind.Root, "", nil, nil, nil)
-	at := theirs.follow(p)
+	at := t.in(as, p)
 	if !barriersOnly || at.barrier >= 0 {
 		once(at.place)
 	}
 	if (at.node.Map() != nil || at.node.List() != nil) && (len(t.uncovered) > 0 || at.node.MayBarWithin() || at.node.MayStandApartWithin()) {
 		t.asIfGone(t.root, once)
 	}
-	if p[0].FieldName == nil || one.kind.Lossy() || one.kind.MayHide(*p[0].FieldName) {
-		for _, v := range one.kind.HiddenBarriers(t.uncovered) {
+	if p[0].FieldName == nil || as.kind.Lossy() || as.kind.MayHide(*p[0].FieldName) {
+		for _, v := range as.kind.HiddenBarriers(t.uncovered) {
 			once(place{chain: []verbs.Verb{v}})
 		}
 	}
@@ -97,6 +92,25 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 	return false
 }
 
+// namesake charges the barrier of what has the same path in another version, which lost its owner, where nothing has that barrier here.
+func (t transfer) namesake(p fieldpath.Path, e ownerEntry, once func(place)) {
+	here := t.follow(p)
+	if as := t.others[e.version]; t.stored == nil && as != nil && !t.ofVersion(e) && !here.missing {
+		if at := t.in(as, p); at.barrier > 0 && !slices.Contains(here.chain, at.chain[at.barrier]) {
+			once(at.place)
+		}
+	}
+}
+
+// in follows a path in another version, of which no values are known.
+func (t transfer) in(as *subject, p fieldpath.Path) end {
+	one := *as
+	one.uncovered = t.uncovered
+	t.oracle = &oracle{subject: &one, owning: true, canon: t.canon, lists: t.lists, tokens: t.tokens}
+	t.root = t.enter(place{barrier: -1}, one.root, one.kind.Root, "", nil, nil, nil)
+	return t.follow(p)
+}
+
 // keeps reports whether managers have an item all along, between them all that it takes.
 func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 	all := fieldpath.NewSet()
@@ -106,14 +120,15 @@ func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 		}
 		return false
 	})
-	return owns(all, item)
+	return t.owns(all, item)
 }
 
 // owns reports whether a set has a path, and the keys if it is an item: structured-merge-diff keeps no item without them.
-func owns(set *fieldpath.Set, p fieldpath.Path) bool {
+func (t transfer) owns(set *fieldpath.Set, p fieldpath.Path) bool {
 	keys := p[len(p)-1].Key
 	return set.Has(p) && (keys == nil || !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
-		return !set.Has(append(slices.Clone(p), fieldpath.PathElement{FieldName: &k.Name}))
+		fallback := t.keyValue(t.follow(p[:len(p)-1]).atom.List, k.Name, &value{kind: object})
+		return !set.Has(append(slices.Clone(p), fieldpath.PathElement{FieldName: &k.Name})) && (fallback == nil || fallback.canonical() != fromSMD(k.Value).canonical())
 	}))
 }
 

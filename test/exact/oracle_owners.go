@@ -179,6 +179,7 @@ func (o *oracle) ownership(root place) {
 			gained = is.of(m)
 		}
 		for _, p := range pathsOf(lost) {
+			t.namesake(p, was.one(m), once)
 			if !t.lossIsFree(m, p) {
 				charge(p, was.one(m), true)
 			}

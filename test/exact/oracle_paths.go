@@ -38,7 +38,7 @@ func (t transfer) follow(path fieldpath.Path) end {
 			p = halves[len(halves)-1].half(was, is)
 		case (e.Key != nil || e.Value != nil) && p.atom.List != nil:
 			p = t.followItem(p, e)
-		case e.Index != nil && p.atom.List != nil:
+		case e.Index != nil && p.atom.List != nil && p.atom.List.ElementRelationship != "associative":
 			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
 		default:
 			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near)}

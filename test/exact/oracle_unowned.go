@@ -61,7 +61,7 @@ func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
 				all = all.Union(o.set)
 			}
 		}
-		owned := owns(all, next)
+		owned := t.owns(all, next)
 		named := false
 		if e.FieldName != nil && p.atom.Map != nil {
 			_, named = p.atom.Map.FindField(*e.FieldName)
