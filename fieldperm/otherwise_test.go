@@ -199,6 +199,8 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), item, key, guard)
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
 	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
+	shell := owner("argo", "Apply", fields(`".":{},"f:name":{}`))
+	expectDiff(t, k, none, owned(spec("i"), creator(whole), shell), owned(spec("i"), creator(whole)), item, key, guard)
 }
 
 // D8: what has the same path in another version may be another field.
@@ -237,11 +239,12 @@ func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
 	k := safesOf(t, vouched+`"{\"v1\":[{\"path\":\".status.secret\",\"verb\":\"g.example/secret\"}],\"v2\":[]}"`, typ("secret"), typ("hidden"))
 	entry := strings.Replace(owner("argo", "Apply", `{"f:status":{"f:hidden":{}}}`), "example.com/v1", "g.example/v2", 1)
 	for version, field := range map[string]string{"v1": "secret", "v2": "hidden"} {
+		creator := strings.Replace(owner("creator", "Update", `{"f:status":{".":{},"f:`+field+`":{}}}`), "example.com/v1", "g.example/"+version, 1)
 		of := func(owners string) []byte {
-			return []byte(fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},"status":{%q:"s"}}`, version, owners, field))
+			return []byte(fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},"status":{%q:"s"}}`, version, creator+owners, field))
 		}
 		secret := verb(t, "granular:g.example/secret")
-		got, err := Diff(t.Context(), of(""), of(entry), k(version), schema.VerbSet{secret: {StatusOnly: true}})
+		got, err := Diff(t.Context(), of(""), of(","+entry), k(version), schema.VerbSet{secret: {StatusOnly: true}})
 		guards := func(r Requirement) bool { return r.Barrier >= 0 && slices.Contains(r.Candidates(), secret) }
 		if err != nil || !slices.ContainsFunc(got, guards) {
 			t.Errorf("through %s: %q, %v", version, renderAll(got), err)
