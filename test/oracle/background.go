@@ -92,28 +92,40 @@ func byServer(e *Event, r *Request) (string, bool) {
 	return "the API server or fieldperm writes the status of a " + kind, true
 }
 
-// onlyServerWrote reports whether every entry of managedFields that differs is that of a server's write of the status. A client
-// that changes a value comes to own it, so that an entry of its own differs.
+// onlyServerWrote reports whether an entry of managedFields differs that is of a server's write of the status, and others at most lost
+// something. A client that changes a value comes to own it, so that an entry of its own gains something.
 func onlyServerWrote(before, after map[string]any) bool {
 	was, _ := metadata(before)["managedFields"].([]any)
 	is, _ := metadata(after)["managedFields"].([]any)
-	return differByServer(was, is) && differByServer(is, was)
-}
-
-// differByServer reports whether an entry of one list is not in the other, and all such are of a server's write of the status.
-func differByServer(one, other []any) bool {
-	differs := false
-	for _, item := range one {
-		if slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(item, o) }) {
+	wrote := false
+	for _, item := range is {
+		if slices.ContainsFunc(was, func(old any) bool { return reflect.DeepEqual(item, old) }) {
 			continue
 		}
 		entry, _ := item.(map[string]any)
-		if entry["subresource"] != "status" || !slices.Contains(serverManagers, entry["manager"]) {
+		switch {
+		case entry["subresource"] == "status" && slices.Contains(serverManagers, entry["manager"]):
+			wrote = true
+		case !slices.ContainsFunc(was, func(old any) bool { return isPartOf(item, old) }):
 			return false
 		}
-		differs = true
 	}
-	return differs
+	return wrote
+}
+
+// isPartOf reports whether every member of an object is in another, with the same value or with a part of it.
+func isPartOf(part, whole any) bool {
+	object, ok := part.(map[string]any)
+	if !ok {
+		return reflect.DeepEqual(part, whole)
+	}
+	other, ok := whole.(map[string]any)
+	for name, value := range object {
+		if in, there := other[name]; !there || !isPartOf(value, in) {
+			return false
+		}
+	}
+	return ok
 }
 
 func onlyServerWritesStatus(object map[string]any) bool {
