@@ -380,8 +380,8 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 	}{
 		"an entry of the server":               {alice + "," + server, alice + "," + later, true},
 		"that of a user as well":               {server, alice + "," + later, false},
-		"who loses a field to the server":      {`{"manager":"alice","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","fieldsV1":{"f:b":{}}},` + later, true},
-		"who gains one from the server":        {`{"manager":"alice","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
+		"who loses a field to the server":      {`{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, true},
+		"who gains one from the server":        {`{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
 		"none":                                 {alice + "," + server, alice + "," + server, false},
 		"an entry of the server, of no status": {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
 	} {
