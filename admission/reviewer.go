@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,11 +111,17 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 // ownersOfStatus returns the requirements of a write of an object for who owns what in its status as those of the whole object, for
 // verbs on the object are none on its status. An API server gives the status other owners in a write of the status only.
 func ownersOfStatus(requirements []fieldperm.Requirement, req *admissionv1.AdmissionRequest) []fieldperm.Requirement {
-	if _, ok := endpoint.Lookup(req.Resource.Group, req.Resource.Resource, "status"); !ok || req.SubResource != "" {
+	isOwner := func(r fieldperm.Requirement) bool {
+		return r.Operation == fieldperm.Ownership && r.Path.Top() == "status"
+	}
+	if req.SubResource != "" || !slices.ContainsFunc(requirements, isOwner) {
+		return requirements
+	}
+	if _, ok := endpoint.Lookup(req.Resource.Group, req.Resource.Resource, "status"); !ok {
 		return requirements
 	}
 	for i, r := range requirements {
-		if r.Operation != fieldperm.Ownership || r.Path.Top() != "status" {
+		if !isOwner(r) {
 			continue
 		}
 		if r.Barrier > 0 {

@@ -129,8 +129,6 @@ type differ struct {
 	// owning says that owners are compared. What becomes of a value is for the next apply of its owner to say then, so that a
 	// barrier that holds at times holds.
 	owning bool
-	// applied is that somebody came to own something by applying.
-	applied bool
 	// leaves are the first scalars that appeared or changed.
 	leaves    [mostLeaves]Path
 	leafCount int

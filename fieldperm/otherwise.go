@@ -12,10 +12,9 @@ import (
 )
 
 // chargeOtherwise charges a path of an entry of another version as a write of it through that version: there it may be the name of
-// something that has another name here. An API server gives such an entry nothing by itself. guardedOnly leaves out what no barrier guards.
-func (o *owners) chargeOtherwise(p fieldpath.Path, wroteIn string, guardedOnly bool) {
+// something that has another name here. kind is nil if that version is not known. An API server gives such an entry nothing by itself. guardedOnly leaves out what no barrier guards.
+func (o *owners) chargeOtherwise(p fieldpath.Path, kind *schema.Kind, guardedOnly bool) {
 	d := o.d
-	kind := d.kind.In(wroteIn)
 	if kind == nil {
 		// Nobody knows what it names, and an API server drops it with every write.
 		if !guardedOnly {
@@ -34,12 +33,8 @@ func (o *owners) chargeOtherwise(p fieldpath.Path, wroteIn string, guardedOnly b
 		// What it has in it is known under the names of this version only.
 		o.chargeWithin(d.root, d.old)
 	}
-	if p[0].FieldName == nil || kind.Lossy() || kind.MayHide(*p[0].FieldName) {
-		uncovered := d.uncovered
-		if d.inStatus != nil && p[0].FieldName != nil && *p[0].FieldName == "status" {
-			uncovered = d.inStatus
-		}
-		for _, v := range kind.HiddenBarriers(uncovered) {
+	if kind.MayHide(s.path.Top()) {
+		for _, v := range kind.HiddenBarriers(d.uncoveredAt(s.path)) {
 			o.charge(scope{line: line{chain: []verbs.Verb{v}}})
 		}
 	}
@@ -56,11 +51,7 @@ func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
 }
 
 // chargeNamesake charges the barrier of what has the same path in another version, which lost its owner, if nothing here has that barrier.
-func (o *owners) chargeNamesake(p fieldpath.Path, wroteIn string, here scope) {
-	kind := o.d.kind.In(wroteIn)
-	if kind == nil {
-		return
-	}
+func (o *owners) chargeNamesake(p fieldpath.Path, kind *schema.Kind, here scope) {
 	if s := o.scopeIn(kind, p); s.barrier > 0 && !slices.Contains(here.chain, s.chain[s.barrier]) {
 		o.charge(s)
 	}

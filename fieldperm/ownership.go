@@ -66,7 +66,7 @@ func (d *differ) finishOwnership() {
 	for _, who := range managers {
 		o.compare(who)
 	}
-	if !d.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
+	if !o.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
 		d.stopOwning()
 	}
 }
@@ -106,8 +106,8 @@ type owners struct {
 	// version is that of the new object.
 	version string
 	charged map[string]bool
-	// written reports whether a value changed.
-	written bool
+	// written reports whether a value changed, and applied whether somebody came to own something by applying.
+	written, applied bool
 	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
 	vanished []manager
 	merged   map[string]*fieldpath.Set
@@ -119,7 +119,7 @@ type owners struct {
 	whole   map[within]bool
 }
 
-// within is a value as a scope has it: an index may lead to it under the parameter of another item.
+// within is a value in a scope: what is guarded in it depends on both.
 type within struct {
 	value rawjson.Value
 	scope string
@@ -128,7 +128,7 @@ type within struct {
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
-		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, whole: map[within]bool{},
+		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{},
 	}
 	for _, who := range changed {
 		o.changed[who] = true
@@ -157,7 +157,7 @@ func (o *owners) compare(who manager) {
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
 	o.each(gained, o.is, who, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if who.operation == operationApply {
-		o.d.applied = o.d.applied || !gained.Empty()
+		o.applied = o.applied || !gained.Empty()
 		o.chargeUnheld(gained)
 		o.chargeTaken(gained)
 	}
@@ -208,22 +208,22 @@ func (o *owners) each(paths *fieldpath.Set, in *managedFields, who manager, free
 		return
 	}
 	lost, wroteIn := in == o.was, in.entry(who).wroteIn
+	otherwise, their := wroteIn != o.version, o.d.kind.In(wroteIn)
 	paths.Iterate(func(shared fieldpath.Path) {
 		if o.d.stops() {
 			return
 		}
 		r := o.d.resolve(shared)
-		if lost && wroteIn != o.version && !r.missing {
-			o.chargeNamesake(shared, wroteIn, r.scope)
+		if lost && otherwise && !r.missing && their != nil {
+			o.chargeNamesake(shared, their, r.scope)
 		}
 		if free(shared) {
 			return
 		}
 		p := slices.Clone(shared)
-		if wroteIn != o.version && (r.missing || !lost) {
+		if otherwise && (r.missing || !lost) {
 			// A value nearest above that changed may be what the path means: the server takes its owner away.
-			guardedOnly := lost && (r.changedAbove || o.d.kind.In(wroteIn) == nil)
-			o.chargeOtherwise(p, wroteIn, guardedOnly)
+			o.chargeOtherwise(p, their, lost && (r.changedAbove || their == nil))
 			if lost && r.changedAbove {
 				return
 			}

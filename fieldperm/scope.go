@@ -108,10 +108,7 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 // extend returns the line with the permissions of the next node, which is at the path and whose value went from old to new.
 func (d *differ) extend(l line, path Path, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
-	uncovered := d.uncovered
-	if d.inStatus != nil && path.Top() == "status" {
-		uncovered = d.inStatus
-	}
+	uncovered := d.uncoveredAt(path)
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of what stands above only granular:* counts; a barrier above goes on holding.
@@ -130,6 +127,14 @@ func (d *differ) extend(l line, path Path, permissions []*schema.Permission, emi
 		}
 	}
 	return l
+}
+
+// uncoveredAt returns the barriers of sets that hold for what is compared now at a path.
+func (d *differ) uncoveredAt(path Path) schema.VerbSet {
+	if d.inStatus != nil && path.Top() == "status" {
+		return d.inStatus
+	}
+	return d.uncovered
 }
 
 // add adds a verb to the chain. One that a set uncovers is a barrier.

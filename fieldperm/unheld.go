@@ -158,9 +158,15 @@ func (l *line) isCoveredBy(above *line) bool {
 // chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
 func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	d := o.d
+	if was.IsScalar() || !d.mayBarWithin(s) {
+		return
+	}
 	at := within{was, s.identity()}
 	if o.whole[at] {
 		return // Thousands of managers may come to own one large value.
+	}
+	if o.whole == nil {
+		o.whole = map[within]bool{}
 	}
 	o.whole[at] = true
 	begin := len(d.out)
