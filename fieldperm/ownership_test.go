@@ -62,6 +62,7 @@ func TestD8_Ownership(t *testing.T) {
 		{"entries that no API server writes", owned(replicas2), owned(replicas2, `{"manager":"a","operation":"Own","fieldsType":"FieldsV1"}`), []string{"ownership .: *"}},
 		{"fields that cannot be read", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"x:y":{}}`)), []string{"ownership .: *"}},
 		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Update", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
+		{"a path that leads nowhere in its own version, when something near it changed", owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership .spec["gone"]: * specification`}},
 		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
 		{"another version's name at the root, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership ["message"]: *`}},
 		{"another version's name at the root, when something else changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership ["message"]: *`}},
