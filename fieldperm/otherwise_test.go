@@ -309,11 +309,11 @@ func TestD8_ItemsByIndexAndByDefaultedKeys(t *testing.T) {
 	expectDiff(t, k, none, owned(spec("1"), kubectl), owned(spec("2"), kubectl, bot), `modified .spec.ports[port=80,protocol="TCP"].target: * specification ports target`)
 }
 
-func verb(t *testing.T, text string) verbs.Verb {
-	t.Helper()
+func verb(tb testing.TB, text string) verbs.Verb {
+	tb.Helper()
 	v, err := verbs.Parse(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return v
 }

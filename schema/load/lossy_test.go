@@ -188,13 +188,9 @@ func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 	}
 }
 
-// hiddenBarriers are what a write of nothing through a version has to pass.
-func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, uncovered ...string) []string {
+// barriersOf are verbs that sets make barriers.
+func barriersOf(t *testing.T, uncovered ...string) schema.VerbSet {
 	t.Helper()
-	k, err := s.Kind(gvk)
-	if err != nil {
-		t.Fatal(err)
-	}
 	set := schema.VerbSet{}
 	for _, text := range uncovered {
 		v, err := verbs.Parse(text)
@@ -203,6 +199,17 @@ func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersi
 		}
 		set[v] = schema.Extent{}
 	}
+	return set
+}
+
+// hiddenBarriers are what a write of nothing through a version has to pass.
+func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, uncovered ...string) []string {
+	t.Helper()
+	k, err := s.Kind(gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := barriersOf(t, uncovered...)
 	got, err := fieldperm.Diff(t.Context(), []byte(`{"metadata":{"name":"x"}}`), []byte(`{"metadata":{"name":"x"}}`), k, set)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 const (
@@ -31,14 +30,7 @@ func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := schema.VerbSet{}
-	for _, text := range uncovered {
-		v, err := verbs.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set[v] = schema.Extent{}
-	}
+	set := barriersOf(t, uncovered...)
 	var before []byte
 	if old != "" {
 		before = []byte(old)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // secretChains are what a change of the secret costs through a version: for each chain of verbs those that cover it, all of them or
@@ -19,14 +18,7 @@ func secretChains(t *testing.T, s *schema.Schema, version, old, new string, unco
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := schema.VerbSet{}
-	for _, text := range uncovered {
-		v, err := verbs.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set[v] = schema.Extent{}
-	}
+	set := barriersOf(t, uncovered...)
 	spec := func(secret string) []byte {
 		return []byte(`{"metadata":{"name":"x"},"spec":{"size":1,"secret":"` + secret + `"}}`)
 	}

@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fieldperm/fieldperm/internal/discovery"
@@ -73,19 +75,18 @@ func makeGadget(t *testing.T, s *stack.Stack, group string) {
 func told(t *testing.T, s *stack.Stack, group, service string) {
 	t.Helper()
 	want := []string{"gadgets." + group + ":/spec/group", "automanaged=onstart", service + `\"`}
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		log, missing := s.WebhookLogTail(), ""
+	var log, missing string
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 40*time.Second, true, func(context.Context) (bool, error) {
+		log, missing = s.WebhookLogTail(), ""
 		for _, part := range want {
 			if !strings.Contains(log, part) {
 				missing = part
 			}
 		}
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("fieldperm does not say %q:\n%s", missing, log)
-		}
+		return missing == "", nil
+	})
+	if err != nil {
+		t.Fatalf("fieldperm does not say %q: %v:\n%s", missing, err, log)
 	}
 }
 
