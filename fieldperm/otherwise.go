@@ -11,32 +11,119 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// chargeOtherwise charges a path of an entry of another version as a write of it through that version: there it may be the name of
-// something that has another name here. kind is nil if that version is not known. An API server gives such an entry nothing by itself. guardedOnly leaves out what no barrier guards.
-func (o *owners) chargeOtherwise(p fieldpath.Path, kind *schema.Kind, guardedOnly bool) {
-	d := o.d
-	if kind == nil {
-		// Nobody knows what it names, and an API server drops it with every write.
-		if !guardedOnly {
-			o.chargeAll()
+// What a path of managedFields means in another version depends on how the two are converted, which only some kinds declare. A path is
+// read in the names of the object's version if it leads to the same field in both. What else an entry of another version names is known
+// by the schema of that version alone, without values.
+
+// split divides what a manager owns into paths that mean the same in the object's version, and others. Of a version that nobody
+// knows, all count as the same.
+func (o *owners) split(in *managedFields, who manager) (here, otherwise *fieldpath.Set) {
+	all, e := in.fields(who), in.entry(who)
+	if e == nil || o.hasNames(e) || o.d.kind.In(e.wroteIn) == nil {
+		return all, fieldpath.NewSet()
+	}
+	here, otherwise = fieldpath.NewSet(), fieldpath.NewSet()
+	all.Iterate(func(p fieldpath.Path) {
+		into := otherwise
+		if o.d.kind.IsAlike(e.wroteIn, p) {
+			into = here
 		}
+		into.Insert(slices.Clone(p))
+	})
+	return here, otherwise
+}
+
+// hasNames reports whether each path of an entry means the same in the object's version.
+func (o *owners) hasNames(e *managedEntry) bool {
+	return e.wroteIn == o.version || o.d.kind.IsAllAlike(e.wroteIn)
+}
+
+// inNames returns what an entry owns in the names of the object's version.
+func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
+	set := e.set()
+	if o.hasNames(e) {
+		return set
+	}
+	here := fieldpath.NewSet()
+	set.Iterate(func(p fieldpath.Path) {
+		if o.d.kind.IsAlike(e.wroteIn, p) {
+			here.Insert(slices.Clone(p))
+		}
+	})
+	return here
+}
+
+// gainsOtherwise reports whether a manager gains something in an entry of another version, or whose version another one becomes. An API
+// server does so where it merges old entries alone.
+func (o *owners) gainsOtherwise(who manager, gained *fieldpath.Set) bool {
+	e := o.is.entry(who)
+	if e == nil || e.wroteIn == o.version || gained.Empty() && !o.versionChanged(who) {
+		return false
+	}
+	return !o.isBucket(who) || !gained.Difference(o.heldByVanished(who.version)).Empty()
+}
+
+// chargeLostOtherwise charges what a manager no longer owns in the names of another version. An API server takes an owner away where a
+// value changes, which is here or next to what has the name here. Then what is guarded there is charged, and
+// everything if no value changed.
+func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
+	if lost.Empty() {
 		return
 	}
-	if kind.Lossy() && !guardedOnly {
+	their := o.d.kind.In(o.was.entry(who).wroteIn)
+	lost.Iterate(func(p fieldpath.Path) {
+		if o.d.stops() || o.isMerged(who, p) {
+			return
+		}
+		if o.d.changesNear(p) {
+			o.chargeGuarded(p, their)
+			return
+		}
 		o.chargeAll()
+	})
+}
+
+// changesNear reports whether a value changed at a path, in it, or nearest above it where it leads nowhere.
+func (d *differ) changesNear(p fieldpath.Path) bool {
+	r := d.resolve(p)
+	if !r.container {
+		return r.changed || r.changedAbove
 	}
-	s := o.scopeIn(kind, p)
-	if !guardedOnly || s.barred() {
+	return d.changedValue(r.scope.node, r.value, r.new)
+}
+
+// chargeGuarded charges the barriers at a place of another version and in it. Without the owner of its keys an item is not kept.
+func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
+	if isKeyOf(p) {
+		p = p[:len(p)-1]
+	}
+	s := o.scopeIn(their, p)
+	if s.barred() {
 		o.charge(s)
 	}
-	if (s.node.Map() != nil || s.node.List() != nil) && d.mayBarWithin(s) {
-		// What it has in it is known under the names of this version only.
-		o.chargeWithin(d.root, d.old)
+	if at := (place{kind: their, node: s.node, inStatus: s.inStatus}); !o.guarded[at] {
+		o.guarded[at] = true
+		o.chargeVerbs(s.node.BarredWithin(o.d.uncoveredAt(&s)))
 	}
-	if kind.MayHide(s.path.Top()) {
-		for _, v := range kind.HiddenBarriers(d.uncoveredAt(s.path)) {
-			o.charge(scope{line: line{chain: []verbs.Verb{v}}})
-		}
+	top := s.path.Top()
+	if at := (place{kind: their, top: top, inStatus: s.inStatus}); !o.guarded[at] && their.MayHide(top) {
+		o.guarded[at] = true
+		o.chargeVerbs(their.HiddenBarriers(o.d.uncoveredAt(&s)))
+	}
+}
+
+// place is a node of another version, or a top-level field in which it may hide something.
+type place struct {
+	kind     *schema.Kind
+	node     *schema.Node
+	top      string
+	inStatus bool
+}
+
+// chargeVerbs charges barriers of which the place is not known.
+func (o *owners) chargeVerbs(barriers []verbs.Verb) {
+	for _, v := range barriers {
+		o.charge(scope{line: line{chain: []verbs.Verb{v}}})
 	}
 }
 
@@ -48,13 +135,6 @@ func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
 		at = o.d.step(at, p, i)
 	}
 	return at.scope
-}
-
-// chargeNamesake charges the barrier of what has the same path in another version, which lost its owner, if nothing here has that barrier.
-func (o *owners) chargeNamesake(p fieldpath.Path, kind *schema.Kind, here scope) {
-	if s := o.scopeIn(kind, p); s.barrier > 0 && !slices.Contains(here.chain, s.chain[s.barrier]) {
-		o.charge(s)
-	}
 }
 
 // chargeAll charges the whole object, and all that is guarded in it.

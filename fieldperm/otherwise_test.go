@@ -85,8 +85,8 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 		"lost beside a change":                        {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
 		"lost in a name that says nothing":            {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
 		"lost beside a change, without a barrier":     {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
-		"lost where nothing changed":                  {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{secret}},
-		"given, without a barrier":                    {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"lost where nothing changed":                  {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
+		"given, without a barrier":                    {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
 		"what changes, in an entry of the other":      {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
 		"given in a version that nobody knows":        {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
 		"lost in a version that nobody knows":         {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
@@ -187,48 +187,22 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 		return `|,"spec":{"containers":[{"name":"guard","image":"` + image + `","privileged":true}]}`
 	}
 	const (
-		whole = `".":{},"f:name":{},"f:image":{},"f:privileged":{}`
-		noKey = `".":{},"f:image":{},"f:privileged":{}`
-		item  = `ownership .spec.containers[name="guard"]: * specification container container(guard)`
-		key   = `ownership .spec.containers[name="guard"].name: * specification container container(guard)`
-		guard = `ownership .spec.containers[name="guard"].privileged: (*) (specification) (container) (container(guard)) privilege`
-		image = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
+		whole   = `".":{},"f:name":{},"f:image":{},"f:privileged":{}`
+		noKey   = `".":{},"f:image":{},"f:privileged":{}`
+		item    = `ownership .spec.containers[name="guard"]: * specification container container(guard)`
+		key     = `ownership .spec.containers[name="guard"].name: * specification container container(guard)`
+		guard   = `ownership .spec.containers[name="guard"].privileged: (*) (specification) (container) (container(guard)) privilege`
+		root    = "ownership .: *"
+		atIndex = `ownership .spec.containers[0].privileged: (*) (specification) (container) (container(guard)) privilege`
+		image   = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
 	)
 	creator := func(in string) string { return owner("creator", "Update", fields(in)) }
 	argo := owner("argo", "Apply", fields(`".":{},"f:name":{},"f:image":{}`))
-	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), item, key, guard)
+	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), root, atIndex, item, key, guard)
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
 	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
 	shell := owner("argo", "Apply", fields(`".":{},"f:name":{}`))
 	expectDiff(t, k, none, owned(spec("i"), creator(whole), shell), owned(spec("i"), creator(whole)), item, key, guard)
-}
-
-// D8: what has the same path in another version may be another field.
-func TestD8_TheOwnerOfANamesake(t *testing.T) {
-	spec := func(text, object string) string {
-		return fmt.Sprintf(`{"type":"object","properties":{"spec":{"type":"object","properties":{%q:{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"}}}}}}}`, text, object)
-	}
-	says := func(excluded string) string {
-		return vouched + strings.ReplaceAll(`"{\"v1\":[{\"path\":\".spec.a\",\"verb\":\"g.example/plain\"},{\"path\":\".spec.b\",\"verb\":\"g.example/secret\"X}],\"v2\":[{\"path\":\".spec.a\",\"verb\":\"g.example/secret\"X},{\"path\":\".spec.c\",\"verb\":\"g.example/plain\"}]}"`, "X", excluded)
-	}
-	k := safesOf(t, says(""), spec("a", "b"), spec("c", "a"))("v1")
-	of := func(a string, owners ...string) string {
-		return fmt.Sprintf(`{"apiVersion":"g.example/v1","metadata":{"name":"x","managedFields":[%s]},"spec":{"a":%q,"b":{"key":"s"}}}`, strings.Join(owners, ","), a)
-	}
-	set := schema.VerbSet{verb(t, "granular:g.example/secret"): {}}
-	barred := func(old, new string) bool {
-		got, err := Diff(t.Context(), []byte(old), []byte(new), k, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(got, func(r Requirement) bool { return r.Barrier > 0 && r.Operation == Ownership })
-	}
-	if !barred(of("1", safeEntry("v2", "sec", `"f:a":{}`)), of("2")) {
-		t.Error("the owner of what is guarded there goes with a change of its namesake here")
-	}
-	if barred(of("1", safeEntry("v2", "sec", `"f:c":{}`)), of("2")) {
-		t.Error("the owner of what is not guarded there stays")
-	}
 }
 
 // D8: a set on the status guards what another version calls otherwise in it.

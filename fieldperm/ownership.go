@@ -114,9 +114,13 @@ type owners struct {
 	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate and keptByApply are
 	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
+	// upgraded are the names of those who update and whose fields a client will make those of one who applies, nil until somebody asks.
+	upgraded map[string]bool
 	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
 	unowned map[rawjson.Value]bool
 	whole   map[within]bool
+	// guarded are the places of other versions of which the barriers are charged.
+	guarded map[place]bool
 }
 
 // within is a value in a scope: what is guarded in it depends on both.
@@ -128,7 +132,7 @@ type within struct {
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
-		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{},
+		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[place]bool{},
 	}
 	for _, who := range changed {
 		o.changed[who] = true
@@ -141,30 +145,41 @@ func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	return o
 }
 
-// compare charges what a manager lost and gained, but for what is free. In another version all its paths mean something else,
-// so that it gains them all.
+// compare charges what a manager lost and gained, but for what is free.
 func (o *owners) compare(who manager) {
 	if o.droppedByServer(who) {
 		return
 	}
-	before, after := o.was.fields(who), o.is.fields(who)
+	before, otherwiseBefore := o.split(o.was, who)
+	after, otherwiseAfter := o.split(o.is, who)
+	if !o.versionChanged(who) {
+		otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
+	}
 	lost, gained := before.Difference(after), after.Difference(before)
-	if o.versionChanged(who) {
-		gained = after
+	if o.versionChanged(who) && o.d.kind.In(o.was.entry(who).wroteIn) == nil {
+		lost, gained = before, after
+	}
+	lost, gained = o.folded(lost, gained, after)
+	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
+	o.chargeLostOtherwise(who, otherwiseBefore)
+	if o.gainsOtherwise(who, gained.Union(otherwiseAfter)) {
+		o.chargeAll()
+		o.applied = true
+		gained = fieldpath.NewSet()
 	}
 	gone := o.only(lost, func(r *resolved) bool { return r.changed })
-	o.each(lost, o.was, who, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
+	o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
-	o.each(gained, o.is, who, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
-	if who.operation == operationApply {
-		o.applied = o.applied || !gained.Empty()
+	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
+	if !gained.Empty() && o.applies(who) {
+		o.applied = true
 		o.chargeUnheld(gained)
 		o.chargeTaken(gained)
 	}
 }
 
 // chargeTaken charges what is guarded at or in a value that changes and that a manager comes to own by applying: the next apply
-// without it deletes the value, with what stayed the same in it, whatever a condition says of the change at hand.
+// without it deletes the value, with what is new in it and what stayed the same, whatever a condition says of the change at hand.
 func (o *owners) chargeTaken(gained *fieldpath.Set) {
 	if !o.d.mayBarWithin(o.d.root) {
 		return
@@ -178,6 +193,7 @@ func (o *owners) chargeTaken(gained *fieldpath.Set) {
 				o.charge(r.scope)
 			}
 			o.chargeWithin(r.scope, r.value)
+			o.chargeWithin(r.scope, r.new)
 		}
 	})
 }
@@ -203,31 +219,12 @@ func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.
 
 // each charges every path that a manager has in one of the two lists alone and that is not free, once however many managers it
 // concerns. Whoever owns a container decides on what is in it, so that what the container's verbs do not cover there is charged as well.
-func (o *owners) each(paths *fieldpath.Set, in *managedFields, who manager, free func(fieldpath.Path) bool) {
-	if paths.Empty() {
-		return
-	}
-	lost, wroteIn := in == o.was, in.entry(who).wroteIn
-	otherwise, their := wroteIn != o.version, o.d.kind.In(wroteIn)
+func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	paths.Iterate(func(shared fieldpath.Path) {
-		if o.d.stops() {
+		if o.d.stops() || free(shared) {
 			return
 		}
-		r := o.d.resolve(shared)
-		if lost && otherwise && !r.missing && their != nil {
-			o.chargeNamesake(shared, their, r.scope)
-		}
-		if free(shared) {
-			return
-		}
-		p := slices.Clone(shared)
-		if otherwise && (r.missing || !lost) {
-			// A value nearest above that changed may be what the path means: the server takes its owner away.
-			o.chargeOtherwise(p, their, lost && (r.changedAbove || their == nil))
-			if lost && r.changedAbove {
-				return
-			}
-		}
+		p, r := slices.Clone(shared), o.d.resolve(shared)
 		o.charge(r.scope)
 		switch {
 		case r.missing:
@@ -257,13 +254,16 @@ func (o *owners) charge(s scope) {
 // in the item, something that changed among it, and while an Update manager keeps the item: those who apply may
 // have come to own it without having it in what they apply.
 func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpath.Set) bool {
-	if who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p) {
+	if o.isMerged(who, p) {
 		return true
 	}
 	r := o.d.resolve(p)
 	switch {
 	case r.changed:
 		return true
+	case r.changedAbove:
+		// A value nearest above that changed may be what the path means in a version that nobody knows: the API server takes its owner away.
+		return o.d.kind.In(o.was.entry(who).wroteIn) == nil
 	case r.own():
 		item := r.owner(p)
 		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.hasItem(o.keeps(), item)
@@ -277,16 +277,16 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 // the item that is charged, and where another has owned the item and owns it still.
 func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldpath.Set) bool {
 	r := o.d.resolve(p)
-	switch sameVersion := o.is.entry(who).wroteIn == o.version; {
-	case r.changed && sameVersion:
+	switch {
+	case r.changed:
 		return true
+	case o.isBucket(who):
+		return o.heldByVanished(who.version).Has(p)
 	case who.operation == operationApply:
 		item := r.owner(p)
-		return sameVersion && r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
+		return r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
 	case who.name == beforeFirstApplyOwner:
 		return len(o.was.entries) == 0
-	case who.name == ancientManager:
-		return o.capped() && o.heldByVanished(who.version).Has(p)
 	}
 	return false
 }
@@ -311,6 +311,34 @@ func (o *owners) capped() bool {
 	}
 	// It merges no more than it must: to make room for the one who makes the request, and for the bucket.
 	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
+}
+
+// isBucket reports whether a manager is one into which an API server merges those of a version that it does not keep. Of what will
+// apply nothing is free.
+func (o *owners) isBucket(who manager) bool {
+	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && !o.applies(who)
+}
+
+// applies reports whether what a manager owns goes with its next apply without it. Of those who update kubectl makes one who applies that
+// own the annotation of client-side apply, by their names (k8s.io/client-go/util/csaupgrade).
+func (o *owners) applies(who manager) bool {
+	if who.operation == operationApply || who.name == clientSideApplier {
+		return true
+	}
+	if o.upgraded == nil {
+		o.upgraded = map[string]bool{}
+		for i := range o.is.entries {
+			if e := &o.is.entries[i]; e.operation == operationUpdate && e.mayHaveApplied() && e.set().Has(lastApplied) {
+				o.upgraded[e.name] = true
+			}
+		}
+	}
+	return o.upgraded[who.name]
+}
+
+// isMerged reports whether an API server took a path of a manager away, and gave it to the bucket.
+func (o *owners) isMerged(who manager, p fieldpath.Path) bool {
+	return who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p)
 }
 
 // ancient is what the bucket of a version owns.

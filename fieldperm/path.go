@@ -78,6 +78,9 @@ func (p Path) Top() string {
 	return s.name
 }
 
+// isStatus reports whether p is the status of the object.
+func (p Path) isStatus() bool { return !p.isRoot() && p.last.up == nil && p.last.name == "status" }
+
 // steps returns the path from the root on.
 func (p Path) steps() []*step {
 	n := 0

@@ -13,8 +13,8 @@ import (
 // resolved is where a path of managedFields leads.
 type resolved struct {
 	scope scope
-	// value is what was there.
-	value rawjson.Value
+	// value is what was there, and new what is.
+	value, new rawjson.Value
 	// changed: the value at the path differs between the two objects, or is in one of them only.
 	changed bool
 	// container: the path is the own entry of an object or a keyed list that is in both.
@@ -130,10 +130,10 @@ func (d *differ) arrive(at waypoint) resolved {
 	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
 		if !old.IsEmpty() || !new.IsEmpty() {
 			// A container that stays is not changed as such: what changed in it has paths of its own.
-			return resolved{scope: s, value: old, container: true, field: at.field}
+			return resolved{scope: s, value: old, new: new, container: true, field: at.field}
 		}
 	}
-	return resolved{scope: s, value: old, changed: !d.equalAt(old, new), keyField: at.keyField}
+	return resolved{scope: s, value: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
 }
 
 // equalAt compares two values that paths lead to. Many owners may name one, and it may be large.

@@ -18,6 +18,8 @@ type scope struct {
 	// others are the lines through the trees of the objects that the place becomes a part of (schema.Node.Trees).
 	others  []line
 	emitted *binding
+	// inStatus says that the place is in the status.
+	inStatus bool
 }
 
 // line is the way to a place through one tree.
@@ -82,10 +84,20 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), spell(emit))
 	}
-	trees := node.Trees()
+	c.inStatus = s.inStatus || d.inStatus != nil && path.isStatus()
+	d.extendLines(&c, old, new)
+	if c.inStatus && !s.inStatus {
+		d.enterStatus(&c)
+	}
+	return c
+}
+
+// extendLines takes each line of a scope on to its node, whose value went from old to new.
+func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
+	trees, uncovered := c.node.Trees(), d.uncoveredAt(c)
 	if trees == nil && c.others == nil {
-		c.line = d.extend(c.line, path, node.Permissions(), c.emitted, old, new)
-		return c
+		c.line = d.extend(c.line, uncovered, c.node.Permissions(), c.emitted, old, new)
+		return
 	}
 	c.others = slices.Clone(c.others)
 	for len(c.others) < len(trees)-1 {
@@ -94,21 +106,30 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 	}
 	of := func(tree int) []*schema.Permission {
 		if trees == nil {
-			return node.Permissions()
+			return c.node.Permissions()
 		}
 		return trees[tree]
 	}
-	c.line = d.extend(c.line, path, of(0), c.emitted, old, new)
+	c.line = d.extend(c.line, uncovered, of(0), c.emitted, old, new)
 	for i := range c.others {
-		c.others[i] = d.extend(c.others[i], path, of(i+1), c.emitted, old, new)
+		c.others[i] = d.extend(c.others[i], uncovered, of(i+1), c.emitted, old, new)
 	}
-	return c
 }
 
-// extend returns the line with the permissions of the next node, which is at the path and whose value went from old to new.
-func (d *differ) extend(l line, path Path, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
+// enterStatus makes a barrier at the root hold that is one for the status alone: its verb is above the status.
+func (d *differ) enterStatus(s *scope) {
+	if !d.inStatus.Has(verbs.All()) {
+		return
+	}
+	s.barrier, s.others = max(s.barrier, 0), slices.Clone(s.others)
+	for i := range s.others {
+		s.others[i].barrier = max(s.others[i].barrier, 0)
+	}
+}
+
+// extend returns the line with the permissions of the next node, whose value went from old to new.
+func (d *differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
-	uncovered := d.uncoveredAt(path)
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of what stands above only granular:* counts; a barrier above goes on holding.
@@ -129,9 +150,9 @@ func (d *differ) extend(l line, path Path, permissions []*schema.Permission, emi
 	return l
 }
 
-// uncoveredAt returns the barriers of sets that hold for what is compared now at a path.
-func (d *differ) uncoveredAt(path Path) schema.VerbSet {
-	if d.inStatus != nil && path.Top() == "status" {
+// uncoveredAt returns the barriers of sets that hold for what is compared now at a place.
+func (d *differ) uncoveredAt(s *scope) schema.VerbSet {
+	if d.inStatus != nil && s.inStatus {
 		return d.inStatus
 	}
 	return d.uncovered
@@ -236,7 +257,9 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 		return
 	}
 	uncovered := d.uncovered
-	if d.inStatus != nil && slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership && r.Path.Top() == "status" }) {
+	if d.inStatus != nil && slices.ContainsFunc(d.out, func(r Requirement) bool {
+		return r.Operation == Ownership && (r.Path.isRoot() || r.Path.Top() == "status")
+	}) {
 		uncovered = d.inStatus
 	}
 	for _, v := range kind.HiddenBarriers(uncovered) {

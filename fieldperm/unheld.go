@@ -24,7 +24,7 @@ func (o *owners) chargeUnheld(gained *fieldpath.Set) {
 		}
 		r := o.d.resolve(p)
 		points := o.d.trail.points
-		entries, applied := o.holds(), o.applies()
+		entries, applied := o.holds(), o.brings()
 		for i := range points {
 			at := &points[i]
 			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {

@@ -146,6 +146,20 @@ func TestD8_C2_ASetOnTheStatusHoldsForItsOwners(t *testing.T) {
 	}
 }
 
+// C5: a condition on the endpoint is asked as if the owners of the status were written there.
+func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testing.T) {
+	for resources, want := range map[string]schema.VerbSet{"deployments": {verbs.All(): {StatusOnly: true}}, "deployments/status": {verbs.All(): {StatusOnly: true}}, "deployments/scale": nil} {
+		s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [apps], resources: ["+resources+"]}", `{name: a, expression: "has(request.subResource) && request.subResource == 'status'"}`))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}, bodyOf(metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, nil))
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", resources, got, err, want)
+		}
+	}
+}
+
 // What an expression reads is found in what it means, not in its text.
 func TestC2_WhatAConditionReads(t *testing.T) {
 	scale := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}

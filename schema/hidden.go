@@ -65,16 +65,7 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.hidden == nil {
 		return nil
 	}
-	out := slices.Clone(k.hidden.barriers)
-	for _, v := range uncovered.sorted() {
-		if v == verbs.All() || !k.hidden.verbs[v.Name()] {
-			continue
-		}
-		if !slices.Contains(k.hidden.barriers, v) {
-			out = append(out, v)
-		}
-	}
-	return out
+	return k.hidden.borne(uncovered)
 }
 
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema,
@@ -166,6 +157,9 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				k.versions, compiled[gvk.GroupVersion().String()] = compiled, k
 			}
 		}
+		for _, k := range compiled {
+			c.compareVersions(k, all)
+		}
 	}
 }
 
@@ -202,27 +196,40 @@ func (h *hidden) advise(instead string) {
 	}
 }
 
+// guard adds what guards a node.
+func (h *hidden) guard(_ Pattern, n *Node) {
+	for _, p := range n.permissions {
+		h.verbs[p.verb.Name()] = true
+		if p.MayBar() {
+			h.bar(withoutParameter(p.verb))
+		}
+	}
+}
+
+// borne returns the barriers of the schema and those of uncovered that guard something.
+func (h *hidden) borne(uncovered VerbSet) []verbs.Verb {
+	out := slices.Clone(h.barriers)
+	for _, v := range uncovered.sorted() {
+		if v != verbs.All() && h.verbs[v.Name()] && !slices.Contains(h.barriers, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // add adds what guards the fields of a kind. Metadata is the same in every version.
 func (h *hidden) add(k *Kind, metadata bool) {
 	seen := map[*Node]bool{}
-	visit := func(_ Pattern, n *Node) {
-		for _, p := range n.permissions {
-			h.verbs[p.verb.Name()] = true
-			if p.MayBar() {
-				h.bar(withoutParameter(p.verb))
-			}
-		}
-	}
 	if m := k.Root.mapping; m != nil {
 		for name, child := range m.fields {
 			if name != "metadata" || metadata {
-				walk(child, nil, seen, visit)
+				walk(child, nil, seen, h.guard)
 			}
 		}
 		for _, child := range m.keys {
-			walk(child, nil, seen, visit)
+			walk(child, nil, seen, h.guard)
 		}
-		walk(m.value, nil, seen, visit)
+		walk(m.value, nil, seen, h.guard)
 	}
 	slices.SortFunc(h.barriers, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
 }

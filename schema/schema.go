@@ -41,6 +41,8 @@ type Kind struct {
 	unlike map[string]bool
 	// versions are those that compiled, by apiVersion; nil where there is one.
 	versions map[string]*Kind
+	// alike says which fields of other versions are the same ones, by apiVersion.
+	alike map[string]*likeness
 }
 
 // In returns the kind as another version has it, nil if that is not known.

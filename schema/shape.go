@@ -90,7 +90,7 @@ func (s shape) sameBut(other shape, met map[pair]bool) bool {
 	if one.Scalar != nil && *one.Scalar != *two.Scalar {
 		return false
 	}
-	if a, b := one.List, two.List; a != nil && (a.ElementRelationship != b.ElementRelationship || !slices.Equal(a.Keys, b.Keys) || !below(a.ElementType, b.ElementType)) {
+	if a, b := one.List, two.List; a != nil && (!sameItems(a, b) || !below(a.ElementType, b.ElementType)) {
 		return false
 	}
 	if one.Map == nil {
@@ -104,6 +104,11 @@ func (s shape) sameBut(other shape, met map[pair]bool) bool {
 		theirs, declared := b.FindField(f.Name)
 		return !declared || !below(f.Type, theirs.Type)
 	})
+}
+
+// sameItems reports whether the same keys tell the items of both lists apart.
+func sameItems(a, b *smd.List) bool {
+	return a.ElementRelationship == b.ElementRelationship && slices.Equal(a.Keys, b.Keys)
 }
 
 func relation(ref smd.TypeRef) smd.ElementRelationship {

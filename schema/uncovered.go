@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,10 +40,26 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 	var out VerbSet
 	var input map[string]any
 	var errs []error
+	hold := func(set *uncoveredSet, input map[string]any, statusOnly bool) {
+		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, request))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
+		}
+		if !matches {
+			return
+		}
+		extent.StatusOnly = statusOnly
+		if out == nil {
+			out = VerbSet{}
+		}
+		for v := range set.verbs {
+			out.Add(v, extent)
+		}
+	}
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
-		covers := set.coversAny(ref)
-		if !covers && !set.coversStatus(ref) {
+		covers, coversStatus := set.coversAny(ref), set.coversStatus(ref)
+		if !covers && !coversStatus {
 			continue
 		}
 		if len(set.conditions) > 0 && input == nil {
@@ -53,22 +70,27 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 				input = map[string]any{}
 			}
 		}
-		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, request))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
+		if covers {
+			hold(set, input, false)
 		}
-		if !matches {
-			continue
-		}
-		extent.StatusOnly = !covers
-		if out == nil {
-			out = VerbSet{}
-		}
-		for v := range set.verbs {
-			out.Add(v, extent)
+		if coversStatus && (!covers || len(set.conditions) > 0) {
+			hold(set, atStatus(input), true)
 		}
 	}
 	return out, utilerrors.NewAggregate(errs)
+}
+
+// atStatus returns the input of conditions for the same request at the status: who owns what there is decided at the object.
+func atStatus(input map[string]any) map[string]any {
+	request, ok := input["request"].(map[string]any)
+	if !ok {
+		return input
+	}
+	out := maps.Clone(input)
+	request = maps.Clone(request)
+	request["subResource"], request["requestSubResource"] = "status", "status"
+	out["request"] = request
+	return out
 }
 
 // coversAny reports whether the set covers the endpoint or another one that does the same.

@@ -14,7 +14,7 @@ func (p *versionPair) concealUnlike(h *hidden) {
 			return
 		}
 		for _, permission := range theirs.permissions {
-			barred := slices.ContainsFunc(own.permissions, func(q *Permission) bool { return q.barsLike(permission) })
+			barred := !permission.MayBar() || slices.ContainsFunc(own.permissions, func(q *Permission) bool { return q.barsLike(permission) })
 			bears := slices.ContainsFunc(own.permissions, func(q *Permission) bool { return q.bearsLike(permission, alike) })
 			if barred && bears {
 				continue
@@ -74,7 +74,7 @@ func (n *Node) below(e element) *Node {
 
 // barsLike reports whether p is a barrier with the verb of other wherever other is one. Of conditions only the same ones are known to.
 func (p *Permission) barsLike(other *Permission) bool {
-	return p == other || !other.MayBar() || p.verb == other.verb && p.excluded
+	return p == other || p.verb == other.verb && p.excluded
 }
 
 // bearsLike reports whether p makes the verbs of other, where both paths emit alike or not.

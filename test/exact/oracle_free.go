@@ -7,20 +7,21 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
-
-	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // lossIsFree: with the value; by the server's merge of old entries; as the shell of an item that the manager leaves for good, something
 // of its own in it having changed, and that one who updates has.
 func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
-	if m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", "", m.version}).Has(p) {
+	if t.merged(m, p) {
 		return true
 	}
 	e := t.follow(p)
 	switch {
 	case e.changed(t.oracle):
 		return true
+	case e.missing && e.above:
+		// It may be the name of what changed in a version that nobody knows.
+		return !t.ofVersion(t.was.one(m)) && (t.stored != nil || t.others[t.was.one(m).version] == nil)
 	case e.container || e.keyField:
 		item := e.shell(p)
 		left := slices.ContainsFunc(pathsOf(t.was.of(m).Difference(t.is.of(m))), func(lost fieldpath.Path) bool {
@@ -32,38 +33,6 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 	return false
 }
 
-// otherwise charges what leads nowhere as the version says that it is of. What another version calls otherwise is behind a barrier by
-// the verbs of that version, and by those that it may have under names that it does not say.
-func (t transfer) otherwise(p fieldpath.Path, e ownerEntry, barriersOnly bool, once func(place)) {
-	if t.stored != nil {
-		return // What is stored has the names of one version.
-	}
-	as := t.others[e.version]
-	if as == nil {
-		if !barriersOnly {
-			once(t.root)
-			t.asIfGone(t.root, once)
-		}
-		return
-	}
-	if as.kind.Lossy() && !barriersOnly {
-		once(t.root)
-		t.asIfGone(t.root, once)
-	}
-	at := t.in(as, p)
-	if !barriersOnly || at.barrier >= 0 {
-		once(at.place)
-	}
-	if (at.node.Map() != nil || at.node.List() != nil) && (len(t.uncovered) > 0 || at.node.MayBarWithin() || at.node.MayStandApartWithin()) {
-		t.asIfGone(t.root, once)
-	}
-	if p[0].FieldName == nil || as.kind.Lossy() || as.kind.MayHide(*p[0].FieldName) {
-		for _, v := range as.kind.HiddenBarriers(t.uncovered) {
-			once(place{chain: []verbs.Verb{v}})
-		}
-	}
-}
-
 // gainIsFree: with the value; by the server's own entries; as the shell of an item that another has all along, together with something
 // in it that is no shell.
 func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) bool {
@@ -71,6 +40,9 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 	sameVersion := t.ofVersion(t.is.one(m))
 	if e.changed(t.oracle) && sameVersion {
 		return true
+	}
+	if t.isBucket(m) {
+		return t.vanishedHad(m, p)
 	}
 	if m.operation == "Apply" {
 		item := e.shell(p)
@@ -81,34 +53,32 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 		return sameVersion && (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
 			t.keeps(item, func(who) bool { return true })
 	}
-	switch {
-	case m.name == "before-first-apply":
-		return len(t.was) == 0
-	case m.name == "ancient-changes" && t.mayMerge():
-		return slices.ContainsFunc(t.was.managers(), func(other who) bool {
-			return t.vanishedUpdate(other) && other.version == m.version && t.was.of(other).Has(p)
-		})
-	}
-	return false
+	return m.name == "before-first-apply" && len(t.was) == 0
 }
 
-// namesake charges the barrier of what has the same path in another version, which lost its owner, where nothing has that barrier here.
-func (t transfer) namesake(p fieldpath.Path, e ownerEntry, once func(place)) {
-	here := t.follow(p)
-	if as := t.others[e.version]; t.stored == nil && as != nil && !t.ofVersion(e) && !here.missing {
-		if at := t.in(as, p); at.barrier > 0 && !slices.Contains(here.chain, at.chain[at.barrier]) {
-			once(at.place)
-		}
-	}
+// isBucket reports whether the server merges old entries into one that is not made one that applies.
+func (t transfer) isBucket(m who) bool {
+	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !t.applies(m)
 }
 
-// in follows a path in another version, of which no values are known.
-func (t transfer) in(as *subject, p fieldpath.Path) end {
-	one := *as
-	one.uncovered = t.uncovered
-	t.oracle = &oracle{subject: &one, owning: true, canon: t.canon, lists: t.lists, tokens: t.tokens}
-	t.root = t.enter(place{barrier: -1}, one.root, one.kind.Root, "", nil, nil, nil)
-	return t.follow(p)
+// vanishedHad reports whether one whom the server may have merged had a path.
+func (t transfer) vanishedHad(m who, p fieldpath.Path) bool {
+	return slices.ContainsFunc(t.was.managers(), func(other who) bool {
+		return t.vanishedUpdate(other) && other.version == m.version && t.was.of(other).Has(p)
+	})
+}
+
+// merged reports whether the server gave a path to the bucket.
+func (t transfer) merged(m who, p fieldpath.Path) bool {
+	return m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", "", m.version}).Has(p)
+}
+
+// applies reports whether a manager applies, or a client will make it: kubectl does so with who owns the annotation of client-side apply.
+func (t transfer) applies(m who) bool {
+	note := fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	return m.operation == "Apply" || m.name == "kubectl-client-side-apply" || slices.ContainsFunc(t.is, func(e ownerEntry) bool {
+		return e.operation == "Update" && e.name == m.name && e.set != nil && e.set.Has(note)
+	})
 }
 
 // keeps reports whether managers have an item all along, between them all that it takes.
@@ -126,22 +96,27 @@ func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 // owns reports whether a set has a path, and the keys if it is an item: structured-merge-diff keeps no item without them.
 func (t transfer) owns(set *fieldpath.Set, p fieldpath.Path) bool {
 	keys := p[len(p)-1].Key
-	return set.Has(p) && (keys == nil || !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+	return set.Has(p) && (keys == nil || t.isAtomic(p) || !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
 		fallback := t.keyValue(t.follow(p[:len(p)-1]).atom.List, k.Name, &value{kind: object})
 		return !set.Has(append(slices.Clone(p), fieldpath.PathElement{FieldName: &k.Name})) && (fallback == nil || fallback.canonical() != fromSMD(k.Value).canonical())
 	}))
 }
 
-// anybody reports whether a manager has something all along, by an entry of the object's version.
+// isAtomic reports whether a path leads to a value of which the parts have no owners.
+func (t transfer) isAtomic(p fieldpath.Path) bool {
+	at := t.follow(p)
+	return t.follow(p[:len(p)-1]).atom.List != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship == "atomic")
+}
+
+// anybody reports whether a manager has something all along, in the names of the object's version.
 func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 	for _, e := range t.is {
-		switch {
-		case !t.ofVersion(e) || e.set == nil:
+		switch set := t.named(e); {
 		case !slices.Contains(t.moved, e.who), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
-			if has(e.who, e.set) {
+			if has(e.who, set) {
 				return true
 			}
-		case t.was.has(e.who) && t.was.one(e.who).version == e.version && has(e.who, e.set.Intersection(t.was.of(e.who))):
+		case t.was.has(e.who) && has(e.who, set.Intersection(t.named(t.was.one(e.who)))):
 			return true
 		}
 	}

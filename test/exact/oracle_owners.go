@@ -149,14 +149,8 @@ func (o *oracle) ownership(root place) {
 		o.charge(*o.owned, owned)
 	}
 	once := o.chargeOnce(map[string]bool{})
-	charge := func(p fieldpath.Path, e ownerEntry, lost bool) {
+	charge := func(p fieldpath.Path) {
 		at := t.follow(p)
-		if (at.missing || !lost) && !t.ofVersion(e) {
-			t.otherwise(p, e, lost && (at.above || t.others[e.version] == nil), once)
-			if lost && at.missing && at.above {
-				return
-			}
-		}
 		once(at.place)
 		switch {
 		case at.missing:
@@ -171,37 +165,59 @@ func (o *oracle) ownership(root place) {
 		}
 	}
 	for _, m := range managers {
-		if written && !is.has(m) && t.otherGroup(was.one(m)) {
-			continue
+		if !written || is.has(m) || !t.otherGroup(was.one(m)) {
+			t.compare(m, once, charge)
 		}
-		lost, gained := was.of(m).Difference(is.of(m)), is.of(m).Difference(was.of(m))
-		if was.has(m) && is.has(m) && was.one(m).version != is.one(m).version {
-			gained = is.of(m)
+	}
+}
+
+// compare charges what a manager gained and lost.
+func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) {
+	before, otherBefore := t.split(t.was, m)
+	after, otherAfter := t.split(t.is, m)
+	if !t.changesVersion(m) {
+		otherBefore, otherAfter = otherBefore.Difference(otherAfter), otherAfter.Difference(otherBefore)
+	}
+	lost, gained := before.Difference(after), after.Difference(before)
+	if t.changesVersion(m) && t.others[t.was.one(m).version] == nil {
+		lost, gained = before, after
+	}
+	lost, gained = t.folded(lost, gained, m)
+	for _, p := range slices.Concat(pathsOf(lost), pathsOf(gained), pathsOf(otherBefore)) {
+		if t.breaks(m, p) {
+			t.everything(once)
 		}
-		for _, p := range pathsOf(lost) {
-			t.namesake(p, was.one(m), once)
-			if !t.lossIsFree(m, p) {
-				charge(p, was.one(m), true)
+	}
+	for _, p := range pathsOf(otherBefore) {
+		t.lostOtherwise(m, p, once)
+	}
+	if t.gainsOtherwise(m, gained.Union(otherAfter)) {
+		t.everything(once)
+		gained = fieldpath.NewSet()
+	}
+	for _, p := range pathsOf(lost) {
+		if !t.lossIsFree(m, p) {
+			charge(p)
+		}
+	}
+	for _, p := range pathsOf(gained) {
+		if !t.gainIsFree(m, p, gained) {
+			charge(p)
+		}
+	}
+	if !t.applies(m) {
+		return
+	}
+	for _, p := range pathsOf(gained) {
+		if at := t.follow(p); at.changed(t.oracle) {
+			if at.barrier >= 0 {
+				once(at.place)
 			}
+			t.asIfGone(at.place, once)
+			t.asIfGone(at.place.half(at.new, nil), once)
 		}
-		for _, p := range pathsOf(gained) {
-			if !t.gainIsFree(m, p, gained) {
-				charge(p, is.one(m), false)
-			}
-		}
-		if m.operation != "Apply" {
-			continue
-		}
-		for _, p := range pathsOf(gained) {
-			if at := t.follow(p); at.changed(o) {
-				if at.barrier >= 0 {
-					once(at.place)
-				}
-				o.asIfGone(at.place, once)
-			}
-			if n := t.pruned(p); n > 0 {
-				t.unowned(p[:n], once, nil)
-			}
+		if n := t.pruned(p); n > 0 {
+			t.unowned(p[:n], once, nil)
 		}
 	}
 }

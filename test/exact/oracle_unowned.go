@@ -57,9 +57,7 @@ func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
 		next := append(slices.Clone(at), e)
 		all := fieldpath.NewSet()
 		for _, o := range t.is {
-			if t.ofVersion(o) && o.set != nil {
-				all = all.Union(o.set)
-			}
+			all = all.Union(t.named(o))
 		}
 		owned := t.owns(all, next)
 		named := false

@@ -1,0 +1,281 @@
+package fieldperm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Kinds of which the versions have other names for the same fields, or the same names for other fields.
+
+const secretVerb = "granular:g.example/secret"
+
+func ownerIn(version, manager, operation, fields string) string {
+	return strings.Replace(owner(manager, operation, fields), "example.com/v1", "g.example/"+version, 1)
+}
+
+// structOf is the schema of an object with one struct that has the given properties.
+func structOf(name, properties string) string {
+	return fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"object","properties":{%s}}}}`, name, properties)
+}
+
+// said are the permissions of two versions, as the annotation has them.
+func said(v1, v2 string) string {
+	return `"fieldperm.dev/permission-verbs":` + quoted(fmt.Sprintf(`{"v1":[%s],"v2":[%s]}`, v1, v2))
+}
+
+func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
+
+func permission(path, verb, rest string) string {
+	return fmt.Sprintf(`{"path":%q,"verb":"g.example/%s"%s}`, path, verb, rest)
+}
+
+const (
+	lossless = `"fieldperm.dev/lossless-conversion":"true",`
+	always   = `,"excluded":true`
+)
+
+// object is one of the kind in a version, with owners, and what else it has.
+func object(version, rest string, owners ...string) string {
+	return fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},%s}`, version, strings.Join(owners, ","), rest)
+}
+
+// asks reports whether a change must pass a barrier with the verb.
+func asks(t *testing.T, k *schema.Kind, set schema.VerbSet, old, new, barrier string) bool {
+	t.Helper()
+	got, err := Diff(t.Context(), []byte(old), []byte(new), k, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := verb(t, barrier)
+	return slices.ContainsFunc(got, func(r Requirement) bool {
+		return r.Barrier >= 0 && (r.Candidates()[len(r.Candidates())-1] == want || r.Chain[r.Barrier] == want)
+	})
+}
+
+// D8: what has the same path in another version may be another field. v1 .spec.b is v2 .spec.a, and v1 .spec.a is v2 .spec.c.
+func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
+	key, atomic := `{"type":"object","properties":{"key":{"type":"string"}}}`, `{"type":"object","x-kubernetes-map-type":"atomic","properties":{"key":{"type":"string"}}}`
+	fields := func(text, object, typ string) string {
+		return structOf("spec", fmt.Sprintf(`%q:{"type":"string"},%q:%s`, text, object, typ))
+	}
+	of := func(a string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"a":%q,"b":{"key":"s"}}`, a), owners...)
+	}
+	sec := func(version string) string { return safeEntry(version, "sec", `"f:a":{}`) }
+	plain := permission(".spec.a", "plain", "") + "," + permission(".spec.b", "secret", "")
+	plainToo := permission(".spec.a", "secret", "") + "," + permission(".spec.c", "plain", "")
+	inOne, inBoth := said(permission(".spec.b", "secret", always), ""), said(permission(".spec.b", "secret", always), permission(".spec.a.key", "secret", always))
+	whole := schema.VerbSet{verb(t, secretVerb): {}}
+	for name, c := range map[string]struct {
+		says, typ string
+		set       schema.VerbSet
+		old, new  string
+	}{
+		"lost beside a change":                  {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("2")},
+		"a set for owners only":                 {lossless + said(strings.Replace(plain, "plain", "secret", 1), strings.Replace(plainToo, "plain", "secret", 1)), key, schema.VerbSet{verb(t, secretVerb): {OwnersOnly: true}}, of("1", sec("v2")), of("2")},
+		"the version changes beside a value":    {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("2", sec("v1"))},
+		"the version changes, and nothing else": {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("1", sec("v1"))},
+		"what is guarded is inside":             {lossless + said(permission(".spec.b.key", "secret", always), permission(".spec.a.key", "secret", always)), atomic, nil, of("1", sec("v2")), of("2")},
+		"the version says nothing":              {lossless + inOne, key, nil, of("1", sec("v2")), of("2")},
+		"nobody vouches, one version says so":   {inOne, key, nil, of("1", sec("v2")), of("2")},
+		"nobody vouches, both versions say so":  {inBoth, key, nil, of("1", sec("v2")), of("2")},
+		"nobody vouches, the version changes":   {inBoth, key, nil, of("1", sec("v2")), of("2", sec("v1"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := safesOf(t, c.says, fields("a", "b", c.typ), fields("c", "a", c.typ))("v1")
+			if !asks(t, k, c.set, c.old, c.new, secretVerb) {
+				t.Error("the barrier is passed")
+			}
+		})
+	}
+	k := safesOf(t, lossless+said(plain, plainToo), fields("a", "b", key), fields("c", "a", key))("v1")
+	if asks(t, k, whole, of("1", safeEntry("v2", "sec", `"f:c":{}`)), of("2"), secretVerb) {
+		t.Error("the owner of what is not guarded there stays")
+	}
+	var many []string
+	for i := range 9 {
+		many = append(many, ownerIn("v1", fmt.Sprintf("m%d", i), "Update", `{"f:metadata":{"f:name":{}}}`))
+	}
+	// The API server merges the oldest entry.
+	old := of("1", append([]string{ownerIn("v2", "oldest", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
+	merged := of("2", append([]string{ownerIn("v2", "ancient-changes", "Update", `{"f:spec":{"f:a":{}}}`), ownerIn("v1", "me", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
+	if asks(t, k, whole, old, merged, secretVerb) {
+		t.Error("what the API server merges by itself is charged")
+	}
+}
+
+// D8: what is around a field in the other version goes with the applier's next apply without it.
+func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
+	fields := func(name string) string {
+		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"},"guard":{"type":"string"}}}`, name))
+	}
+	k := safesOf(t, lossless+said(permission(".spec.secret.guard", "secret", always), permission(".spec.hidden.guard", "secret", always)), fields("secret"), fields("hidden"))("v1")
+	of := func(more string) string {
+		return object("v1", `"spec":{"color":"c","secret":{"key":"s","guard":"g"}}`, safeEntry("v1", "kc", `"f:color":{}`), safeEntry("v2", "argo", `"f:color":{}`+more))
+	}
+	if !asks(t, k, nil, of(""), of(`,"f:hidden":{"f:key":{}}`), secretVerb) {
+		t.Error("the barrier is passed")
+	}
+}
+
+// D8: an item without the owner of its key is not kept, whatever another version calls the list.
+func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
+	fields := func(name string) string {
+		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+			"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"guard":{"type":"string"}}}}`, name))
+	}
+	k := safesOf(t, lossless+said(permission(".spec.safes[*].guard", "secret", always), permission(".spec.boxes[*].guard", "secret", always)), fields("safes"), fields("boxes"))("v1")
+	of := func(color string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"safes":[{"name":"a","guard":"g"}]}`, color), owners...)
+	}
+	in := func(fields string) string {
+		return ownerIn("v2", "creator", "Update", `{"f:spec":{"f:boxes":{"k:{\"name\":\"a\"}":{`+fields+`}}}}`)
+	}
+	all, noKey := in(`".":{},"f:name":{},"f:guard":{}`), in(`".":{},"f:guard":{}`)
+	for name, c := range map[string]struct{ old, new string }{
+		"lost beside a change":      {of("c", all), of("d", noKey)},
+		"lost":                      {of("c", all), of("c", noKey)},
+		"lost with the whole entry": {of("c", all), of("d")},
+		"gained":                    {of("c", noKey), of("c", all)},
+	} {
+		if !asks(t, k, nil, c.old, c.new, secretVerb) {
+			t.Errorf("%s: the barrier is passed", name)
+		}
+	}
+}
+
+// D8: a set on the status holds for all owners there, with the verb of everything as well, and where there is no telling which they are.
+func TestD8_BarriersForOwnersOfTheStatus(t *testing.T) {
+	alike := structOf("status", `"secret":{"type":"string"}`)
+	k := safesOf(t, lossless+said("", ""), alike, alike)("v1")
+	of := func(version, field string, owners ...string) string {
+		return object(version, fmt.Sprintf(`"status":{%q:"s"}`, field), owners...)
+	}
+	all := schema.VerbSet{verbs.All(): {StatusOnly: true}}
+	if !asks(t, k, all, of("v1", "secret", ownerIn("v1", "controller", "Update", `{"f:status":{".":{},"f:secret":{}}}`)), of("v1", "secret"), "granular:*") {
+		t.Error("the verb of everything holds nothing in the status")
+	}
+	if asks(t, k, all, object("v1", `"spec":1`, ownerIn("v1", "controller", "Update", `{"f:spec":{}}`)), object("v1", `"spec":1`), "granular:*") {
+		t.Error("it holds outside of the status")
+	}
+	k = safesOf(t, lossless+said(permission(".status.secret", "secret", ""), ""), alike, structOf("status", `"hidden":{"type":"string"}`))("v2")
+	for name, fields := range map[string]string{"known": `{"f:status":{".":{},"f:hidden":{}}}`, "faulty": `{"f:status":{"f:hidden":{"q:x":{}}}}`} {
+		if !asks(t, k, schema.VerbSet{verb(t, secretVerb): {StatusOnly: true}}, of("v2", "hidden", ownerIn("v2", "controller", "Update", fields)), of("v2", "hidden"), secretVerb) {
+			t.Errorf("%s fields: the barrier is passed", name)
+		}
+	}
+}
+
+// D8: versions with the same names are one.
+func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
+	alike := structOf("spec", `"x":{"type":"string"}`)
+	k := safesOf(t, lossless+said("", ""), alike, alike)("v1")
+	of := func(more string, owners ...string) string {
+		return fmt.Sprintf(`{"apiVersion":"g.example/v1","metadata":{"name":"x","labels":{"a/x":"1"%s},"managedFields":[%s]},"spec":{"x":"x"}}`, more, strings.Join(owners, ","))
+	}
+	const labels = `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}}}`
+	me := ownerIn("v1", "me", "Apply", `{"f:metadata":{"f:labels":{"f:b/y":{}}}}`)
+	for _, version := range []string{"v1", "v2"} {
+		set := schema.VerbSet{verb(t, "granular:label(a)"): {}}
+		if asks(t, k, set, of("", ownerIn(version, "creator", "Update", labels)), of(`,"b/y":"2"`, ownerIn(version, "creator", "Update", labels), me), "granular:label(a)") {
+			t.Errorf("what an entry of %s owns counts as unowned", version)
+		}
+	}
+	got, err := Diff(t.Context(), []byte(of("", ownerIn("v2", "me", "Apply", labels))), []byte(of("", ownerIn("v1", "me", "Apply", labels))), k, nil)
+	if err != nil || len(got) > 0 {
+		t.Errorf("who applies the same in the request's version: %q, %v", renderAll(got), err)
+	}
+	// An API server that does not know the version drops the entry by and by.
+	if got, err := Diff(t.Context(), []byte(of("", ownerIn("v1", "me", "Apply", labels))), []byte(of("", ownerIn("v2", "me", "Apply", labels))), k, nil); err != nil || len(got) == 0 {
+		t.Errorf("an entry comes to have another version than the request's: %q, %v", renderAll(got), err)
+	}
+}
+
+// D8: kubectl makes one who applies of the managers that own the annotation of client-side apply, by their names.
+func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
+	k, none := compileGadget(t)
+	const note = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
+	of := func(label string, owners ...string) string {
+		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"labels":{"policy/x":"1","x.io/k":%q}|`, label), owners...)
+	}
+	const other = `"f:generateName":{}`
+	fields := func(labels, note string) string { return `{"f:metadata":{` + note + `,"f:labels":{` + labels + `}}}` }
+	write := func(manager, note string) []string {
+		got, err := Diff(t.Context(), []byte(of("1", owner(manager, "Update", `{"f:metadata":{`+note+`}}`))), []byte(of("2", owner(manager, "Update", fields(`"f:x.io/k":{}`, note)))), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return renderAll(got)
+	}
+	const taken = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
+	if got := write("web", note); !slices.Contains(got, taken) {
+		t.Errorf("an owner of the annotation: %q, want %s", got, taken)
+	}
+	if got := write("kubectl-client-side-apply", other); !slices.Contains(got, taken) {
+		t.Errorf("kubectl: %q, want %s", got, taken)
+	}
+	if got := write("web", other); len(got) != 1 {
+		t.Errorf("another: %q, want the label alone", got)
+	}
+	many := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, owner(fmt.Sprintf("m%d", i), "Update", `{"f:metadata":{"f:generateName":{}}}`))
+		}
+		return out
+	}
+	merge := func(note string) []string {
+		policy := owner("policy", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)
+		bucket := owner("ancient-changes", "Update", fields(`"f:policy/x":{}`, note))
+		before := owner("ancient-changes", "Update", `{"f:metadata":{`+note+`}}`)
+		got, err := Diff(t.Context(), []byte(of("1", append(many(9), policy, before)...)), []byte(of("2", append(many(9), bucket, owner("me", "Update", `{"f:metadata":{"f:labels":{"f:x.io/k":{}}}}`))...)), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return renderAll(got)
+	}
+	if got := merge(note); !slices.Contains(got, taken) {
+		t.Errorf("a merge with an owner of the annotation: %q, want %s", got, taken)
+	}
+	if got := merge(other); len(got) != 1 {
+		t.Errorf("a merge: %q, want the label alone", got)
+	}
+}
+
+// D8: an item that is atomic has nothing in it to own.
+func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
+	refs := structOf("spec", `"refs":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+		"items":{"type":"object","x-kubernetes-map-type":"atomic","required":["name"],"properties":{"name":{"type":"string"}}}}`)
+	says := permission(".spec.refs[*]", "ref", "")
+	k := safesOf(t, lossless+said(says, says), refs, refs)("v1")
+	entry := func(manager, operation, name string) string {
+		return ownerIn("v1", manager, operation, `{"f:spec":{"f:refs":{"k:{\"name\":\"`+name+`\"}":{}}}}`)
+	}
+	old := object("v1", `"spec":{"refs":[{"name":"p"}]}`, entry("adder", "Update", "p"))
+	got, err := Diff(t.Context(), []byte(old), []byte(object("v1", `"spec":{"refs":[{"name":"p"},{"name":"q"}]}`, entry("adder", "Update", "p"), entry("me", "Apply", "q"))), k, nil)
+	if err != nil || len(got) != 1 || got[0].Operation != Added {
+		t.Errorf("%q, %v; want the new item alone", renderAll(got), err)
+	}
+	expectDiff(t, k, nil, old, object("v1", `"spec":{"refs":[{"name":"p"}]}`), `ownership .spec.refs[name="p"]: * specification g.example/ref`)
+}
+
+// D8: where a schema has made a list atomic, an API server gives its owners the whole in place of the parts.
+func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
+	k, none := compileGadget(t)
+	of := func(replicas int, owners ...string) string {
+		return owned(fmt.Sprintf(`|,"spec":{"replicas":%d,"rules":[{"host":"h","admin":true}]}`, replicas), owners...)
+	}
+	parts := owner("creator", "Update", `{"f:spec":{"f:rules":{"k:{\"host\":\"h\"}":{".":{},"f:admin":{},"f:host":{}}}}}`)
+	whole := owner("creator", "Update", `{"f:spec":{"f:rules":{}}}`)
+	const scale = "modified .spec.replicas: * specification scale"
+	expectDiff(t, k, none, of(2, parts), of(3, whole), scale)
+	for name, owners := range map[string][]string{"nobody": nil, "another": {owner("other", "Update", `{"f:spec":{"f:rules":{}}}`)}} {
+		if got, err := Diff(t.Context(), []byte(of(2, parts)), []byte(of(3, owners...)), k, none); err != nil || len(got) < 2 {
+			t.Errorf("%s comes to own the whole: %q, %v", name, renderAll(got), err)
+		}
+	}
+}
