@@ -56,7 +56,7 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 func (g *guard) describe() {
 	e := g.entry
 	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
-	g.content = fmt.Sprintf("%s%q%v%v%s", g.says, e.ParameterSource, e.Optional, g.lent, writesKey(e.Writes))
+	g.content = fmt.Sprintf("%s%q%v%v%d%s", g.says, e.ParameterSource, e.Optional, g.lent, g.rank, writesKey(e.Writes))
 }
 
 // writesKey is all of the writes in one text.

@@ -38,7 +38,7 @@ func TestD8_C2_AnItemIsOwnedByItsKeys(t *testing.T) {
 		return o.apply(t, thief, "argocd", containers(web+`,{"name":"side","stdin":true}`))
 	}
 	steal := &theft{
-		needs: "granular:securityContext(side)", victim: victim,
+		needs: "granular:securityContext", victim: victim,
 		stays: func(t *testing.T) bool {
 			items, _, err := unstructured.NestedSlice(o.read(t), "spec", "template", "spec", "containers")
 			must(t, err)
