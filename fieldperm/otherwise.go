@@ -55,12 +55,12 @@ func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
 
 // gainsOtherwise reports whether a manager gains something in an entry of another version, or whose version another one becomes. An API
 // server does so where it merges old entries alone.
-func (o *owners) gainsOtherwise(who manager, gained *fieldpath.Set) bool {
+func (o *owners) gainsOtherwise(who manager, here, otherwise *fieldpath.Set) bool {
 	e := o.is.entry(who)
-	if e == nil || e.wroteIn == o.version || gained.Empty() && !o.versionChanged(who) {
+	if e == nil || e.wroteIn == o.version || here.Empty() && otherwise.Empty() && !o.versionChanged(who) {
 		return false
 	}
-	return !o.isBucket(who) || !gained.Difference(o.heldByVanished(who.version)).Empty()
+	return !o.isBucket(who) || !here.Union(otherwise).Difference(o.heldByVanished(who.version)).Empty()
 }
 
 // chargeLostOtherwise charges what a manager no longer owns in the names of another version. An API server takes an owner away where a
@@ -141,6 +141,7 @@ func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
 func (o *owners) chargeAll() {
 	o.charge(o.d.root)
 	o.chargeWithin(o.d.root, o.d.old)
+	o.chargeWithin(o.d.root, o.d.new)
 }
 
 // droppedByServer reports whether an API server took away the entry of a manager: it does so with each write through another API

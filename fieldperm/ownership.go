@@ -93,8 +93,7 @@ func (d *differ) stopOwning() {
 
 // chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
 func (d *differ) chargeAnyOwner() {
-	d.charge(d.root, Ownership)
-	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeWithin(d.root, d.old)
+	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeAll()
 }
 
 // owners is one comparison of owners.
@@ -162,7 +161,7 @@ func (o *owners) compare(who manager) {
 	lost, gained = o.folded(lost, gained, after)
 	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
 	o.chargeLostOtherwise(who, otherwiseBefore)
-	if o.gainsOtherwise(who, gained.Union(otherwiseAfter)) {
+	if o.gainsOtherwise(who, gained, otherwiseAfter) {
 		o.chargeAll()
 		o.applied = true
 		gained = fieldpath.NewSet()

@@ -280,17 +280,23 @@ func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {
 		steal.needs = "granular:*"
 		steal.fails(t, s, "of-the-object")
 	})
-	t.Run("SetOnTheStatus", func(t *testing.T) {
-		grant(t, s, "of-both", rule("apps", []string{"deployments", "deployments/status"}, "get", "update", "patch"))
-		reset(t)
-		remove(t, s, "uncoveredpermissionset", "kept-status")
-		mustKubectl(t, s, uncoveredSet("kept-status", "granular:status", "apps", "deployments/status"), "apply", "-f", "-")
-		inForce(t, "the status may not be written", func() *corpus.Answer {
-			return send(t, wire(t, s, "of-both"), http.MethodPatch, o.path()+"/status", merge, fields(t, `{"status":{"readyReplicas":null}}`), "dryRun=All")
-		}, 403)
-		steal.needs = "granular:status"
-		steal.fails(t, s, "of-both")
-	})
+	for name, set := range map[string]string{
+		"SetOnTheStatus": uncoveredSet("kept-status", "granular:status", "apps", "deployments/status"),
+		"SetWithAConditionOnTheEndpoint": uncoveredSet("kept-status", "granular:status", "apps", "deployments") +
+			`  matchConditions: [{name: at-the-status, expression: "has(request.subResource) && request.subResource == 'status'"}]` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			grant(t, s, "of-both", rule("apps", []string{"deployments", "deployments/status"}, "get", "update", "patch"))
+			reset(t)
+			remove(t, s, "uncoveredpermissionset", "kept-status")
+			mustKubectl(t, s, set, "apply", "-f", "-")
+			inForce(t, "the status may not be written", func() *corpus.Answer {
+				return send(t, wire(t, s, "of-both"), http.MethodPatch, o.path()+"/status", merge, fields(t, `{"status":{"readyReplicas":null}}`), "dryRun=All")
+			}, 403)
+			steal.needs = "granular:status"
+			steal.fails(t, s, "of-both")
+		})
+	}
 }
 
 // TestD8_OwnersThatAreTooManyToCompare: a few kilobytes of nested paths take too much room to compare. What nobody compares may have changed

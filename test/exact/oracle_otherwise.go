@@ -65,6 +65,7 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 func (t transfer) everything(once func(place)) {
 	once(t.root)
 	t.asIfGone(t.root, once)
+	t.asIfGone(t.root.half(t.root.new, nil), once)
 }
 
 // gainsOtherwise reports whether a manager gains in another version's entry what the server did not merge into it.

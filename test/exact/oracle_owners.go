@@ -136,8 +136,7 @@ func (o *oracle) ownership(root place) {
 	case o.create && wasOK && isOK && sound && len(is) < 2:
 		return
 	case !wasOK || !isOK || !o.create && !sound:
-		o.charge(root, owned)
-		o.asIfGone(root, o.chargeOnce(map[string]bool{}))
+		transfer{oracle: o, root: root}.everything(o.chargeOnce(map[string]bool{}))
 		return
 	case o.create:
 		o.charge(*o.owned, owned)
