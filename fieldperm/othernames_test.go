@@ -142,6 +142,7 @@ func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
 		"lost":                      {of("c", all), of("c", noKey)},
 		"lost with the whole entry": {of("c", all), of("d")},
 		"gained":                    {of("c", noKey), of("c", all)},
+		"lost by who has no item":   {of("c", in(`"f:name":{},"f:x":{}`)), of("d", in(`"f:x":{}`))},
 	} {
 		if !asks(t, k, nil, c.old, c.new, secretVerb) {
 			t.Errorf("%s: the barrier is passed", name)

@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,6 +84,7 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 		"given in a name that says nothing":           {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
 		"given with the container of what is guarded": {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
 		"lost beside a change":                        {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
+		"lost below what is guarded":                  {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
 		"lost in a name that says nothing":            {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
 		"lost beside a change, without a barrier":     {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
 		"lost where nothing changed":                  {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
@@ -177,6 +179,21 @@ func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
 	expectDiff(t, k, none, owned(replicas2, owner("argo", "Apply", fReplicas)), owned(replicas3, owner("argo", "Apply", fReplicas)), change)
 }
 
+// D8: what is guarded in an atomic value goes with it, also what is new in it.
+func TestD8_C2_AConditionSaysNothingOfWhatIsNewInWhatIsApplied(t *testing.T) {
+	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.rules[*].admin" })
+	k, none := compileEntries(t, append(entries, entry(".spec.rules[*].admin", "admin", excludedWhen("oldSelf != null && self == null"))))
+	spec := func(rules string) string { return `|,"spec":{"replicas":2` + rules + `}` }
+	argo := owner("argo", "Apply", `{"f:spec":{"f:rules":{}}}`)
+	const guarded = `,"rules":[{"host":"h","admin":false}]`
+	for name, old := range map[string]string{"the whole": "", "a part": `,"rules":[{"host":"h"}]`} {
+		got, err := Diff(t.Context(), []byte(owned(spec(old))), []byte(owned(spec(guarded), argo)), k, none)
+		if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Operation == Ownership && r.Barred() }) {
+			t.Errorf("%s is new: %q, %v", name, renderAll(got), err)
+		}
+	}
+}
+
 // D8: an item is held by who owns it and its keys.
 func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	k, none := compileGadget(t)
@@ -218,10 +235,18 @@ func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
 			return []byte(fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},"status":{%q:"s"}}`, version, creator+owners, field))
 		}
 		secret := verb(t, "granular:g.example/secret")
-		got, err := Diff(t.Context(), of(""), of(","+entry), k(version), schema.VerbSet{secret: {StatusOnly: true}})
+		set := schema.VerbSet{secret: {StatusOnly: true}}
+		got, err := Diff(t.Context(), of(""), of(","+entry), k(version), set)
 		guards := func(r Requirement) bool { return r.Barrier >= 0 && slices.Contains(r.Candidates(), secret) }
 		if err != nil || !slices.ContainsFunc(got, guards) {
-			t.Errorf("through %s: %q, %v", version, renderAll(got), err)
+			t.Errorf("gained through %s: %q, %v", version, renderAll(got), err)
+		}
+		if version != "v1" {
+			continue // The entry is of that version.
+		}
+		got, err = Diff(t.Context(), of(","+entry), bytes.Replace(of(""), []byte(`"s"`), []byte(`"t"`), 1), k(version), set)
+		if err != nil || !slices.ContainsFunc(got, guards) {
+			t.Errorf("lost through %s beside a change: %q, %v", version, renderAll(got), err)
 		}
 	}
 }

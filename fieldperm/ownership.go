@@ -151,9 +151,7 @@ func (o *owners) compare(who manager) {
 	}
 	before, otherwiseBefore := o.split(o.was, who)
 	after, otherwiseAfter := o.split(o.is, who)
-	if !o.versionChanged(who) {
-		otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
-	}
+	otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
 	if o.versionChanged(who) && o.d.kind.In(o.was.entry(who).wroteIn) == nil {
 		lost, gained = before, after

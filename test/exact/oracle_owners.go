@@ -174,9 +174,7 @@ func (o *oracle) ownership(root place) {
 func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) {
 	before, otherBefore := t.split(t.was, m)
 	after, otherAfter := t.split(t.is, m)
-	if !t.changesVersion(m) {
-		otherBefore, otherAfter = otherBefore.Difference(otherAfter), otherAfter.Difference(otherBefore)
-	}
+	otherBefore, otherAfter = otherBefore.Difference(otherAfter), otherAfter.Difference(otherBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
 	if t.changesVersion(m) && t.others[t.was.one(m).version] == nil {
 		lost, gained = before, after
