@@ -62,10 +62,10 @@ func TestD8_PathsAreResolvedInAnyOrder(t *testing.T) {
 	k, none := compileGadget(t)
 	const spec = `|,"spec":{"plain":"p","replicas":1,"containers":[{"name":"a","image":"x"},{"name":"b","image":"y"}]}`
 	item := func(name, fields string) string { return fmt.Sprintf(`"k:{\"name\":\"%s\"}":%s`, name, fields) }
-	first := owner("m", "Apply", `{"f:spec":{"f:containers":{`+item("a", `{"f:image":{}}`)+`,`+item("b", `{"f:image":{}}`)+`},"f:gone":{"f:deeper":{}},"f:plain":{}}}`)
-	second := owner("n", "Apply", `{"f:spec":{"f:containers":{`+item("b", `{"f:image":{}}`)+`},"f:gone":{},"f:plain":{},"f:replicas":{}}}`)
+	first := owner("m", "Update", `{"f:spec":{"f:containers":{`+item("a", `{"f:image":{}}`)+`,`+item("b", `{"f:image":{}}`)+`},"f:gone":{"f:deeper":{}},"f:plain":{}}}`)
+	second := owner("n", "Update", `{"f:spec":{"f:containers":{`+item("b", `{"f:image":{}}`)+`},"f:gone":{},"f:plain":{},"f:replicas":{}}}`)
 	expectDiff(t, k, none, owned(spec), owned(spec, first, second),
-		`ownership .spec.containers[name="a"]: * specification container container(a)`, `ownership .spec.containers[name="b"]: * specification container container(b)`, `ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container container(a) image image(a)`,
+		`ownership .spec.plain: * specification`, `ownership .spec.containers[name="a"].image: * specification container container(a) image image(a)`,
 		`ownership .spec.containers[name="b"].image: * specification container container(b) image image(b)`, `ownership .spec["gone"]["deeper"]: * specification`,
 		`ownership .spec["gone"]: * specification`, `ownership .spec.replicas: * specification scale`)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -16,20 +15,10 @@ const (
 	maxUpdateManagers      = 10
 	ancientManager         = "ancient-changes"
 	beforeFirstApplyOwner  = "before-first-apply"
-	clientSideApplier      = "kubectl-client-side-apply"
 	operationUpdate        = "Update"
 	operationApply         = "Apply"
 	managedFieldsTypeKnown = "FieldsV1"
 )
-
-// lastApplied is the annotation of client-side apply.
-var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
-
-// mayHaveApplied reports whether the entry may own the annotation. Few do, and entries are large.
-func (e *managedEntry) mayHaveApplied() bool {
-	raw := e.raw.Raw()
-	return bytes.Contains(raw, []byte(corev1.LastAppliedConfigAnnotation)) || bytes.Contains(raw, []byte(`\u`))
-}
 
 // manager is who owns fields, as API servers tell owners apart: those who apply have one entry, whatever version they
 // wrote in, and others one for each version. version is "" for those who apply.

@@ -197,56 +197,6 @@ func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
 	}
 }
 
-// D8: kubectl makes one who applies of the managers that own the annotation of client-side apply, by their names.
-func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
-	k, none := compileGadget(t)
-	const note = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
-	of := func(label string, owners ...string) string {
-		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"labels":{"policy/x":"1","x.io/k":%q}|`, label), owners...)
-	}
-	const other = `"f:generateName":{}`
-	fields := func(labels, note string) string { return `{"f:metadata":{` + note + `,"f:labels":{` + labels + `}}}` }
-	write := func(manager, note string) []string {
-		got, err := Diff(t.Context(), []byte(of("1", owner(manager, "Update", `{"f:metadata":{`+note+`}}`))), []byte(of("2", owner(manager, "Update", fields(`"f:x.io/k":{}`, note)))), k, none)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return renderAll(got)
-	}
-	const taken = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
-	if got := write("web", note); !slices.Contains(got, taken) {
-		t.Errorf("an owner of the annotation: %q, want %s", got, taken)
-	}
-	if got := write("kubectl-client-side-apply", other); !slices.Contains(got, taken) {
-		t.Errorf("kubectl: %q, want %s", got, taken)
-	}
-	if got := write("web", other); len(got) != 1 {
-		t.Errorf("another: %q, want the label alone", got)
-	}
-	many := func(n int) (out []string) {
-		for i := range n {
-			out = append(out, owner(fmt.Sprintf("m%d", i), "Update", `{"f:metadata":{"f:generateName":{}}}`))
-		}
-		return out
-	}
-	merge := func(note string) []string {
-		policy := owner("policy", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)
-		bucket := owner("ancient-changes", "Update", fields(`"f:policy/x":{}`, note))
-		before := owner("ancient-changes", "Update", `{"f:metadata":{`+note+`}}`)
-		got, err := Diff(t.Context(), []byte(of("1", append(many(9), policy, before)...)), []byte(of("2", append(many(9), bucket, owner("me", "Update", `{"f:metadata":{"f:labels":{"f:x.io/k":{}}}}`))...)), k, none)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return renderAll(got)
-	}
-	if got := merge(note); !slices.Contains(got, taken) {
-		t.Errorf("a merge with an owner of the annotation: %q, want %s", got, taken)
-	}
-	if got := merge(other); len(got) != 1 {
-		t.Errorf("a merge: %q, want the label alone", got)
-	}
-}
-
 // D8: an item that is atomic has nothing in it to own.
 func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 	refs := structOf("spec", `"refs":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
@@ -277,6 +227,79 @@ func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
 	for name, owners := range map[string][]string{"nobody": nil, "another": {owner("other", "Update", `{"f:spec":{"f:rules":{}}}`)}} {
 		if got, err := Diff(t.Context(), []byte(of(2, parts)), []byte(of(3, owners...)), k, none); err != nil || len(got) < 2 {
 			t.Errorf("%s comes to own the whole: %q, %v", name, renderAll(got), err)
+		}
+	}
+}
+
+// D8: a list that has more in its items in another version is the same list.
+func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
+	items := func(more string) string {
+		return structOf("spec", `"items":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],
+			"properties":{"name":{"type":"string"},"size":{"type":"string"}`+more+`}}}`)
+	}
+	item := permission(".spec.items[*]", "item", "")
+	k := safesOf(t, lossless+said(item, item), items(""), items(`,"extra":{"type":"string"}`))("v2")
+	entry := func(version, manager, operation, name string) string {
+		return ownerIn(version, manager, operation, `{"f:spec":{"f:items":{"k:{\"name\":\"`+name+`\"}":{".":{},"f:name":{},"f:size":{}}}}}`)
+	}
+	const one, two = `"spec":{"items":[{"name":"a","size":"1"}]}`, `"spec":{"items":[{"name":"a","size":"1"},{"name":"b","size":"1"}]}`
+	for name, c := range map[string]struct {
+		old, new string
+		want     int
+	}{
+		"another's item":          {object("v2", one, entry("v1", "creator", "Update", "a")), object("v2", two, entry("v1", "creator", "Update", "a"), entry("v2", "me", "Apply", "b")), 1},
+		"an unchanged manifest":   {object("v2", one, entry("v1", "argo", "Apply", "a")), object("v2", one, entry("v2", "argo", "Apply", "a")), 0},
+		"one value of the item":   {object("v2", one, entry("v1", "argo", "Apply", "a")), object("v2", strings.Replace(one, `"1"`, `"2"`, 1), entry("v2", "argo", "Apply", "a")), 1},
+		"the owner of the item":   {object("v2", one, entry("v1", "argo", "Apply", "a")), object("v2", one), 3},
+		"an owner in the other's": {object("v2", one), object("v2", one, entry("v1", "argo", "Apply", "a")), 1},
+	} {
+		if got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, nil); err != nil || len(got) != c.want {
+			t.Errorf("%s: %q, %v; want %d", name, renderAll(got), err, c.want)
+		}
+	}
+}
+
+// D8: API servers convert to versions that they do not serve, and keep the entries of these.
+func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
+	k := safes(t, bothSay+unserved)("v1")
+	if !asks(t, k, nil, safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), secretVerb) {
+		t.Error("the owner of what is guarded goes with a change beside it")
+	}
+	if !asks(t, k, nil, safe("v1", "c"), safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), secretVerb) {
+		t.Error("what is guarded is given away")
+	}
+}
+
+// D8: no API server makes parts of one version the whole of another.
+func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
+	k, none := compileGadget(t)
+	of := func(entry string) string {
+		return owned(`|,"spec":{"replicas":2,"rules":[{"host":"h","admin":true}]}`, entry)
+	}
+	parts := strings.Replace(owner("argo", "Apply", `{"f:spec":{"f:rules":{"k:{\"host\":\"h\"}":{".":{},"f:host":{}}}}}`), "/v1", "/v0", 1)
+	got, err := Diff(t.Context(), []byte(of(parts)), []byte(of(owner("argo", "Apply", `{"f:spec":{"f:rules":{}}}`))), k, none)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }) {
+		t.Errorf("%q, %v; want the barrier in the list", renderAll(got), err)
+	}
+}
+
+// D8: an API server folds the parts of what is atomic in the version of the entry.
+func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
+	atomic := func(how, more string) string {
+		return structOf("spec", `"color":{"type":"string"},"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"}`+more+`}}`)
+	}
+	const whole = `"x-kubernetes-map-type":"atomic",`
+	for name, first := range map[string]string{"in both": atomic(whole, ""), "in the other": atomic("", "")} {
+		k := safesOf(t, lossless+said("", ""), first, atomic(whole, `,"extra":{"type":"string"}`))
+		of := func(version, color string, owners ...string) string {
+			return object(version, `"spec":{"color":"`+color+`","m":{"a":"1"}}`, owners...)
+		}
+		entry := func(m string) string { return ownerIn("v2", "creator", "Update", `{"f:spec":{"f:m":`+m+`}}`) }
+		for _, version := range []string{"v1", "v2"} {
+			got, err := Diff(t.Context(), []byte(of(version, "1", entry(`{"f:a":{}}`))), []byte(of(version, "2", entry(`{}`))), k(version), nil)
+			if err != nil || len(got) != 1 {
+				t.Errorf("%s, through %s: %q, %v; want the color alone", name, version, renderAll(got), err)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package fieldperm
 
 import (
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -19,38 +18,30 @@ import (
 // knows, all count as the same.
 func (o *owners) split(in *managedFields, who manager) (here, otherwise *fieldpath.Set) {
 	all, e := in.fields(who), in.entry(who)
-	if e == nil || o.hasNames(e) || o.d.kind.In(e.wroteIn) == nil {
+	if e == nil || !o.d.kind.Knows(e.wroteIn) {
 		return all, fieldpath.NewSet()
 	}
-	here, otherwise = fieldpath.NewSet(), fieldpath.NewSet()
-	all.Iterate(func(p fieldpath.Path) {
-		into := otherwise
-		if o.d.kind.IsAlike(e.wroteIn, p) {
-			into = here
-		}
-		into.Insert(slices.Clone(p))
-	})
-	return here, otherwise
+	here = o.inNames(e)
+	if here == all {
+		return all, fieldpath.NewSet()
+	}
+	return here, all.Difference(here)
 }
 
-// hasNames reports whether each path of an entry means the same in the object's version.
-func (o *owners) hasNames(e *managedEntry) bool {
-	return e.wroteIn == o.version || o.d.kind.IsAllAlike(e.wroteIn)
+// theirs returns the kind in the version that a manager wrote in before, nil if that is not known.
+func (o *owners) theirs(who manager) *schema.Kind {
+	if e := o.was.entry(who); e != nil {
+		return o.d.kind.In(e.wroteIn)
+	}
+	return nil
 }
 
 // inNames returns what an entry owns in the names of the object's version.
 func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
-	set := e.set()
-	if o.hasNames(e) {
-		return set
+	if e.wroteIn == o.version {
+		return e.set()
 	}
-	here := fieldpath.NewSet()
-	set.Iterate(func(p fieldpath.Path) {
-		if o.d.kind.IsAlike(e.wroteIn, p) {
-			here.Insert(slices.Clone(p))
-		}
-	})
-	return here
+	return o.d.kind.Alike(e.wroteIn, e.set())
 }
 
 // gainsOtherwise reports whether a manager gains something in an entry of another version, or whose version another one becomes. An API
@@ -70,16 +61,20 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 	if lost.Empty() {
 		return
 	}
-	their := o.d.kind.In(o.was.entry(who).wroteIn)
+	their := o.theirs(who)
 	lost.Iterate(func(p fieldpath.Path) {
 		if o.d.stops() || o.isMerged(who, p) {
 			return
 		}
-		if o.d.changesNear(p) {
+		switch {
+		case !o.d.changesNear(p):
+			o.chargeAll()
+		case their == nil:
+			// A version that is not served has no verbs.
+			o.chargeBarriers()
+		default:
 			o.chargeGuarded(p, their)
-			return
 		}
-		o.chargeAll()
 	})
 }
 
@@ -101,22 +96,28 @@ func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
 	if s.barred() {
 		o.charge(s)
 	}
-	if at := (place{kind: their, node: s.node, inStatus: s.inStatus}); !o.guarded[at] {
-		o.guarded[at] = true
-		o.chargeVerbs(s.node.BarredWithin(o.d.uncoveredAt(&s)))
+	within, uncovered := theirNode{s.node, s.inStatus}, o.d.uncoveredAt(&s)
+	if !o.guarded[within] {
+		o.guarded[within] = true
+		o.chargeVerbs(s.node.BarredWithin(uncovered))
 	}
-	top := s.path.Top()
-	if at := (place{kind: their, top: top, inStatus: s.inStatus}); !o.guarded[at] && their.MayHide(top) {
-		o.guarded[at] = true
-		o.chargeVerbs(their.HiddenBarriers(o.d.uncoveredAt(&s)))
+	top := theirField{their, s.path.Top(), s.inStatus}
+	if !o.hidden[top] && their.MayHide(top.name) {
+		o.hidden[top] = true
+		o.chargeVerbs(their.HiddenBarriers(uncovered))
 	}
 }
 
-// place is a node of another version, or a top-level field in which it may hide something.
-type place struct {
-	kind     *schema.Kind
+// theirNode is a place in another version.
+type theirNode struct {
 	node     *schema.Node
-	top      string
+	inStatus bool
+}
+
+// theirField is a top-level field of another version.
+type theirField struct {
+	kind     *schema.Kind
+	name     string
 	inStatus bool
 }
 
@@ -140,6 +141,11 @@ func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
 // chargeAll charges the whole object, and all that is guarded in it.
 func (o *owners) chargeAll() {
 	o.charge(o.d.root)
+	o.chargeBarriers()
+}
+
+// chargeBarriers charges all that is guarded in the object.
+func (o *owners) chargeBarriers() {
 	o.chargeWithin(o.d.root, o.d.old)
 	o.chargeWithin(o.d.root, o.d.new)
 }

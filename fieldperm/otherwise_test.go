@@ -29,8 +29,8 @@ func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *sch
 	docs, errs := load.CRD("safes", []byte(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"safes.g.example","annotations":{%s}},
 		"spec":{"group":"g.example","scope":"Namespaced","names":{"kind":"Safe","listKind":"SafeList","plural":"safes","singular":"safe"},"conversion":%s,
-			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s}},{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":%s}}]}}`,
-		annotations, byWebhook, v1, v2)))
+			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s}},{"name":"v2","served":%t,"storage":false,"schema":{"openAPIV3Schema":%s}}]}}`,
+		annotations, byWebhook, v1, !strings.Contains(annotations, unserved), v2)))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -54,6 +54,7 @@ func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *sch
 
 const (
 	byWebhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost"}}}`
+	unserved  = `,"v2":"is not served"`
 	vouched   = `"fieldperm.dev/lossless-conversion":"true","fieldperm.dev/permission-verbs":`
 	bothSay   = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[{\"path\":\".spec.hidden\",\"verb\":\"g.example/secret\",\"excluded\":true}]}"`
 	v1Says    = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[]}"`

@@ -66,6 +66,7 @@ func (d *differ) finishOwnership() {
 	for _, who := range managers {
 		o.compare(who)
 	}
+	o.chargeUpgraded()
 	if !o.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
 		d.stopOwning()
 	}
@@ -93,6 +94,7 @@ func (d *differ) stopOwning() {
 
 // chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
 func (d *differ) chargeAnyOwner() {
+	d.startOwning()
 	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeAll()
 }
 
@@ -113,13 +115,14 @@ type owners struct {
 	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate and keptByApply are
 	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
-	// upgraded are the names of those who update and whose fields a client will make those of one who applies, nil until somebody asks.
-	upgraded map[string]bool
+	// upgradedBefore and upgradedAfter are the names of those who update and whom a client will make apply, nil until somebody asks.
+	upgradedBefore, upgradedAfter map[string]bool
 	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
 	unowned map[rawjson.Value]bool
 	whole   map[within]bool
-	// guarded are the places of other versions of which the barriers are charged.
-	guarded map[place]bool
+	// guarded are the places of other versions in which all barriers are charged, and hidden the fields in which they may hide others.
+	guarded map[theirNode]bool
+	hidden  map[theirField]bool
 }
 
 // within is a value in a scope: what is guarded in it depends on both.
@@ -131,7 +134,7 @@ type within struct {
 func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
-		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[place]bool{},
+		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[theirNode]bool{}, hidden: map[theirField]bool{},
 	}
 	for _, who := range changed {
 		o.changed[who] = true
@@ -153,10 +156,16 @@ func (o *owners) compare(who manager) {
 	after, otherwiseAfter := o.split(o.is, who)
 	otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
-	if o.versionChanged(who) && o.d.kind.In(o.was.entry(who).wroteIn) == nil {
+	if o.versionChanged(who) && !o.d.kind.Knows(o.was.entry(who).wroteIn) {
 		lost, gained = before, after
 	}
-	lost, gained = o.folded(lost, gained, after)
+	if !o.versionChanged(who) {
+		all := o.is.fields(who)
+		lost, gained = folded(o.d.kind.Root, lost, gained, all)
+		if their := o.theirs(who); their != nil {
+			otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore, otherwiseAfter, all)
+		}
+	}
 	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
 	o.chargeLostOtherwise(who, otherwiseBefore)
 	if o.gainsOtherwise(who, gained, otherwiseAfter) {
@@ -169,9 +178,11 @@ func (o *owners) compare(who manager) {
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
 	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if !gained.Empty() && o.applies(who) {
-		o.applied = true
 		o.chargeUnheld(gained)
-		o.chargeTaken(gained)
+		if !o.writesManifest(who) {
+			o.applied = true
+			o.chargeTaken(gained)
+		}
 	}
 }
 
@@ -260,7 +271,7 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 		return true
 	case r.changedAbove:
 		// A value nearest above that changed may be what the path means in a version that nobody knows: the API server takes its owner away.
-		return o.d.kind.In(o.was.entry(who).wroteIn) == nil
+		return !o.d.kind.Knows(o.was.entry(who).wroteIn)
 	case r.own():
 		item := r.owner(p)
 		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.hasItem(o.keeps(), item)
@@ -310,27 +321,10 @@ func (o *owners) capped() bool {
 	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
 }
 
-// isBucket reports whether a manager is one into which an API server merges those of a version that it does not keep. Of what will
-// apply nothing is free.
+// isBucket reports whether a manager is one into which an API server merges those of a version that it does not keep. Where somebody owns
+// the annotation of client-side apply nothing of that is free: sooner or later that one is merged as well.
 func (o *owners) isBucket(who manager) bool {
-	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && !o.applies(who)
-}
-
-// applies reports whether what a manager owns goes with its next apply without it. Of those who update kubectl makes one who applies that
-// own the annotation of client-side apply, by their names (k8s.io/client-go/util/csaupgrade).
-func (o *owners) applies(who manager) bool {
-	if who.operation == operationApply || who.name == clientSideApplier {
-		return true
-	}
-	if o.upgraded == nil {
-		o.upgraded = map[string]bool{}
-		for i := range o.is.entries {
-			if e := &o.is.entries[i]; e.operation == operationUpdate && e.mayHaveApplied() && e.set().Has(lastApplied) {
-				o.upgraded[e.name] = true
-			}
-		}
-	}
-	return o.upgraded[who.name]
+	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && len(o.upgraded()) == 0
 }
 
 // isMerged reports whether an API server took a path of a manager away, and gave it to the bucket.

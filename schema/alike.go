@@ -1,16 +1,18 @@
 package schema
 
 import (
+	"maps"
+
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/fieldperm/fieldperm/verbs"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
 // likeness is which fields of a version are the same ones in another, by the paths of managedFields. A field of two versions counts as
-// one if it has the same path and the same type in both. nil is a place that is not alike, with nothing alike in it.
+// one if it has the same path and the same type in both. A struct, map or list of which the parts have owners counts as one if both have
+// it, whatever the parts. nil is a place that is not alike, with nothing alike in it.
 type likeness struct {
-	// whole says that the place and all that is in it is alike.
+	// whole says that all that is in the place is alike.
 	whole  bool
 	fields map[string]*likeness
 	// items are those of a list, or the values of a map.
@@ -20,32 +22,66 @@ type likeness struct {
 // allAlike is the likeness of two versions in which each field has the same path.
 var allAlike = &likeness{whole: true}
 
-// has reports whether a path leads to the same field in both versions.
-func (l *likeness) has(p fieldpath.Path) bool {
-	for i := 0; i < len(p) && l != nil && !l.whole; i++ {
-		next, declared := (*likeness)(nil), false
-		if p[i].FieldName != nil {
-			next, declared = l.fields[*p[i].FieldName]
+// next returns the likeness of what is one step further.
+func (l *likeness) next(e fieldpath.PathElement) *likeness {
+	if e.FieldName != nil {
+		if out, declared := l.fields[*e.FieldName]; declared {
+			return out
 		}
-		if !declared {
-			next = l.items
-		}
-		l = next
 	}
-	return l != nil && l.whole
+	return l.items
 }
 
-// IsAlike reports whether a path of managedFields leads to the same field in another version as in this one.
-func (k *Kind) IsAlike(apiVersion string, p fieldpath.Path) bool {
-	return apiVersion == k.GroupVersion().String() || k.alike[apiVersion].has(p)
+// of returns the paths of a set that lead to the same field in both versions. It goes no further than the versions differ: sets are large.
+func (l *likeness) of(set *fieldpath.Set) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	switch {
+	case l == nil:
+		return out
+	case l.whole:
+		return set
+	}
+	set.Members.Iterate(func(e fieldpath.PathElement) {
+		if l.next(e) != nil {
+			out.Members.Insert(e)
+		}
+	})
+	set.Children.Iterate(func(e fieldpath.PathElement) {
+		if below, ok := set.Children.Get(e); ok {
+			if alike := l.next(e).of(below); !alike.Empty() {
+				*out.Children.Descend(e) = *alike
+			}
+		}
+	})
+	return out
 }
 
-// IsAllAlike reports whether every path leads to the same field in another version as in this one.
-func (k *Kind) IsAllAlike(apiVersion string) bool { return k.IsAlike(apiVersion, nil) }
+// Alike returns the paths of managedFields of another version that lead to the same field in this one. Neither set may be changed.
+func (k *Kind) Alike(apiVersion string, paths *fieldpath.Set) *fieldpath.Set {
+	if apiVersion == k.GroupVersion().String() {
+		return paths
+	}
+	return k.alike[apiVersion].of(paths)
+}
+
+// Knows reports whether an API server can convert the kind to a version, as far as its sources say.
+func (k *Kind) Knows(apiVersion string) bool {
+	_, known := k.alike[apiVersion]
+	return known || apiVersion == k.GroupVersion().String()
+}
 
 // compareVersions finds out which fields of a version are the same ones in the others.
 func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind) {
 	gvk := k.GroupVersionKind
+	k.alike = map[string]*likeness{}
+	for _, other := range c.owner[gvk].Unserved {
+		if other.GroupKind() == gvk.GroupKind() {
+			k.alike[other.GroupVersion().String()] = nil
+			if c.owner[gvk].KeepsNames {
+				k.alike[other.GroupVersion().String()] = allAlike
+			}
+		}
+	}
 	for _, other := range all {
 		their := k.versions[other.GroupVersion().String()]
 		if their == nil || other == gvk {
@@ -55,30 +91,25 @@ func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind
 		if !c.keepsNames(gvk, other) {
 			m := match{}
 			l = m.compare(shapeOf(gvk, c.owner), shapeOf(other, c.owner))
-			if k.Lossy() || their.Lossy() {
-				l = l.withoutNotes()
+			if l != allAlike || k.Lossy() || their.Lossy() {
+				l = l.withoutAnnotations()
 			}
-		}
-		if k.alike == nil {
-			k.alike = map[string]*likeness{}
 		}
 		k.alike[other.GroupVersion().String()] = l
 	}
 }
 
-// withoutNotes leaves out labels and annotations, in which a conversion may keep what a version has no field for.
-func (l *likeness) withoutNotes() *likeness {
+// withoutAnnotations leaves out annotations, in which a conversion may keep what a version has no field for.
+func (l *likeness) withoutAnnotations() *likeness {
 	if l == nil {
 		return nil
 	}
 	out := &likeness{fields: map[string]*likeness{}, items: l.items}
-	for name, child := range l.fields {
-		out.fields[name] = child
-	}
+	maps.Copy(out.fields, l.fields)
 	if l.whole {
 		out.items = allAlike
 	}
-	out.fields["metadata"] = &likeness{fields: map[string]*likeness{"labels": nil, "annotations": nil}, items: allAlike}
+	out.fields["metadata"] = &likeness{fields: map[string]*likeness{"annotations": nil}, items: allAlike}
 	return out
 }
 
@@ -112,7 +143,8 @@ func (m match) inside(a, b shape) *likeness {
 	below := func(path Pattern) *likeness { return m.compare(a.at(path), b.at(path)) }
 	values := Pattern{{any: true}}
 	switch {
-	case one.Map != nil && two.Map != nil && one.Map.ElementRelationship == two.Map.ElementRelationship:
+	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
+	case one.Map != nil && one.Map.ElementRelationship != smd.Atomic && one.Map.ElementRelationship == two.Map.ElementRelationship:
 		out := &likeness{fields: map[string]*likeness{}}
 		for name := range a.fields() {
 			out.fields[name] = below(Pattern{{name: name}})
@@ -124,16 +156,8 @@ func (m match) inside(a, b shape) *likeness {
 			out.items = below(values)
 		}
 		return out
-	case one.List != nil && two.List != nil && sameItems(one.List, two.List):
+	case one.List != nil && one.List.ElementRelationship != smd.Atomic && sameItems(one.List, two.List):
 		return &likeness{items: below(values)}
 	}
 	return nil
-}
-
-// BarredWithin returns the barriers of the schema and of uncovered at the node and below it, without their parameters. Conditions count as
-// true.
-func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
-	h := &hidden{verbs: map[string]bool{}}
-	walk(n, nil, map[*Node]bool{}, h.guard)
-	return h.borne(uncovered)
 }

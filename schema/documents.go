@@ -44,6 +44,8 @@ type Topology struct {
 	// Lossy are the kinds whose version may change more than it shows. Where it is nil nothing is known of
 	// conversion, and Compile compares the versions.
 	Lossy map[runtimeschema.GroupVersionKind]Loss
+	// Unserved are versions that a server can convert to and shows nobody. Owners of fields may be named in them.
+	Unserved []runtimeschema.GroupVersionKind
 	// KeepsNames says that a field has the same path in every version: conversion changes nothing but the apiVersion.
 	KeepsNames bool
 	// RoundTrips says that the newest version of each kind has everything that the others have: Kubernetes' own

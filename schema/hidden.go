@@ -68,6 +68,14 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	return k.hidden.borne(uncovered)
 }
 
+// BarredWithin returns the barriers of the schema and of uncovered at the node and below it, without their parameters. Conditions count as
+// true.
+func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
+	h := &hidden{verbs: map[string]bool{}}
+	walk(n, nil, map[*Node]bool{}, h.guard)
+	return h.borne(uncovered)
+}
+
 // MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema,
 // wherever in the object that is.
 func (k *Kind) MayBarElsewhere() bool {
@@ -157,8 +165,10 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				k.versions, compiled[gvk.GroupVersion().String()] = compiled, k
 			}
 		}
-		for _, k := range compiled {
-			c.compareVersions(k, all)
+		for _, gvk := range all {
+			if k := s.kinds[gvk]; k != nil {
+				c.compareVersions(k, all)
+			}
 		}
 	}
 }

@@ -24,7 +24,9 @@ func (d *definition) topology() (schema.Topology, error) {
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
+		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
 		if !v.Served && !d.stored(v.Name) {
+			topology.Unserved = append(topology.Unserved, gvk)
 			continue
 		}
 		at := fmt.Sprintf("/spec/versions/%d/schema/openAPIV3Schema", i)
@@ -39,7 +41,6 @@ func (d *definition) topology() (schema.Topology, error) {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		types.Types = append(types.Types, converted.Types...)
-		gvk := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: v.Name, Kind: d.crd.Spec.Names.Kind}
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
 		if loss, lossy := losses[v.Name]; lossy {
 			topology.Lossy[gvk] = loss

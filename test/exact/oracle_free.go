@@ -21,14 +21,14 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 		return true
 	case e.missing && e.above:
 		// It may be the name of what changed in a version that nobody knows.
-		return !t.ofVersion(t.was.one(m)) && (t.stored != nil || t.others[t.was.one(m).version] == nil)
+		return !t.ofVersion(t.was.one(m)) && (t.stored != nil || !t.kind.Knows(t.was.one(m).version))
 	case e.container || e.keyField:
 		item := e.shell(p)
 		left := slices.ContainsFunc(pathsOf(t.was.of(m).Difference(t.is.of(m))), func(lost fieldpath.Path) bool {
 			return inside(lost, item) && t.follow(lost).changed(t.oracle)
 		})
 		return m.operation == "Apply" && item[len(item)-1].Key != nil && left && !t.any(t.is.of(m), item) &&
-			t.keeps(item, func(other who) bool { return other.operation == "Update" })
+			t.keeps(item, func(other who) bool { return other.operation == "Update" && !t.applies(other) })
 	}
 	return false
 }
@@ -58,7 +58,7 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 
 // isBucket reports whether the server merges old entries into one that is not made one that applies.
 func (t transfer) isBucket(m who) bool {
-	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !t.applies(m)
+	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Update" && t.is.owns(e.name) })
 }
 
 // vanishedHad reports whether one whom the server may have merged had a path.
@@ -75,9 +75,28 @@ func (t transfer) merged(m who, p fieldpath.Path) bool {
 
 // applies reports whether a manager applies, or a client will make it: kubectl does so with who owns the annotation of client-side apply.
 func (t transfer) applies(m who) bool {
+	return m.operation == "Apply" || slices.Contains(migrated, m.name) || t.is.owns(m.name)
+}
+
+// writesManifest reports whether a manager applies on the client by the request.
+func (t transfer) writesManifest(m who) bool {
 	note := fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
-	return m.operation == "Apply" || m.name == "kubectl-client-side-apply" || slices.ContainsFunc(t.is, func(e ownerEntry) bool {
-		return e.operation == "Update" && e.name == m.name && e.set != nil && e.set.Has(note)
+	return m.operation == "Update" && t.is.of(m).Has(note) && t.follow(note).changed(t.oracle)
+}
+
+// comesToApply reports whether a manager applies, by what it owns now.
+func (t transfer) comesToApply(m who) bool {
+	return m.operation == "Update" && !slices.Contains(migrated, m.name) && t.is.owns(m.name) && !t.was.owns(m.name)
+}
+
+// migrated are the names that clients know as those of client-side appliers.
+var migrated = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", "before-first-apply"}
+
+// owns reports whether one who updates under a name owns the annotation of client-side apply.
+func (l ownerList) owns(name string) bool {
+	note := fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	return slices.ContainsFunc(l, func(e ownerEntry) bool {
+		return e.operation == "Update" && e.name == name && e.set != nil && e.set.Has(note)
 	})
 }
 

@@ -4,29 +4,27 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // named returns what an entry owns in the names of the request's version.
 func (t transfer) named(e ownerEntry) *fieldpath.Set {
-	out := fieldpath.NewSet()
 	if e.set == nil {
-		return out
+		return fieldpath.NewSet()
 	}
-	for _, p := range pathsOf(e.set) {
-		if t.ofVersion(e) || t.kind.IsAlike(e.version, p) {
-			out.Insert(p)
-		}
+	if t.ofVersion(e) {
+		return e.set
 	}
-	return out
+	return t.kind.Alike(e.version, e.set)
 }
 
 // split divides what a manager owns into what has the same names in the request's version, and the rest. What is stored has the names of one
 // version, and of a version that nobody knows nothing else can be said.
 func (t transfer) split(in ownerList, m who) (here, otherwise *fieldpath.Set) {
 	all := in.of(m)
-	if !in.has(m) || t.stored != nil || t.others[in.one(m).version] == nil {
+	if !in.has(m) || t.stored != nil || !t.kind.Knows(in.one(m).version) {
 		return all, fieldpath.NewSet()
 	}
 	here = t.named(in.one(m))
@@ -45,6 +43,10 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 		return
 	}
 	as := t.others[t.was.one(m).version]
+	if as == nil {
+		t.guardedAnywhere(once)
+		return
+	}
 	if len(p) > 1 && p[len(p)-1].FieldName != nil && isKeyOf(p[len(p)-2], *p[len(p)-1].FieldName) {
 		p = p[:len(p)-1]
 	}
@@ -64,6 +66,11 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 // everything charges the object, and what is guarded in it.
 func (t transfer) everything(once func(place)) {
 	once(t.root)
+	t.guardedAnywhere(once)
+}
+
+// guardedAnywhere charges what is guarded in the object.
+func (t transfer) guardedAnywhere(once func(place)) {
 	t.asIfGone(t.root, once)
 	t.asIfGone(t.root.half(t.root.new, nil), once)
 }
@@ -76,22 +83,25 @@ func (t transfer) gainsOtherwise(m who, gained *fieldpath.Set) bool {
 	return !t.isBucket(m) || slices.ContainsFunc(pathsOf(gained), func(p fieldpath.Path) bool { return !t.vanishedHad(m, p) })
 }
 
+// versionOf returns the version that a manager wrote in before, "" for none.
+func (t transfer) versionOf(m who) string {
+	if !t.was.has(m) {
+		return ""
+	}
+	return t.was.one(m).version
+}
+
 func (t transfer) changesVersion(m who) bool {
 	return t.was.has(m) && t.is.has(m) && t.was.one(m).version != t.is.one(m).version
 }
 
 // folded leaves out the parts of what is atomic, where the manager owns the whole now.
-func (t transfer) folded(lost, gained *fieldpath.Set, m who) (parts, wholes *fieldpath.Set) {
+func (t transfer) folded(as *subject, lost, gained *fieldpath.Set, m who) (parts, wholes *fieldpath.Set) {
 	parts, wholes = lost, gained
 	for _, p := range pathsOf(lost) {
 		for n := 1; n < len(p); n++ {
-			at := t.follow(p[:n])
-			if at.missing && at.old == nil && at.new == nil && at.path == "" {
-				break
-			}
-			m1, l1 := at.atom.Map, at.atom.List
-			atomic := p[n].FieldName != nil && m1 != nil && m1.ElementRelationship == "atomic" || p[n].FieldName == nil && l1 != nil && l1.ElementRelationship != "associative"
-			if !atomic {
+			at := t.in(as, p[:n])
+			if p[n].FieldName != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship != "atomic") || p[n].FieldName == nil && (at.atom.List == nil || at.atom.List.ElementRelationship == "associative") {
 				continue
 			}
 			if t.is.of(m).Has(p[:n]) {
@@ -103,24 +113,33 @@ func (t transfer) folded(lost, gained *fieldpath.Set, m who) (parts, wholes *fie
 	return parts, wholes
 }
 
-// breaks reports whether a manager comes to own one of an item's own entry and keys without the others.
+// breaks reports whether a manager comes to own one of an item's own entry and keys without the others, or what is in it without them if
+// it applies.
 func (t transfer) breaks(m who, p fieldpath.Path) bool {
+	if m.operation == "Apply" && t.is.of(m).Has(p) {
+		for n := 1; n < len(p); n++ {
+			if t.breaksItem(m, p[:n]) {
+				return true
+			}
+		}
+	}
 	n := len(p)
 	if n > 1 && p[n-1].FieldName != nil && isKeyOf(p[n-2], *p[n-1].FieldName) {
 		n--
 	}
-	item := p[:n]
-	if item[n-1].Key == nil || !t.is.has(m) {
+	return t.breaksItem(m, p[:n])
+}
+
+func (t transfer) breaksItem(m who, item fieldpath.Path) bool {
+	keys := item[len(item)-1].Key
+	if keys == nil || !t.is.has(m) {
 		return false
 	}
 	set, as := t.is.of(m), t.others[t.is.one(m).version]
 	if !set.Has(item) {
-		for _, k := range *item[n-1].Key {
-			if set.Has(append(slices.Clone(item), fieldpath.PathElement{FieldName: &k.Name})) {
-				return true
-			}
-		}
-		return false
+		return m.operation == "Apply" && t.any(set, item) || slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
+			return set.Has(append(slices.Clone(item), fieldpath.PathElement{FieldName: &k.Name}))
+		})
 	}
 	if !t.any(set, item) {
 		return false

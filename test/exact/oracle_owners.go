@@ -168,6 +168,20 @@ func (o *oracle) ownership(root place) {
 			t.compare(m, once, charge)
 		}
 	}
+	for _, m := range is.managers() {
+		if t.comesToApply(m) {
+			here, otherwise := t.split(is, m)
+			if !otherwise.Empty() {
+				t.everything(once)
+			}
+			for _, p := range pathsOf(here) {
+				charge(p)
+				if n := t.pruned(p); n > 0 {
+					t.unowned(p[:n], once, nil)
+				}
+			}
+		}
+	}
 }
 
 // compare charges what a manager gained and lost.
@@ -176,10 +190,15 @@ func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) 
 	after, otherAfter := t.split(t.is, m)
 	otherBefore, otherAfter = otherBefore.Difference(otherAfter), otherAfter.Difference(otherBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
-	if t.changesVersion(m) && t.others[t.was.one(m).version] == nil {
+	if t.changesVersion(m) && !t.kind.Knows(t.was.one(m).version) {
 		lost, gained = before, after
 	}
-	lost, gained = t.folded(lost, gained, m)
+	if !t.changesVersion(m) {
+		lost, gained = t.folded(t.subject, lost, gained, m)
+		if as := t.others[t.versionOf(m)]; as != nil {
+			otherBefore, otherAfter = t.folded(as, otherBefore, otherAfter, m)
+		}
+	}
 	for _, p := range slices.Concat(pathsOf(lost), pathsOf(gained), pathsOf(otherBefore)) {
 		if t.breaks(m, p) {
 			t.everything(once)
@@ -206,7 +225,7 @@ func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) 
 		return
 	}
 	for _, p := range pathsOf(gained) {
-		if at := t.follow(p); at.changed(t.oracle) {
+		if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m) {
 			if at.barrier >= 0 {
 				once(at.place)
 			}

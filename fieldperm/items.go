@@ -1,0 +1,114 @@
+package fieldperm
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// hasItem reports whether an item is owned, which is the last that was resolved or what its own entry or a key is of.
+func (o *owners) hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
+	last := len(item) - 1
+	for i := range item[:last] {
+		set = set.WithPrefix(item[i])
+	}
+	return o.d.hasMember(set, &item[last], o.d.trail.points[last-1].scope.node.List())
+}
+
+// hasMember reports whether a member of an object or an item of a list is owned. Of an item that is its own entry and all its keys,
+// without which structured-merge-diff does not keep it. What a key's default says nobody has to own.
+func (d *differ) hasMember(set *fieldpath.Set, element *fieldpath.PathElement, list *schema.List) bool {
+	if !set.Members.Has(*element) {
+		return false
+	}
+	if element.Key == nil || list != nil && !hasParts(list.Item()) {
+		return true
+	}
+	below := set.WithPrefix(*element)
+	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
+		return !below.Members.Has(fieldpath.PathElement{FieldName: &key.Name}) && !d.isDefault(list, &key)
+	})
+}
+
+// hasParts reports whether owners name what is in an item: an atomic one has no parts.
+func hasParts(item *schema.Node) bool { return item.Map() != nil && !item.Map().Atomic() }
+
+// isDefault reports whether a key has the value that the schema declares for it.
+func (d *differ) isDefault(list *schema.List, key *smdvalue.Field) bool {
+	if list == nil {
+		return false
+	}
+	keys := list.Keys()
+	i := slices.IndexFunc(keys, func(k schema.Key) bool { return k.Name == key.Name })
+	if i < 0 || keys[i].Default == nil {
+		return false
+	}
+	fallback, _ := d.keyValue(&keys[i], rawjson.Value{})
+	return d.keys.Equal(fallback, fromSMD(key.Value))
+}
+
+// chargeBrokenItems charges the whole object where a manager comes to own an item without its keys, or a key without the item. No API server
+// writes that, and it fails on every apply of such a manager, or drops the item.
+func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
+	after, e := o.is.fields(who), o.is.entry(who)
+	if e == nil {
+		return
+	}
+	their := o.d.kind.In(e.wroteIn)
+	if their == nil {
+		their = o.d.kind
+	}
+	broken := func(p fieldpath.Path) bool { return isItem(p) && o.isBroken(after, p, their, who.operation) }
+	for _, set := range changed {
+		set.Iterate(func(p fieldpath.Path) {
+			if o.d.stops() {
+				return
+			}
+			begin := len(p)
+			switch {
+			case who.operation == operationApply && after.Has(p):
+				begin = 1
+			case isKeyOf(p):
+				begin--
+			}
+			for n := begin; n <= len(p); n++ {
+				if broken(p[:n]) {
+					o.chargeAll()
+				}
+			}
+		})
+	}
+}
+
+// isBroken reports whether one of an item's own entry and its keys is owned without the others, or by one who applies anything without
+// them. Where keys do not tell items apart an API
+// server writes the own entry alone.
+func (o *owners) isBroken(set *fieldpath.Set, item fieldpath.Path, kind *schema.Kind, operation string) bool {
+	last := len(item) - 1
+	for i := range item[:last] {
+		set = set.WithPrefix(item[i])
+	}
+	below := set.WithPrefix(item[last])
+	if !set.Members.Has(item[last]) {
+		if operation == operationApply {
+			return !below.Empty()
+		}
+		return slices.ContainsFunc(*item[last].Key, func(key smdvalue.Field) bool {
+			return below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
+		})
+	}
+	if below.Empty() {
+		return false
+	}
+	return !o.d.hasMember(set, &item[last], o.scopeIn(kind, item[:last]).node.List())
+}
+
+// isKeyOf reports whether a path leads to a key of the item before it.
+func isKeyOf(p fieldpath.Path) bool {
+	n := len(p) - 1
+	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil && hasKey(p[n-1].Key, *p[n].FieldName)
+}

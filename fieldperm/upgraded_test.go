@@ -1,0 +1,148 @@
+package fieldperm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// D8: kubectl makes one who applies of the managers that own the annotation of client-side apply, by their names.
+func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
+	k, none := compileGadget(t)
+	const note = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
+	of := func(label string, owners ...string) string {
+		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"labels":{"policy/x":"1","x.io/k":%q}|`, label), owners...)
+	}
+	const other = `"f:generateName":{}`
+	fields := func(labels, note string) string { return `{"f:metadata":{` + note + `,"f:labels":{` + labels + `}}}` }
+	write := func(manager, note string) []string {
+		got, err := Diff(t.Context(), []byte(of("1", owner(manager, "Update", `{"f:metadata":{`+note+`}}`))), []byte(of("2", owner(manager, "Update", fields(`"f:x.io/k":{}`, note)))), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return renderAll(got)
+	}
+	const taken = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
+	if got := write("web", note); !slices.Contains(got, taken) {
+		t.Errorf("an owner of the annotation: %q, want %s", got, taken)
+	}
+	if got := write("kubectl-client-side-apply", other); !slices.Contains(got, taken) {
+		t.Errorf("kubectl: %q, want %s", got, taken)
+	}
+	if got := write("web", other); len(got) != 1 {
+		t.Errorf("another: %q, want the label alone", got)
+	}
+	many := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, owner(fmt.Sprintf("m%d", i), "Update", `{"f:metadata":{"f:generateName":{}}}`))
+		}
+		return out
+	}
+	merge := func(note string) []string {
+		policy := owner("policy", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)
+		bucket := owner("ancient-changes", "Update", fields(`"f:policy/x":{}`, note))
+		before := owner("ancient-changes", "Update", `{"f:metadata":{`+note+`}}`)
+		got, err := Diff(t.Context(), []byte(of("1", append(many(9), policy, before)...)), []byte(of("2", append(many(9), bucket, owner("me", "Update", `{"f:metadata":{"f:labels":{"f:x.io/k":{}}}}`))...)), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return renderAll(got)
+	}
+	if got := merge(note); !slices.Contains(got, taken) {
+		t.Errorf("a merge with an owner of the annotation: %q, want %s", got, taken)
+	}
+	if got := merge(other); len(got) != 1 {
+		t.Errorf("a merge: %q, want the label alone", got)
+	}
+}
+
+// D8: who comes to own the annotation of client-side apply will apply with all that it owns already.
+func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
+	k, set := compileGadget(t, "granular:label(policy)")
+	const note, label = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`, `"f:labels":{"f:policy/x":{}}`
+	of := func(applied string, owners ...string) string {
+		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q},"labels":{"policy/x":"1"}|`, applied), owners...)
+	}
+	entry := func(manager string, fields ...string) string {
+		return owner(manager, "Update", `{"f:metadata":{`+strings.Join(fields, ",")+`}}`)
+	}
+	var many []string
+	for i := range 9 {
+		many = append(many, entry(fmt.Sprintf("m%d", i), `"f:generateName":{}`))
+	}
+	other := strings.Replace(entry("sec", label), `"apiVersion":"example.com/v1"`, `"subresource":"status","apiVersion":"example.com/v1"`, 1)
+	for name, c := range map[string]struct {
+		old, new string
+		want     bool
+	}{
+		"by a change of it":          {of("{}", entry("sec", label)), of("{ }", entry("sec", note, label)), true},
+		"in another entry":           {of("{}", other), of("{ }", other, entry("sec", note)), true},
+		"by a merge of kubectl's":    {of("{}", append(many, entry("kubectl-client-side-apply", note), entry("ancient-changes", label))...), of("{ }", append(many, entry("ancient-changes", note, label), entry("me", `"f:generateName":{}`))...), true},
+		"who owned it before":        {of("{}", entry("sec", note, label)), of("{ }", entry("sec", note, label)), false},
+		"who owns nothing else":      {of("{}", entry("sec", label)), of("{ }", entry("sec", label), entry("web", note)), false},
+		"with an escape in its name": {of("{}", entry("sec", label)), of("{ }", entry("sec", strings.Replace(note, "/", `\/`, 1), label)), true},
+	} {
+		got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, set)
+		barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() })
+		if err != nil || barred != c.want {
+			t.Errorf("%s: %q, %v; want a barrier %t", name, renderAll(got), err, c.want)
+		}
+	}
+}
+
+// D8: who will apply keeps no item for others.
+func TestD8_WhoWillApplyKeepsNoItem(t *testing.T) {
+	k, none := compileGadget(t)
+	of := func(image string, owners ...string) string {
+		return owned(`|,"spec":{"containers":[{"name":"web","image":"`+image+`"}]}`, owners...)
+	}
+	in := func(manager, operation, fields string) string {
+		return owner(manager, operation, `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{`+fields+`}}}}`)
+	}
+	const all, kept = `".":{},"f:image":{},"f:name":{}`, `".":{},"f:name":{}`
+	for keeper, free := range map[string]bool{"creator": true, "kubectl-client-side-apply": false} {
+		got, err := Diff(t.Context(), []byte(of("a", in("argo", "Apply", all), in(keeper, "Update", all))), []byte(of("b", in(keeper, "Update", kept), in("me", "Update", `"f:image":{}`))), k, none)
+		if err != nil || (len(got) == 1) != free {
+			t.Errorf("%s: %q, %v; want the image alone %t", keeper, renderAll(got), err, free)
+		}
+	}
+}
+
+// D8: no API server gives one who applies a part of an item without its keys, for such a manager could not apply any more.
+func TestD8_WhoAppliesOwnsNoPartOfAnItemAlone(t *testing.T) {
+	k, none := compileGadget(t)
+	of := func(owners ...string) string {
+		return owned(`|,"spec":{"replicas":1,"containers":[{"name":"web","image":"a"}]}`, owners...)
+	}
+	creator := func(image string) string {
+		return owner("creator", "Update", `{"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"web\"}":{".":{},`+image+`"f:name":{}}},"f:replicas":{}}}`)
+	}
+	for operation, whole := range map[string]bool{"Apply": true, "Update": false} {
+		argo := func(more string) string { return owner("argo", operation, `{"f:spec":{`+more+`"f:replicas":{}}}`) }
+		got, err := Diff(t.Context(), []byte(of(creator(`"f:image":{},`), argo(""))), []byte(of(creator(""), argo(`"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}},`))), k, none)
+		isWhole := slices.ContainsFunc(got, func(r Requirement) bool { return len(r.Chain) == 1 })
+		if err != nil || isWhole != whole {
+			t.Errorf("%s: %q, %v; want everything %t", operation, renderAll(got), err, whole)
+		}
+	}
+}
+
+// D8: who applies on the client has what it changes in its manifest. So a condition says something of it.
+func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
+	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.replicas" })
+	k, none := compileEntries(t, append(entries, entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null"))))
+	of := func(applied string, replicas int, owners ...string) string {
+		return owned(fmt.Sprintf(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":%q}|,"spec":{"replicas":%d}`, applied, replicas), owners...)
+	}
+	const note = `"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}`
+	before, after := owner("kubectl-client-side-apply", "Update", `{`+note+`}`), owner("kubectl-client-side-apply", "Update", `{`+note+`,"f:spec":{"f:replicas":{}}}`)
+	for applied, want := range map[string]bool{"{}": true, "{ }": false} {
+		got, err := Diff(t.Context(), []byte(of("{}", 2, before)), []byte(of(applied, 3, after)), k, none)
+		if barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }); err != nil || barred != want {
+			t.Errorf("it writes %q: %q, %v; want a barrier %t", applied, renderAll(got), err, want)
+		}
+	}
+}
