@@ -71,7 +71,8 @@ func (o *owners) comesToApply(who manager) bool {
 	return !o.upgradedBefore[who.name]
 }
 
-// chargeUpgraded charges all that those own who come to apply, whether their entries changed or not.
+// chargeUpgraded charges all that those own who come to apply, whether their entries changed or not. What changes its value is charged
+// already.
 func (o *owners) chargeUpgraded() {
 	for _, who := range o.is.order {
 		if !o.comesToApply(who) {
@@ -82,7 +83,7 @@ func (o *owners) chargeUpgraded() {
 		if !otherwise.Empty() {
 			o.chargeAll()
 		}
-		o.each(here, func(fieldpath.Path) bool { return false })
+		o.each(here, func(p fieldpath.Path) bool { return o.d.resolve(p).changed })
 		o.chargeUnheld(here)
 	}
 }

@@ -175,7 +175,9 @@ func (o *oracle) ownership(root place) {
 				t.everything(once)
 			}
 			for _, p := range pathsOf(here) {
-				charge(p)
+				if !t.follow(p).changed(o) {
+					charge(p)
+				}
 				if n := t.pruned(p); n > 0 {
 					t.unowned(p[:n], once, nil)
 				}
