@@ -26,13 +26,8 @@ func folded(root *schema.Node, lost, gained, after *fieldpath.Set) (parts, whole
 // atomicAt returns how much of a path leads to the first atomic value on it, all if there is none.
 func atomicAt(n *schema.Node, p fieldpath.Path) int {
 	for i := range len(p) - 1 {
-		switch m, l := n.Map(), n.List(); {
-		case p[i].FieldName != nil && m != nil:
-			n, _ = m.Lookup([]byte(*p[i].FieldName))
-		case p[i].FieldName == nil && l != nil:
-			n = l.Item()
-		default:
-			return len(p)
+		if n = nodeBelow(n, &p[i]); n == nil {
+			break
 		}
 		m, l := n.Map(), n.List()
 		if isName := p[i+1].FieldName != nil; isName && m != nil && m.Atomic() || !isName && l != nil && l.Atomic() {
@@ -40,4 +35,17 @@ func atomicAt(n *schema.Node, p fieldpath.Path) int {
 		}
 	}
 	return len(p)
+}
+
+// nodeBelow returns the node that an element leads to, nil if there is none.
+func nodeBelow(n *schema.Node, e *fieldpath.PathElement) *schema.Node {
+	switch {
+	case n == nil:
+	case e.FieldName != nil && n.Map() != nil:
+		child, _ := n.Map().Lookup([]byte(*e.FieldName))
+		return child
+	case e.FieldName == nil && n.List() != nil:
+		return n.List().Item()
+	}
+	return nil
 }

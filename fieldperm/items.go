@@ -58,53 +58,57 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 	if e == nil {
 		return
 	}
-	their := o.d.kind.In(e.wroteIn)
-	if their == nil {
-		their = o.d.kind
+	root := o.d.kind.Root
+	if their := o.d.kind.In(e.wroteIn); their != nil {
+		root = their.Root
 	}
-	broken := func(p fieldpath.Path) bool { return isItem(p) && o.isBroken(after, p, their, who.operation) }
 	for _, set := range changed {
 		set.Iterate(func(p fieldpath.Path) {
 			if o.d.stops() {
 				return
 			}
-			begin := len(p)
+			first := len(p) - 1
 			switch {
 			case who.operation == operationApply && after.Has(p):
-				begin = 1
+				first = 0
 			case isKeyOf(p):
-				begin--
+				first--
 			}
-			for n := begin; n <= len(p); n++ {
-				if broken(p[:n]) {
-					o.chargeAll()
-				}
+			if o.breaksItem(after, p, first, root, who.operation) {
+				o.chargeAll()
 			}
 		})
 	}
 }
 
-// isBroken reports whether one of an item's own entry and its keys is owned without the others, or by one who applies anything without
-// them. Where keys do not tell items apart an API
-// server writes the own entry alone.
-func (o *owners) isBroken(set *fieldpath.Set, item fieldpath.Path, kind *schema.Kind, operation string) bool {
-	last := len(item) - 1
-	for i := range item[:last] {
-		set = set.WithPrefix(item[i])
-	}
-	below := set.WithPrefix(item[last])
-	if !set.Members.Has(item[last]) {
-		if operation == operationApply {
-			return !below.Empty()
+// breaksItem reports whether one of the items on a path is broken, from an element of the path on. n is where the path begins.
+func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *schema.Node, operation string) bool {
+	for i := range p {
+		if i >= first && p[i].Key != nil && o.isBroken(set, &p[i], n, operation) {
+			return true
 		}
-		return slices.ContainsFunc(*item[last].Key, func(key smdvalue.Field) bool {
-			return below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
-		})
+		set, n = set.WithPrefix(p[i]), nodeBelow(n, &p[i])
 	}
-	if below.Empty() {
+	return false
+}
+
+// isBroken reports whether one of an item's own entry and its keys is owned without the others, or by one who applies anything without
+// them. Where keys do not tell items apart an API server writes the own entry alone. The set is that of what is owned in the list n.
+func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, n *schema.Node, operation string) bool {
+	below := set.WithPrefix(*item)
+	switch owns := set.Members.Has(*item); {
+	case owns && below.Empty():
 		return false
+	case owns && n != nil:
+		return !o.d.hasMember(set, item, n.List())
+	case owns:
+		return !o.d.hasMember(set, item, nil)
+	case operation == operationApply:
+		return !below.Empty()
 	}
-	return !o.d.hasMember(set, &item[last], o.scopeIn(kind, item[:last]).node.List())
+	return slices.ContainsFunc(*item.Key, func(key smdvalue.Field) bool {
+		return below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
+	})
 }
 
 // isKeyOf reports whether a path leads to a key of the item before it.
