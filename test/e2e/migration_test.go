@@ -60,6 +60,18 @@ func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
 			t.Error("a holder of one label has had data removed")
 		}
 	})
+	t.Run("the annotation, in the name of who owns something else", func(t *testing.T) {
+		grant(t, s, "annotator", rule("", []string{"configmaps"}, "get", "granular", "granular:appliedConfiguration"))
+		o := written(t, "taken-over")
+		expect(t, send(t, o.admin(t), http.MethodPatch, o.path(), merge, fields(t, `{"data":{"guard":"g"}}`), "fieldManager=hook"), 200)
+		body := fields(t, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{ }"}}}`)
+		refusedFor(t, send(t, wire(t, s, "annotator"), http.MethodPatch, o.path(), merge, body, "fieldManager=hook"), ".data")
+		expect(t, send(t, wire(t, s, "annotator"), http.MethodPatch, o.path(), merge, body, "fieldManager=annotator"), 200)
+		expect(t, o.migrate(t, `{"data":{"a":"1"}}`), 200)
+		if !o.has(t, "data", "guard") {
+			t.Error("a holder of the annotation has had data removed")
+		}
+	})
 	t.Run("a label beside what nobody owns, in the name of kubectl", func(t *testing.T) {
 		o := written(t, "beside")
 		expect(t, send(t, o.admin(t), http.MethodPatch, o.path(), merge, fields(t, `{"metadata":{"labels":{"policy/x":"1"}}}`), "fieldManager=hook"), 200)
