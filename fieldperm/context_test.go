@@ -82,7 +82,7 @@ func TestC2_AConditionIsEvaluatedOnceForAChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ctx.looks > 20 {
+	if ctx.looks > 40 {
 		t.Errorf("the context was looked at %d times", ctx.looks)
 	}
 	const barred = "modified .spec.replicas: (*) specification scale"

@@ -3,10 +3,11 @@ package fieldperm
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 // holds returns what is owned before and after by the same manager, in the names of the object's version. What an API server takes for owned
-// where there were no owners counts as well.
+// where there were no owners counts as well. It is nothing where versions are converted in any other way than by their names: an apply goes
+// through each version that has an entry, and a conversion may lose an empty struct with its owner.
 func (o *owners) holds() *fieldpath.Set {
 	if o.kept == nil {
-		o.kept = o.held(func(manager) bool { return true })
+		o.kept = o.held(func(manager) bool { return o.d.kind.ConvertsByName() })
 	}
 	return o.kept
 }
@@ -14,13 +15,21 @@ func (o *owners) holds() *fieldpath.Set {
 // keeps is holds, of managers whose applies delete nothing, because there are none.
 func (o *owners) keeps() *fieldpath.Set {
 	if o.keptByUpdate == nil {
-		o.keptByUpdate = o.held(func(who manager) bool { return who.operation == operationUpdate && !o.applies(who) })
+		o.keptByUpdate = o.held(func(who manager) bool { return o.d.kind.ConvertsByName() && !o.is.applies(who) })
 	}
 	return o.keptByUpdate
 }
 
-// brings is holds, of managers whose next apply brings back what they own.
-func (o *owners) brings() *fieldpath.Set {
+// brings returns what a manager owned and owns still, if it applied before: its own next apply has that.
+func (o *owners) brings(who manager) *fieldpath.Set {
+	if !o.was.applies(who) {
+		return fieldpath.NewSet()
+	}
+	return o.held(func(other manager) bool { return other == who })
+}
+
+// bring is brings, of whoever applies.
+func (o *owners) bring() *fieldpath.Set {
 	if o.keptByApply == nil {
 		o.keptByApply = o.held(func(who manager) bool { return who.operation == operationApply })
 	}
@@ -45,7 +54,7 @@ func (o *owners) held(by func(manager) bool) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
-		if o.d.stops() || !by(e.manager) {
+		if o.d.stops() || !by(e.manager) || o.readsOtherwise(e) || o.was.has(e.manager) && o.readsOtherwise(o.was.entry(e.manager)) {
 			continue
 		}
 		switch {
@@ -56,4 +65,9 @@ func (o *owners) held(by func(manager) bool) *fieldpath.Set {
 		}
 	}
 	return union(sets)
+}
+
+// readsOtherwise reports whether what is called a container in an entry may be another one here.
+func (o *owners) readsOtherwise(e *managedEntry) bool {
+	return e.wroteIn != o.version && !o.d.kind.ConvertsByName()
 }

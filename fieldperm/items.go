@@ -71,11 +71,11 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 			switch {
 			case who.operation == operationApply && after.Has(p):
 				first = 0
-			case isKeyOf(p):
+			case isKey(p):
 				first--
 			}
 			if o.breaksItem(after, p, first, root, who.operation) {
-				o.chargeAll()
+				o.chargeAll(who)
 			}
 		})
 	}
@@ -84,8 +84,14 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 // breaksItem reports whether one of the items on a path is broken, from an element of the path on. n is where the path begins.
 func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *schema.Node, operation string) bool {
 	for i := range p {
-		if i >= first && p[i].Key != nil && o.isBroken(set, &p[i], n, operation) {
-			return true
+		if i >= first && p[i].Key != nil {
+			var list *schema.List
+			if n != nil {
+				list = n.List()
+			}
+			if o.isBroken(set, &p[i], list, operation) {
+				return true
+			}
 		}
 		set, n = set.WithPrefix(p[i]), nodeBelow(n, &p[i])
 	}
@@ -93,16 +99,13 @@ func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *
 }
 
 // isBroken reports whether one of an item's own entry and its keys is owned without the others, or by one who applies anything without
-// them. Where keys do not tell items apart an API server writes the own entry alone. The set is that of what is owned in the list n.
-func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, n *schema.Node, operation string) bool {
+// them. Where keys do not tell items apart an API server writes the own entry alone. The set is that of what is owned in the list, which is
+// nil if it is not known.
+func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, list *schema.List, operation string) bool {
 	below := set.WithPrefix(*item)
-	switch owns := set.Members.Has(*item); {
-	case owns && below.Empty():
-		return false
-	case owns && n != nil:
-		return !o.d.hasMember(set, item, n.List())
-	case owns:
-		return !o.d.hasMember(set, item, nil)
+	switch {
+	case set.Members.Has(*item):
+		return !below.Empty() && !o.d.hasMember(set, item, list)
 	case operation == operationApply:
 		return !below.Empty()
 	}
@@ -111,8 +114,9 @@ func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, n *sc
 	})
 }
 
-// isKeyOf reports whether a path leads to a key of the item before it.
-func isKeyOf(p fieldpath.Path) bool {
+// isKey reports whether a path leads to a key of the item before it.
+func isKey(p fieldpath.Path) bool {
 	n := len(p) - 1
-	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil && hasKey(p[n-1].Key, *p[n].FieldName)
+	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil &&
+		slices.ContainsFunc(*p[n-1].Key, func(key smdvalue.Field) bool { return key.Name == *p[n].FieldName })
 }

@@ -33,6 +33,8 @@ type managedFields struct {
 	of      map[manager][]int
 	order   []manager
 	updates int
+	// upgradedNames is what upgraded returns, nil until somebody asks.
+	upgradedNames map[string]bool
 }
 
 type managedEntry struct {

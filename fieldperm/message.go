@@ -39,7 +39,11 @@ func (d *Denial) Message(s Subject) string {
 	case Reordered:
 		b.WriteString(" (the order of its items)")
 	case Ownership:
-		b.WriteString(" (its field managers)")
+		b.WriteString(" (its field managers")
+		if d.Requirement.Entry != "" {
+			b.WriteString(": " + shorten(d.Requirement.Entry))
+		}
+		b.WriteString(")")
 	case Modified, Added, Removed:
 	}
 	switch {

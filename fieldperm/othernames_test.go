@@ -303,3 +303,52 @@ func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
 		}
 	}
 }
+
+// P5: a denial of the whole object says which entry of managedFields it is for.
+func TestP5_TheEntryOfAnotherVersionIsNamed(t *testing.T) {
+	k := safesOf(t, "", structOf("spec", `"a":{"type":"string"}`), structOf("spec", `"b":{"type":"string"}`))("v1")
+	of := func(fields string) string {
+		return object("v1", `"spec":{"a":"1"}`, ownerIn("v2", "sync", "Apply", fields))
+	}
+	rs, err := Diff(t.Context(), []byte(of(`{}`)), []byte(of(`{"f:spec":{"f:b":{}}}`)), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := decideWith(t, holds("granular"), Limits{}, rs...).Denial.Message(Subject{Resource: "things.g.example", Name: "x", User: "bot", Verb: "update"})
+	if want := `may not change . (the object as a whole) (its field managers: "sync" in g.example/v2): needs granular:*`; !strings.Contains(got, want) {
+		t.Errorf("%s\ndoes not say\n%s", got, want)
+	}
+}
+
+// D8: a conversion may lose an empty struct together with its owner, who then holds nothing that others own nothing of.
+func TestD8_AContainerIsHeldWhereConversionsKeepIt(t *testing.T) {
+	grp := structOf("spec", `"color":{"type":"string"},"grp":{"type":"object","properties":{"x":{"type":"integer"},"lock":{"type":"string"}}}`)
+	flat := structOf("spec", `"color":{"type":"string"},"grpX":{"type":"integer"},"grpLock":{"type":"string"}`)
+	of := func(x int, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":"c","grp":{"x":%d,"lock":"l"}}`, x), append(owners, ownerIn("v1", "creator", "Update", `{"f:spec":{"f:color":{},"f:grp":{}}}`))...)
+	}
+	argo := func(fields string) string {
+		return ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:color":{}`+fields+`}}`)
+	}
+	old, new := of(1, argo("")), of(2, argo(`,"f:grp":{"f:x":{}}`))
+	guarded := said(permission(".spec.grp.lock", "secret", always), permission(".spec.grpLock", "secret", always))
+	if k := safesOf(t, lossless+guarded, grp, flat)("v1"); !asks(t, k, nil, old, new, secretVerb) {
+		t.Error("its owner holds it, though conversions drop it")
+	}
+	inOne := said(permission(".spec.grp.lock", "secret", always), permission(".spec.grp.lock", "secret", always))
+	if k := safesOf(t, byName+inOne, grp, grp)("v1"); asks(t, k, nil, old, new, secretVerb) {
+		t.Error("its owner does not hold it, though nothing is converted")
+	}
+}
+
+// D8: what is guarded may be absent yet, and get a value when its owner is forgotten.
+func TestD8_OwnersOfWhatIsNotThereYet(t *testing.T) {
+	here, there := structOf("spec", `"color":{"type":"string"},"sub":{"type":"string"}`), structOf("spec", `"color":{"type":"string"},"under":{"type":"string"}`)
+	k := safesOf(t, lossless+said(permission(".spec.sub", "secret", always), permission(".spec.under", "secret", always)), here, there)("v1")
+	of := func(fields string) string {
+		return object("v1", `"spec":{"color":"c"}`, ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:color":{}`+fields+`}}`))
+	}
+	if !asks(t, k, nil, of(""), of(`,"f:under":{}`), secretVerb) {
+		t.Error("argo is given what is guarded")
+	}
+}

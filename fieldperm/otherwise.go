@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -68,7 +69,7 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 		}
 		switch {
 		case !o.d.changesNear(p):
-			o.chargeAll()
+			o.chargeAll(who)
 		case their == nil:
 			// A version that is not served has no verbs.
 			o.chargeBarriers()
@@ -84,16 +85,19 @@ func (d *differ) changesNear(p fieldpath.Path) bool {
 	if !r.container {
 		return r.changed || r.changedAbove
 	}
-	return d.changedValue(r.scope.node, r.value, r.new)
+	return d.changedValue(r.scope.node, r.old, r.new)
 }
 
 // chargeGuarded charges the barriers at a place of another version and in it. Without the owner of its keys an item is not kept.
 func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
-	if isKeyOf(p) {
+	isShell := isKey(p)
+	if isShell {
 		p = p[:len(p)-1]
 	}
 	s := o.scopeIn(their, p)
-	if s.barred() {
+	m, l := s.node.Map(), s.node.List()
+	// Who owns a container keeps what nobody owns in it. An API server takes that away with the container alone.
+	if isShell = isShell || m != nil && !m.Atomic() || l != nil && !l.Atomic(); isShell || s.barred() {
 		o.charge(s)
 	}
 	within, uncovered := theirNode{s.node, s.inStatus}, o.d.uncoveredAt(&s)
@@ -130,25 +134,53 @@ func (o *owners) chargeVerbs(barriers []verbs.Verb) {
 
 // scopeIn returns where a path leads in another version, of which no values are known.
 func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
-	var none rawjson.Value
-	at := waypoint{scope: o.d.enterRoot(kind, none, none), above: kind.Root}
-	for i := 0; i < len(p) && !at.end; i++ {
-		at = o.d.step(at, p, i)
-	}
-	return at.scope
+	return o.d.follow(kind, rawjson.Value{}, p).scope
 }
 
-// chargeAll charges the whole object, and all that is guarded in it.
-func (o *owners) chargeAll() {
+// follow returns where a path leads in an object that is compared with nothing.
+func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p fieldpath.Path) waypoint {
+	at := waypoint{scope: d.enterRoot(kind, rawjson.Value{}, object), new: object, above: kind.Root}
+	for i := 0; i < len(p) && !at.end; i++ {
+		at = d.step(at, p, i)
+	}
+	return at
+}
+
+// chargeAll charges the whole object for the entry of a manager.
+func (o *owners) chargeAll(who manager) {
+	e := o.is.entry(who)
+	if e == nil {
+		e = o.was.entry(who)
+	}
+	o.chargeObject(strconv.Quote(who.name) + " in " + e.wroteIn)
+}
+
+// chargeObject charges the whole object, and every barrier of the kind. entry says because of whom, "" if of nobody in particular.
+func (o *owners) chargeObject(entry string) {
+	charged := len(o.d.out)
 	o.charge(o.d.root)
 	o.chargeBarriers()
+	for i := range o.d.out[charged:] {
+		o.d.out[charged+i].Entry = entry
+	}
 }
 
-// chargeBarriers charges all that is guarded in the object.
+// chargeBarriers charges every barrier of the kind: what is guarded may be absent yet.
 func (o *owners) chargeBarriers() {
-	o.chargeWithin(o.d.root, o.d.old)
-	o.chargeWithin(o.d.root, o.d.new)
+	if o.barriers {
+		return
+	}
+	o.barriers = true
+	o.chargeVerbs(o.d.kind.Root.BarredWithin(o.d.uncovered))
+	if status := o.scopeIn(o.d.kind, statusOf); status.inStatus {
+		if status.barred() {
+			o.charge(status)
+		}
+		o.chargeVerbs(status.node.BarredWithin(o.d.inStatus))
+	}
 }
+
+var statusOf = fieldpath.MakePathOrDie("status")
 
 // droppedByServer reports whether an API server took away the entry of a manager: it does so with each write through another API
 // group than that of the entry (Events have two), for it has no conversion between the groups. What changes no value is

@@ -26,11 +26,15 @@ func safes(t *testing.T, annotations string) func(version string) *schema.Kind {
 
 func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *schema.Kind {
 	t.Helper()
+	conversion := byWebhook
+	if strings.Contains(annotations, byName) {
+		conversion = `{"strategy":"None"}`
+	}
 	docs, errs := load.CRD("safes", []byte(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"safes.g.example","annotations":{%s}},
 		"spec":{"group":"g.example","scope":"Namespaced","names":{"kind":"Safe","listKind":"SafeList","plural":"safes","singular":"safe"},"conversion":%s,
 			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%s}},{"name":"v2","served":%t,"storage":false,"schema":{"openAPIV3Schema":%s}}]}}`,
-		annotations, byWebhook, v1, !strings.Contains(annotations, unserved), v2)))
+		annotations, conversion, v1, !strings.Contains(annotations, unserved), v2)))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -54,6 +58,7 @@ func safesOf(t *testing.T, annotations, v1, v2 string) func(version string) *sch
 
 const (
 	byWebhook = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"url":"https://localhost"}}}`
+	byName    = `"conversion":"none",`
 	unserved  = `,"v2":"is not served"`
 	vouched   = `"fieldperm.dev/lossless-conversion":"true","fieldperm.dev/permission-verbs":`
 	bothSay   = vouched + `"{\"v1\":[{\"path\":\".spec.secret\",\"verb\":\"g.example/secret\",\"excluded\":true}],\"v2\":[{\"path\":\".spec.hidden\",\"verb\":\"g.example/secret\",\"excluded\":true}]}"`
@@ -81,18 +86,18 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 		// want are the verbs without which the change is refused, apart from those above what is guarded.
 		want []string
 	}{
-		"given in the other version's name":           {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given in a name that says nothing":           {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given with the container of what is guarded": {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
-		"lost beside a change":                        {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
-		"lost below what is guarded":                  {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
-		"lost in a name that says nothing":            {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
-		"lost beside a change, without a barrier":     {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), nil},
-		"lost where nothing changed":                  {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
-		"given, without a barrier":                    {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
-		"what changes, in an entry of the other":      {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
-		"given in a version that nobody knows":        {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
-		"lost in a version that nobody knows":         {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+		"given in the other version's name":                 {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given in a name that says nothing":                 {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
+		"given with the container of what is guarded":       {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
+		"lost beside a change":                              {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
+		"lost below what is guarded":                        {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
+		"lost in a name that says nothing":                  {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
+		"lost beside a change, without a barrier, a struct": {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
+		"lost where nothing changed":                        {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
+		"given, without a barrier":                          {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
+		"what changes, in an entry of the other":            {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
+		"given in a version that nobody knows":              {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
+		"lost in a version that nobody knows":               {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := safes(t, c.annotations)(c.version)
@@ -210,13 +215,13 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 		item    = `ownership .spec.containers[name="guard"]: * specification container container(guard)`
 		key     = `ownership .spec.containers[name="guard"].name: * specification container container(guard)`
 		guard   = `ownership .spec.containers[name="guard"].privileged: (*) (specification) (container) (container(guard)) privilege`
-		root    = "ownership .: *"
+		root    = wholeGadget
 		atIndex = `ownership .spec.containers[0].privileged: (*) (specification) (container) (container(guard)) privilege`
 		image   = `modified .spec.containers[name="guard"].image: * specification container container(guard) image image(guard)`
 	)
 	creator := func(in string) string { return owner("creator", "Update", fields(in)) }
 	argo := owner("argo", "Apply", fields(`".":{},"f:name":{},"f:image":{}`))
-	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), root, atIndex, item, key, guard)
+	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("i"), creator(noKey)), root, item, key, guard)
 	expectDiff(t, k, none, owned(spec("i"), creator(whole)), owned(spec("j"), creator(whole), argo), image)
 	expectDiff(t, k, none, owned(spec("i"), creator(noKey)), owned(spec("j"), creator(noKey), argo), image, item, key, guard)
 	shell := owner("argo", "Apply", fields(`".":{},"f:name":{}`))

@@ -46,7 +46,7 @@ func (d *differ) finishOwnership() {
 		}
 		return
 	}
-	weight := was.weight(managers) + is.weight(managers)
+	weight := was.weight(managers) + is.weight(managers) + is.weight(upgradedSince(was, is))
 	if weight > mostWeight || !was.valid(managers) || !is.valid(managers) {
 		d.chargeAnyOwner()
 		return
@@ -95,7 +95,7 @@ func (d *differ) stopOwning() {
 // chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
 func (d *differ) chargeAnyOwner() {
 	d.startOwning()
-	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeAll()
+	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeObject("")
 }
 
 // owners is one comparison of owners.
@@ -112,14 +112,16 @@ type owners struct {
 	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
 	vanished []manager
 	merged   map[string]*fieldpath.Set
-	// kept is what each manager owned before and owns still, by entries of the object's version; keptByUpdate and keptByApply are
-	// those of one operation. any is what somebody owns after the request. All are nil until somebody asks.
+	// kept is what each manager owned before and owns still, keptByUpdate what those of them do who apply nothing, and keptByApply those who apply. any is what
+	// somebody owns after the request. All are nil until somebody asks.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
-	// upgradedBefore and upgradedAfter are the names of those who update and whom a client will make apply, nil until somebody asks.
-	upgradedBefore, upgradedAfter map[string]bool
 	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
 	unowned map[rawjson.Value]bool
+	// brought are those of which only what is guarded is charged, because others apply something in them.
+	brought map[rawjson.Value]bool
 	whole   map[within]bool
+	// barriers says that every barrier of the kind is charged.
+	barriers bool
 	// guarded are the places of other versions in which all barriers are charged, and hidden the fields in which they may hide others.
 	guarded map[theirNode]bool
 	hidden  map[theirField]bool
@@ -169,7 +171,7 @@ func (o *owners) compare(who manager) {
 	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
 	o.chargeLostOtherwise(who, otherwiseBefore)
 	if o.gainsOtherwise(who, gained, otherwiseAfter) {
-		o.chargeAll()
+		o.chargeAll(who)
 		o.applied = true
 		gained = fieldpath.NewSet()
 	}
@@ -177,33 +179,10 @@ func (o *owners) compare(who manager) {
 	o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
 	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
-	if !gained.Empty() && o.applies(who) {
-		o.chargeUnheld(gained)
-		if !o.writesManifest(who) {
-			o.applied = true
-			o.chargeTaken(gained)
-		}
+	if !gained.Empty() && o.is.applies(who) {
+		o.chargeUnheld(who, gained)
+		o.chargeTaken(who, gained)
 	}
-}
-
-// chargeTaken charges what is guarded at or in a value that changes and that a manager comes to own by applying: the next apply
-// without it deletes the value, with what is new in it and what stayed the same, whatever a condition says of the change at hand.
-func (o *owners) chargeTaken(gained *fieldpath.Set) {
-	if !o.d.mayBarWithin(o.d.root) {
-		return
-	}
-	gained.Iterate(func(p fieldpath.Path) {
-		if o.d.stops() {
-			return
-		}
-		if r := o.d.resolve(p); r.changed {
-			if r.scope.barred() {
-				o.charge(r.scope)
-			}
-			o.chargeWithin(r.scope, r.value)
-			o.chargeWithin(r.scope, r.new)
-		}
-	})
 }
 
 func (o *owners) versionChanged(who manager) bool {
@@ -242,9 +221,9 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 			// Without an owner of its keys an item is not kept, whoever owns the rest of it.
 			item := o.d.resolve(r.owner(p))
 			o.charge(item.scope)
-			o.chargeWithin(item.scope, item.value)
+			o.chargeWithin(item.scope, item.old)
 		default:
-			o.chargeWithin(r.scope, r.value)
+			o.chargeWithin(r.scope, r.old)
 		}
 	})
 }
@@ -324,7 +303,7 @@ func (o *owners) capped() bool {
 // isBucket reports whether a manager is one into which an API server merges those of a version that it does not keep. Where somebody owns
 // the annotation of client-side apply nothing of that is free: sooner or later that one is merged as well.
 func (o *owners) isBucket(who manager) bool {
-	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && len(o.upgraded()) == 0
+	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && len(o.is.upgraded()) == 0
 }
 
 // isMerged reports whether an API server took a path of a manager away, and gave it to the bucket.

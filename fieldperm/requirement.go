@@ -29,6 +29,8 @@ type Requirement struct {
 	Barrier int
 	// Instead is what can be done without one of the verbs, for a message; may be empty.
 	Instead string
+	// Entry is the entry of managedFields that makes an Ownership requirement of the whole object, for a message; empty for others.
+	Entry string
 }
 
 // Barred reports whether the generic permission does not count.

@@ -13,8 +13,8 @@ import (
 // resolved is where a path of managedFields leads.
 type resolved struct {
 	scope scope
-	// value is what was there, and new what is.
-	value, new rawjson.Value
+	// old is what was there, and new what is.
+	old, new rawjson.Value
 	// changed: the value at the path differs between the two objects, or is in one of them only.
 	changed bool
 	// container: the path is the own entry of an object or a keyed list that is in both.
@@ -88,7 +88,7 @@ func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
 	s, list := at.scope, at.scope.node.List()
 	switch {
 	case element.FieldName != nil && s.node.Map() != nil:
-		at.keyField = i > 0 && p[i-1].Key != nil && !at.old.IsAbsent() && !at.new.IsAbsent() && hasKey(p[i-1].Key, *element.FieldName)
+		at.keyField = isKey(p[:i+1]) && !at.old.IsAbsent() && !at.new.IsAbsent()
 		name := *element.FieldName
 		at.old, at.new = d.index.member(at.old, name), d.index.member(at.new, name)
 		d.key(s, []byte(name), at.old, at.new, into(&at.scope))
@@ -130,10 +130,10 @@ func (d *differ) arrive(at waypoint) resolved {
 	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
 		if !old.IsEmpty() || !new.IsEmpty() {
 			// A container that stays is not changed as such: what changed in it has paths of its own.
-			return resolved{scope: s, value: old, new: new, container: true, field: at.field}
+			return resolved{scope: s, old: old, new: new, container: true, field: at.field}
 		}
 	}
-	return resolved{scope: s, value: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
+	return resolved{scope: s, old: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
 }
 
 // equalAt compares two values that paths lead to. Many owners may name one, and it may be large.
@@ -159,15 +159,6 @@ const largeValue = 128
 // into is a visitor that takes the scope and no more.
 func into(s *scope) visitor {
 	return func(_ *differ, c scope, _, _ rawjson.Value) { *s = c }
-}
-
-func hasKey(keys *smdvalue.FieldList, name string) bool {
-	for _, k := range *keys {
-		if k.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // keyItem makes an item of nothing but its keys, to stand for one that is in neither object.

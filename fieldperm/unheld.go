@@ -16,23 +16,29 @@ import (
 //
 // A manager that updates may lose what it has in a container one value at a time, each by the verb of that value, and leave the
 // container to the one who applies. So it holds a container only by the container's own entry, which goes by the
-// container's verb. A manager that applies holds it by anything in it: its own next apply brings that back.
-func (o *owners) chargeUnheld(gained *fieldpath.Set) {
+// container's verb. The manager that applies holds it by anything that it owned there: its own next apply has that. Another that
+// applies does so as well, until somebody removes what it has there: that does not do for what is guarded.
+func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
+	brings := o.brings(who)
 	gained.Iterate(func(p fieldpath.Path) {
 		if o.d.stops() {
 			return
 		}
 		r := o.d.resolve(p)
 		points := o.d.trail.points
-		entries, applied := o.holds(), o.brings()
+		entries, mine, theirs := o.holds(), brings, o.bring()
 		for i := range points {
 			at := &points[i]
 			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {
 				return // What appeared or disappeared with it is charged.
 			}
-			held := entries.Members.Has(p[i]) || applied.Members.Has(p[i])
-			entries, applied = entries.WithPrefix(p[i]), applied.WithPrefix(p[i])
-			if at.field && !held && applied.Empty() && !(i == 0 && isMetadata(&p[i])) {
+			held, isMine, isTheirs := entries.Members.Has(p[i]), mine.Members.Has(p[i]), theirs.Members.Has(p[i])
+			entries, mine, theirs = entries.WithPrefix(p[i]), mine.WithPrefix(p[i]), theirs.WithPrefix(p[i])
+			switch {
+			case !at.field || held || isMine || !mine.Empty() || i == 0 && isMetadata(&p[i]):
+			case isTheirs || !theirs.Empty():
+				o.chargeBrought(p[:i+1], at.scope)
+			default:
 				o.chargeUnowned(p[:i+1], at.scope, false)
 				return
 			}
@@ -57,25 +63,41 @@ func isMetadata(element *fieldpath.PathElement) bool {
 // chargeUnowned charges what stays in a container and is owned by nobody after the request. The path is the last that was resolved,
 // or leads to it. covered says that the container is charged as a whole: then only what its verbs do not cover is charged.
 func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
-	for i := range p {
-		if o.unowned[o.d.trail.points[i].old] {
-			return
-		}
+	if o.isUnowned(p, o.unowned) {
+		return
 	}
 	if o.unowned == nil {
 		o.unowned = map[rawjson.Value]bool{}
 	}
-	at := &o.d.trail.points[len(p)-1]
-	o.unowned[at.old] = true
-	owns := o.owned()
-	for i := range p {
-		owns = owns.WithPrefix(p[i])
-	}
+	o.unowned[o.d.trail.points[len(p)-1].old] = true
 	w := unowned{owners: o}
 	if covered {
 		w.above = &s
 	}
-	w.inside(s, owns, at.old, at.new)
+	w.in(p, s)
+}
+
+// chargeBrought charges what is guarded of that, but for what the API server fills in by itself.
+func (o *owners) chargeBrought(p fieldpath.Path, s scope) {
+	if o.isUnowned(p, o.unowned) || o.isUnowned(p, o.brought) {
+		return
+	}
+	if o.brought == nil {
+		o.brought = map[rawjson.Value]bool{}
+	}
+	o.brought[o.d.trail.points[len(p)-1].old] = true
+	w := unowned{owners: o, above: &s, isBrought: true}
+	w.in(p, s)
+}
+
+// isUnowned reports whether a container on the path is one of those looked at.
+func (o *owners) isUnowned(p fieldpath.Path, seen map[rawjson.Value]bool) bool {
+	for i := range p {
+		if seen[o.d.trail.points[i].old] {
+			return true
+		}
+	}
+	return false
 }
 
 // unowned is a walk through what stays in a container.
@@ -83,6 +105,18 @@ type unowned struct {
 	*owners
 	// above is what is charged as a whole, nil for nothing.
 	above *scope
+	// isBrought says that what the API server fills in by itself is left out.
+	isBrought bool
+}
+
+// in begins at the container that a path leads to.
+func (w *unowned) in(p fieldpath.Path, s scope) {
+	owns := w.owned()
+	for i := range p {
+		owns = owns.WithPrefix(p[i])
+	}
+	at := &w.d.trail.points[len(p)-1]
+	w.inside(s, owns, at.old, at.new)
 }
 
 // inside goes through a struct, map or list that stays. Its parts are looked at as if they vanished.
@@ -130,6 +164,9 @@ func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is ra
 
 // charge charges what nobody owns, and what is guarded in it.
 func (w *unowned) charge(s scope, was rawjson.Value) {
+	if w.isBrought && w.d.fillsIn(s, was) {
+		return
+	}
 	if w.above == nil || !s.isCoveredBy(w.above) {
 		w.owners.charge(s)
 	}

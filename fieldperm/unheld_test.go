@@ -70,7 +70,9 @@ func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 		{"an item of nothing but its own entry", owned(item), owned(item, owner("b", "Update", `{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{}}}}`)), []string{`ownership .spec.containers[name="web"]: * specification container container(web)`, `ownership .spec.containers[name="web"].privileged: (*) (specification) (container) (container(web)) privilege`}},
 		{"the own entry of labels", owned(labels, owner("creator", "Update", own)), owned(labels, owner("creator", "Update", ownsTeam)), []string{"ownership .metadata.labels: * metadata labels", barred}},
 		{"the own entry of labels that another has all of", owned(labels, owner("creator", "Update", own), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(labels, owner("creator", "Update", ownsTeam), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
-		{"owners that cannot be read", owned(metadataOf(labels) + rules), owned(metadataOf(labels)+rules, argo(`{"x:y":{}}`)), []string{"ownership .: *", barred, "ownership .spec.rules[1].admin: (*) (specification) (rules) admin"}},
+		{"a label that one who applies holds until its last one goes", owned(labels, owner("flux", "Apply", ownsTeam)), owned(unheldSpec, owner("flux", "Apply", ownsTeam), argo(ownsA)), []string{gainsA, barred}},
+		{"a label that one who applied on the client holds by what it has", owned(labels, owner("helm", "Update", ownsTeam)), owned(unheldSpec, owner("helm", "Update", `{"f:metadata":{"f:labels":{"f:a/x":{},"f:team/y":{}}}}`)), []string{gainsA}},
+		{"owners that cannot be read", owned(metadataOf(labels) + rules), owned(metadataOf(labels)+rules, argo(`{"x:y":{}}`)), []string{wholeGadget, "ownership .: label(policy)"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			k, set := compileGadget(t, "granular:label(policy)")

@@ -2,10 +2,13 @@ package fieldperm
 
 import (
 	"bytes"
+	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
 // Clients that come to apply on the server make their former entries of operation Update those of one who applies, and the next apply of an
@@ -18,72 +21,94 @@ var clientSideAppliers = []string{"kubectl-client-side-apply", "argocd-controlle
 // lastApplied is the annotation of client-side apply.
 var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 
-// mayHaveApplied reports whether the entry may own the annotation. Few do, and entries are large. The slash in its name may be escaped.
+// inLastApplied is the end of its name. The slash before it may be escaped.
+var inLastApplied = []byte(path.Base(corev1.LastAppliedConfigAnnotation))
+
+// mayHaveApplied reports whether the entry may own the annotation. Few do, and entries are large.
 func (e *managedEntry) mayHaveApplied() bool {
-	raw, name := e.raw.Raw(), corev1.LastAppliedConfigAnnotation
-	return bytes.Contains(raw, []byte(name[bytes.IndexByte([]byte(name), '/')+1:])) || bytes.Contains(raw, []byte(`\u`))
+	return bytes.Contains(e.raw.Raw(), inLastApplied) || bytes.Contains(e.raw.Raw(), []byte(`\u`))
 }
 
-// upgraded returns the names of those who update and own the annotation.
+// upgraded returns the names of those who update and own the annotation: kubectl will make them apply.
 func (m *managedFields) upgraded() map[string]bool {
-	out := map[string]bool{}
-	for i := range m.entries {
-		if e := &m.entries[i]; e.operation == operationUpdate && e.mayHaveApplied() && e.set().Has(lastApplied) {
-			out[e.name] = true
+	if m.upgradedNames == nil {
+		m.upgradedNames = map[string]bool{}
+		for i := range m.entries {
+			if e := &m.entries[i]; e.operation == operationUpdate && e.mayHaveApplied() && e.set().Has(lastApplied) {
+				m.upgradedNames[e.name] = true
+			}
 		}
 	}
-	return out
+	return m.upgradedNames
 }
 
 // applies reports whether what a manager owns goes with its next apply without it.
-func (o *owners) applies(who manager) bool {
-	if who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) {
-		return true
-	}
-	return o.upgraded()[who.name]
+func (m *managedFields) applies(who manager) bool {
+	return who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) || m.upgraded()[who.name]
 }
 
-// upgraded returns the names of those whom kubectl will make apply.
-func (o *owners) upgraded() map[string]bool {
-	if o.upgradedAfter == nil {
-		o.upgradedAfter = o.is.upgraded()
-	}
-	return o.upgradedAfter
-}
-
-// writesManifest reports whether a manager writes with the request what it applies on the client: its manifest has what it changes.
-func (o *owners) writesManifest(who manager) bool {
+// manifest returns what a client applies that a manager writes with the request, absent if it writes none.
+func (o *owners) manifest(who manager) rawjson.Value {
 	if who.operation == operationApply || !o.is.fields(who).Has(lastApplied) {
-		return false
+		return rawjson.Value{}
 	}
 	r := o.d.resolve(lastApplied)
-	return r.changed
+	if !r.changed || !r.new.IsScalar() {
+		return rawjson.Value{}
+	}
+	doc, err := rawjson.Scan([]byte(r.new.Text()))
+	if err != nil || doc.Root().Get("apiVersion").Text() != o.version {
+		return rawjson.Value{}
+	}
+	return doc.Root()
 }
 
-// comesToApply reports whether a manager that updates is one that applies from this request on.
-func (o *owners) comesToApply(who manager) bool {
-	if who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) || !o.applies(who) {
+// isApplied reports whether a manifest has what a path leads to. The annotation that it is in is not in it.
+func (o *owners) isApplied(manifest rawjson.Value, p fieldpath.Path) bool {
+	if manifest.IsAbsent() {
 		return false
 	}
-	if o.upgradedBefore == nil {
-		o.upgradedBefore = o.was.upgraded()
-	}
-	return !o.upgradedBefore[who.name]
+	at := o.d.follow(o.d.kind, manifest, p)
+	return !at.end && !at.new.IsAbsent() || p.Equals(lastApplied)
 }
 
-// chargeUpgraded charges all that those own who come to apply, whether their entries changed or not. What changes its value is charged
-// already.
-func (o *owners) chargeUpgraded() {
-	for _, who := range o.is.order {
-		if !o.comesToApply(who) {
-			continue
+// chargeTaken charges what is guarded at or in a value that changes and that a manager comes to own by applying: the next apply
+// without it deletes the value, with what is new in it and what stayed the same, whatever a condition says of the change at hand.
+func (o *owners) chargeTaken(who manager, gained *fieldpath.Set) {
+	manifest := o.manifest(who)
+	gained.Iterate(func(p fieldpath.Path) {
+		if o.d.stops() || o.isApplied(manifest, p) {
+			return
 		}
+		o.applied = true
+		if !o.d.mayBarWithin(o.d.root) {
+			return
+		}
+		if r := o.d.resolve(p); r.changed {
+			if r.scope.barred() {
+				o.charge(r.scope)
+			}
+			o.chargeWithin(r.scope, r.old)
+			o.chargeWithin(r.scope, r.new)
+		}
+	})
+}
+
+// upgradedSince returns those who come to apply, whether their entries changed or not.
+func upgradedSince(was, is *managedFields) []manager {
+	return slices.DeleteFunc(slices.Clone(is.order), func(who manager) bool { return was.applies(who) || !is.applies(who) })
+}
+
+// chargeUpgraded charges all that those own who come to apply. What changes its value is charged already, but for what is guarded in it.
+func (o *owners) chargeUpgraded() {
+	for _, who := range upgradedSince(o.was, o.is) {
 		o.applied = true
 		here, otherwise := o.split(o.is, who)
 		if !otherwise.Empty() {
-			o.chargeAll()
+			o.chargeAll(who)
 		}
 		o.each(here, func(p fieldpath.Path) bool { return o.d.resolve(p).changed })
-		o.chargeUnheld(here)
+		o.chargeUnheld(who, here)
+		o.chargeTaken(who, here)
 	}
 }

@@ -139,10 +139,48 @@ func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 	}
 	const note = `"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}`
 	before, after := owner("kubectl-client-side-apply", "Update", `{`+note+`}`), owner("kubectl-client-side-apply", "Update", `{`+note+`,"f:spec":{"f:replicas":{}}}`)
-	for applied, want := range map[string]bool{"{}": true, "{ }": false} {
+	for applied, want := range map[string]bool{
+		"{}": true, "{ }": true, `{"apiVersion":"example.com/v1","spec":{}}`: true, `{"apiVersion":"example.com/v2","spec":{"replicas":3}}`: true,
+		`{"apiVersion":"example.com/v1","spec":{"replicas":3}}`: false,
+	} {
 		got, err := Diff(t.Context(), []byte(of("{}", 2, before)), []byte(of(applied, 3, after)), k, none)
 		if barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }); err != nil || barred != want {
 			t.Errorf("it writes %q: %q, %v; want a barrier %t", applied, renderAll(got), err, want)
 		}
+	}
+}
+
+// D8: who comes to apply is charged what is guarded in what changes as well: the next apply takes the whole.
+func TestD8_WhoComesToApplyWithAChange(t *testing.T) {
+	k, none := compileGadget(t)
+	const note = `"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}`
+	of := func(applied, host string, owners ...string) string {
+		return owned(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"`+applied+`"}|,"spec":{"rules":[{"host":"`+host+`","admin":true}]}`, owners...)
+	}
+	before, after := owner("sec", "Update", `{"f:spec":{"f:rules":{}}}`), owner("sec", "Update", `{`+note+`,"f:spec":{"f:rules":{}}}`)
+	got, err := Diff(t.Context(), []byte(of("a", "h", before)), []byte(of("b", "i", after)), k, none)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.String() == ".spec.rules[0].admin" && r.Barred() }) {
+		t.Errorf("%q, %v", renderAll(got), err)
+	}
+}
+
+// D8: entries that stay are read as well where their manager comes to apply, and count as what changes: reading them has a bound.
+func TestD8_TooManyPathsOfWhoComesToApply(t *testing.T) {
+	k, none := compileGadget(t)
+	const note = `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
+	var paths []string
+	for i := range 1000 {
+		paths = append(paths, fmt.Sprintf(`"f:%d":{}`, i))
+	}
+	deep := strings.Repeat(`{"f:extra":`, 3000) + "{" + strings.Join(paths, ",") + "}" + strings.Repeat("}", 3000)
+	at := func(subresource, fields string) string {
+		return strings.Replace(owner("sec", "Update", fields), `"operation"`, `"subresource":"`+subresource+`","operation"`, 1)
+	}
+	of := func(applied string, owners ...string) string {
+		return owned(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"`+applied+`"}|,"spec":{}`, owners...)
+	}
+	got, err := Diff(t.Context(), []byte(of("a", at("s", deep))), []byte(of("b", at("s", deep), owner("sec", "Update", note))), k, none)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Operation == Ownership && r.Path.isRoot() }) {
+		t.Errorf("%q, %v", renderAll(got), err)
 	}
 }

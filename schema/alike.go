@@ -2,6 +2,7 @@ package schema
 
 import (
 	"maps"
+	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -70,33 +71,41 @@ func (k *Kind) Knows(apiVersion string) bool {
 	return known || apiVersion == k.GroupVersion().String()
 }
 
+// ConvertsByName reports whether a conversion between the versions of the kind changes nothing but the apiVersion, or nothing is converted.
+// Any other conversion may drop a struct, map or list that is empty.
+func (k *Kind) ConvertsByName() bool { return k.convertsByName }
+
 // compareVersions finds out which fields of a version are the same ones in the others.
 func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind) {
 	gvk := k.GroupVersionKind
-	k.alike = map[string]*likeness{}
-	for _, other := range c.owner[gvk].Unserved {
-		if other.GroupKind() == gvk.GroupKind() {
-			k.alike[other.GroupVersion().String()] = nil
-			if c.owner[gvk].KeepsNames {
-				k.alike[other.GroupVersion().String()] = allAlike
-			}
-		}
-	}
-	for _, other := range all {
-		their := k.versions[other.GroupVersion().String()]
-		if their == nil || other == gvk {
+	k.alike, k.convertsByName = map[string]*likeness{}, true
+	unserved := c.owner[gvk].Unserved
+	for _, other := range slices.Concat(all, unserved) {
+		if other.GroupKind() != gvk.GroupKind() || other == gvk {
 			continue
 		}
-		l := allAlike
-		if !c.keepsNames(gvk, other) {
-			m := match{}
-			l = m.compare(shapeOf(gvk, c.owner), shapeOf(other, c.owner))
-			if l != allAlike || k.Lossy() || their.Lossy() {
-				l = l.withoutAnnotations()
-			}
+		version := other.GroupVersion().String()
+		byName := c.keepsNames(gvk, other) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
+		k.convertsByName = k.convertsByName && byName
+		switch their := k.versions[version]; {
+		case byName:
+			k.alike[version] = allAlike
+		case their == nil:
+			k.alike[version] = nil
+		default:
+			k.alike[version] = c.likenessOf(k, their)
 		}
-		k.alike[other.GroupVersion().String()] = l
 	}
+}
+
+// likenessOf returns what two versions have in common whose names do not tell.
+func (c *compiler) likenessOf(k, their *Kind) *likeness {
+	m := match{}
+	l := m.compare(shapeOf(k.GroupVersionKind, c.owner), shapeOf(their.GroupVersionKind, c.owner))
+	if l != allAlike || k.Lossy() || their.Lossy() {
+		return l.withoutAnnotations()
+	}
+	return l
 }
 
 // withoutAnnotations leaves out annotations, in which a conversion may keep what a version has no field for.

@@ -43,6 +43,8 @@ type Kind struct {
 	versions map[string]*Kind
 	// alike says which fields of other versions are the same ones, by apiVersion.
 	alike map[string]*likeness
+	// convertsByName: see ConvertsByName.
+	convertsByName bool
 }
 
 // In returns the kind as another version has it, nil if that is not known.

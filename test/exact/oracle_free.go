@@ -74,27 +74,37 @@ func (t transfer) merged(m who, p fieldpath.Path) bool {
 }
 
 // applies reports whether a manager applies, or a client will make it: kubectl does so with who owns the annotation of client-side apply.
-func (t transfer) applies(m who) bool {
-	return m.operation == "Apply" || slices.Contains(migrated, m.name) || t.is.owns(m.name)
+func (t transfer) applies(m who) bool { return t.is.applies(m) }
+
+func (l ownerList) applies(m who) bool {
+	return m.operation == "Apply" || slices.Contains(migrated, m.name) || l.owns(m.name)
 }
 
-// writesManifest reports whether a manager applies on the client by the request.
-func (t transfer) writesManifest(m who) bool {
-	note := fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
-	return m.operation == "Update" && t.is.of(m).Has(note) && t.follow(note).changed(t.oracle)
+var note = fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+
+// writesManifest reports whether a manager applies a path on the client by the request.
+func (t transfer) writesManifest(m who, p fieldpath.Path) bool {
+	at := t.follow(note)
+	if m.operation == "Apply" || !t.is.of(m).Has(note) || !at.changed(t.oracle) || !at.new.is(text) {
+		return false
+	}
+	manifest, err := parse([]byte(at.new.text))
+	version, _ := t.version()
+	if err != nil || !manifest.get("apiVersion").is(text) || manifest.get("apiVersion").text != version {
+		return false
+	}
+	t.root = t.enter(place{barrier: -1}, t.oracle.root, t.kind.Root, "", nil, nil, manifest)
+	return p.Equals(note) || t.stored != nil || !t.follow(p).missing
 }
 
 // comesToApply reports whether a manager applies, by what it owns now.
-func (t transfer) comesToApply(m who) bool {
-	return m.operation == "Update" && !slices.Contains(migrated, m.name) && t.is.owns(m.name) && !t.was.owns(m.name)
-}
+func (t transfer) comesToApply(m who) bool { return t.is.applies(m) && !t.was.applies(m) }
 
 // migrated are the names that clients know as those of client-side appliers.
 var migrated = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", "before-first-apply"}
 
 // owns reports whether one who updates under a name owns the annotation of client-side apply.
 func (l ownerList) owns(name string) bool {
-	note := fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	return slices.ContainsFunc(l, func(e ownerEntry) bool {
 		return e.operation == "Update" && e.name == name && e.set != nil && e.set.Has(note)
 	})
@@ -103,6 +113,9 @@ func (l ownerList) owns(name string) bool {
 // keeps reports whether managers have an item all along, between them all that it takes.
 func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 	all := fieldpath.NewSet()
+	if !t.kind.ConvertsByName() {
+		return false
+	}
 	t.anybody(func(m who, set *fieldpath.Set) bool {
 		if by(m) {
 			all = all.Union(set)
@@ -131,6 +144,8 @@ func (t transfer) isAtomic(p fieldpath.Path) bool {
 func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 	for _, e := range t.is {
 		switch set := t.named(e); {
+		case !t.kind.ConvertsByName() && (!t.ofVersion(e) || t.was.has(e.who) && !t.ofVersion(t.was.one(e.who))):
+			// A container of its names may be another one here.
 		case !slices.Contains(t.moved, e.who), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
 			if has(e.who, set) {
 				return true

@@ -47,11 +47,14 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 		t.guardedAnywhere(once)
 		return
 	}
-	if len(p) > 1 && p[len(p)-1].FieldName != nil && isKeyOf(p[len(p)-2], *p[len(p)-1].FieldName) {
+	item := isKey(p)
+	if item {
 		p = p[:len(p)-1]
 	}
 	there := t.in(as, p)
-	if there.barrier >= 0 {
+	// Owners of a container go with it alone.
+	fields, items := there.atom.Map, there.atom.List
+	if item || there.barrier >= 0 || fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative" {
 		once(there.place)
 	}
 	barriers := there.node.BarredWithin(t.uncovered)
@@ -69,10 +72,11 @@ func (t transfer) everything(once func(place)) {
 	t.guardedAnywhere(once)
 }
 
-// guardedAnywhere charges what is guarded in the object.
+// guardedAnywhere charges every barrier that there may be in the object.
 func (t transfer) guardedAnywhere(once func(place)) {
-	t.asIfGone(t.root, once)
-	t.asIfGone(t.root.half(t.root.new, nil), once)
+	for _, v := range t.kind.Root.BarredWithin(t.uncovered) {
+		once(place{chain: []verbs.Verb{v}})
+	}
 }
 
 // gainsOtherwise reports whether a manager gains in another version's entry what the server did not merge into it.
@@ -124,7 +128,7 @@ func (t transfer) breaks(m who, p fieldpath.Path) bool {
 		}
 	}
 	n := len(p)
-	if n > 1 && p[n-1].FieldName != nil && isKeyOf(p[n-2], *p[n-1].FieldName) {
+	if isKey(p) {
 		n--
 	}
 	return t.breaksItem(m, p[:n])

@@ -143,7 +143,7 @@ func (o *oracle) ownership(root place) {
 		return
 	}
 	written := len(o.charges) > 0
-	t := transfer{oracle: o, root: root, was: was, is: is, moved: managers, walked: &[]fieldpath.Path{}}
+	t := transfer{oracle: o, root: root, was: was, is: is, moved: managers, walked: &[]fieldpath.Path{}, brought: &[]fieldpath.Path{}}
 	if !t.timesAreFree() {
 		o.charge(*o.owned, owned)
 	}
@@ -154,7 +154,7 @@ func (o *oracle) ownership(root place) {
 		switch {
 		case at.missing:
 		case at.container && t.isField(p):
-			t.unowned(p, once, &at.place)
+			t.unowned(p, once, &at.place, nil)
 		case at.keyField:
 			item := t.follow(at.shell(p))
 			once(item.place)
@@ -178,9 +178,7 @@ func (o *oracle) ownership(root place) {
 				if !t.follow(p).changed(o) {
 					charge(p)
 				}
-				if n := t.pruned(p); n > 0 {
-					t.unowned(p[:n], once, nil)
-				}
+				t.takes(m, p, once)
 			}
 		}
 	}
@@ -227,16 +225,26 @@ func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) 
 		return
 	}
 	for _, p := range pathsOf(gained) {
-		if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m) {
-			if at.barrier >= 0 {
-				once(at.place)
-			}
-			t.asIfGone(at.place, once)
-			t.asIfGone(at.place.half(at.new, nil), once)
+		t.takes(m, p, once)
+	}
+}
+
+// takes charges what is guarded at a path that changes, and what nobody owns around it: the next apply of its manager may do without.
+func (t transfer) takes(m who, p fieldpath.Path, once func(place)) {
+	if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m, p) {
+		if at.barrier >= 0 {
+			once(at.place)
 		}
-		if n := t.pruned(p); n > 0 {
-			t.unowned(p[:n], once, nil)
-		}
+		t.asIfGone(at.place, once)
+		t.asIfGone(at.place.half(at.new, nil), once)
+	}
+	n, brought := t.pruned(m, p)
+	for _, k := range brought {
+		whole := t.follow(p[:k]).place
+		t.unowned(p[:k], once, &whole, t.brought)
+	}
+	if n > 0 {
+		t.unowned(p[:n], once, nil, nil)
 	}
 }
 
@@ -346,4 +354,6 @@ type transfer struct {
 	moved []who
 	// walked are the containers whose unowned parts are charged.
 	walked *[]fieldpath.Path
+	// brought are those in which others apply something.
+	brought *[]fieldpath.Path
 }

@@ -1,7 +1,10 @@
 package exact
 
 import (
+	"slices"
+
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -32,7 +35,7 @@ func (t transfer) follow(path fieldpath.Path) end {
 		keyField = false
 		switch {
 		case e.FieldName != nil && p.atom.Map != nil:
-			keyField = i > 0 && p.old != nil && p.new != nil && isKeyOf(path[i-1], *e.FieldName)
+			keyField = p.old != nil && p.new != nil && isKey(path[:i+1])
 			was, is := p.old.get(*e.FieldName), p.new.get(*e.FieldName)
 			halves := t.halves(t.member(p, *e.FieldName, was, is))
 			p = halves[len(halves)-1].half(was, is)
@@ -61,16 +64,11 @@ func container(p place) bool {
 	return false
 }
 
-func isKeyOf(e fieldpath.PathElement, name string) bool {
-	if e.Key == nil {
-		return false
-	}
-	for _, f := range *e.Key {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
+// isKey reports whether a path leads to a key of the item before it.
+func isKey(p fieldpath.Path) bool {
+	n := len(p) - 1
+	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil &&
+		slices.ContainsFunc(*p[n-1].Key, func(k smdvalue.Field) bool { return k.Name == *p[n].FieldName })
 }
 
 // followItem finds the items with the keys that the element names, the first of each side.

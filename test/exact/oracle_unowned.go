@@ -5,24 +5,34 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
-// pruned returns how much of a gained path leads to the first named field that an apply without the path may come to remove whole, 0 if
-// none. Who updates holds a container only by its own entry, who applies by anything in it.
-func (t transfer) pruned(p fieldpath.Path) int {
+// pruned returns how much of a path that a manager gained leads to the first named field that its apply without the path may come to remove
+// whole, 0 if none, and those above it that stay because others apply something in them. Who updates holds a container only by its own
+// entry, the manager by anything that it had.
+func (t transfer) pruned(m who, p fieldpath.Path) (n int, brought []int) {
 	for n := 1; n <= len(p); n++ {
 		e := t.follow(p[:n])
 		if e.old == nil || e.new == nil || e.missing || n == len(p) && !e.container {
-			return 0
+			return 0, brought
 		}
-		held := t.anybody(func(m who, set *fieldpath.Set) bool {
-			return set.Has(p[:n]) || m.operation == "Apply" && t.any(set, p[:n])
+		held := t.anybody(func(other who, set *fieldpath.Set) bool {
+			return t.kind.ConvertsByName() && set.Has(p[:n]) || other == m && t.was.applies(m) && (set.Has(p[:n]) || t.any(set, p[:n]))
 		})
-		if t.isField(p[:n]) && !(n == 1 && *p[0].FieldName == "metadata") && !held {
-			return n
+		applied := t.anybody(func(other who, set *fieldpath.Set) bool {
+			return other.operation == "Apply" && (set.Has(p[:n]) || t.any(set, p[:n]))
+		})
+		switch {
+		case !t.isField(p[:n]) || n == 1 && *p[0].FieldName == "metadata" || held:
+		case applied:
+			brought = append(brought, n)
+		default:
+			return n, brought
 		}
 	}
-	return 0
+	return 0, brought
 }
 
 // isField reports whether a path ends at a field that the schema names.
@@ -37,17 +47,39 @@ func (t transfer) isField(p fieldpath.Path) bool {
 }
 
 // unowned charges what stays in a container and nobody owns after the request, each part as if it vanished. What the verbs of whole cover,
-// if that is charged, is left out.
-func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place) {
-	if slices.ContainsFunc(*t.walked, func(q fieldpath.Path) bool { return len(q) <= len(p) && p[:len(q)].Equals(q) }) {
+// if that is charged, is left out. Of a container that is brought, and listed as such, what the server fills in is left out as well.
+func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place, brought *[]fieldpath.Path) {
+	above := func(q fieldpath.Path) bool { return len(q) <= len(p) && p[:len(q)].Equals(q) }
+	list := t.walked
+	if brought != nil {
+		list = brought
+	}
+	if slices.ContainsFunc(*t.walked, above) || slices.ContainsFunc(*list, above) {
 		return
 	}
-	*t.walked = append(*t.walked, slices.Clone(p))
+	*list = append(*list, slices.Clone(p))
 	t.unownedIn(t.follow(p).place, p, func(q place) {
+		if brought != nil && t.fillsIn(q) {
+			return
+		}
 		if whole == nil || !whole.covers(q) {
 			charge(q)
 		}
 		t.asIfGone(q, charge)
+	})
+}
+
+// fillsIn reports whether the server gives what was there to any new object that does not have it.
+func (t transfer) fillsIn(p place) bool {
+	p = p.half(nil, p.old)
+	if t.stored != nil {
+		one := *t.oracle
+		one.create = true
+		return one.passes(p)
+	}
+	w := p.node.Written()
+	return t.isDefault(p) || w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
+		return c.Constant() && len(c.Cause()) == 0 && c.ByServer(nil, p.new.native(), nil, nil)
 	})
 }
 
