@@ -29,7 +29,7 @@ func newDialect(variables ...cel.EnvOption) dialect {
 func newRequestDialect() dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
 		request := plugincel.BuildRequestType()
-		return newEnv([]*apiservercel.DeclType{request}, cel.Variable("request", request.CelType()), cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType))
+		return newEnv([]*apiservercel.DeclType{request}, cel.Variable("request", request.CelType()), cel.Variable(objectVariable, cel.DynType), cel.Variable(oldObjectVariable, cel.DynType))
 	})}
 }
 
@@ -47,7 +47,7 @@ func newEnv(types []*apiservercel.DeclType, variables ...cel.EnvOption) (*cel.En
 
 var (
 	parameterDialect = newDialect(cel.Variable("self", cel.StringType))
-	valueDialect     = newDialect(cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType))
+	valueDialect     = newDialect(cel.Variable(valueVariable, cel.DynType), cel.Variable(oldValueVariable, cel.DynType))
 	requestDialect   = newRequestDialect()
 )
 

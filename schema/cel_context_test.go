@@ -3,17 +3,15 @@ package schema
 import (
 	"context"
 	"testing"
-
-	"github.com/google/cel-go/cel"
 )
 
 // P4: a loop of an expression ends with the context, and what was not evaluated to its end counts as a barrier.
 func TestP4_AConditionEndsWithItsContext(t *testing.T) {
-	program, err := valueDialect.compile("self.exists(x, x == 1)", cel.BoolType)
+	condition, err := newBarrierCondition("self.exists(x, x == 1)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Permission{excludedWhen: []cel.Program{program}}
+	p := &Permission{excludedWhen: []barrierCondition{condition}}
 	self := make([]any, 10_000)
 	for i := range self {
 		self[i] = int64(0)

@@ -20,6 +20,8 @@ type condition struct {
 	name    string
 	program cel.Program
 	reads   reads
+	// readsOld is that it reads oldObject.
+	readsOld bool
 	// fields are what it reads of objects, where that is more than their metadata.
 	fields []Pattern
 }
@@ -35,6 +37,11 @@ const (
 	readsObject
 )
 
+const (
+	objectVariable    = "object"
+	oldObjectVariable = "oldObject"
+)
+
 // newCondition compiles a match condition.
 func newCondition(name, expression string) (condition, error) {
 	program, ast, err := requestDialect.compileAST(expression, cel.BoolType)
@@ -48,10 +55,8 @@ func newCondition(name, expression string) (condition, error) {
 
 // readsOf finds what an expression reads. A variable of its own that has the name of one of the objects counts as that.
 func (c *condition) readsOf(ast *cel.Ast) {
-	isObject := func(e celast.NavigableExpr) bool {
-		return e.Kind() == celast.IdentKind && slices.Contains([]string{"object", "oldObject"}, strings.TrimPrefix(e.AsIdent(), "."))
-	}
-	for _, e := range celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), isObject) {
+	c.readsOld = len(identifiers(ast, oldObjectVariable)) > 0
+	for _, e := range identifiers(ast, objectVariable, oldObjectVariable) {
 		field := selected(e)
 		if len(field) > 0 && field[0].name == "metadata" {
 			c.reads = max(c.reads, readsMetadata)
@@ -59,6 +64,13 @@ func (c *condition) readsOf(ast *cel.Ast) {
 		}
 		c.reads, c.fields = readsObject, append(c.fields, field)
 	}
+}
+
+// identifiers returns the places of an expression that have one of the names.
+func identifiers(ast *cel.Ast, names ...string) []celast.NavigableExpr {
+	return celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), func(e celast.NavigableExpr) bool {
+		return e.Kind() == celast.IdentKind && slices.Contains(names, strings.TrimPrefix(e.AsIdent(), "."))
+	})
 }
 
 // selected returns the path that is selected from an expression, by x.field or x.?field.
@@ -224,7 +236,8 @@ func (s *Schema) otherBodies(set *uncoveredSet) []string {
 	for i := range endpoints {
 		e := &endpoints[i]
 		ref := ResourceRef{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
-		if !e.Creates() && !e.Updates() || !set.coversAny(ref) || set.showsObject(ref, e.GroupKind()) {
+		shows := set.showsObject(ref, e.GroupKind()) && !(e.ChangesUnseen() && slices.ContainsFunc(set.conditions, func(c condition) bool { return c.readsOld }))
+		if !e.Creates() && !e.Updates() || !set.coversAny(ref) || shows {
 			continue
 		}
 		guards := func(body *Kind) bool {

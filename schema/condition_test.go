@@ -246,6 +246,8 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 		"not of what it reads not":   {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
 		"not of what it guards not":  {"granular:image", deployments, onLabel, nil},
 		"a version of a built-in":    {"granular:scaleBounds", "{apiGroups: [autoscaling], resources: [horizontalpodautoscalers]}", `{name: onLabel, expression: "has(object.spec.metrics)"}`, []string{"horizontalpodautoscalers.autoscaling in version v1"}},
+		"what a Binding changes":     {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
+		"not what a Binding says":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
 		"not of what it names":       {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
 		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
 		"Events of the other group":  {"granular:reason", "{apiGroups: [''], resources: [events]}", onLabel, []string{"events.events.k8s.io"}},
@@ -272,5 +274,48 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 	s, _ := compileFew(t, setOf("'granular:scale'", deployments, onLabel))
 	if got := s.Unread("another"); got != nil {
 		t.Errorf("of another set: %+v", got)
+	}
+}
+
+// A Binding is CREATE to admission, and changes a Pod that it does not show: a condition on changes of Pods holds for it.
+func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
+	var (
+		pods, podBinding = schema.ResourceRef{Version: "v1", Resource: "pods"}, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "binding"}
+		bindings         = schema.ResourceRef{Version: "v1", Resource: "bindings"}
+		pod, binding     = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, metav1.GroupVersionKind{Version: "v1", Kind: "Binding"}
+	)
+	for name, c := range map[string]struct {
+		resources, expression string
+		// created, bound: it holds for a Pod that is created, and for a Binding.
+		created, bound bool
+	}{
+		"of changes":               {"pods", "request.operation == 'UPDATE'", false, true},
+		"of changes, by a Binding": {"pods/binding", "request.operation == 'UPDATE'", false, true},
+		"of all":                   {"'*'", "request.operation != 'CREATE'", false, true},
+		"of creations":             {"pods", "request.operation == 'CREATE'", true, true},
+		"of somebody's changes":    {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
+		"of another's changes":     {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'bob'", false, false},
+		"of deletions":             {"pods", "request.operation == 'DELETE'", false, false},
+		"of what was":              {"pods/binding", "oldObject != null", false, true},
+		"of what is":               {"pods/binding", "object == null", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [''], resources: ["+c.resources+"]}", fmt.Sprintf("{name: a, expression: %q}", c.expression)))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			for _, at := range []struct {
+				ref  schema.ResourceRef
+				kind metav1.GroupVersionKind
+				want bool
+			}{{pods, pod, c.created}, {podBinding, binding, c.bound}, {bindings, binding, c.bound}} {
+				request := bodyOf(at.kind, nil)
+				request.Operation = admissionv1.Create
+				got, err := s.Uncovered(t.Context(), at.ref, request)
+				if holds := len(got.ForValues()) == 1; err != nil || holds != at.want {
+					t.Errorf("%v: it holds: %t, %v; want %t", at.ref, holds, err, at.want)
+				}
+			}
+		})
 	}
 }

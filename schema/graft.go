@@ -9,6 +9,8 @@ import (
 // graft puts the permissions of objects' trees into that of a body.
 type graft struct {
 	body *Node
+	// unseen is that requests do not show the objects that they change.
+	unseen bool
 	// onto are the places of the body, with the nodes of the objects that they become.
 	onto []grafted
 }
@@ -33,6 +35,10 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	permissions, node, ok := reach(object, to)
 	if !ok {
 		return
+	}
+	if g.unseen {
+		b := blind{}
+		permissions, node = b.permissions(node, permissions), b.node(node)
 	}
 	n := *node
 	n.permissions = permissions
@@ -91,9 +97,7 @@ func always(permissions []*Permission) []*Permission {
 	out := slices.Clone(permissions)
 	for i, p := range out {
 		if p.Conditional() {
-			unconditional := *p
-			unconditional.excluded = true
-			out[i] = &unconditional
+			out[i] = p.always()
 		}
 	}
 	return out

@@ -109,12 +109,12 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		return false
 	}
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
-		program, err := valueDialect.compile(expression, cel.BoolType)
+		condition, err := newBarrierCondition(expression)
 		if err != nil {
 			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.at.orRoot(), err))
 			return false
 		}
-		out.excludedWhen = append(out.excludedWhen, program)
+		out.excludedWhen = append(out.excludedWhen, condition)
 	}
 	return true
 }

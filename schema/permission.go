@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -19,10 +20,31 @@ type Permission struct {
 	expression cel.Program
 	excluded   bool
 	// excludedWhen are conditions, any of which makes a barrier.
-	excludedWhen []cel.Program
+	excludedWhen []barrierCondition
 	apart        bool
 	powers       []Power
 }
+
+// barrierCondition is a condition on values.
+type barrierCondition struct {
+	program cel.Program
+	// readsOld is that it reads the old value.
+	readsOld bool
+}
+
+// newBarrierCondition compiles an excludedWhen.
+func newBarrierCondition(expression string) (barrierCondition, error) {
+	program, ast, err := valueDialect.compileAST(expression, cel.BoolType)
+	if err != nil {
+		return barrierCondition{}, err
+	}
+	return barrierCondition{program, len(identifiers(ast, oldValueVariable)) > 0}, nil
+}
+
+const (
+	valueVariable    = "self"
+	oldValueVariable = "oldSelf"
+)
 
 // Base returns the verb without a parameter. It covers the node whatever the parameter is.
 func (p *Permission) Base() verbs.Verb { return p.verb }
@@ -73,6 +95,18 @@ func (p *Permission) MayBar() bool { return p.excluded || len(p.excludedWhen) > 
 // Conditional reports whether the barrier depends on values.
 func (p *Permission) Conditional() bool { return !p.excluded && len(p.excludedWhen) > 0 }
 
+// readsOld reports whether a condition of the barrier reads the old value.
+func (p *Permission) readsOld() bool {
+	return slices.ContainsFunc(p.excludedWhen, func(c barrierCondition) bool { return c.readsOld })
+}
+
+// always returns the permission as a barrier that holds whatever the values.
+func (p *Permission) always() *Permission {
+	out := *p
+	out.excluded = true
+	return &out
+}
+
 // Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
 // than theirs say.
 func (p *Permission) Apart() bool { return p.apart }
@@ -87,8 +121,8 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true
 	}
-	for _, program := range p.excludedWhen {
-		holds, err := evalBool(ctx, program, map[string]any{"self": self, "oldSelf": oldSelf})
+	for i := range p.excludedWhen {
+		holds, err := evalBool(ctx, p.excludedWhen[i].program, map[string]any{valueVariable: self, oldValueVariable: oldSelf})
 		if err != nil || holds {
 			return true
 		}

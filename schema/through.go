@@ -45,7 +45,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 				}
 				for _, at := range places {
 					if grafts[at] == nil {
-						grafts[at] = &graft{body: s.kinds[body].Root}
+						grafts[at] = &graft{body: s.kinds[body].Root, unseen: e.ChangesUnseen()}
 					}
 					for _, f := range becomes(&e, &own, s.kinds[body].Root, owners[gvk].replicas(gvk)) {
 						grafts[at].add(f, s.kinds[gvk].Root)

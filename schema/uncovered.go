@@ -35,7 +35,8 @@ type uncoveredSet struct {
 
 // Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
 // that matches it by any name of the endpoint. A match condition counts as true where it fails, also because the context
-// ends, and where it reads an object that the request does not show. The error is for the log.
+// ends, and where it reads an object that the request does not show. What changes a stored object that it does not show is matched as the
+// operation that it is to admission, and as an UPDATE. The error is for the log.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
@@ -56,6 +57,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 			out.Add(v, extent)
 		}
 	}
+	unseen := changesUnseen(ref)
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		covers, coversStatus := set.coversAny(ref), set.coversStatus(ref)
@@ -73,6 +75,9 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 		if covers {
 			hold(set, input, false)
 		}
+		if covers && unseen && len(set.conditions) > 0 {
+			hold(set, asUpdate(input), false)
+		}
 		if coversStatus && (!covers || len(set.conditions) > 0) {
 			hold(set, atStatus(input), true)
 		}
@@ -82,13 +87,23 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 
 // atStatus returns the input of conditions for the same request at the status: who owns what there is decided at the object.
 func atStatus(input map[string]any) map[string]any {
+	return withRequest(input, map[string]any{"subResource": "status", "requestSubResource": "status"})
+}
+
+// asUpdate returns the input of conditions for a request that is CREATE to admission and changes a stored object.
+func asUpdate(input map[string]any) map[string]any {
+	return withRequest(input, map[string]any{"operation": string(admissionv1.Update)})
+}
+
+// withRequest returns the input of conditions with other fields of the request.
+func withRequest(input, fields map[string]any) map[string]any {
 	request, ok := input["request"].(map[string]any)
 	if !ok {
 		return input
 	}
 	out := maps.Clone(input)
 	request = maps.Clone(request)
-	request["subResource"], request["requestSubResource"] = "status", "status"
+	maps.Copy(request, fields)
 	out["request"] = request
 	return out
 }
@@ -157,7 +172,7 @@ func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, erro
 	object, oldObject := decoded["object"], decoded["oldObject"]
 	delete(decoded, "object")
 	delete(decoded, "oldObject")
-	return map[string]any{"request": decoded, "object": object, "oldObject": oldObject}, nil
+	return map[string]any{"request": decoded, objectVariable: object, oldObjectVariable: oldObject}, nil
 }
 
 // uncovered compiles the sets, and checks each against what its resources bear. A verb that bears on nothing

@@ -14,11 +14,13 @@ type view struct {
 	reads reads
 	// kinds are the versions in which the object is shown.
 	kinds []*Kind
+	// unseen is that the request changes a stored object that it does not show: it has no oldObject, though there is one.
+	unseen bool
 }
 
 // shows reports whether a condition finds what it reads.
 func (v view) shows(c *condition) bool {
-	return c.reads <= v.reads && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(c.fields, k.isUnlike) })
+	return c.reads <= v.reads && !(v.unseen && c.readsOld) && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(c.fields, k.isUnlike) })
 }
 
 // shown returns what a request shows of the object that a set is about.
@@ -30,7 +32,7 @@ func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *admissionv1.Ad
 	if request.RequestKind != nil {
 		kinds = append(kinds, runtimeschema.GroupVersionKind(*request.RequestKind))
 	}
-	out := view{reads: readsObject}
+	out := view{reads: readsObject, unseen: changesUnseen(ref)}
 	for _, gvk := range kinds {
 		k, err := s.KindFor(gvk, ref)
 		if err != nil {
@@ -39,6 +41,12 @@ func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *admissionv1.Ad
 		out.reads, out.kinds = min(out.reads, k.shows()), append(out.kinds, k)
 	}
 	return out
+}
+
+// changesUnseen reports whether requests to an endpoint change a stored object that they do not show.
+func changesUnseen(ref ResourceRef) bool {
+	e, ok := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
+	return ok && e.ChangesUnseen()
 }
 
 // shows returns what a version shows of an object: one that is lossy may lack what a condition reads.
@@ -51,7 +59,7 @@ func (k *Kind) shows() reads {
 
 // isShownIn reports whether a version shows what the conditions of the set read.
 func (u *uncoveredSet) isShownIn(k *Kind) bool {
-	v := view{k.shows(), []*Kind{k}}
+	v := view{reads: k.shows(), kinds: []*Kind{k}}
 	return !slices.ContainsFunc(u.conditions, func(c condition) bool { return !v.shows(&c) })
 }
 

@@ -87,6 +87,12 @@ func (e *Endpoint) Creates() bool { return slices.Contains(e.Operations, create)
 // Updates reports whether admission sees requests to the endpoint as UPDATE, with an old and a new object.
 func (e *Endpoint) Updates() bool { return slices.Contains(e.Operations, update) }
 
+// ChangesUnseen reports whether the endpoint's requests change a stored object that they do not show: they are CREATE to
+// admission, and fields of their body become fields of an object that is there already.
+func (e *Endpoint) ChangesUnseen() bool {
+	return e.Creates() && !e.Whole && e.Storage != "" && len(e.Fields) > 0
+}
+
 const (
 	create = "CREATE"
 	update = "UPDATE"

@@ -230,6 +230,49 @@ func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
+// TestC2_ABindingDoesNotShowWhatWas: what a condition reads of the Pod that is there counts as true for a Binding.
+func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
+	binding := gvk("", "v1", "Binding")
+	const label = `.metadata.labels["env"]`
+	for name, c := range map[string]struct {
+		path, verb, condition string
+		names                 []string
+		value                 any
+		bars                  bool
+	}{
+		"the old value":               {label, "example.com/stage", "self == 'production' || oldSelf == 'production'", []string{"metadata", "labels", "env"}, "dev", true},
+		"the old value, by a look":    {label, "example.com/stage", "[oldSelf].exists(o, o == 'production')", []string{"metadata", "labels", "env"}, "dev", true},
+		"the new value":               {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "dev", false},
+		"the new value, which it is":  {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "production", true},
+		"the node":                    {".spec.nodeName", "nodeAssignment", "self.startsWith('master')", []string{"target", "name"}, "worker", false},
+		"the node that it was on":     {".spec.nodeName", "nodeAssignment", "oldSelf != null", []string{"target", "name"}, "worker", true},
+		"of a map, which is merged":   {".metadata.annotations", "annotations", "'frozen' in self", []string{"metadata", "annotations"}, map[string]any{}, true},
+		"of what is above what it is": {".metadata", "metadata", "'frozen' in self.annotations", []string{"metadata", "annotations"}, map[string]any{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			more := `excludedWhen: "` + c.condition + `"`
+			if c.verb == "annotations" {
+				more += ", parameterSource: annotationKey"
+			}
+			s := compileBuiltIn(t, barrier("", "Pod", c.path, c.verb, more))
+			for _, ref := range []schema.ResourceRef{{Version: "v1", Resource: "pods", Subresource: "binding"}, {Version: "v1", Resource: "bindings"}} {
+				k, err := s.KindFor(binding, ref)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := k.Root
+				for _, name := range c.names {
+					n = n.Map().Child(name)
+				}
+				bars := slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool { return p.MayBar() && p.Bars(t.Context(), nil, c.value) })
+				if bars != c.bars || !k.MayBar() {
+					t.Errorf("%v: it bars: %t; want %t", ref, bars, c.bars)
+				}
+			}
+		})
+	}
+}
+
 // TestA5_EveryObservedFieldExists: a field that was observed is one of the body, and one of the object.
 func TestA5_EveryObservedFieldExists(t *testing.T) {
 	s := compileBuiltIn(t)

@@ -61,3 +61,63 @@ func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
 	inForce(t, "the request, by another Scale", patch("test/scale"), 200)
 	expect(t, patch("prod/scale")(), 403)
 }
+
+// TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow: barriers on changes of Pods hold for a Binding, which is CREATE to admission and
+// changes a Pod that is there.
+func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	grant(t, s, "changer", rule("", []string{"pods"}, "get", "create", "patch"), rule("", []string{"pods/binding", "bindings"}, "create"))
+	changer := wire(t, s, "changer")
+	remove(t, s, "pod", "placed")
+	remove(t, s, "uncoveredpermissionset", "changes")
+	remove(t, s, "permissionschema", "stage")
+	pod := func(name, labels string) string {
+		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `","labels":` + labels + `},"spec":{"automountServiceAccountToken":false,"containers":[{"name":"a","image":"a"}]}}`
+	}
+	mustKubectl(t, s, pod("placed", `{"env":"production"}`), "create", "-f", "-")
+	patch := func(labels string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			return send(t, changer, http.MethodPatch, "/api/v1/namespaces/default/pods/placed", merge, fields(t, `{"metadata":{"labels":`+labels+`}}`), "dryRun=All")
+		}
+	}
+	create := func(labels string) *corpus.Answer {
+		return send(t, changer, http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fields(t, pod("new", labels)), "dryRun=All")
+	}
+	bind := func(path, labels string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			body := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"placed","labels":` + labels + `},"target":{"kind":"Node","name":"node"}}`
+			return send(t, changer, http.MethodPost, "/api/v1/namespaces/default/"+path, "application/json", fields(t, body), "dryRun=All")
+		}
+	}
+	const team, dev, production = `{"example.com/team":"web"}`, `{"env":"dev"}`, `{"env":"production"}`
+	paths := []string{"pods/placed/binding", "bindings"}
+	for _, path := range paths {
+		expect(t, bind(path, team)(), 201)
+		expect(t, bind(path, dev)(), 201)
+	}
+
+	mustKubectl(t, s, uncoveredSet("changes", "granular:label(example.com)", "", "pods")+`  matchConditions: [{name: changes, expression: "request.operation == 'UPDATE'"}]`+"\n", "apply", "-f", "-")
+	inForce(t, "a set on changes, by the Pod", patch(team), 403)
+	for _, path := range paths {
+		answer := inForce(t, "a set on changes, by "+path, bind(path, team), 403)
+		if !strings.Contains(answer.Status.Message, "granular:label(example.com)") {
+			t.Errorf("%s: message %q does not name the barrier's verb", path, answer.Status.Message)
+		}
+		expect(t, bind(path, "{}")(), 201)
+	}
+	expect(t, create(team), 201)
+
+	mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionSchema","metadata":{"name":"stage"},"spec":{"kind":"Pod","permissions":[
+		{"path":".metadata.labels[\"env\"]","verb":"example.com/stage","excludedWhen":"self == 'production' || oldSelf == 'production'"},
+		{"path":".metadata.labels[\"tier\"]","verb":"example.com/tier","excludedWhen":"self == 'gold'"}]}}`, "apply", "-f", "-")
+	inForce(t, "a condition on the old value, by the Pod", patch(dev), 403)
+	for _, path := range paths {
+		inForce(t, "a condition on the old value, by "+path, bind(path, dev), 403)
+		expect(t, bind(path, production)(), 403)
+		// What reads the new value alone is evaluated.
+		expect(t, bind(path, `{"tier":"gold"}`)(), 403)
+		expect(t, bind(path, `{"tier":"bronze"}`)(), 201)
+	}
+	expect(t, create(dev), 201)
+}
