@@ -46,7 +46,7 @@ func (r *reference) powersTable() []byte {
 			for i := range k.rows {
 				row := &k.rows[i]
 				switch {
-				case row.hidden || row.verb == "":
+				case row.verb == "":
 				case slices.Contains(row.own, power):
 					with[row.verb] = append(with[row.verb], k.title())
 				default:

@@ -35,6 +35,16 @@ func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
 			t.Errorf("power %q has no verb", power)
 		}
 	}
+	// What a page writes once for several kinds counts for each of them.
+	for _, want := range []string{
+		"`granular:suspension` of CronJob.batch, Job.batch",
+		"`granular:retries`",
+		"`granular:template` of CronJob.batch, DaemonSet.apps, DaemonSet.extensions, Deployment.apps, Deployment.extensions, Job.batch, ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the table", want)
+		}
+	}
 	if again, err := Powers(page, compiled, documents); err != nil || string(again) != text {
 		t.Errorf("written over its own table it is another: %v", err)
 	}
