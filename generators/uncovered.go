@@ -200,9 +200,17 @@ func (w *writers) add(r rules, group, name string) {
 		for _, alias := range endpoint.Aliases(group, resource, subresource) {
 			r.add(alias.Group, nameOf(alias))
 		}
-		if subresource == "status" {
-			// Who owns what in the status is written with the object.
+		// Who owns what is written there is written with the object.
+		switch e, known := endpoint.Lookup(group, resource, subresource); {
+		case known && !e.Updates():
+		case subresource == "status" || resource != "*":
 			r.add(group, resource)
+		default:
+			for _, e := range endpoint.All() {
+				if e.Subresource == subresource && e.Updates() && (group == "*" || group == e.Group) {
+					r.add(e.Group, e.Resource)
+				}
+			}
 		}
 		return
 	}

@@ -146,6 +146,20 @@ func TestD8_C2_ASetOnTheStatusHoldsForItsOwners(t *testing.T) {
 	}
 }
 
+// D8: owners of what a subresource writes are written with the object as well, and nobody can tell there which those are.
+func TestD8_C2_ASetOnAPartHoldsForItsOwners(t *testing.T) {
+	for resource, want := range map[string]schema.VerbSet{"pods/resize": {verbs.All(): {OwnersOnly: true}}, "'*/resize'": {verbs.All(): {OwnersOnly: true}}, "pods/binding": nil, "pods/eviction": nil} {
+		s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [''], resources: ["+resource+"]}", ""))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		got, err := s.Uncovered(t.Context(), schema.ResourceRef{Version: "v1", Resource: "pods"}, bodyOf(metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, nil))
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", resource, got, err, want)
+		}
+	}
+}
+
 // C5: a condition on the endpoint is asked as if the owners of the status were written there.
 func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testing.T) {
 	for resources, want := range map[string]schema.VerbSet{"deployments": {verbs.All(): {StatusOnly: true}}, "deployments/status": {verbs.All(): {StatusOnly: true}}, "deployments/scale": nil} {

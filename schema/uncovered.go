@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -41,7 +42,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 	var out VerbSet
 	var input map[string]any
 	var errs []error
-	hold := func(set *uncoveredSet, input map[string]any, statusOnly bool) {
+	hold := func(set *uncoveredSet, input map[string]any, to Extent) {
 		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, request))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
@@ -49,7 +50,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 		if !matches {
 			return
 		}
-		extent.StatusOnly = statusOnly
+		extent.StatusOnly, extent.OwnersOnly = to.StatusOnly, extent.OwnersOnly || to.OwnersOnly
 		if out == nil {
 			out = VerbSet{}
 		}
@@ -60,8 +61,8 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 	unseen := changesUnseen(ref)
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
-		covers, coversStatus := set.coversAny(ref), set.coversStatus(ref)
-		if !covers && !coversStatus {
+		covers, parts := set.coversAny(ref), set.parts(ref)
+		if !covers && len(parts) == 0 {
 			continue
 		}
 		if len(set.conditions) > 0 && input == nil {
@@ -73,21 +74,24 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 			}
 		}
 		if covers {
-			hold(set, input, false)
+			hold(set, input, Extent{})
 		}
 		if covers && unseen && len(set.conditions) > 0 {
-			hold(set, asUpdate(input), false)
+			hold(set, asUpdate(input), Extent{})
 		}
-		if coversStatus && (!covers || len(set.conditions) > 0) {
-			hold(set, atStatus(input), true)
+		if covers && len(set.conditions) == 0 {
+			continue
+		}
+		for _, part := range parts {
+			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status})
 		}
 	}
 	return out, utilerrors.NewAggregate(errs)
 }
 
-// atStatus returns the input of conditions for the same request at the status: who owns what there is decided at the object.
-func atStatus(input map[string]any) map[string]any {
-	return withRequest(input, map[string]any{"subResource": "status", "requestSubResource": "status"})
+// at returns the input of conditions for the same request at a subresource: who owns what is written there is decided at the object.
+func at(input map[string]any, subresource string) map[string]any {
+	return withRequest(input, map[string]any{"subResource": subresource, "requestSubResource": subresource})
 }
 
 // asUpdate returns the input of conditions for a request that is CREATE to admission and changes a stored object.
@@ -113,14 +117,32 @@ func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 	return slices.ContainsFunc(namesOf(ref), u.covers)
 }
 
-// coversStatus reports whether the set covers the status of what an endpoint writes. API servers take owners of the status from a
-// write of the object, and not from one of the status.
-func (u *uncoveredSet) coversStatus(ref ResourceRef) bool {
+const status = "status"
+
+// parts returns the subresources that the set covers of what an endpoint writes as a whole. A write of the object gives what they write
+// other owners, and only for the status an API server says whose they are.
+func (u *uncoveredSet) parts(ref ResourceRef) []string {
 	if ref.Subresource != "" {
-		return false
+		return nil
 	}
-	ref.Subresource = "status"
-	return u.coversAny(ref)
+	var out []string
+	for _, name := range namesOf(ref) {
+		for r := range u.named(name.Group) {
+			resource, part, _ := strings.Cut(r, "/")
+			if part == "" || resource != "*" && resource != name.Resource || slices.Contains(out, part) {
+				continue
+			}
+			// What is only created there has no owners.
+			if e, known := endpoint.Lookup(name.Group, name.Resource, part); !known || e.Updates() {
+				out = append(out, part)
+			}
+		}
+	}
+	ref.Subresource = status
+	if u.coversAny(ref) && !slices.Contains(out, status) {
+		out = append(out, status)
+	}
+	return out
 }
 
 func (u *uncoveredSet) covers(ref ResourceRef) bool {
