@@ -8,19 +8,20 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// folded leaves out what an API server does by itself where a schema has made a list or map atomic: its owner comes to own the whole in
-// place of the parts (structured-merge-diff: ReconcileFieldSetWithSchema). after is what the owner has.
-func folded(root *schema.Node, lost, gained, after *fieldpath.Set) (parts, wholes *fieldpath.Set) {
-	var from, to []fieldpath.Path
-	lost.Iterate(func(p fieldpath.Path) {
-		if n := atomicAt(root, p); n < len(p) && after.Has(p[:n]) {
-			from, to = append(from, slices.Clone(p)), append(to, slices.Clone(p[:n]))
+// folded returns what a manager owns as an API server has it where a schema has made a list or map atomic: the whole in place of
+// its parts (structured-merge-diff: ReconcileFieldSetWithSchema).
+func folded(root *schema.Node, owns *fieldpath.Set) *fieldpath.Set {
+	parts, wholes := fieldpath.NewSet(), fieldpath.NewSet()
+	owns.Iterate(func(p fieldpath.Path) {
+		if n := atomicAt(root, p); n < len(p) {
+			parts.Insert(slices.Clone(p))
+			wholes.Insert(slices.Clone(p[:n]))
 		}
 	})
-	if len(from) == 0 {
-		return lost, gained
+	if parts.Empty() {
+		return owns
 	}
-	return lost.Difference(fieldpath.NewSet(from...)), gained.Difference(fieldpath.NewSet(to...))
+	return owns.Difference(parts).Union(wholes)
 }
 
 // atomicAt returns how much of a path leads to the first atomic value on it, all if there is none.

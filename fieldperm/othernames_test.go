@@ -224,6 +224,8 @@ func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
 	whole := owner("creator", "Update", `{"f:spec":{"f:rules":{}}}`)
 	const scale = "modified .spec.replicas: * specification scale"
 	expectDiff(t, k, none, of(2, parts), of(3, whole), scale)
+	changed := strings.Replace(of(2, owner("me", "Update", `{"f:spec":{"f:rules":{}}}`)), `"host":"h","admin"`, `"host":"i","admin"`, 1)
+	expectDiff(t, k, none, of(2, parts), changed, "modified .spec.rules: * specification rules")
 	for name, owners := range map[string][]string{"nobody": nil, "another": {owner("other", "Update", `{"f:spec":{"f:rules":{}}}`)}} {
 		if got, err := Diff(t.Context(), []byte(of(2, parts)), []byte(of(3, owners...)), k, none); err != nil || len(got) < 2 {
 			t.Errorf("%s comes to own the whole: %q, %v", name, renderAll(got), err)

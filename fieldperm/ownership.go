@@ -156,17 +156,16 @@ func (o *owners) compare(who manager) {
 	}
 	before, otherwiseBefore := o.split(o.was, who)
 	after, otherwiseAfter := o.split(o.is, who)
+	if !o.versionChanged(who) {
+		before, after = folded(o.d.kind.Root, before), folded(o.d.kind.Root, after)
+		if their := o.theirs(who); their != nil {
+			otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore), folded(their.Root, otherwiseAfter)
+		}
+	}
 	otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
 	if o.versionChanged(who) && !o.d.kind.Knows(o.was.entry(who).wroteIn) {
 		lost, gained = before, after
-	}
-	if !o.versionChanged(who) {
-		all := o.is.fields(who)
-		lost, gained = folded(o.d.kind.Root, lost, gained, all)
-		if their := o.theirs(who); their != nil {
-			otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore, otherwiseAfter, all)
-		}
 	}
 	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
 	o.chargeLostOtherwise(who, otherwiseBefore)

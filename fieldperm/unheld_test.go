@@ -98,3 +98,22 @@ func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	expectDiff(t, k, none, owned(labels, owner("creator", "Update", own(`".":{},`))), owned(labels, owner("creator", "Update", own(""))), "ownership .metadata.labels: * metadata labels", apartLabel)
 	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
 }
+
+// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an object that was applied has defaults that nobody owns, and may have barriers on
+// them. The API server gives them again.
+func TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply(t *testing.T) {
+	schemaOf := func(fallback string) string {
+		return structOf("spec", `"image":{"type":"string"},"other":{"type":"string"},"pull":{"type":"string"`+fallback+`}`)
+	}
+	of := func(image string, owners ...string) string {
+		owners = append(owners, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:other":{}}}`))
+		return object("v1", `"spec":{"image":"`+image+`","other":"o","pull":"Always"}`, owners...)
+	}
+	inBoth := said(permission(".spec.pull", "secret", always), permission(".spec.pull", "secret", always))
+	for fallback, want := range map[string]bool{`,"default":"Always"`: false, `,"default":"Never"`: true, "": true} {
+		k := safesOf(t, byName+inBoth, schemaOf(fallback), schemaOf(fallback))("v1")
+		if got := asks(t, k, nil, of("1"), of("2", ownerIn("v1", "bot", "Apply", `{"f:spec":{"f:image":{}}}`)), secretVerb); got != want {
+			t.Errorf("with a field %q: barred %t", fallback, got)
+		}
+	}
+}

@@ -99,22 +99,19 @@ func (t transfer) changesVersion(m who) bool {
 	return t.was.has(m) && t.is.has(m) && t.was.one(m).version != t.is.one(m).version
 }
 
-// folded leaves out the parts of what is atomic, where the manager owns the whole now.
-func (t transfer) folded(as *subject, lost, gained *fieldpath.Set, m who) (parts, wholes *fieldpath.Set) {
-	parts, wholes = lost, gained
-	for _, p := range pathsOf(lost) {
+// folded puts what is atomic in place of its parts.
+func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
+	for _, p := range pathsOf(owns) {
 		for n := 1; n < len(p); n++ {
 			at := t.in(as, p[:n])
 			if p[n].FieldName != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship != "atomic") || p[n].FieldName == nil && (at.atom.List == nil || at.atom.List.ElementRelationship == "associative") {
 				continue
 			}
-			if t.is.of(m).Has(p[:n]) {
-				parts, wholes = parts.Difference(fieldpath.NewSet(p)), wholes.Difference(fieldpath.NewSet(p[:n]))
-			}
+			owns = owns.Difference(fieldpath.NewSet(p)).Union(fieldpath.NewSet(p[:n]))
 			break
 		}
 	}
-	return parts, wholes
+	return owns
 }
 
 // breaks reports whether a manager comes to own one of an item's own entry and keys without the others, or what is in it without them if

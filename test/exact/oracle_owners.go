@@ -188,16 +188,16 @@ func (o *oracle) ownership(root place) {
 func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) {
 	before, otherBefore := t.split(t.was, m)
 	after, otherAfter := t.split(t.is, m)
+	if !t.changesVersion(m) {
+		before, after = t.folded(t.subject, before), t.folded(t.subject, after)
+		if as := t.others[t.versionOf(m)]; as != nil {
+			otherBefore, otherAfter = t.folded(as, otherBefore), t.folded(as, otherAfter)
+		}
+	}
 	otherBefore, otherAfter = otherBefore.Difference(otherAfter), otherAfter.Difference(otherBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
 	if t.changesVersion(m) && !t.kind.Knows(t.was.one(m).version) {
 		lost, gained = before, after
-	}
-	if !t.changesVersion(m) {
-		lost, gained = t.folded(t.subject, lost, gained, m)
-		if as := t.others[t.versionOf(m)]; as != nil {
-			otherBefore, otherAfter = t.folded(as, otherBefore, otherAfter, m)
-		}
 	}
 	for _, p := range slices.Concat(pathsOf(lost), pathsOf(gained), pathsOf(otherBefore)) {
 		if t.breaks(m, p) {
