@@ -162,6 +162,9 @@ func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 		"CustomResourceDefinition.apiextensions.k8s.io .status.conditions":    {schema.DisablesProtection},
 		"CustomResourceDefinition.apiextensions.k8s.io .status.acceptedNames": {schema.DisablesProtection},
 		"Node. .status.images":                                                {schema.PlacesPods},
+		"CSINode.storage.k8s.io .spec.drivers[*]":                             {schema.PlacesPods},
+		"ResourceSlice.resource.k8s.io .spec.devices":                         {schema.Deletes, schema.PlacesPods},
+		"ResourceSlice.resource.k8s.io .spec.pool":                            {schema.PlacesPods},
 		"StatefulSet.apps .status":                                            {schema.RunsCode},
 	} {
 		if got, known := worth[place]; !known || !slices.Equal(got, want) {
