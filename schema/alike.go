@@ -86,7 +86,7 @@ func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind
 		}
 		version := other.GroupVersion().String()
 		byName := c.keepsNames(gvk, other) || c.owner[gvk].KeepsNames && slices.Contains(unserved, other)
-		k.convertsByName = k.convertsByName && byName
+		k.convertsByName = k.convertsByName && (byName || c.owner[other] != nil && !c.isServed(other))
 		switch their := k.versions[version]; {
 		case byName:
 			k.alike[version] = allAlike
