@@ -333,3 +333,43 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 		})
 	}
 }
+
+// C2: API servers leave the replicas of a Scale out if they are 0. A condition sees the number.
+func TestC2_AConditionSeesThatAScaleIsZero(t *testing.T) {
+	const reads = `{name: few, expression: "object.spec.replicas < 2 && oldObject.spec.replicas == 0"}`
+	s, errs := compileFew(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: [deployments/scale]}", reads), schemaOf("apps", "Deployment", "{path: .spec.replicas, verb: scale, excludedWhen: 'self == 0 || oldSelf == 0'}"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
+	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+	for spec, want := range map[string]schema.Extent{`{}`: {}, `{"spec":{}}`: {}, `{"spec":{"replicas":1}}`: {}, `{"spec":{"replicas":2}}`: {OwnersOnly: true}} {
+		request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(scale)}
+		request.Object.Raw, request.OldObject.Raw = []byte(spec), []byte(`{"spec":{}}`)
+		got, err := s.Uncovered(t.Context(), ref, request)
+		if extent, holds := got[all(t, "granular:scale")]; err != nil || !holds || extent != want {
+			t.Errorf("%s: %v, %v; want %v", spec, got, err, want)
+		}
+	}
+	k, err := s.KindFor(scale, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bars := func(oldSelf, self any) bool {
+		return slices.ContainsFunc(k.Root.Map().Child("spec").Map().Child("replicas").Permissions(), func(p *schema.Permission) bool {
+			return p.Conditional() && p.Bars(t.Context(), oldSelf, self)
+		})
+	}
+	if !bars(int64(3), nil) || !bars(nil, int64(3)) || bars(int64(3), int64(2)) {
+		t.Errorf("to 0 %t, from 0 %t, from 3 to 2 %t", bars(int64(3), nil), bars(nil, int64(3)), bars(int64(3), int64(2)))
+	}
+}
+
+func all(t *testing.T, text string) verbs.Verb {
+	t.Helper()
+	v, err := verbs.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -11,6 +11,8 @@ type graft struct {
 	body *Node
 	// unseen is that requests do not show the objects that they change.
 	unseen bool
+	// isScale is that a number that is 0 is left out of the body.
+	isScale bool
 	// onto are the places of the body, with the nodes of the objects that they become.
 	onto []grafted
 }
@@ -39,6 +41,9 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	if g.unseen {
 		b := blind{}
 		permissions, node = b.permissions(node, permissions), b.node(node)
+	}
+	if g.isScale {
+		permissions = withZero(permissions)
 	}
 	n := *node
 	n.permissions = permissions
@@ -154,6 +159,19 @@ func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *
 	}
 	out.mapping = n.mapping.with(path[0].name, o.into(n.mapping.Child(path[0].name), path[1:], false, held))
 	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()
+	return &out
+}
+
+// at returns a copy of the tree in which the field that the names lead to is changed, the tree itself if they lead nowhere.
+func (n *Node) at(names []string, change func(Node) *Node) *Node {
+	if len(names) == 0 {
+		return change(*n)
+	}
+	if n.mapping == nil || n.mapping.fields[names[0]] == nil {
+		return n
+	}
+	out := *n
+	out.mapping = n.mapping.with(names[0], n.mapping.fields[names[0]].at(names[1:], change))
 	return &out
 }
 

@@ -21,8 +21,10 @@ type Permission struct {
 	excluded   bool
 	// excludedWhen are conditions, any of which makes a barrier.
 	excludedWhen []barrierCondition
-	apart        bool
-	powers       []Power
+	// zero is that an absent value is the number 0.
+	zero   bool
+	apart  bool
+	powers []Power
 }
 
 // barrierCondition is a condition on values.
@@ -107,6 +109,19 @@ func (p *Permission) always() *Permission {
 	return &out
 }
 
+// withZero returns the permissions as those of a number that API servers leave out if it is 0.
+func withZero(permissions []*Permission) []*Permission {
+	out := slices.Clone(permissions)
+	for i, p := range out {
+		if p.Conditional() {
+			one := *p
+			one.zero = true
+			out[i] = &one
+		}
+	}
+	return out
+}
+
 // Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
 // than theirs say.
 func (p *Permission) Apart() bool { return p.apart }
@@ -120,6 +135,12 @@ func (p *Permission) Powers() []Power { return p.powers }
 func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true
+	}
+	if p.zero && oldSelf == nil {
+		oldSelf = int64(0)
+	}
+	if p.zero && self == nil {
+		self = int64(0)
 	}
 	for i := range p.excludedWhen {
 		holds, err := evalBool(ctx, p.excludedWhen[i].program, map[string]any{valueVariable: self, oldValueVariable: oldSelf})

@@ -24,6 +24,14 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 	for _, gvk := range inOrder(s.kinds) {
 		versions[gvk.GroupKind()] = append(versions[gvk.GroupKind()], gvk)
 	}
+	for gvk, k := range s.kinds {
+		if isScale(gvk.GroupKind()) {
+			k.Root = k.Root.at([]string{"spec", "replicas"}, func(n Node) *Node {
+				n.permissions = withZero(n.permissions)
+				return &n
+			})
+		}
+	}
 	grafts := map[through]*graft{}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
@@ -45,7 +53,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 				}
 				for _, at := range places {
 					if grafts[at] == nil {
-						grafts[at] = &graft{body: s.kinds[body].Root, unseen: e.ChangesUnseen()}
+						grafts[at] = &graft{body: s.kinds[body].Root, unseen: e.ChangesUnseen(), isScale: isScale(body.GroupKind())}
 					}
 					for _, f := range becomes(&e, &own, s.kinds[body].Root, owners[gvk].replicas(gvk)) {
 						grafts[at].add(f, s.kinds[gvk].Root)

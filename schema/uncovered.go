@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -194,7 +195,30 @@ func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, erro
 	object, oldObject := decoded["object"], decoded["oldObject"]
 	delete(decoded, "object")
 	delete(decoded, "oldObject")
+	if isScale(groupKind(request)) {
+		showZero(object)
+		showZero(oldObject)
+	}
 	return map[string]any{"request": decoded, objectVariable: object, oldObjectVariable: oldObject}, nil
+}
+
+// isScale reports whether a body is a Scale. API servers leave its replicas out if they are 0.
+func isScale(body runtimeschema.GroupKind) bool { return body == scaleKind.GroupKind() }
+
+// showZero puts the replicas into a Scale that says nothing of them.
+func showZero(scale any) {
+	fields, ok := scale.(map[string]any)
+	if !ok {
+		return
+	}
+	spec, ok := fields["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+		fields["spec"] = spec
+	}
+	if spec["replicas"] == nil {
+		spec["replicas"] = int64(0)
+	}
 }
 
 // uncovered compiles the sets, and checks each against what its resources bear. A verb that bears on nothing

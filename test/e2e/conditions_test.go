@@ -121,3 +121,25 @@ func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
 	}
 	expect(t, create(dev), 201)
 }
+
+// A Scale to 0 says nothing of its replicas, and is one to 0 all the same.
+func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	grant(t, s, "scaling", rule("apps", []string{"deployments", "deployments/scale"}, "get", "patch", "update"))
+	scaling := wire(t, s, "scaling")
+	remove(t, s, "permissionschema", "awake")
+	remove(t, s, "deployment", "awake")
+	mustKubectl(t, s, "", "create", "deployment", "awake", "--image=a", "--replicas=3")
+	to := func(path, replicas string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			return send(t, scaling, http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/awake"+path, merge, fields(t, `{"spec":{"replicas":`+replicas+`}}`), "dryRun=All")
+		}
+	}
+	expect(t, to("/scale", "0")(), 200)
+	mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionSchema","metadata":{"name":"awake"},"spec":{"group":"apps","kind":"Deployment","permissions":[
+		{"path":".spec.replicas","verb":"scale","excludedWhen":"self == 0"}]}}`, "apply", "-f", "-")
+	inForce(t, "by the object", to("", "0"), 403)
+	inForce(t, "by its scale", to("/scale", "0"), 403)
+	expect(t, to("/scale", "2")(), 200)
+}
