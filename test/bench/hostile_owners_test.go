@@ -28,6 +28,8 @@ func owners() []hostile {
 	item := func(i int) string { return fmt.Sprintf(`{"name":"%d","note":"n"}`, i) }
 	itemPath := func(i int) string { return fmt.Sprintf(`"k:{\"name\":\"%d\"}":{".":{},"f:name":{},"f:note":{}}`, i) }
 	items := func(paths string) string { return `{"f:spec":{"f:items":{` + paths + `}}}` }
+	// The object, and its two barriers.
+	whole := func(int) int { return 3 }
 	return []hostile{
 		{name: "managers", n: 2_500, changes: one, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), `"free":{"x0":1}`), heldBy(manager("01")(0)+","+listed(n-1, func(i int) string { return manager("00")(i + 1) }), `"free":{"x0":2}`)
@@ -38,11 +40,11 @@ func owners() []hostile {
 		{name: "managers-touched", n: 2_500, changes: one, make: func(n int) (string, string) {
 			return heldBy(listed(n, manager("00")), ""), heldBy(listed(n, manager("01")), "")
 		}},
-		{name: "managers-of-one-name", n: 2_500, changes: one, make: func(n int) (string, string) {
+		{name: "managers-of-one-name", n: 2_500, denied: true, changes: whole, make: func(n int) (string, string) {
 			same := func(i int) string { return entry("one", "00", fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i)) }
 			return heldBy(listed(n, same), ""), heldBy(reversed(n, same), "")
 		}},
-		{name: "managers-of-many-versions", n: 250, changes: one, make: func(n int) (string, string) {
+		{name: "managers-of-many-versions", n: 250, denied: true, changes: whole, make: func(n int) (string, string) {
 			version := func(letter string) func(int) string {
 				return func(i int) string {
 					return strings.Replace(entry("one", "00", fmt.Sprintf(`{"f:spec":{"f:free":{"f:x%d":{}}}}`, i)), "/v1", fmt.Sprintf("/%s%d", letter, i+1), 1)
