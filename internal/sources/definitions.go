@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/admission"
@@ -65,14 +67,14 @@ func (d *definitions) read(services *discovery.Services) (bool, error) {
 		seen[name] = true
 		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		storedIn, _, _ := unstructured.NestedStringSlice(object.Object, "status", "storedVersions")
+		before := d.known[name]
 		id := identity{
-			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object) && !slices.Contains(services.Own, group),
+			uid: string(object.GetUID()), generation: object.GetGeneration(), served: served(object, before) && !slices.Contains(services.Own, group),
 			claimed:  services.Claimed[group],
 			verbs:    object.GetAnnotations()[v1alpha1.PermissionVerbsAnnotation],
 			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
 			storedIn: strings.Join(storedIn, ","),
 		}
-		before := d.known[name]
 		if before != nil && before.identity == id {
 			continue
 		}
@@ -109,17 +111,18 @@ func doubtful(name, group, service string) error {
 	}
 }
 
-// served reports whether the API server serves the definition under the kind that it names. One that
-// contends for a kind which another has must not bear on the other's.
-func served(object *unstructured.Unstructured) bool {
+// served reports whether the API server serves the definition under the kind that it names, or has done so before: users may
+// write its status, and barriers and the kind itself would go with it. One that contends for a kind which another has must not
+// bear on the other's, and was never served.
+func served(object *unstructured.Unstructured, before *definition) bool {
 	named, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
-	accepted, _, _ := unstructured.NestedString(object.Object, "status", "acceptedNames", "kind")
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	established := slices.ContainsFunc(conditions, func(item any) bool {
-		condition, ok := item.(map[string]any)
-		return ok && condition["type"] == "Established" && condition["status"] == "True"
-	})
-	return established && accepted == named
+	if before != nil && before.identity.uid == string(object.GetUID()) && before.identity.served && before.kind.Kind == named {
+		return true
+	}
+	var is apiextensionsv1.CustomResourceDefinition
+	is.Spec.Names.Kind = named
+	status, _, err := unstructured.NestedMap(object.Object, "status")
+	return err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(status, &is.Status) == nil && load.Serves(&is)
 }
 
 func decode(object *unstructured.Unstructured) *definition {

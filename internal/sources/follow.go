@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -21,9 +22,11 @@ import (
 // firstList is how long the first list of a kind is waited for. A change of anything else waits too.
 const firstList = 2 * time.Second
 
-// Objects follows the PermissionSchemas and UncoveredPermissionSets of an API server. One that does not
-// serve a kind has no objects of it, and is not asked for them: each kind is followed while its
-// CustomResourceDefinition is established.
+// Objects follows the PermissionSchemas and UncoveredPermissionSets of an API server. One that never
+// served a kind has no objects of it, and is not asked for them: each kind is followed from when its
+// CustomResourceDefinition has names until that is gone or serves the version no more. Users may write
+// the status of a definition, so nothing in it ends what is followed: while the API server fails to
+// list a kind, what is known of it stays.
 type Objects struct {
 	client      dynamic.Interface
 	definitions func() ([]*unstructured.Unstructured, error)
@@ -60,17 +63,17 @@ func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var fresh []cache.InformerSynced
-	for _, resource := range []string{v1alpha1.PermissionSchemaResource, v1alpha1.UncoveredPermissionSetResource} {
-		is, serves := o.followed[resource], slices.ContainsFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
-		if is != nil && (!serves || is.context.Err() != nil) {
+	for resource, kind := range ownKinds() {
+		is, at := o.followed[resource], slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
+		if is != nil && (at < 0 || is.context.Err() != nil) {
 			is.stop()
 			delete(o.followed, resource)
 			is = nil
 		}
-		if is != nil || !serves {
+		if is != nil || at < 0 || !isNamed(definitions[at]) {
 			continue
 		}
-		begun, err := o.follow(ctx, resource)
+		begun, err := o.follow(ctx, resource, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -112,10 +115,18 @@ func (o *Objects) known() []*unstructured.Unstructured {
 	return out
 }
 
-// definesOwn reports whether the API server serves the resource by this definition.
+// ownKinds are fieldperm's kinds by resource.
+func ownKinds() map[string]string {
+	return map[string]string{
+		v1alpha1.PermissionSchemaResource:       v1alpha1.PermissionSchemaKind,
+		v1alpha1.UncoveredPermissionSetResource: v1alpha1.UncoveredPermissionSetKind,
+	}
+}
+
+// definesOwn reports whether this is the definition of the resource, and its specification serves the version.
 func definesOwn(definition *unstructured.Unstructured, resource string) bool {
 	own := v1alpha1.GroupVersion
-	if definition.GetName() != resource+"."+own.Group || !served(definition) {
+	if definition.GetName() != resource+"."+own.Group {
 		return false
 	}
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -125,7 +136,14 @@ func definesOwn(definition *unstructured.Unstructured, resource string) bool {
 	})
 }
 
-func (o *Objects) follow(ctx context.Context, resource string) (*followed, error) {
+// isNamed reports whether the API server has given the definition a kind, which it does before it first serves it. There may be
+// objects from then on, whatever the conditions say.
+func isNamed(definition *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(definition.Object, "status", "acceptedNames", "kind")
+	return kind != ""
+}
+
+func (o *Objects) follow(ctx context.Context, resource, kind string) (*followed, error) {
 	is := &followed{informer: dynamicinformer.NewFilteredDynamicInformer(o.client, v1alpha1.GroupVersion.WithResource(resource), metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()}
 	_, err := is.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { o.changed() },
@@ -146,7 +164,7 @@ func (o *Objects) follow(ctx context.Context, resource string) (*followed, error
 	if err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
-	if err := is.informer.SetTransform(withoutManagers); err != nil {
+	if err := is.informer.SetTransform(asKind(kind)); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
 	is.context, is.stop = context.WithCancel(ctx)
@@ -158,7 +176,11 @@ func (o *Objects) follow(ctx context.Context, resource string) (*followed, error
 // unlisted says why a kind has not been listed.
 func (f *followed) unlisted(resource string) error {
 	name := resource + "." + v1alpha1.GroupVersion.Group
-	if failure := f.failure.Load(); failure != nil {
+	failure := f.failure.Load()
+	switch {
+	case failure != nil && apierrors.IsNotFound(*failure):
+		return fmt.Errorf("%s: cannot be listed: %w: see the conditions of this CustomResourceDefinition", name, *failure)
+	case failure != nil:
 		return fmt.Errorf("%s: cannot be listed: %w: grant fieldperm list and watch on them (rbac.yaml of fieldperm-gen manifests does)", name, *failure)
 	}
 	return fmt.Errorf("%s: are not listed yet: see that the API server answers", name)
@@ -174,9 +196,14 @@ func sameSpecification(before, after any) bool {
 	return ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration()
 }
 
-func withoutManagers(object any) (any, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		u.SetManagedFields(nil)
+// asKind drops the managers of an object, and gives it the kind of its resource. The one that the API server says is that of the
+// status of the definition.
+func asKind(kind string) cache.TransformFunc {
+	return func(object any) (any, error) {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			u.SetManagedFields(nil)
+			u.SetKind(kind)
+		}
+		return object, nil
 	}
-	return object, nil
 }

@@ -18,17 +18,37 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// own is the definition of one of fieldperm's kinds.
-func own(resource, kind string, established bool) *unstructured.Unstructured {
-	status := "False"
-	if established {
-		status = "True"
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
+// own is the definition of one of fieldperm's kinds, new or with a kind that the API server accepted.
+func own(resource, kind string, accepted bool) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": resource + ".fieldperm.dev"},
 		"spec":     map[string]any{"names": map[string]any{"kind": kind}, "versions": []any{map[string]any{"name": "v1alpha1", "served": true}}},
-		"status":   map[string]any{"acceptedNames": map[string]any{"kind": kind}, "conditions": []any{map[string]any{"type": "Established", "status": status}}},
 	}}
+	if accepted {
+		u.Object["status"] = status(kind, "NamesAccepted", "True", "Established", "True")
+	}
+	return u
+}
+
+// status of a definition with an accepted kind, and conditions by type.
+func status(kind string, conditions ...string) map[string]any {
+	var items []any
+	for i := 0; i < len(conditions); i += 2 {
+		items = append(items, map[string]any{"type": conditions[i], "status": conditions[i+1]})
+	}
+	return map[string]any{"acceptedNames": map[string]any{"kind": kind}, "storedVersions": []any{"v1"}, "conditions": items}
+}
+
+// writtenStatuses are what users with verbs on the status may make of that of a definition in force.
+func writtenStatuses() map[string]map[string]any {
+	return map[string]map[string]any{
+		"not established":                   status("Widget", "NamesAccepted", "True", "Established", "False"),
+		"neither condition":                 status("Widget", "NamesAccepted", "False", "Established", "False"),
+		"no conditions":                     status("Widget"),
+		"another kind":                      status("Other", "NamesAccepted", "True", "Established", "True"),
+		"no kind":                           status(""),
+		"nothing but what objects are kept": {"storedVersions": []any{"v1"}},
+	}
 }
 
 func installed() []*unstructured.Unstructured {
@@ -170,6 +190,65 @@ func TestObjects_FollowsUntilTheDefinitionIsGone(t *testing.T) {
 	p.install(installed())
 	if list, err := o.List(t.Context()); err != nil || len(list) != 2 {
 		t.Errorf("the definitions are back: %v, %v", list, err)
+	}
+}
+
+// TestC2_NoStatusOfTheirDefinitionTakesObjectsAway: users may write it, and kube-apiserver goes on serving.
+func TestC2_NoStatusOfTheirDefinitionTakesObjectsAway(t *testing.T) {
+	p := newPlane(deployments("1", 1, pausedIsBarred), set("s", 1, `{uncoveredPermissions: ["granular:scale"]}`))
+	p.install(installed())
+	o := p.follow(t)
+	if list, err := o.List(t.Context()); err != nil || len(list) != 2 {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	for name, status := range writtenStatuses() {
+		definitions := installed()
+		for _, definition := range definitions {
+			definition.Object["status"] = status
+		}
+		p.install(definitions)
+		if list, err := o.List(t.Context()); err != nil || len(list) != 2 || len(o.Known()) != 2 {
+			t.Errorf("%s: %v, %v", name, list, err)
+		}
+	}
+	// What the specification says, and who deletes the definition, counts.
+	definitions := installed()
+	if err := unstructured.SetNestedSlice(definitions[0].Object, []any{map[string]any{"name": "v1alpha1", "served": false}}, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	p.install(definitions)
+	if list, err := o.List(t.Context()); err != nil || len(list) != 1 || list[0].GetKind() != "UncoveredPermissionSet" {
+		t.Errorf("a version that is not served: %v, %v", list, err)
+	}
+}
+
+// TestC2_ObjectsHaveTheKindOfTheirResource: the one that the API server says is that of the definition's status.
+func TestC2_ObjectsHaveTheKindOfTheirResource(t *testing.T) {
+	p := newPlane()
+	p.install(installed())
+	p.PrependReactor("list", "uncoveredpermissionsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		other := set("s", 1, `{uncoveredPermissions: ["granular:scale"]}`)
+		other.SetKind("Other")
+		return true, &unstructured.UnstructuredList{Object: map[string]any{"kind": "OtherList", "apiVersion": "fieldperm.dev/v1alpha1"}, Items: []unstructured.Unstructured{*other}}, nil
+	})
+	list, err := p.follow(t).List(t.Context())
+	if got := names(list); err != nil || !got["UncoveredPermissionSet set"] {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// TestC2_WhatHadNamesIsWaitedFor: conditions that say that nothing is served do not let fieldperm begin without barriers.
+func TestC2_WhatHadNamesIsWaitedFor(t *testing.T) {
+	p := newPlane()
+	definitions := installed()[:1]
+	definitions[0].Object["status"] = status("PermissionSchema", "NamesAccepted", "False", "Established", "False")
+	p.install(definitions)
+	p.PrependReactor("list", "permissionschemas", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewNotFound(action.GetResource().GroupResource(), "")
+	})
+	_, err := p.follow(t).List(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "permissionschemas.fieldperm.dev: cannot be listed: ") || !strings.Contains(err.Error(), "see the conditions of this CustomResourceDefinition") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -200,6 +200,49 @@ func TestDefinitions_NotServedOrDeletedHaveNoSay(t *testing.T) {
 	}
 }
 
+// TestC2_NoStatusTakesADefinitionAway: users may write it, and kube-apiserver goes on serving.
+func TestC2_NoStatusTakesADefinitionAway(t *testing.T) {
+	barred := entry(".spec.size", sizeIsUncovered)
+	for name, status := range writtenStatuses() {
+		t.Run(name, func(t *testing.T) {
+			w := &world{definitions: []*unstructured.Unstructured{widget("1", 1, barred)}}
+			l := mustLive(t, w)
+			mustRefresh(t, l)
+			written := widget("1", 1, barred)
+			written.Object["status"] = status
+			w.definitions = []*unstructured.Unstructured{written}
+			mustRefresh(t, l)
+			if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.MayBar() || !isBarred(l, "widgets") {
+				t.Errorf("the kind or its barrier is gone: %v", err)
+			}
+			// A definition made anew was not served before; nor one that names another kind.
+			for what, change := range map[string]func(*unstructured.Unstructured) error{
+				"made anew": func(u *unstructured.Unstructured) error { u.SetUID("2"); return nil },
+				"renamed": func(u *unstructured.Unstructured) error {
+					return unstructured.SetNestedField(u.Object, "Gadget", "spec", "names", "kind")
+				},
+			} {
+				other := written.DeepCopy()
+				if err := change(other); err != nil {
+					t.Fatal(err)
+				}
+				served := name == "not established" && what == "made anew"
+				w.definitions = []*unstructured.Unstructured{other}
+				mustRefresh(t, l)
+				if _, err := l.Schema().Kind(kindWidget()); (err == nil) != served {
+					t.Errorf("%s: %v", what, err)
+				}
+				gadget := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
+				if _, err := l.Schema().Kind(gadget); err == nil {
+					t.Errorf("%s: a kind that the API server never accepted is known", what)
+				}
+				w.definitions = []*unstructured.Unstructured{widget("1", 1, barred)}
+				mustRefresh(t, l)
+			}
+		})
+	}
+}
+
 const thingDocument = `{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{},"components":{"schemas":{
 	"Thing":{"type":"object","properties":{"metadata":{"type":"object"},"a":{"type":"string"}},"x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Widget"},{"group":"apps","version":"v1","kind":"Deployment"}]}}}}`
 

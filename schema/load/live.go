@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -127,7 +128,7 @@ func (s *server) customResources(ctx context.Context, owned map[runtimeschema.Gr
 		for _, v := range crd.Spec.Versions {
 			defined[runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}] = true
 		}
-		if !accepted(&crd) || owned[runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: anyVersion}] {
+		if !Serves(&crd) || owned[runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: anyVersion}] {
 			return nil
 		}
 		more, errs := CRD("CustomResourceDefinition "+crd.Name, raw)
@@ -137,15 +138,12 @@ func (s *server) customResources(ctx context.Context, owned map[runtimeschema.Gr
 	return docs.Append(all...), defined, faults, err
 }
 
-// accepted reports whether the server serves the definition. One that contends for a kind which
+// Serves reports whether an API server serves the definition under the kind that it names: for that
+// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go) either condition is enough. One that contends for a kind which
 // another has is not served, and must not bear on the other's.
-func accepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	if crd.Status.AcceptedNames.Kind != crd.Spec.Names.Kind {
-		return false
-	}
-	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
+func Serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Status.AcceptedNames.Kind == crd.Spec.Names.Kind &&
+		(apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established))
 }
 
 func (s *server) list(ctx context.Context, path string, visit func(json.RawMessage) error) error {

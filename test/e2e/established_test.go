@@ -1,0 +1,70 @@
+//go:build integration
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// TestC2_AConditionOfADefinitionTakesNoBarrierAway: kube-apiserver serves a definition whose condition Established is False, as
+// long as its names are accepted, and holders of a granular verb may write that condition.
+func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
+	s := startAs(t, stack.REST)
+	install(t, s)
+	const group = "established.example.com"
+	makeGadget(t, s, group)
+	mustKubectl(t, s, "", "create", "configmap", "guarded", "--from-literal=schema=1", "--from-literal=set=1")
+	grant(t, s, "updater."+group, rule("", []string{"configmaps"}, "update", "patch"), rule(group, []string{"gadgets"}, "update", "patch"))
+	grant(t, s, "tamperer", rule("apiextensions.k8s.io", []string{"customresourcedefinitions/status"}, "granular", "granular:condition(Established)"))
+	updater, tamperer := wire(t, s, "updater."+group), wire(t, s, "tamperer")
+
+	write := func(path, body string) func() *corpus.Answer {
+		return func() *corpus.Answer { return send(t, updater, http.MethodPatch, path, merge, fields(t, body), "dryRun=All") }
+	}
+	const configMap = "/api/v1/namespaces/default/configmaps/guarded"
+	gadget := "/apis/" + group + "/v1/namespaces/default/gadgets/one"
+	bySet, bySchema := write(configMap, `{"metadata":{"labels":{"set":"2"}}}`), write(configMap, `{"data":{"schema":"2"}}`)
+	byDefinition, free := write(gadget, `{"spec":{"size":2}}`), write(gadget, `{"spec":{"color":"red"}}`)
+	mustKubectl(t, s, uncoveredSet("established", "granular:labels", "", "configmaps"), "create", "-f", "-")
+	mustKubectl(t, s, immutability("established", `{path: '.data["schema"]', verb: example.com/schema, excluded: true}`), "create", "-f", "-")
+	for _, barred := range []func() *corpus.Answer{bySet, bySchema, byDefinition} {
+		eventually(t, barred, http.StatusForbidden)
+	}
+	expect(t, free(), http.StatusOK)
+
+	for _, name := range []string{"uncoveredpermissionsets.fieldperm.dev", "permissionschemas.fieldperm.dev", "gadgets." + group} {
+		t.Run(name, func(t *testing.T) {
+			types := strings.Fields(mustKubectl(t, s, "", "get", "customresourcedefinition", name, "-o", "jsonpath={.status.conditions[*].type}"))
+			var body []map[string]any
+			for i, of := range types {
+				if of == "Established" {
+					body = []map[string]any{{"op": "replace", "path": fmt.Sprintf("/status/conditions/%d/status", i), "value": "False"}}
+				}
+			}
+			codes := map[string]map[int]int{"set": {}, "schema": {}, "definition": {}, "free": {}, "tampered": {}}
+			for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); {
+				codes["tampered"][send(t, tamperer, http.MethodPatch, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+name+"/status", "application/json-patch+json", body).Code]++
+				codes["set"][bySet().Code]++
+				codes["schema"][bySchema().Code]++
+				codes["definition"][byDefinition().Code]++
+				codes["free"][free().Code]++
+			}
+			t.Logf("answers by code: %v", codes)
+			if codes["tampered"][http.StatusOK] < 10 {
+				t.Errorf("the condition was written %v times: nothing is shown", codes["tampered"])
+			}
+			for what, want := range map[string]int{"set": http.StatusForbidden, "schema": http.StatusForbidden, "definition": http.StatusForbidden, "free": http.StatusOK} {
+				if len(codes[what]) != 1 || codes[what][want] == 0 {
+					t.Errorf("%s: answered %v, want %d alone", what, codes[what], want)
+				}
+			}
+		})
+	}
+}
