@@ -208,14 +208,11 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 }
 
 // takenAway are the faults of a PermissionSchema that replaces a verb by which an UncoveredPermissionSet bars a
-// field: the barrier would hold there no more, without a word of whoever made it.
+// field.
 func takenAway(before, after *schema.Schema, source string) []error {
 	var faults []error
-	left := after.Borne()
-	for _, b := range before.Borne() {
-		if !slices.Contains(left, b) {
-			faults = append(faults, &schema.Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)})
-		}
+	for _, b := range schema.Unborne(before, after) {
+		faults = append(faults, b.TakenBy(source))
 	}
 	return faults
 }

@@ -117,6 +117,9 @@ type Entry struct {
 	Pointer string
 }
 
+// IsBarrier reports whether the entry can be a barrier.
+func (e Entry) IsBarrier() bool { return e.Excluded || e.ExcludedWhen != "" }
+
 // UncoveredDocument is one UncoveredPermissionSet.
 type UncoveredDocument struct {
 	Source string

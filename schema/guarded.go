@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -20,6 +21,18 @@ func (s *Schema) Borne() []Borne {
 		out = append(out, s.uncovered[i].borne...)
 	}
 	return out
+}
+
+// Unborne returns what the sets bar in one schema, and not in the next.
+func Unborne(before, after *Schema) []Borne {
+	left := after.Borne()
+	return slices.DeleteFunc(before.Borne(), func(b Borne) bool { return slices.Contains(left, b) })
+}
+
+// TakenBy is the fault of a source that replaces the verb: the barrier would hold there no more, without a word of whoever made
+// the set.
+func (b Borne) TakenBy(source string) error {
+	return &Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)}
 }
 
 // GuardedFields counts the fields that the verbs of one set guard, for the first resources that have any.

@@ -11,10 +11,10 @@ const (
 	ReasonCompiled = "Compiled"
 	// ReasonUnmatched: it names what is not known yet, and holds once that is installed.
 	ReasonUnmatched = "Unmatched"
-	// ReasonFaulty: the message has the compiler's errors. Of Enforced: what would be barred is not known.
+	// ReasonFaulty: the message has the compiler's errors. Of Enforced: Compiled is False, so nothing is claimed.
 	ReasonFaulty = "Faulty"
 
-	// ConditionEnforced is True if every barrier of the object holds, also for holders of the generic permission: the
+	// ConditionEnforced is never True while Compiled is False. It is True if every barrier of the object holds, also for holders of the generic permission: the
 	// webhook has the rules, and a dry-run write through each endpoint was refused on each kube-apiserver.
 	ConditionEnforced = "Enforced"
 	// ReasonEnforced: the writes were refused.
@@ -25,6 +25,8 @@ const (
 	ReasonNotProbed = "NotProbed"
 	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
 	ReasonNoBarriers = "NoBarriers"
+	// ReasonNothingGuarded: no field of a known kind has one of the verbs of the set.
+	ReasonNothingGuarded = "NothingGuarded"
 	// ReasonNotApplied: the webhook lacks rules.
 	ReasonNotApplied = "NotApplied"
 	// ReasonNotKept: this fieldperm keeps no webhook configuration for barriers.

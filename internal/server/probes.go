@@ -98,8 +98,9 @@ func (s *Server) refused(object *sources.ObjectState) status.Enforcement {
 		}
 		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: message, Unproven: true}
 	case len(all.Refused) == 0:
-		// It names kinds that are not installed: there is nothing to enforce, and nothing to prove.
-		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: "the rules are in the webhook configuration", Unproven: true}
+		// It names kinds that are not installed: there is nothing to enforce, and nothing to prove. A True of before they were
+		// uninstalled does not stay.
+		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: "the rules are in the webhook configuration"}
 	}
 	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: refused}
 }

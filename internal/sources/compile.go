@@ -18,14 +18,17 @@ import (
 type retreats struct {
 	objects     map[objectKey]bool
 	definitions map[string]bool
+	// standing is how much of a PermissionSchema is in force, and refused are the kinds of those of which nothing is; see conflicts.
+	standing map[objectKey]standing
+	refused  map[runtimeschema.GroupKind]bool
 }
 
 // trial compiles all sources.
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
 	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
-	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back.objects))
-	documents.Topologies = without(documents.Topologies, l.objects.unknown())
+	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back))
+	documents.Topologies = without(without(documents.Topologies, l.objects.unknown()), back.refused)
 	compiled, errs := schema.Compile(documents)
 	return documents, compiled, errs
 }
@@ -49,7 +52,8 @@ func (l *Live) ownKinds() map[runtimeschema.GroupKind]bool {
 // UncoveredPermissionSet that never did, the verbs hold that compile.
 //
 // A PermissionSchema stands back before a definition does, since it names fields of it, and both
-// before an UncoveredPermissionSet, since that names verbs of kinds that have not failed.
+// before an UncoveredPermissionSet, since that names verbs of kinds that have not failed. A PermissionSchema
+// that takes such a verb away stands back before the set does.
 func (l *Live) compile(ctx context.Context) {
 	started, log := time.Now(), klog.FromContext(ctx)
 	var back retreats
@@ -64,6 +68,13 @@ func (l *Live) compile(ctx context.Context) {
 	if len(back.definitions) > 0 {
 		documents, compiled, errs = l.trial(back)
 	}
+	var taken []error
+	if back.standing, taken = l.conflicts(back, compiled, errs); len(taken) > 0 {
+		// What another takes a verb from is known by now, so both are as they would be after the other was refused.
+		back.refused = l.objects.refused(back.standing)
+		documents, compiled, errs = l.trial(back)
+		schemaErrs, next.faults = slices.Concat(schemaErrs, taken), slices.Concat(next.faults, taken)
+	}
 	next.faults = append(next.faults, aboutSets(documents, errs, true)...)
 	l.objects.settle(v1alpha1.PermissionSchemaKind, schemaErrs)
 	sets := l.objects.failing(v1alpha1.UncoveredPermissionSetKind, errs)
@@ -75,9 +86,10 @@ func (l *Live) compile(ctx context.Context) {
 		back.objects = sets
 		documents, compiled, _ = l.trial(back)
 	}
-	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back.objects)
+	next.documents, next.schema, next.objects = documents, compiled, l.objects.states(compiled, back)
 	next.unknown = l.definitions.unknown()
 	maps.Copy(next.unknown, l.objects.unknown())
+	maps.Copy(next.unknown, back.refused)
 	for _, err := range slices.Concat(schemaErrs, errs) {
 		if isUnmatched(err) {
 			log.V(2).Info("A permission schema is about what is not known yet", "err", err)

@@ -33,15 +33,12 @@ type ObjectState struct {
 	GuardedFields []v1alpha1.GuardedFields
 	// Documents are in force for the object: its own, or those of its last good generation.
 	Documents schema.Documents
-	// Good reports whether this generation or one before was without a fault. Else the kind of a
-	// PermissionSchema fails, and of an UncoveredPermissionSet is in force what was understood.
-	Good bool
 }
 
 // Bars reports whether what is in force for the object can be a barrier.
 func (s *ObjectState) Bars() bool {
 	for i := range s.Documents.Permissions {
-		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, func(e schema.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }) {
+		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, schema.Entry.IsBarrier) {
 			return true
 		}
 	}
@@ -140,21 +137,30 @@ func (o *objects) keys() []objectKey {
 	return slices.SortedFunc(maps.Keys(o.known), objectKey.compare)
 }
 
-// documents returns those of every object in force. retreat names objects that stand back for their
-// last good form; so does one that did not decode.
-func (o *objects) documents(retreat map[objectKey]bool) schema.Documents {
+// documents returns those of every object in force. One that did not decode stands back for its last good form, as do
+// those that back names.
+func (o *objects) documents(back retreats) schema.Documents {
 	parts := make([]schema.Documents, 0, len(o.known))
 	for _, key := range o.keys() {
-		parts = append(parts, o.known[key].inForce(retreat[key]))
+		parts = append(parts, o.inForce(key, back))
 	}
 	return schema.Documents{}.Append(parts...)
 }
 
-func (o *object) inForce(retreat bool) schema.Documents {
-	if o.good != nil && (retreat || len(o.faults) > 0) {
-		return *o.good
+func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
+	one := o.known[key]
+	out := one.current
+	if one.good != nil && (back.objects[key] || len(one.faults) > 0) {
+		out = *one.good
 	}
-	return o.current
+	switch back.standing[key] {
+	case whole:
+		return out
+	case barriersAlone:
+		return barriersOf(out)
+	case nothing:
+	}
+	return schema.Documents{}
 }
 
 // unknown returns the kinds of PermissionSchemas that did not decode and never were good: their
@@ -221,11 +227,11 @@ func bySource(errs []error) (faulty, unmatched map[string][]error) {
 	return faulty, unmatched
 }
 
-func (o *objects) states(compiled *schema.Schema, retreat map[objectKey]bool) []ObjectState {
+func (o *objects) states(compiled *schema.Schema, back retreats) []ObjectState {
 	out := make([]ObjectState, 0, len(o.known))
 	for _, key := range o.keys() {
 		one := o.known[key]
-		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: one.inForce(retreat[key]), Good: one.good != nil}
+		state := ObjectState{Kind: key.kind, Name: key.name, UID: one.uid, Generation: one.generation, Unmatched: one.unmatched, Documents: o.inForce(key, back)}
 		if key.kind == v1alpha1.UncoveredPermissionSetKind {
 			state.GuardedFields = compiled.GuardedFields(key.source())
 		}

@@ -132,7 +132,7 @@ func TestLastGood_PermissionSchemaStaysWhenItTurnsFaulty(t *testing.T) {
 				t.Errorf("the barrier is gone: %q", got)
 			}
 			s := stateOf(t, l, "deployments")
-			if s.Generation != 2 || !s.Good || len(s.Faults) == 0 || !strings.HasPrefix(s.Faults[0].Error(), "PermissionSchema deployments:") || !s.Bars() || len(l.Faults()) == 0 {
+			if s.Generation != 2 || len(s.Faults) == 0 || !strings.HasPrefix(s.Faults[0].Error(), "PermissionSchema deployments:") || !s.Bars() || len(l.Faults()) == 0 {
 				t.Errorf("state %+v, faults %v", s, l.Faults())
 			}
 			c.is(t, l, deployments("1", 3, "{path: .spec.paused, verb: example.com/other}"))
@@ -185,7 +185,7 @@ func TestLastGood_UncoveredSet(t *testing.T) {
 	if !uncovers(t, l, "granular:scale") {
 		t.Error("of a set that never was good, a verb that compiles does not hold")
 	}
-	if s := stateOf(t, l, "set"); len(s.Faults) != 2 || !s.Bars() || s.Good {
+	if s := stateOf(t, l, "set"); len(s.Faults) != 2 || !s.Bars() {
 		t.Errorf("got %+v", s)
 	}
 	c.is(t, l, set("2", 1, `{uncoveredPermissions: ["granular:scale"], resources: [{apiGroups: [apps], resources: [deployments]}], narrowedByANewerVersion: true}`))

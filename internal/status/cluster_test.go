@@ -62,7 +62,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 		return New(Config{
 			Client: client, Known: func() []*unstructured.Unstructured { return []*unstructured.Unstructured{seen} },
 			States: func() []sources.ObjectState {
-				return []sources.ObjectState{{Kind: "UncoveredPermissionSet", Name: "a", UID: seen.GetUID(), Generation: 1, Good: true, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}}
+				return []sources.ObjectState{{Kind: "UncoveredPermissionSet", Name: "a", UID: seen.GetUID(), Generation: 1, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}}
 			},
 			Enforced: func(*sources.ObjectState) Enforcement {
 				return Enforcement{Status: metav1.ConditionTrue, Reason: reason}

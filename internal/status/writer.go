@@ -153,14 +153,17 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 	return nil
 }
 
+// enforced never claims what Compiled contradicts. It says nothing of a last good form either.
 func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
 	switch {
-	case !state.Good && (state.Kind == v1alpha1.PermissionSchemaKind || !state.Bars()):
-		return Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonFaulty, Message: "what it would bar is not known: correct its faults"}
-	case state.Bars():
-		return w.config.Enforced(state)
+	case len(state.Faults) > 0:
+		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "it is not in force as it is: correct what the condition Compiled says"}
+	case !state.Bars():
+		return Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers, Message: "nothing in it is excluded"}
+	case state.Kind == v1alpha1.UncoveredPermissionSetKind && len(state.GuardedFields) == 0:
+		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNothingGuarded, Message: "no field of a known kind has one of its verbs: install the kinds, or correct the verbs"}
 	}
-	return Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers, Message: "nothing in it is excluded"}
+	return w.config.Enforced(state)
 }
 
 func statusOf(object *unstructured.Unstructured) (v1alpha1.Status, error) {

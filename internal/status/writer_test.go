@@ -41,7 +41,7 @@ func newBoard() *board {
 	b.object.SetUID("u")
 	b.object.SetGeneration(3)
 	b.object.SetResourceVersion("7")
-	b.state = sources.ObjectState{Kind: "UncoveredPermissionSet", Name: "a", UID: "u", Generation: 3, Good: true, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}
+	b.state = sources.ObjectState{Kind: "UncoveredPermissionSet", Name: "a", UID: "u", Generation: 3, GuardedFields: []v1alpha1.GuardedFields{{Group: "apps", Resource: "deployments", Fields: 1}}, Documents: schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}}
 	return b
 }
 
@@ -204,16 +204,35 @@ func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
 	w := b.writer(t)
 	b.write(t, w, 1)
 	expect(t, b.shows(t, "Enforced"), "True/NoBarriers/nothing in it is excluded")
-	// What could not be read may have had some.
-	b.state.Good, b.state.Faults = false, []error{errors.New("no document")}
+}
+
+// TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced, whatever probes of its endpoints find, and not for a moment.
+func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
+	b := newBoard()
+	w := b.writer(t)
+	b.write(t, w, 1)
+	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
+	b.state.Faults = []error{errors.New("no such verb")}
 	b.write(t, w, 2)
-	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "Unknown/Faulty/") {
+	expect(t, b.shows(t, "Compiled"), "False/Faulty/no such verb")
+	expect(t, b.shows(t, "Enforced"), "False/Faulty/it is not in force as it is: correct what the condition Compiled says")
+	// That another replica may know more outweighs neither.
+	b.enforced.Unproven = true
+	b.write(t, w, 2)
+	b.state.Faults, b.enforced.Unproven = nil, false
+	b.write(t, w, 3)
+	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
+	b.state.GuardedFields = nil
+	b.write(t, w, 4)
+	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "False/NothingGuarded/") {
 		t.Errorf("got %q", got)
 	}
-	// Of a set, what was understood bars.
-	b.state.Documents = schema.Documents{Uncovered: make([]schema.UncoveredDocument, 1)}
-	b.write(t, w, 3)
-	expect(t, b.shows(t, "Enforced"), "False/NotApplied/")
+	// Without barriers, and faulty: what could not be read may have had some.
+	b.state.Documents, b.state.Faults = schema.Documents{}, []error{errors.New("no document")}
+	b.write(t, w, 5)
+	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "False/Faulty/") {
+		t.Errorf("got %q", got)
+	}
 }
 
 // D6: a replica that cannot judge what a newer version wrote neither claims it nor denies it.
@@ -231,15 +250,16 @@ func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
 	expect(t, b.shows(t, "Enforced"), "Unknown/NewerVersion/newer")
 }
 
-func TestWriter_KindThatFailsEnforcesNothing(t *testing.T) {
+// TestC2_WhatIsNotInForceIsNotEnforced: of the last good form, which may be in force, another replica may know nothing.
+func TestC2_WhatIsNotInForceIsNotEnforced(t *testing.T) {
 	w := newBoard().writer(t)
 	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
-	if got := w.enforced(state); got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonFaulty {
+	if got := w.enforced(state); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonFaulty {
 		t.Errorf("got %+v", got)
 	}
-	state.Good = true
+	state.Faults = nil
 	if got := w.enforced(state); got.Reason != v1alpha1.ReasonEnforced {
-		t.Errorf("the last good form is in force: %+v", got)
+		t.Errorf("without faults: %+v", got)
 	}
 }
 

@@ -26,7 +26,9 @@ func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
 	updater, tamperer := wire(t, s, "updater."+group), wire(t, s, "tamperer")
 
 	write := func(path, body string) func() *corpus.Answer {
-		return func() *corpus.Answer { return send(t, updater, http.MethodPatch, path, merge, fields(t, body), "dryRun=All") }
+		return func() *corpus.Answer {
+			return send(t, updater, http.MethodPatch, path, merge, fields(t, body), "dryRun=All")
+		}
 	}
 	const configMap = "/api/v1/namespaces/default/configmaps/guarded"
 	gadget := "/apis/" + group + "/v1/namespaces/default/gadgets/one"

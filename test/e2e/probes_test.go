@@ -58,6 +58,7 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 			t.Run("Subresources", func(t *testing.T) { subresourcesAreProbed(t, s) })
 			t.Run("Bindings", func(t *testing.T) { bindingsAreProbed(t, s) })
 			t.Run("Schemas", func(t *testing.T) { schemasAreProbed(t, s) })
+			t.Run("Faulty", func(t *testing.T) { whatIsFaultyIsNotEnforced(t, s) })
 			t.Run("MatchConditions", func(t *testing.T) { matchConditionsDoNotKeepProbesOut(t, s) })
 		})
 	}
@@ -113,6 +114,26 @@ func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	remove(t, s, "permissionschema", "probed")
 	mustKubectl(t, s, immutability("probed", "{path: .immutable, verb: example.com/immutability, excluded: true}"), "apply", "-f", "-")
 	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
+}
+
+// whatIsFaultyIsNotEnforced: the verb of a set goes with the PermissionSchema that gives it, and the endpoint still has rules.
+func whatIsFaultyIsNotEnforced(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	remove(t, s, "permissionschema", "gives")
+	remove(t, s, "uncoveredpermissionset", "bars")
+	mustKubectl(t, s, immutability("gives", `{path: '.data["gives"]', verb: example.com/gives}`), "apply", "-f", "-")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, stderr, err := kubectl(t, s, uncoveredSet("bars", "granular:example.com/gives", "", "configmaps"), "create", "-f", "-")
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	enforced(t, s, "uncoveredpermissionset", "bars", "True Enforced", "refused through configmaps")
+	mustKubectl(t, s, "", "delete", "permissionschema", "gives")
+	enforced(t, s, "uncoveredpermissionset", "bars", "False Faulty", "Compiled")
 }
 
 // matchConditionsDoNotKeepProbesOut: the user of the probes matches no condition, and the barrier is probed.
