@@ -3,19 +3,28 @@ package fieldperm
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 // holds returns what is owned before and after by the same manager, in the names of the object's version. What an API server takes for owned
-// where there were no owners counts as well. It is nothing where versions are converted in any other way than by their names: an apply goes
-// through each version that has an entry, and a conversion may lose an empty struct with its owner.
+// where there were no owners counts as well.
 func (o *owners) holds() *fieldpath.Set {
 	if o.kept == nil {
-		o.kept = o.held(func(manager) bool { return o.d.kind.ConvertsByName() })
+		o.kept = o.held(func(manager) bool { return true })
 	}
 	return o.kept
+}
+
+// containers is holds, of structs, maps and lists. It is nothing where versions are converted in any other way than by their names: an
+// apply goes through each version that has an entry, and a conversion may lose an empty one with its owner. An item is not empty: it has
+// its keys.
+func (o *owners) containers() *fieldpath.Set {
+	if !o.d.kind.ConvertsByName() {
+		return fieldpath.NewSet()
+	}
+	return o.holds()
 }
 
 // keeps is holds, of managers whose applies delete nothing, because there are none.
 func (o *owners) keeps() *fieldpath.Set {
 	if o.keptByUpdate == nil {
-		o.keptByUpdate = o.held(func(who manager) bool { return o.d.kind.ConvertsByName() && !o.is.applies(who) })
+		o.keptByUpdate = o.held(func(who manager) bool { return !o.is.applies(who) })
 	}
 	return o.keptByUpdate
 }

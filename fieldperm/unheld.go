@@ -26,7 +26,7 @@ func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
 		}
 		r := o.d.resolve(p)
 		points := o.d.trail.points
-		entries, mine, theirs := o.holds(), brings, o.bring()
+		entries, mine, theirs := o.containers(), brings, o.bring()
 		for i := range points {
 			at := &points[i]
 			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {

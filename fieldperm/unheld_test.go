@@ -1,8 +1,11 @@
 package fieldperm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 const (
@@ -99,21 +102,45 @@ func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
 }
 
-// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an object that was applied has defaults that nobody owns, and may have barriers on
-// them. The API server gives them again.
+// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an object that was applied has values that the API server gives to each, that nobody
+// owns and that may be behind barriers. It gives them again.
 func TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply(t *testing.T) {
-	schemaOf := func(fallback string) string {
-		return structOf("spec", `"image":{"type":"string"},"other":{"type":"string"},"pull":{"type":"string"`+fallback+`}`)
+	k, set := compileEntries(t, append(gadgetEntries(), entry(".spec.replicas", "", written(endpoint.Write{On: "CREATE", Becomes: values("1")[0]}))), "granular:scale")
+	flux, bot := owner("flux", "Apply", `{"f:spec":{"f:tree":{"f:value":{}}}}`), owner("bot", "Apply", `{"f:spec":{"f:plain":{}}}`)
+	of := func(replicas, plain string, owners ...string) string {
+		return owned(`|,"spec":{"replicas":`+replicas+`,"plain":"`+plain+`","tree":{"value":"v"}}`, owners...)
 	}
-	of := func(image string, owners ...string) string {
-		owners = append(owners, ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:other":{}}}`))
-		return object("v1", `"spec":{"image":"`+image+`","other":"o","pull":"Always"}`, owners...)
+	const plain = "modified .spec.plain: * specification"
+	expectDiff(t, k, set, of("1", "a", flux), of("1", "b", flux, bot), plain)
+	expectDiff(t, k, set, of("2", "a", flux), of("2", "b", flux, bot), plain, "ownership .spec.replicas: (*) (specification) scale")
+}
+
+// A default that is declared comes with the struct that it is in, and goes with it.
+func TestD8_C2_ADeclaredDefaultGoesWithItsStruct(t *testing.T) {
+	of := structOf("spec", `"image":{"type":"string"},"other":{"type":"string"},"pull":{"type":"string","default":"Always"}`)
+	k := safesOf(t, byName+said(permission(".spec.pull", "secret", always), permission(".spec.pull", "secret", always)), of, of)("v1")
+	argo := ownerIn("v1", "argo", "Apply", `{"f:spec":{"f:other":{}}}`)
+	with := func(image string, owners ...string) string {
+		return object("v1", `"spec":{"image":"`+image+`","other":"o","pull":"Always"}`, append(owners, argo)...)
 	}
-	inBoth := said(permission(".spec.pull", "secret", always), permission(".spec.pull", "secret", always))
-	for fallback, want := range map[string]bool{`,"default":"Always"`: false, `,"default":"Never"`: true, "": true} {
-		k := safesOf(t, byName+inBoth, schemaOf(fallback), schemaOf(fallback))("v1")
-		if got := asks(t, k, nil, of("1"), of("2", ownerIn("v1", "bot", "Apply", `{"f:spec":{"f:image":{}}}`)), secretVerb); got != want {
-			t.Errorf("with a field %q: barred %t", fallback, got)
-		}
+	if !asks(t, k, nil, with("1"), with("2", ownerIn("v1", "bot", "Apply", `{"f:spec":{"f:image":{}}}`)), secretVerb) {
+		t.Error("the barrier is passed")
+	}
+}
+
+// An item is held by who owns it and its keys, however versions are converted: it is not empty.
+func TestD8_AnItemIsHeldThroughAnyConversion(t *testing.T) {
+	items := func(name string) string {
+		return structOf("spec", `"`+name+`":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"val":{"type":"integer"},"lock":{"type":"string"}}}}`)
+	}
+	k := safesOf(t, lossless+said(permission(".spec.items[*].lock", "secret", always), permission(".spec.things[*].lock", "secret", always)), items("items"), items("things"))("v1")
+	const all, some = `{"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:lock":{},"f:name":{},"f:val":{}}}}}`, `{"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:lock":{},"f:name":{}}}}}`
+	of := func(val int, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"items":[{"name":"a","val":%d,"lock":"l"}]}`, val), owners...)
+	}
+	bot := ownerIn("v1", "bot", "Apply", `{"f:spec":{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:val":{}}}}}`)
+	got, err := Diff(t.Context(), []byte(of(1, ownerIn("v1", "creator", "Update", all))), []byte(of(2, ownerIn("v1", "creator", "Update", some), bot)), k, nil)
+	if err != nil || len(got) != 1 {
+		t.Errorf("%q, %v", renderAll(got), err)
 	}
 }

@@ -30,11 +30,9 @@ func (d *differ) unasked(s scope, old, new rawjson.Value) bool {
 	return isDefault(s.node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
 }
 
-// fillsIn reports whether a value is what the API server gives to any new object that does not have it, whatever else the object has.
+// fillsIn reports whether a value is what the API server gives to any new object that does not have it, whatever else the object has. A
+// declared default is none: it comes with the struct that it is in.
 func (d *differ) fillsIn(s scope, v rawjson.Value) bool {
-	if isDefault(s.node.Default(), v) {
-		return true
-	}
 	w := s.node.Written()
 	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
 		return c.Constant() && len(c.Cause()) == 0 && c.ByServer(nil, d.native(v), nil, nil)

@@ -113,9 +113,6 @@ func (l ownerList) owns(name string) bool {
 // keeps reports whether managers have an item all along, between them all that it takes.
 func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 	all := fieldpath.NewSet()
-	if !t.kind.ConvertsByName() {
-		return false
-	}
 	t.anybody(func(m who, set *fieldpath.Set) bool {
 		if by(m) {
 			all = all.Union(set)

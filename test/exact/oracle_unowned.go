@@ -78,7 +78,7 @@ func (t transfer) fillsIn(p place) bool {
 		return one.passes(p)
 	}
 	w := p.node.Written()
-	return t.isDefault(p) || w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
+	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
 		return c.Constant() && len(c.Cause()) == 0 && c.ByServer(nil, p.new.native(), nil, nil)
 	})
 }
