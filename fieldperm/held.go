@@ -11,14 +11,14 @@ func (o *owners) holds() *fieldpath.Set {
 	return o.kept
 }
 
-// containers is holds, of structs, maps and lists. It is nothing where versions are converted in any other way than by their names: an
+// containers is keeps, of structs, maps and lists. It is nothing where versions are converted in any other way than by their names: an
 // apply goes through each version that has an entry, and a conversion may lose an empty one with its owner. An item is not empty: it has
 // its keys.
 func (o *owners) containers() *fieldpath.Set {
 	if !o.d.kind.ConvertsByName() {
 		return fieldpath.NewSet()
 	}
-	return o.holds()
+	return o.keeps()
 }
 
 // keeps is holds, of managers whose applies delete nothing, because there are none.
@@ -40,7 +40,7 @@ func (o *owners) brings(who manager) *fieldpath.Set {
 // bring is brings, of whoever applies.
 func (o *owners) bring() *fieldpath.Set {
 	if o.keptByApply == nil {
-		o.keptByApply = o.held(func(who manager) bool { return who.operation == operationApply })
+		o.keptByApply = o.held(o.is.applies)
 	}
 	return o.keptByApply
 }

@@ -74,6 +74,7 @@ func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 		{"the own entry of labels", owned(labels, owner("creator", "Update", own)), owned(labels, owner("creator", "Update", ownsTeam)), []string{"ownership .metadata.labels: * metadata labels", barred}},
 		{"the own entry of labels that another has all of", owned(labels, owner("creator", "Update", own), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(labels, owner("creator", "Update", ownsTeam), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
 		{"a label that one who applies holds until its last one goes", owned(labels, owner("flux", "Apply", ownsTeam)), owned(unheldSpec, owner("flux", "Apply", ownsTeam), argo(ownsA)), []string{gainsA, barred}},
+		{"a label that one who will apply holds by the labels' own entry", owned(labels, owner("kubectl-client-side-apply", "Update", own)), owned(unheldSpec, owner("kubectl-client-side-apply", "Update", own), argo(ownsA)), []string{gainsA, barred}},
 		{"a label that one who applied on the client holds by what it has", owned(labels, owner("helm", "Update", ownsTeam)), owned(unheldSpec, owner("helm", "Update", `{"f:metadata":{"f:labels":{"f:a/x":{},"f:team/y":{}}}}`)), []string{gainsA}},
 		{"owners that cannot be read", owned(metadataOf(labels) + rules), owned(metadataOf(labels)+rules, argo(`{"x:y":{}}`)), []string{wholeGadget, "ownership .: label(policy)"}},
 	} {

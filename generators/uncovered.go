@@ -90,7 +90,7 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 		return guarded(k, "")
 	case isForeign(e):
 		return foreign(e, s, k, guarded)
-	case changesOwners(e):
+	case e.Subresource != "" && e.ChangesOwners():
 		return guarded(k, "")
 	}
 	for _, f := range e.Fields {
@@ -101,12 +101,8 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 	return slices.ContainsFunc(e.Refused, func(path string) bool { return guarded(k, path) })
 }
 
-// changesOwners reports whether an endpoint changes who owns fields that it does not write. Where the body is the object, the API
-// server records owners before the strategy takes back what the endpoint may not write. Of a status it records those of the
-// status alone.
-func changesOwners(e *endpoint.Endpoint) bool {
-	return e.Subresource != "" && e.Subresource != "status" && len(e.Fields)+len(e.Refused) > 0
-}
+// isIn reports whether a name is what a set names, which may be a wildcard.
+func isIn(named, name string) bool { return named == "*" || named == name }
 
 // foreign is letsThrough of an endpoint whose body is of another kind. Its tree has what the object's says; where it is
 // not known, the fields of the object tell.
@@ -200,16 +196,16 @@ func (w *writers) add(r rules, group, name string) {
 		for _, alias := range endpoint.Aliases(group, resource, subresource) {
 			r.add(alias.Group, nameOf(alias))
 		}
-		// Who owns what is written there is written with the object.
-		switch e, known := endpoint.Lookup(group, resource, subresource); {
-		case known && !e.Updates():
-		case subresource == "status" || resource != "*":
+		// Who owns what is written there is written with the object, and with its other parts.
+		if e, known := endpoint.Lookup(group, resource, subresource); known && !e.Updates() {
+			return
+		}
+		if subresource == "status" || resource != "*" {
 			r.add(group, resource)
-		default:
-			for _, e := range endpoint.All() {
-				if e.Subresource == subresource && e.Updates() && (group == "*" || group == e.Group) {
-					r.add(e.Group, e.Resource)
-				}
+		}
+		for _, e := range endpoint.All() {
+			if at, known := endpoint.Lookup(e.Group, e.Resource, subresource); known && at.Updates() && isIn(group, e.Group) && isIn(resource, e.Resource) && (e.Subresource == "" && resource == "*" && subresource != "status" || e.Subresource != "" && e.ChangesOwners()) {
+				r.add(e.Group, e.Name())
 			}
 		}
 		return

@@ -153,9 +153,11 @@ func TestD8_C2_ASetOnAPartHoldsForItsOwners(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		got, err := s.Uncovered(t.Context(), schema.ResourceRef{Version: "v1", Resource: "pods"}, bodyOf(metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, nil))
-		if err != nil || !maps.Equal(got, want) {
-			t.Errorf("%s: %v, %v; want %v", resource, got, err, want)
+		for _, at := range []string{"", "ephemeralcontainers"} {
+			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: at}, bodyOf(metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, nil))
+			if err != nil || !maps.Equal(got, want) {
+				t.Errorf("%s, at %q: %v, %v; want %v", resource, at, got, err, want)
+			}
 		}
 	}
 }

@@ -120,17 +120,19 @@ func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 
 const status = "status"
 
-// parts returns the subresources that the set covers of what an endpoint writes as a whole. A write of the object gives what they write
-// other owners, and only for the status an API server says whose they are.
+// parts returns the other subresources that the set covers of what an endpoint writes. A write of the object, or of a part of it in the
+// object's kind, gives what they write other owners, and only for the status an API server says whose they are.
 func (u *uncoveredSet) parts(ref ResourceRef) []string {
 	if ref.Subresource != "" {
-		return nil
+		if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); !known || !e.ChangesOwners() {
+			return nil
+		}
 	}
 	var out []string
 	for _, name := range namesOf(ref) {
 		for r := range u.named(name.Group) {
 			resource, part, _ := strings.Cut(r, "/")
-			if part == "" || resource != "*" && resource != name.Resource || slices.Contains(out, part) {
+			if part == "" || resource != "*" && resource != name.Resource || slices.Contains(out, part) || part == ref.Subresource {
 				continue
 			}
 			// What is only created there has no owners.

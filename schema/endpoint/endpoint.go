@@ -93,6 +93,14 @@ func (e *Endpoint) ChangesUnseen() bool {
 	return e.Creates() && !e.Whole && e.Storage != "" && len(e.Fields) > 0
 }
 
+// ChangesOwners reports whether the endpoint changes who owns fields that it does not write. Where the body is the object, the API
+// server records owners before the strategy takes back what the endpoint may not write. Of a status it records those of the
+// status alone.
+func (e *Endpoint) ChangesOwners() bool {
+	own, known := Lookup(e.Group, e.Resource, "")
+	return e.Subresource != "status" && len(e.Fields)+len(e.Refused) > 0 && (e.Body.Kind == "" || e.Body.Kind == "*" || known && own.GroupKind() == e.GroupKind())
+}
+
 const (
 	create = "CREATE"
 	update = "UPDATE"

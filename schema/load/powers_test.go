@@ -172,3 +172,21 @@ func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 		}
 	}
 }
+
+// TestC2_BarriersOfDefinitions: what decides on barriers of custom resources is no part of what update covers.
+func TestC2_BarriersOfDefinitions(t *testing.T) {
+	want := []string{`.metadata.annotations["fieldperm.dev/lossless-conversion"]`, `.metadata.annotations["fieldperm.dev/permission-verbs"]`, ".status.acceptedNames"}
+	var got []string
+	for _, k := range builtInKinds(t) {
+		if k.Kind == "CustomResourceDefinition" && k.Version == "v1" {
+			k.Walk(func(p schema.Pattern, n *schema.Node) {
+				if slices.ContainsFunc(n.Permissions(), (*schema.Permission).MayBar) {
+					got = append(got, p.String())
+				}
+			})
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("barriers at %q, want %q", got, want)
+	}
+}

@@ -70,3 +70,24 @@ func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
 		})
 	}
 }
+
+// TestC2_TheAcceptedNamesOfADefinitionAreTheServers: kube-apiserver takes the kind of objects and the place where they are stored from
+// them, so that other names put the objects of one definition under the barriers of another.
+func TestC2_TheAcceptedNamesOfADefinitionAreTheServers(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	const definitions = "customresourcedefinitions/status"
+	grant(t, s, "renamer", rule("apiextensions.k8s.io", []string{definitions}, "get", "update", "patch"))
+	grant(t, s, "whole", rule("apiextensions.k8s.io", []string{definitions}, "granular", "granular:*"))
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/permissionschemas.fieldperm.dev/status"
+	for _, user := range []string{"renamer", "whole"} {
+		c := wire(t, s, user)
+		answer := inForce(t, user, func() *corpus.Answer {
+			return send(t, c, http.MethodPatch, path, merge, fields(t, `{"status":{"acceptedNames":{"kind":"Other"}}}`), "dryRun=All")
+		}, http.StatusForbidden)
+		if !strings.Contains(answer.Status.Message, "granular:acceptedNames") {
+			t.Errorf("%s: message %q does not name the verb", user, answer.Status.Message)
+		}
+		expect(t, send(t, c, http.MethodPatch, path, merge, fields(t, `{"status":{"storedVersions":["v1alpha1"]}}`), "dryRun=All"), http.StatusOK)
+	}
+}

@@ -19,10 +19,10 @@ func (t transfer) pruned(m who, p fieldpath.Path) (n int, brought []int) {
 			return 0, brought
 		}
 		held := t.anybody(func(other who, set *fieldpath.Set) bool {
-			return t.kind.ConvertsByName() && set.Has(p[:n]) || other == m && t.was.applies(m) && (set.Has(p[:n]) || t.any(set, p[:n]))
+			return t.kind.ConvertsByName() && !t.applies(other) && set.Has(p[:n]) || other == m && t.was.applies(m) && (set.Has(p[:n]) || t.any(set, p[:n]))
 		})
 		applied := t.anybody(func(other who, set *fieldpath.Set) bool {
-			return other.operation == "Apply" && (set.Has(p[:n]) || t.any(set, p[:n]))
+			return t.applies(other) && (set.Has(p[:n]) || t.any(set, p[:n]))
 		})
 		switch {
 		case !t.isField(p[:n]) || n == 1 && *p[0].FieldName == "metadata" || held:
