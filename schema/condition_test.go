@@ -346,7 +346,7 @@ func TestC2_AConditionSeesThatAScaleIsZero(t *testing.T) {
 	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
 	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 	for spec, want := range map[string]schema.Extent{`{}`: {}, `{"spec":{}}`: {}, `{"spec":{"replicas":1}}`: {}, `{"spec":{"replicas":2}}`: {OwnersOnly: true}} {
-		request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(scale)}
+		request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(scale), Resource: metav1.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}}
 		request.Object.Raw, request.OldObject.Raw = []byte(spec), []byte(`{"spec":{}}`)
 		got, err := s.Uncovered(t.Context(), ref, request)
 		if extent, holds := got[all(t, "granular:scale")]; err != nil || !holds || extent != want {

@@ -11,8 +11,8 @@ type graft struct {
 	body *Node
 	// unseen is that requests do not show the objects that they change.
 	unseen bool
-	// isScale is that a number that is 0 is left out of the body.
-	isScale bool
+	// zero is what an absent number means in the body.
+	zero zero
 	// onto are the places of the body, with the nodes of the objects that they become.
 	onto []grafted
 }
@@ -42,8 +42,8 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 		b := blind{}
 		permissions, node = b.permissions(node, permissions), b.node(node)
 	}
-	if g.isScale {
-		permissions = withZero(permissions)
+	if g.zero != nothingIsZero {
+		permissions = withZero(permissions, g.zero)
 	}
 	n := *node
 	n.permissions = permissions

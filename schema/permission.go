@@ -21,10 +21,9 @@ type Permission struct {
 	excluded   bool
 	// excludedWhen are conditions, any of which makes a barrier.
 	excludedWhen []barrierCondition
-	// zero is that an absent value is the number 0.
-	zero   bool
-	apart  bool
-	powers []Power
+	zero         zero
+	apart        bool
+	powers       []Power
 }
 
 // barrierCondition is a condition on values.
@@ -109,13 +108,24 @@ func (p *Permission) always() *Permission {
 	return &out
 }
 
-// withZero returns the permissions as those of a number that API servers leave out if it is 0.
-func withZero(permissions []*Permission) []*Permission {
+// zero is what an absent value means in a body from which API servers leave out a number that is 0.
+type zero int
+
+const (
+	nothingIsZero zero = iota
+	// absentIsZero: the object always has the number.
+	absentIsZero
+	// absentMayBeZero: what was there may be 0 or nothing. What a request writes is 0.
+	absentMayBeZero
+)
+
+// withZero returns the permissions as those of such a number.
+func withZero(permissions []*Permission, is zero) []*Permission {
 	out := slices.Clone(permissions)
 	for i, p := range out {
 		if p.Conditional() {
 			one := *p
-			one.zero = true
+			one.zero = is
 			out[i] = &one
 		}
 	}
@@ -136,12 +146,19 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true
 	}
-	if p.zero && oldSelf == nil {
-		oldSelf = int64(0)
-	}
-	if p.zero && self == nil {
+	if p.zero != nothingIsZero && self == nil {
 		self = int64(0)
 	}
+	if p.zero != nothingIsZero && oldSelf == nil {
+		if p.zero == absentMayBeZero && p.barsWhen(ctx, nil, self) {
+			return true
+		}
+		oldSelf = int64(0)
+	}
+	return p.barsWhen(ctx, oldSelf, self)
+}
+
+func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {
 	for i := range p.excludedWhen {
 		holds, err := evalBool(ctx, p.excludedWhen[i].program, map[string]any{valueVariable: self, oldValueVariable: oldSelf})
 		if err != nil || holds {

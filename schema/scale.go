@@ -3,6 +3,8 @@ package schema
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // scaleSubresource writes the replicas of its parent.
@@ -33,7 +35,31 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 			return k, nil
 		}
 	}
+	if ref.Subresource == scaleSubresource && gvk == scaleKind && s.scale != nil && !endpoint.BuiltIn(ref.Group, ref.Resource) {
+		return s.scale, nil
+	}
 	return s.Kind(gvk)
+}
+
+// zeroIn returns what absent replicas mean: built-in kinds always have some.
+func zeroIn(at through) zero {
+	switch {
+	case !isScale(at.body.GroupKind()):
+		return nothingIsZero
+	case endpoint.BuiltIn(at.group, at.resource):
+		return absentIsZero
+	}
+	return absentMayBeZero
+}
+
+// HidesZero reports whether the kind is the Scale of objects that may have no replicas: a Scale shows the same for them as for 0, and
+// writes 0.
+func (k *Kind) HidesZero() bool { return k.hidesZero }
+
+func (k *Kind) hidingZero() *Kind {
+	out := *k
+	out.hidesZero = true
+	return &out
 }
 
 // deriveScales makes the Scales of resources whose kind hides something.
@@ -42,7 +68,7 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 		resource := owners[gvk].resource(gvk)
 		scale := s.bodies[through{resource.Group, resource.Resource, scaleSubresource, scaleKind, gvk.Version}]
 		if scale == nil {
-			scale = s.kinds[scaleKind]
+			scale = s.scale
 		}
 		if k.hidden != nil && !k.hidden.replicas && scale != nil {
 			whole, concealed := *scale, *k.hidden

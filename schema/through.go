@@ -27,10 +27,13 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 	for gvk, k := range s.kinds {
 		if isScale(gvk.GroupKind()) {
 			k.Root = k.Root.at([]string{"spec", "replicas"}, func(n Node) *Node {
-				n.permissions = withZero(n.permissions)
+				n.permissions = withZero(n.permissions, absentMayBeZero)
 				return &n
 			})
 		}
+	}
+	if scale := s.kinds[scaleKind]; scale != nil {
+		s.scale = scale.hidingZero()
 	}
 	grafts := map[through]*graft{}
 	for _, gvk := range inOrder(owners) {
@@ -53,7 +56,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 				}
 				for _, at := range places {
 					if grafts[at] == nil {
-						grafts[at] = &graft{body: s.kinds[body].Root, unseen: e.ChangesUnseen(), isScale: isScale(body.GroupKind())}
+						grafts[at] = &graft{body: s.kinds[body].Root, unseen: e.ChangesUnseen(), zero: zeroIn(at)}
 					}
 					for _, f := range becomes(&e, &own, s.kinds[body].Root, owners[gvk].replicas(gvk)) {
 						grafts[at].add(f, s.kinds[gvk].Root)
@@ -64,6 +67,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 	}
 	for at, g := range grafts {
 		k := *s.kinds[at.body]
+		k.hidesZero = zeroIn(at) == absentMayBeZero
 		root := g.root()
 		if root != nil {
 			k.Root, k.mayBar = root, root.MayBarWithin()

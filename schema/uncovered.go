@@ -199,7 +199,9 @@ func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, erro
 	delete(decoded, "oldObject")
 	if isScale(groupKind(request)) {
 		showZero(object)
-		showZero(oldObject)
+		if endpoint.BuiltIn(request.Resource.Group, request.Resource.Resource) {
+			showZero(oldObject)
+		}
 	}
 	return map[string]any{"request": decoded, objectVariable: object, oldObjectVariable: oldObject}, nil
 }

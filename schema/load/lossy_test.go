@@ -181,7 +181,7 @@ func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := fieldperm.Diff(t.Context(), []byte(`{"metadata":{"name":"x"}}`), []byte(`{"metadata":{"name":"x"}}`), k, nil)
+		got, err := fieldperm.Diff(t.Context(), []byte(`{"metadata":{"name":"x"},"spec":{"replicas":2}}`), []byte(`{"metadata":{"name":"x"},"spec":{"replicas":2}}`), k, nil)
 		if err != nil || (len(got) == 1) != c.lossy {
 			t.Errorf("%s: a write of nothing is charged %v, %v; want lossy %v", c.name, got, err, c.lossy)
 		}

@@ -147,3 +147,38 @@ spec: {group: example.com, kind: Box, permissions: [{path: .spec.pools, verb: ex
 		}
 	}
 }
+
+// TestC2_AScaleShowsZeroForAnObjectWithoutReplicas: a Scale of a custom resource is the same for 0 and for nothing, and writes 0. A
+// built-in object always has replicas.
+func TestC2_AScaleShowsZeroForAnObjectWithoutReplicas(t *testing.T) {
+	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
+		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: size, excludedWhen: 'oldSelf == null || self == 0'}]}\n")
+	of := func(group, resource, subresource string) *schema.Kind {
+		k, err := s.KindFor(gvk("autoscaling", "v1", "Scale"), schema.ResourceRef{Group: group, Version: "v1", Resource: resource, Subresource: subresource})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	custom, other, builtIn := of("example.com", "boxes", "scale"), of("example.com", "unknown", "scale"), of("apps", "deployments", "scale")
+	for _, c := range []struct {
+		k                *schema.Kind
+		old, new         string
+		charged, barring bool
+	}{
+		{custom, `{}`, `{}`, true, true},
+		{custom, `{"spec":{"replicas":0}}`, `{"spec":{"replicas":0}}`, true, true},
+		{custom, `{"spec":{}}`, `{"spec":{"replicas":2}}`, true, true},
+		{custom, `{"spec":{"replicas":2}}`, `{"spec":{}}`, true, true},
+		{custom, `{"spec":{"replicas":2}}`, `{"spec":{"replicas":3}}`, true, false},
+		{custom, `{"spec":{"replicas":2}}`, `{"spec":{"replicas":2}}`, false, false},
+		{other, `{}`, `{}`, true, false},
+		{builtIn, `{}`, `{}`, false, false},
+	} {
+		got, err := fieldperm.Diff(t.Context(), []byte(c.old), []byte(c.new), c.k, nil)
+		if err != nil || slices.ContainsFunc(got, func(r fieldperm.Requirement) bool { return r.Path.String() == ".spec.replicas" }) != c.charged ||
+			slices.ContainsFunc(got, func(r fieldperm.Requirement) bool { return r.Barred() }) != c.barring {
+			t.Errorf("from %s to %s: %v, %v", c.old, c.new, got, err)
+		}
+	}
+}
