@@ -148,6 +148,12 @@ func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 			t.Errorf("it writes %q: %q, %v; want a barrier %t", applied, renderAll(got), err, want)
 		}
 	}
+	// What was applied before says nothing of this request.
+	const said = `{"apiVersion":"example.com/v1","spec":{"replicas":3}}`
+	got, err := Diff(t.Context(), []byte(of(said, 2, before)), []byte(of(said, 3, after)), k, none)
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }) {
+		t.Errorf("it writes no annotation: %q, %v", renderAll(got), err)
+	}
 }
 
 // D8: who comes to apply is charged what is guarded in what changes as well: the next apply takes the whole.
