@@ -137,6 +137,7 @@ func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	o := &owners{
 		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
 		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[theirNode]bool{}, hidden: map[theirField]bool{},
+		unowned: map[rawjson.Value]bool{}, brought: map[rawjson.Value]bool{},
 	}
 	for _, who := range changed {
 		o.changed[who] = true

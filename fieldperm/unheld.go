@@ -19,14 +19,14 @@ import (
 // container's verb. The manager that applies holds it by anything that it owned there: its own next apply has that. Another that
 // applies does so as well, until somebody removes what it has there: that does not do for what is guarded.
 func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
-	brings := o.brings(who)
+	containers, brings, others := o.containers(), o.brings(who), o.bring()
 	gained.Iterate(func(p fieldpath.Path) {
 		if o.d.stops() {
 			return
 		}
 		r := o.d.resolve(p)
 		points := o.d.trail.points
-		entries, mine, theirs := o.containers(), brings, o.bring()
+		entries, mine, theirs := containers, brings, others
 		for i := range points {
 			at := &points[i]
 			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {
@@ -63,41 +63,17 @@ func isMetadata(element *fieldpath.PathElement) bool {
 // chargeUnowned charges what stays in a container and is owned by nobody after the request. The path is the last that was resolved,
 // or leads to it. covered says that the container is charged as a whole: then only what its verbs do not cover is charged.
 func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
-	if o.isUnowned(p, o.unowned) {
-		return
-	}
-	if o.unowned == nil {
-		o.unowned = map[rawjson.Value]bool{}
-	}
-	o.unowned[o.d.trail.points[len(p)-1].old] = true
 	w := unowned{owners: o}
 	if covered {
 		w.above = &s
 	}
-	w.in(p, s)
+	w.from(p, s, o.unowned)
 }
 
 // chargeBrought charges what is guarded of that, but for what the API server fills in by itself.
 func (o *owners) chargeBrought(p fieldpath.Path, s scope) {
-	if o.isUnowned(p, o.unowned) || o.isUnowned(p, o.brought) {
-		return
-	}
-	if o.brought == nil {
-		o.brought = map[rawjson.Value]bool{}
-	}
-	o.brought[o.d.trail.points[len(p)-1].old] = true
 	w := unowned{owners: o, above: &s, isBrought: true}
-	w.in(p, s)
-}
-
-// isUnowned reports whether a container on the path is one of those looked at.
-func (o *owners) isUnowned(p fieldpath.Path, seen map[rawjson.Value]bool) bool {
-	for i := range p {
-		if seen[o.d.trail.points[i].old] {
-			return true
-		}
-	}
-	return false
+	w.from(p, s, o.brought)
 }
 
 // unowned is a walk through what stays in a container.
@@ -109,13 +85,18 @@ type unowned struct {
 	isBrought bool
 }
 
-// in begins at the container that a path leads to.
-func (w *unowned) in(p fieldpath.Path, s scope) {
-	owns := w.owned()
+// from begins at the container that a path leads to, unless that, or one above it, is among those whose unowned parts are charged, or
+// among those that this kind of walk has seen.
+func (w *unowned) from(p fieldpath.Path, s scope, seen map[rawjson.Value]bool) {
+	points, owns := w.d.trail.points, w.owned()
 	for i := range p {
+		if w.unowned[points[i].old] || seen[points[i].old] {
+			return
+		}
 		owns = owns.WithPrefix(p[i])
 	}
-	at := &w.d.trail.points[len(p)-1]
+	at := &points[len(p)-1]
+	seen[at.old] = true
 	w.inside(s, owns, at.old, at.new)
 }
 
