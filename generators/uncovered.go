@@ -204,7 +204,11 @@ func (w *writers) add(r rules, group, name string) {
 			r.add(group, resource)
 		}
 		for _, e := range endpoint.All() {
-			if at, known := endpoint.Lookup(e.Group, e.Resource, subresource); known && at.Updates() && isIn(group, e.Group) && isIn(resource, e.Resource) && (e.Subresource == "" && resource == "*" && subresource != "status" || e.Subresource != "" && e.ChangesOwners()) {
+			if at, known := endpoint.Lookup(e.Group, e.Resource, subresource); !known || !at.Updates() || !isIn(group, e.Group) || !isIn(resource, e.Resource) {
+				continue
+			}
+			isObject := e.Subresource == ""
+			if isObject && resource == "*" && subresource != "status" || !isObject && e.ChangesOwners() {
 				r.add(e.Group, e.Name())
 			}
 		}

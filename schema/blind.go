@@ -47,11 +47,10 @@ func (b blind) all(nodes map[string]*Node) map[string]*Node {
 // permissions returns those of a node with the barriers that hold whatever the values. Each is a permission of its own.
 func (b blind) permissions(n *Node, permissions []*Permission) []*Permission {
 	isScalar := n.list == nil && n.mapping == nil
-	out := slices.Clone(permissions)
-	for i, p := range out {
-		if p.Conditional() && (!isScalar || p.readsOld()) {
-			out[i] = p.always()
+	return whereConditional(permissions, func(p *Permission) *Permission {
+		if isScalar && !p.readsOld() {
+			return p
 		}
-	}
-	return out
+		return p.always()
+	})
 }

@@ -99,13 +99,7 @@ func spelled(permissions []*Permission, emitted map[string]string) []*Permission
 
 // always returns the permissions with barriers that hold whatever the values.
 func always(permissions []*Permission) []*Permission {
-	out := slices.Clone(permissions)
-	for i, p := range out {
-		if p.Conditional() {
-			out[i] = p.always()
-		}
-	}
-	return out
+	return whereConditional(permissions, (*Permission).always)
 }
 
 // root returns the body's tree with all that was added, nil if that says nothing new.

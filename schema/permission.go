@@ -121,12 +121,19 @@ const (
 
 // withZero returns the permissions as those of such a number.
 func withZero(permissions []*Permission, is zero) []*Permission {
+	return whereConditional(permissions, func(p *Permission) *Permission {
+		one := *p
+		one.zero = is
+		return &one
+	})
+}
+
+// whereConditional returns the permissions with what becomes of those that are barriers under conditions.
+func whereConditional(permissions []*Permission, become func(*Permission) *Permission) []*Permission {
 	out := slices.Clone(permissions)
 	for i, p := range out {
 		if p.Conditional() {
-			one := *p
-			one.zero = is
-			out[i] = &one
+			out[i] = become(p)
 		}
 	}
 	return out

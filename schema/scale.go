@@ -56,12 +56,6 @@ func zeroIn(at through) zero {
 // writes 0.
 func (k *Kind) HidesZero() bool { return k.hidesZero }
 
-func (k *Kind) hidingZero() *Kind {
-	out := *k
-	out.hidesZero = true
-	return &out
-}
-
 // deriveScales makes the Scales of resources whose kind hides something.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	for gvk, k := range s.kinds {

@@ -33,7 +33,9 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 		}
 	}
 	if scale := s.kinds[scaleKind]; scale != nil {
-		s.scale = scale.hidingZero()
+		custom := *scale
+		custom.hidesZero = true
+		s.scale = &custom
 	}
 	grafts := map[through]*graft{}
 	for _, gvk := range inOrder(owners) {
