@@ -67,6 +67,7 @@ func (d *differ) finishOwnership() {
 		o.compare(who)
 	}
 	o.chargeUpgraded()
+	o.chargeHollow()
 	if !o.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
 		d.stopOwning()
 	}

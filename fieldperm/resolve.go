@@ -126,14 +126,16 @@ func (d *differ) arrive(at waypoint) resolved {
 	if at.end || old.IsAbsent() && new.IsAbsent() {
 		return resolved{scope: s, keyField: at.keyField && !at.end, missing: true, changedAbove: at.oldAbove != d.old && d.changedValue(at.above, at.oldAbove, at.newAbove)}
 	}
-	m, l := s.node.Map(), s.node.List()
-	if old.IsObject() && new.IsObject() && m != nil && !m.Atomic() || old.IsList() && new.IsList() && l != nil && !l.Atomic() {
-		if !old.IsEmpty() || !new.IsEmpty() {
-			// A container that stays is not changed as such: what changed in it has paths of its own.
-			return resolved{scope: s, old: old, new: new, container: true, field: at.field}
-		}
+	if staysContainer(s.node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
+		// A container that stays is not changed as such: what changed in it has paths of its own.
+		return resolved{scope: s, old: old, new: new, container: true, field: at.field}
 	}
 	return resolved{scope: s, old: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
+}
+
+// staysContainer reports whether two values are a struct, map or list of which the parts have owners of their own.
+func staysContainer(n *schema.Node, old, new rawjson.Value) bool {
+	return old.IsObject() && new.IsObject() && n.Map() != nil && !n.Map().Atomic() || old.IsList() && new.IsList() && n.List() != nil && !n.List().Atomic()
 }
 
 // equalAt compares two values that paths lead to. Many owners may name one, and it may be large.

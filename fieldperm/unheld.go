@@ -128,10 +128,8 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 // part looks at one part of a container, which is now what is. What is no named field has an owner of its own besides those of what is in it.
 func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
 	return func(d *differ, s scope, was, _ rawjson.Value) {
-		container := was.IsObject() && is.IsObject() && s.node.Map() != nil && !s.node.Map().Atomic() ||
-			was.IsList() && is.IsList() && s.node.List() != nil && !s.node.List().Atomic()
 		switch owned := d.hasMember(owns, &element, list); {
-		case !container || was.IsEmpty():
+		case !staysContainer(s.node, was, is) || was.IsEmpty():
 			if !owned && d.equalAt(was, is) {
 				w.charge(s, was)
 			}

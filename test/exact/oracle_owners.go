@@ -182,6 +182,7 @@ func (o *oracle) ownership(root place) {
 			}
 		}
 	}
+	t.hollow(once)
 }
 
 // compare charges what a manager gained and lost.

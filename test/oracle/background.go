@@ -63,9 +63,15 @@ var repair = []byte(`ipallocator-repair-controller"`)
 // and nobody else has ever written the status, or managedFields would say so. What was answered is no proof: a write that
 // changes nothing is answered with the revision of the last one that did.
 func byServer(e *Event, r *Request) (string, bool) {
-	if strings.HasPrefix(e.Key, store.Prefix+"ipaddresses/") && r.Endpoint.Resource == "services" {
-		raw := slices.Concat(e.New, e.Old)
-		return "the allocator makes and takes the IPAddress of a Service", bytes.Contains(raw, []byte(`"ipallocator.k8s.io/`)) || bytes.Contains(raw, []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
+	if strings.HasPrefix(e.Key, store.Prefix+"ipaddresses/") && r.Endpoint.Resource != "ipaddresses" {
+		isManaged := bytes.Contains(slices.Concat(e.New, e.Old), []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
+		switch {
+		case e.Deleted() && isManaged:
+			// At any time: a minute after it was made, where its Service does not name it.
+			return "the allocator or its repair takes the IPAddress of a Service", true
+		case r.Endpoint.Resource == "services":
+			return "the allocator makes the IPAddress of a Service", isManaged || bytes.Contains(slices.Concat(e.New, e.Old), []byte(`"ipallocator.k8s.io/`))
+		}
 	}
 	if strings.HasPrefix(e.Key, store.Prefix+"events/") && r.Endpoint.Resource != "events" && bytes.Contains(e.New, repair) {
 		return "the repair of Service addresses records an Event", true

@@ -24,6 +24,12 @@ var tolerations = []toleration{
 		},
 	},
 	{
+		reason: "the scale handler gives the owner of .spec.replicas another version, and the next apply goes through that: it deletes what nobody owns in what is applied empty",
+		fits: func(r *Request, c exact.Charge, v *Verdict) bool {
+			return r.Endpoint.Sub == "scale" && c.Operation == "removed" && v.custom != nil && v.custom.webhook && comesBetween(r.Endpoint.Kind.Version, v.Event.Old, v.Event.New)
+		},
+	},
+	{
 		reason: "no webhook that is an object is asked about objects of admissionregistration.k8s.io (W4): what their kinds have as barriers does not hold",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Group == "admissionregistration.k8s.io" && c.Barrier >= 0
@@ -77,6 +83,19 @@ func (c *custom) ownedOtherwise(r *Request, charge exact.Charge, raw []byte) boo
 		spec, _ := fields["f:spec"].(map[string]any)
 		return spec["f:"+name] != nil && c.renamedIn(versionOf(entry)) != asked
 	})
+}
+
+// comesBetween reports whether an object has an entry of a version that it did not have.
+func comesBetween(version string, old, new []byte) bool {
+	has := func(raw []byte) bool {
+		object, err := parseObject(raw)
+		list, _ := metadata(object)["managedFields"].([]any)
+		return err != nil || slices.ContainsFunc(list, func(item any) bool {
+			entry, _ := item.(map[string]any)
+			return versionOf(entry) == version
+		})
+	}
+	return !has(old) && has(new)
 }
 
 // twiceManaged reports whether an object has two entries of one manager.

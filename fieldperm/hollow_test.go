@@ -1,0 +1,82 @@
+package fieldperm
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// chargesAt reports whether a change is charged at a path.
+func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
+	t.Helper()
+	got, err := Diff(t.Context(), []byte(old), []byte(new), k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return charges(got, path)
+}
+
+// D8: an apply goes through each version that has an entry, and a conversion may drop what is empty there, with what nobody owns in it.
+func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
+	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
+	const a, b = `.spec.box.a`, `.spec.box.b`
+	of := func(color, box string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"box":{%s}}`, color, box), owners...)
+	}
+	argo := func(fields string) string { return ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:box":{`+fields+`}}}`) }
+	entry := func(version, name, fields string) string {
+		return ownerIn(version, name, "Update", `{"f:spec":{`+fields+`}}`)
+	}
+	creator, painter := entry("v2", "creator", `".":{},"f:color":{}`), entry("v1", "painter", `"f:color":{}`)
+	bare := entry("v2", "creator", ``)
+	both := `"a":"x","b":"y"`
+	for name, c := range map[string]struct {
+		old, new string
+		charged  bool
+	}{
+		"another version comes":                  {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
+		"it is there before":                     {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
+		"the version of who applies comes":       {of("c", both, argo(""), painter), of("d", both, argo(""), creator), false},
+		"it is applied with something in it":     {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
+		"another owns something in it":           {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
+		"what another owned in it goes":          {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
+		"nobody applies":                         {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
+		"all of it has owners, but for the rest": {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), false},
+	} {
+		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
+		if got := chargesAt(t, k, c.old, c.new, a); got != c.charged {
+			t.Errorf("%s: %s is charged: %t, want %t", name, a, got, c.charged)
+		}
+		byNames := safesOf(t, byName+said(permissions, permissions), spec, spec)("v1")
+		if chargesAt(t, byNames, c.old, c.new, a) {
+			t.Errorf("%s: %s is charged, though nothing is converted", name, a)
+		}
+	}
+	k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
+	if !chargesAt(t, k, of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), b) {
+		t.Errorf("%s is not charged", b)
+	}
+}
+
+// D8: what is applied empty under the name of another version is the whole object, for nobody knows what is in it.
+func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
+	inner := `{"type":"object","properties":{"a":{"type":"string"}}}`
+	here, there := structOf("spec", `"color":{"type":"string"},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)
+	color := permission(".spec.color", "color", "")
+	k := safesOf(t, lossless+said(color, color), here, there)("v1")
+	of := func(color, owned string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"box":{"a":"x"}}`, color), append(owners, ownerIn("v2", "argo", "Apply", `{"f:spec":{`+owned+`}}`))...)
+	}
+	creator, painter := ownerIn("v2", "creator", "Update", `{"f:spec":{"f:color":{}}}`), ownerIn("v1", "painter", "Update", `{"f:spec":{"f:color":{}}}`)
+	if !chargesAt(t, k, of("c", `"f:crate":{}`, creator), of("d", `"f:crate":{}`, painter), ".") {
+		t.Error("the crate is the box, and it goes")
+	}
+	if chargesAt(t, k, of("c", `"f:crate":{"f:a":{}}`, creator), of("d", `"f:crate":{"f:a":{}}`, painter), ".") {
+		t.Error("the crate is not applied empty")
+	}
+	if chargesAt(t, k, of("c", `"f:crate":{}`, painter), of("d", `"f:crate":{}`, painter), ".") {
+		t.Error("no version comes")
+	}
+}

@@ -1,0 +1,61 @@
+//go:build integration
+
+package e2e
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+)
+
+// TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion: an apply goes through each version that has an entry, and API servers keep no empty labels of what a
+// webhook converts. So the first write in another version has an applier of empty labels delete those that nobody owns.
+func TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion(t *testing.T) {
+	s := start(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	vault := []string{"vaults"}
+	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
+	grant(t, s, "vault-labeler", rule("names.example.com", vault, "get", "granular", "granular:example.com/color", "granular:labels"))
+	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
+	mustKubectl(t, s, vaults(server), "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
+	v1 := &thing{s, "names.example.com/v1", "vaults", "Vault", "empty-labels"}
+	v2 := v1.in("names.example.com/v2")
+	eventually(t, func() *corpus.Answer {
+		return send(t, v2.admin(t), http.MethodPost, v2.collection(), "application/json", v2.document(t, `{"spec":{"color":"c"}}`), "fieldManager=creator")
+	}, 201)
+	apply := func() {
+		expect(t, v2.apply(t, v2.admin(t), "argocd", `{"metadata":{"labels":{}},"spec":{}}`), 200)
+	}
+	expect(t, send(t, v2.admin(t), http.MethodPatch, v2.path(), merge, fields(t, `{"metadata":{"labels":{"tier":"a"}}}`), "fieldManager=strange"), 200)
+	expect(t, v2.put(t, v2.admin(t), func(object map[string]any) { take(t, object, "strange", "f:metadata", "f:labels") }), 200)
+	for range 3 {
+		if apply(); !v2.has(t, "metadata", "labels", "tier") {
+			t.Fatal("the applier deletes the label by itself")
+		}
+	}
+
+	paint := func(object map[string]any) { must(t, unstructured.SetNestedField(object, "d", "spec", "color")) }
+	other := &thing{s, "names.example.com/v1", "vaults", "Vault", "no-labels"}
+	expect(t, send(t, other.admin(t), http.MethodPost, other.collection(), "application/json", other.document(t, `{"spec":{"color":"c"}}`)), 201)
+	inForce(t, "the color may be changed", func() *corpus.Answer {
+		return send(t, wire(t, s, "vault-painter"), http.MethodPatch, other.path(), merge, fields(t, `{"spec":{"color":"d"}}`), "dryRun=All")
+	}, 200)
+	refusedFor(t, v1.put(t, wire(t, s, "vault-painter"), paint), "granular:labels")
+	if apply(); !v2.has(t, "metadata", "labels", "tier") {
+		t.Error("the label is gone though the write was refused")
+	}
+	expect(t, v1.put(t, wire(t, s, "vault-labeler"), paint), 200)
+	if apply(); v2.has(t, "metadata", "labels", "tier") {
+		t.Error("the API server keeps the label: nothing has to be charged")
+	}
+}
