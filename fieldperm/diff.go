@@ -62,7 +62,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	defer d.release()
 	d.root = d.enterRoot(kind, old, new)
 	d.walk(d.root, old, new)
-	d.chargeHiddenZero()
+	d.chargeScale()
 	d.finishOwnership()
 	d.look()
 	if d.err != nil {

@@ -3,6 +3,7 @@ package fieldperm
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -194,6 +195,32 @@ func changedManagers(was, is *managedFields) []manager {
 		}
 	}
 	return out
+}
+
+// keepLast leaves one entry of each manager, the last, as API servers read a list: a write of the Scale may store two.
+func (m *managedFields) keepLast() {
+	if len(m.entries) == len(m.order) {
+		return
+	}
+	last := managedFields{of: map[manager][]int{}, order: m.order}
+	for i := range m.entries {
+		e := &m.entries[i]
+		if all := m.of[e.manager]; all[len(all)-1] != i {
+			continue
+		}
+		if e.operation == operationUpdate {
+			last.updates++
+		}
+		last.of[e.manager] = []int{len(last.entries)}
+		last.entries = append(last.entries, *e)
+	}
+	*m = last
+}
+
+// isAged reports whether an entry has no time after the beginning of 1970. No API server writes such a time, and it takes one for none.
+func (e *managedEntry) isAged() bool {
+	at, err := time.Parse(time.RFC3339, e.time)
+	return err != nil || at.Unix() <= 0
 }
 
 // valid reports whether each of the managers has one entry at most, of a version and with fields that an API server would write.

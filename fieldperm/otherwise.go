@@ -1,6 +1,7 @@
 package fieldperm
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,7 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 			return
 		}
 		switch {
-		case !o.d.changesNear(p):
+		case !o.changesNear(p, o.was.entry(who).wroteIn):
 			o.chargeAll(who)
 		case their == nil:
 			// A version that is not served has no verbs.
@@ -79,13 +80,44 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 	})
 }
 
-// changesNear reports whether a value changed at a path, in it, or nearest above it where it leads nowhere.
-func (d *differ) changesNear(p fieldpath.Path) bool {
+// changesNear reports whether a value changed at a path of another version, in it, or nearest above it where it leads nowhere: one that
+// the other version may call by that path, because it has no other name for it.
+func (o *owners) changesNear(p fieldpath.Path, version string) bool {
+	d := o.d
 	r := d.resolve(p)
-	if !r.container {
-		return r.changed || r.changedAbove
+	switch {
+	case r.container:
+		return d.changedValue(r.scope.node, r.old, r.new)
+	case !r.changedAbove:
+		return r.changed
 	}
-	return d.changedValue(r.scope.node, r.old, r.new)
+	n := len(d.trail.points)
+	for n > 1 && (d.trail.points[n-1].end || d.trail.points[n-1].old.IsAbsent() && d.trail.points[n-1].new.IsAbsent()) {
+		n--
+	}
+	at := d.trail.points[n-1]
+	return d.differsUnlike(slices.Clone(p[:n]), version, at.scope.node, at.old, at.new)
+}
+
+// differsUnlike reports whether something differs that has no path of its own in another version.
+func (d *differ) differsUnlike(p fieldpath.Path, version string, n *schema.Node, old, new rawjson.Value) bool {
+	switch {
+	case d.stops() || !d.changedValue(n, old, new) || d.kind.SameWithin(version, p):
+		return false
+	case n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous():
+		return true
+	}
+	begin := d.changes(old, new)
+	defer func() { d.changed = d.changed[:begin] }()
+	for i := begin; i < len(d.changed); i++ {
+		c := d.changed[i]
+		d.same.Recall(c.run)
+		name := string(c.name)
+		if child, _ := n.Map().Lookup(c.name); d.differsUnlike(append(p, fieldpath.PathElement{FieldName: &name}), version, child, c.old, c.new) {
+			return true
+		}
+	}
+	return false
 }
 
 // chargeGuarded charges the barriers at a place of another version and in it. Without the owner of its keys an item is not kept.

@@ -21,7 +21,11 @@ func (d *differ) finishOwnership() {
 		return
 	}
 	if touched, only := d.onlyOneTime(); only {
-		if e, ok := readManagedEntry(touched); ok && !d.ownsChange(&e) {
+		switch e, ok := readManagedEntry(touched); {
+		case !ok:
+		case e.isAged():
+			d.chargeAnyOwner()
+		case !d.ownsChange(&e):
 			d.charge(d.owned.scope, Ownership)
 		}
 		return
@@ -38,6 +42,7 @@ func (d *differ) finishOwnership() {
 		d.chargeAnyOwner()
 		return
 	}
+	was.keepLast()
 	managers := changedManagers(was, is)
 	if d.create {
 		// The API server writes the creator's entry; more than one is somebody's plan.
@@ -60,7 +65,10 @@ func (d *differ) finishOwnership() {
 		defer ownersRoom.Release(room)
 	}
 	o := d.newOwners(was, is, managers)
-	if !o.timesAreFree() {
+	switch {
+	case o.ages():
+		o.chargeObject("")
+	case !o.timesAreFree():
 		d.charge(d.owned.scope, Ownership)
 	}
 	for _, who := range managers {
@@ -80,7 +88,7 @@ func (d *differ) startOwning() {
 		return
 	}
 	d.uncovered, d.inStatus = d.all.ForOwners(), d.all
-	d.root = d.enterRoot(d.kind, d.old, d.new)
+	d.restart()
 	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
 }
 
@@ -89,8 +97,14 @@ func (d *differ) stopOwning() {
 	d.owning = false
 	if d.inStatus != nil {
 		d.uncovered, d.inStatus = d.all.ForValues(), nil
-		d.root = d.enterRoot(d.kind, d.old, d.new)
+		d.restart()
 	}
+}
+
+// restart enters the objects with other barriers in force. Where paths lead is the same, what guards it is not.
+func (d *differ) restart() {
+	d.root = d.enterRoot(d.kind, d.old, d.new)
+	d.trail = trail{points: d.trail.points[:0]}
 }
 
 // chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
@@ -247,7 +261,7 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 	}
 	r := o.d.resolve(p)
 	switch {
-	case r.changed:
+	case r.changed, r.byServer:
 		return true
 	case r.changedAbove:
 		// A value nearest above that changed may be what the path means in a version that nobody knows: the API server takes its owner away.

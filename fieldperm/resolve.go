@@ -21,6 +21,9 @@ type resolved struct {
 	container bool
 	// field: the path ends at a field that the schema names.
 	field bool
+	// byServer: the path is of a field that only the API server writes. It takes such paths from managers by itself, and changes the field
+	// without them.
+	byServer bool
 	// keyField: the path is a key property of an item that is in both.
 	keyField bool
 	// missing: the path leads to nothing in either object.
@@ -129,6 +132,9 @@ func (d *differ) arrive(at waypoint) resolved {
 	if staysContainer(s.node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
 		// A container that stays is not changed as such: what changed in it has paths of its own.
 		return resolved{scope: s, old: old, new: new, container: true, field: at.field}
+	}
+	if role := s.node.Role(); role == schema.RoleServerWritten || role == schema.RoleOwnership {
+		return resolved{scope: s, old: old, new: new, byServer: true}
 	}
 	return resolved{scope: s, old: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
 }

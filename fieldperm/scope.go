@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -273,21 +271,6 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 		}
 	}
 }
-
-// chargeHiddenZero charges the replicas of a Scale that shows 0 before and after, if the object may have had none: it has 0 then.
-func (d *differ) chargeHiddenZero() {
-	if d.create || !d.kind.HidesZero() {
-		return
-	}
-	isZero := func(v rawjson.Value) bool {
-		return v.IsAbsent() || v.Kind() == rawjson.Null || v.Kind() == rawjson.Number && string(v.Raw()) == "0"
-	}
-	if r := d.resolve(replicas); isZero(r.old) && isZero(r.new) && d.same.Equal(r.old, r.new) {
-		d.charge(r.scope, Modified)
-	}
-}
-
-var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
 func operation(old, new rawjson.Value) Operation {
 	switch {

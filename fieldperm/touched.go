@@ -55,6 +55,15 @@ func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 	}
 }
 
+// ages reports whether a time is gone, or set back to one that counts as none. Of two entries of one manager, which a write of the Scale may leave, the
+// API server keeps the later one. So an entry without a time is lost then, with all that it owns.
+func (o *owners) ages() bool {
+	return slices.ContainsFunc(o.is.order, func(who manager) bool {
+		was, is := o.was.entry(who), o.is.entry(who)
+		return was != nil && was.time != is.time && is.isAged()
+	})
+}
+
 // timesAreFree reports whether the API server may have changed the times that changed. It sets that of the entry that the request
 // gave something to, which owns something then that the request changed; that of who applies something else than before; and
 // that of the bucket that old entries are merged into.

@@ -71,6 +71,15 @@ func (k *Kind) Knows(apiVersion string) bool {
 	return known || apiVersion == k.GroupVersion().String()
 }
 
+// SameWithin reports whether all that a path of managedFields leads to has the same paths in another version.
+func (k *Kind) SameWithin(apiVersion string, p fieldpath.Path) bool {
+	l := k.alike[apiVersion]
+	for i := 0; i < len(p) && l != nil && !l.whole; i++ {
+		l = l.next(p[i])
+	}
+	return l != nil && l.whole
+}
+
 // ConvertsByName reports whether a conversion between the versions of the kind changes nothing but the apiVersion, or nothing is converted.
 // Any other conversion may drop a struct, map or list that is empty.
 func (k *Kind) ConvertsByName() bool { return k.convertsByName }

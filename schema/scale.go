@@ -52,6 +52,9 @@ func zeroIn(at through) zero {
 	return absentMayBeZero
 }
 
+// IsScale reports whether objects of the kind are written through the scale subresource of others.
+func (k *Kind) IsScale() bool { return isScale(k.GroupKind()) }
+
 // HidesZero reports whether the kind is the Scale of objects that may have no replicas: a Scale shows the same for them as for 0, and
 // writes 0.
 func (k *Kind) HidesZero() bool { return k.hidesZero }

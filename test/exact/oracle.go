@@ -74,6 +74,9 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	if s.stored == nil || len(o.charges) == 0 {
 		o.appeared(root)
 	}
+	if s.kind.IsScale() && s.stored == nil && old != nil {
+		o.scaled(root)
+	}
 	o.ownership(root)
 	if o.create && len(o.charges) == 0 {
 		o.charge(root, added)

@@ -17,7 +17,7 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 	}
 	e := t.follow(p)
 	switch {
-	case e.changed(t.oracle):
+	case e.changed(t.oracle), e.byServer():
 		return true
 	case e.missing && e.above:
 		// It may be the name of what changed in a version that nobody knows.

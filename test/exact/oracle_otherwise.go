@@ -38,7 +38,9 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 	switch {
 	case t.merged(m, p):
 		return
-	case !at.changed(t.oracle) && !at.above && !(at.container && t.changedAt(at.place)):
+	case at.changed(t.oracle), at.container && t.changedAt(at.place):
+	case at.above && t.differsUnlike(at.near, p[:at.length], t.was.one(m).version):
+	default:
 		t.everything(once)
 		return
 	}
@@ -64,6 +66,20 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 	for _, v := range barriers {
 		once(place{chain: []verbs.Verb{v}})
 	}
+}
+
+// differsUnlike reports whether something differs in a place that another version does not have by the same path.
+func (t transfer) differsUnlike(p place, at fieldpath.Path, version string) bool {
+	switch {
+	case !t.changedAt(p) || t.kind.SameWithin(version, at):
+		return false
+	case p.atom.Map == nil || !p.old.is(object) || !p.new.is(object) || p.old.repeats() || p.new.repeats():
+		return true
+	}
+	return slices.ContainsFunc(append(p.old.names(), p.new.names()...), func(name string) bool {
+		was, is := p.old.get(name), p.new.get(name)
+		return t.differsUnlike(t.member(p, name, was, is), append(slices.Clone(at), fieldpath.PathElement{FieldName: &name}), version)
+	})
 }
 
 // everything charges the object, and what is guarded in it.

@@ -3,6 +3,7 @@ package exact
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -131,6 +132,12 @@ func (o *oracle) ownership(root place) {
 	o.owning = true
 	was, wasOK := readOwners(o.owned.old)
 	is, isOK := readOwners(o.owned.new)
+	if was = was.lastOfEach(); o.stored != nil {
+		is = is.lastOfEach()
+	}
+	if e, only := o.onlyTime(); only {
+		was, is, wasOK, isOK = ownerList{e[0]}, ownerList{e[1]}, true, true
+	}
 	managers, sound := moved(was, is)
 	switch {
 	case o.create && wasOK && isOK && sound && len(is) < 2:
@@ -144,10 +151,13 @@ func (o *oracle) ownership(root place) {
 	}
 	written := len(o.charges) > 0
 	t := transfer{oracle: o, root: root, was: was, is: is, moved: managers, walked: &[]fieldpath.Path{}, brought: &[]fieldpath.Path{}}
-	if !t.timesAreFree() {
+	once := o.chargeOnce(map[string]bool{})
+	switch {
+	case t.ages():
+		t.everything(once)
+	case !t.timesAreFree():
 		o.charge(*o.owned, owned)
 	}
-	once := o.chargeOnce(map[string]bool{})
 	charge := func(p fieldpath.Path) {
 		at := t.follow(p)
 		once(at.place)
@@ -304,6 +314,44 @@ func (l ownerList) count(m who) (n int) {
 		}
 	}
 	return n
+}
+
+// onlyTime returns the one entry that differs, before and after, if that has another time alone. What is beside it need not be understood.
+func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
+	old, new := itemsOf(o.owned.old), itemsOf(o.owned.new)
+	if len(old) != len(new) {
+		return e, false
+	}
+	differ := 0
+	for i := range old {
+		if o.same(old[i], new[i]) {
+			continue
+		}
+		was, ok1 := readOwner(old[i])
+		is, ok2 := readOwner(new[i])
+		differ++
+		only = ok1 && ok2 && was.who == is.who && was.version == is.version && was.raw.canonical() == is.raw.canonical()
+		e = [2]ownerEntry{was, is}
+	}
+	return e, only && differ == 1
+}
+
+// lastOfEach leaves out all entries of a manager but the last.
+func (l ownerList) lastOfEach() (out ownerList) {
+	for i, e := range l {
+		if !l[i+1:].has(e.who) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// ages reports whether a time changes to one that API servers take for none.
+func (t transfer) ages() bool {
+	return slices.ContainsFunc(t.is, func(e ownerEntry) bool {
+		at, err := time.Parse(time.RFC3339, e.time)
+		return t.was.has(e.who) && t.was.one(e.who).time != e.time && (err != nil || at.Unix() <= 0)
+	})
 }
 
 // one is the first entry of a manager that has some.

@@ -18,19 +18,27 @@ type end struct {
 	keyField bool
 	// missing: nothing is there on either side; above says whether what is nearest above it changed.
 	missing, above bool
+	// near is what is nearest above where nothing is there, and length how much of the path leads to it.
+	near   place
+	length int
+}
+
+// byServer reports whether the API server alone writes what a path leads to.
+func (e end) byServer() bool {
+	return !e.missing && !e.container && (e.node.Role() == schema.RoleServerWritten || e.node.Role() == schema.RoleOwnership)
 }
 
 func (e end) changed(o *oracle) bool {
-	return !e.missing && !e.container && !o.same(e.old, e.new)
+	return !e.missing && !e.container && !e.byServer() && !o.same(e.old, e.new)
 }
 
 func (t transfer) follow(path fieldpath.Path) end {
 	p := t.root
-	near := p
+	near, length := p, 0
 	keyField := false
 	for i, e := range path {
 		if p.old != nil || p.new != nil {
-			near = p
+			near, length = p, i
 		}
 		keyField = false
 		switch {
@@ -44,11 +52,11 @@ func (t transfer) follow(path fieldpath.Path) end {
 		case e.Index != nil && p.atom.List != nil && p.atom.List.ElementRelationship != "associative":
 			p = t.at(p, *e.Index, itemAt(p.old, *e.Index), itemAt(p.new, *e.Index))
 		default:
-			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near)}
+			return end{place: p, missing: true, above: near.path != "" && t.changedAt(near), near: near, length: length}
 		}
 	}
 	if p.old == nil && p.new == nil {
-		return end{place: p, keyField: keyField, missing: true, above: near.path != "" && t.changedAt(near)}
+		return end{place: p, keyField: keyField, missing: true, above: near.path != "" && t.changedAt(near), near: near, length: length}
 	}
 	return end{place: p, container: container(p), keyField: keyField}
 }
