@@ -37,7 +37,7 @@ func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 		charged  bool
 	}{
 		"another version comes":                  {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
-		"it is there before":                     {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, painter), false},
+		"it is there before":                     {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), false},
 		"the version of who applies comes":       {of("c", both, argo(""), painter), of("d", both, argo(""), creator), false},
 		"it is applied with something in it":     {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
 		"another owns something in it":           {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},

@@ -84,10 +84,9 @@ func (d *differ) finishOwnership() {
 // startOwning makes every barrier hold that holds for owners.
 func (d *differ) startOwning() {
 	d.owning = true
-	if len(d.uncovered) == len(d.all) {
-		return
+	if len(d.uncovered) != len(d.all) {
+		d.uncovered, d.inStatus = d.all.ForOwners(), d.all
 	}
-	d.uncovered, d.inStatus = d.all.ForOwners(), d.all
 	d.restart()
 	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
 }

@@ -348,7 +348,8 @@ func (l ownerList) lastOfEach() (out ownerList) {
 
 // ages reports whether a time changes to one that API servers take for none.
 func (t transfer) ages() bool {
-	return slices.ContainsFunc(t.is, func(e ownerEntry) bool {
+	// What is stored has such times from writes of the Scale.
+	return t.stored == nil && slices.ContainsFunc(t.is, func(e ownerEntry) bool {
 		at, err := time.Parse(time.RFC3339, e.time)
 		return t.was.has(e.who) && t.was.one(e.who).time != e.time && (err != nil || at.Unix() <= 0)
 	})
@@ -368,6 +369,7 @@ func (t transfer) timesAreFree() bool {
 		for i, before := range slices.DeleteFunc(slices.Clone(t.was), func(e ownerEntry) bool { return e.who != m }) {
 			switch {
 			case i >= len(all), before.time == all[i].time:
+			case t.stored != nil && all[i].time == "": // By a write of the Scale.
 			case m.operation == "Apply" && slices.Contains(t.moved, m):
 			case m.operation == "Apply" && slices.ContainsFunc(t.charges, func(c charge) bool { return c.operation == reordered }):
 				later++

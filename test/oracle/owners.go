@@ -23,7 +23,10 @@ func editManagedFields(d *draw, object map[string]any) string {
 		m["managedFields"] = slices.Delete(slices.Clone(list), i, i+1)
 		return "drop an entry of managedFields"
 	case 1:
-		entry["time"] = "2020-01-01T00:00:00Z"
+		if entry["time"] = pick(d, []any{"2020-01-01T00:00:00Z", "1960-01-01T00:00:00Z", nil}); d.oneIn(2) {
+			// The API server changes it with every change, whoever owns it.
+			plant(entry, []any{"fieldsV1", "f:metadata", "f:generation"}, map[string]any{})
+		}
 		return "age an entry of managedFields"
 	case 2:
 		entry["manager"] = pick(d, []string{"argo", "controller", "granular", "ancient-changes", "before-first-apply"})

@@ -134,9 +134,24 @@ func (s *shard) next(ctx context.Context, q *sequence) (*Request, error) {
 		return r, s.applyAs(q, r, old)
 	case n < 9 && len(q.written) > 0:
 		return r, s.takeBack(q, r, old)
-	default:
-		return r, s.handOn(q, r, old)
+	case s.oneIn(2):
+		if e := s.scaleOf(q.endpoint); e != nil {
+			r.Endpoint, r.Method, r.Manager, r.Edits, r.Body = e, MergePatch, ownManager, []string{"scale to what it is"}, []byte(`{}`)
+			return r, nil
+		}
 	}
+	return r, s.handOn(q, r, old)
+}
+
+// scaleOf returns the scale of a resource, nil if it has none.
+func (s *shard) scaleOf(e *Endpoint) *Endpoint {
+	i := slices.IndexFunc(s.endpoints, func(other *Endpoint) bool {
+		return other.Sub == "scale" && other.Place.Main() == e.Place.Main() && other.Version == e.Version
+	})
+	if i < 0 {
+		return nil
+	}
+	return s.endpoints[i]
 }
 
 // placeFor draws a place of the theme that the user may write to. It returns the object with it.

@@ -18,9 +18,9 @@ type toleration struct {
 
 var tolerations = []toleration{
 	{
-		reason: "the scale handler drops an owner of .spec.replicas after admission, which sees the Scale only",
+		reason: "who applies a Scale comes to own the replicas alone, in an entry of the subresource: its next apply is of a Scale and removes nothing else",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
-			return r.Endpoint.Sub == "scale" && c.Operation == "ownership"
+			return r.Endpoint.Sub == "scale" && c.Operation == "ownership" && (r.Method == Apply || r.Method == ForcedApply)
 		},
 	},
 	{
@@ -56,12 +56,6 @@ var tolerations = []toleration{
 		reason: "server-side apply stores and owns in a custom resource what no reader gets, so that the change is not seen here",
 		fits:   func(_ *Request, c exact.Charge, v *Verdict) bool { return v.unseen && c.Operation == "ownership" },
 	},
-	{
-		reason: "where a scale write has left two entries of one manager in managedFields, the API server keeps the last on the next write",
-		fits: func(_ *Request, c exact.Charge, v *Verdict) bool {
-			return c.Operation == "ownership" && twiceManaged(v.Event.Old)
-		},
-	},
 }
 
 // ownedOtherwise reports whether a charge is about an owner of the renamed field who wrote in a version that has another name for
@@ -96,25 +90,6 @@ func comesBetween(version string, old, new []byte) bool {
 		})
 	}
 	return !has(old) && has(new)
-}
-
-// twiceManaged reports whether an object has two entries of one manager.
-func twiceManaged(raw []byte) bool {
-	object, err := parseObject(raw)
-	if err != nil {
-		return false
-	}
-	seen := map[string]bool{}
-	list, _ := metadata(object)["managedFields"].([]any)
-	for _, item := range list {
-		entry, _ := item.(map[string]any)
-		key := fmt.Sprint(entry["manager"], entry["operation"], entry["apiVersion"], entry["subresource"])
-		if seen[key] {
-			return true
-		}
-		seen[key] = true
-	}
-	return false
 }
 
 // tolerate reports whether every charge of a verdict is known.
