@@ -61,7 +61,11 @@ func rbac(o Options) (string, string, []any, error) {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
 	}
 	subjects := []rbacv1.Subject{o.subject()}
-	return fileRBAC, comment + rbacDefaultComment, []any{
+	migrator, migratorBinding, err := migratorRole()
+	if err != nil {
+		return fileRBAC, "", nil, err
+	}
+	return fileRBAC, comment + rbacDefaultComment + rbacMigratorComment, []any{
 		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: o.clusterRules()},
 		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref("ClusterRole"), Subjects: subjects},
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: inDefault, Rules: []rbacv1.PolicyRule{
@@ -69,6 +73,7 @@ func rbac(o Options) (string, string, []any, error) {
 			{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", verbs.All().String()}},
 		}},
 		&rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: inDefault, RoleRef: ref("Role"), Subjects: subjects},
+		migrator, migratorBinding,
 	}, nil
 }
 

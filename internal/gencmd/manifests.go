@@ -37,7 +37,7 @@ and for the cluster:
 
   webhooks.yaml                     with --rest: the webhook "granular" as a ValidatingWebhookConfiguration
   guard.yaml                        the policy that refuses to narrow or loosen fieldperm's webhook configurations
-  rbac.yaml, flowschema.yaml        what fieldperm's own user may do, and that it never queues
+  rbac.yaml, flowschema.yaml        what fieldperm's own user and the storage version migrator may do, and that fieldperm never queues
 
 The files for the control plane name each other, so they must lie in --config-dir there.
 

@@ -139,33 +139,35 @@ func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 	}
 	all := []schema.Power{schema.RunsCode, schema.ReadsSecrets, schema.Escalates, schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods}
 	for place, want := range map[string][]schema.Power{
-		"ConfigMap. .metadata":                                                {schema.Deletes}, // finalizers and owners
-		"ConfigMap. .metadata.annotations":                                    nil,              // last-applied-configuration stands apart
-		"Pod. .metadata.labels":                                               {schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
-		"Namespace. .metadata.labels":                                         {schema.Escalates, schema.DisablesProtection, schema.RedirectsTraffic},
-		"Deployment.apps .spec":                                               all,
-		"Deployment.apps .spec.template.spec.containers[*].image":             {schema.RunsCode},
-		"CustomResourceDefinition.apiextensions.k8s.io .metadata.annotations": nil, // the verbs of the kind are behind a barrier
-		"Node. .status":                                                       {schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods},
-		"CronJob.batch .status":                                               {schema.Deletes},
-		"ResourceQuota. .status":                                              {schema.DisablesProtection},
-		"ResourceQuota. .status.hard":                                         {schema.DisablesProtection},
-		"ResourceQuota. .status.used":                                         {schema.DisablesProtection},
-		"Job.batch .spec.backoffLimit":                                        {schema.Deletes},
-		"Job.batch .spec.completions":                                         {schema.Deletes},
-		"Job.batch .status":                                                   {schema.Deletes},
-		"Job.batch .status.conditions":                                        {schema.Deletes},
-		"Pod. .metadata.annotations":                                          nil, // keys that are worth more stand apart
-		"Pod. .status.containerStatuses":                                      {schema.Deletes},
-		"Secret. .metadata.annotations":                                       nil,
-		"Endpoints. .metadata.labels":                                         nil,
-		"CustomResourceDefinition.apiextensions.k8s.io .status.conditions":    {schema.DisablesProtection},
-		"CustomResourceDefinition.apiextensions.k8s.io .status.acceptedNames": {schema.DisablesProtection},
-		"Node. .status.images":                                                {schema.PlacesPods},
-		"CSINode.storage.k8s.io .spec.drivers[*]":                             {schema.PlacesPods},
-		"ResourceSlice.resource.k8s.io .spec.devices":                         {schema.Deletes, schema.PlacesPods},
-		"ResourceSlice.resource.k8s.io .spec.pool":                            {schema.PlacesPods},
-		"StatefulSet.apps .status":                                            {schema.RunsCode},
+		"ConfigMap. .metadata":                                                 {schema.Deletes}, // finalizers and owners
+		"ConfigMap. .metadata.annotations":                                     nil,              // last-applied-configuration stands apart
+		"Pod. .metadata.labels":                                                {schema.DisablesProtection, schema.Deletes, schema.RedirectsTraffic},
+		"Namespace. .metadata.labels":                                          {schema.Escalates, schema.DisablesProtection, schema.RedirectsTraffic},
+		"Deployment.apps .spec":                                                all,
+		"Deployment.apps .spec.template.spec.containers[*].image":              {schema.RunsCode},
+		"CustomResourceDefinition.apiextensions.k8s.io .metadata.annotations":  nil, // the verbs of the kind are behind a barrier
+		"Node. .status":                                                        {schema.Deletes, schema.RedirectsTraffic, schema.PlacesPods},
+		"CronJob.batch .status":                                                {schema.Deletes},
+		"ResourceQuota. .status":                                               {schema.DisablesProtection},
+		"ResourceQuota. .status.hard":                                          {schema.DisablesProtection},
+		"ResourceQuota. .status.used":                                          {schema.DisablesProtection},
+		"Job.batch .spec.backoffLimit":                                         {schema.Deletes},
+		"Job.batch .spec.completions":                                          {schema.Deletes},
+		"Job.batch .status":                                                    {schema.Deletes},
+		"Job.batch .status.conditions":                                         {schema.Deletes},
+		"Pod. .metadata.annotations":                                           nil, // keys that are worth more stand apart
+		"Pod. .status.containerStatuses":                                       {schema.Deletes},
+		"Secret. .metadata.annotations":                                        nil,
+		"Endpoints. .metadata.labels":                                          nil,
+		"CustomResourceDefinition.apiextensions.k8s.io .status.conditions":     {schema.DisablesProtection},
+		"CustomResourceDefinition.apiextensions.k8s.io .status.acceptedNames":  {schema.DisablesProtection},
+		"CustomResourceDefinition.apiextensions.k8s.io .status.storedVersions": {schema.DisablesProtection, schema.Deletes},
+		"StorageVersionMigration.storagemigration.k8s.io .spec.resource":       {schema.DisablesProtection, schema.Deletes},
+		"Node. .status.images":                                                 {schema.PlacesPods},
+		"CSINode.storage.k8s.io .spec.drivers[*]":                              {schema.PlacesPods},
+		"ResourceSlice.resource.k8s.io .spec.devices":                          {schema.Deletes, schema.PlacesPods},
+		"ResourceSlice.resource.k8s.io .spec.pool":                             {schema.PlacesPods},
+		"StatefulSet.apps .status":                                             {schema.RunsCode},
 	} {
 		if got, known := worth[place]; !known || !slices.Equal(got, want) {
 			t.Errorf("%s is worth %v, want %v", place, got, want)
@@ -175,7 +177,7 @@ func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 
 // TestC2_BarriersOfDefinitions: what decides on barriers of custom resources is no part of what update covers.
 func TestC2_BarriersOfDefinitions(t *testing.T) {
-	want := []string{`.metadata.annotations["fieldperm.dev/lossless-conversion"]`, `.metadata.annotations["fieldperm.dev/permission-verbs"]`, ".status.acceptedNames"}
+	want := []string{`.metadata.annotations["fieldperm.dev/lossless-conversion"]`, `.metadata.annotations["fieldperm.dev/permission-verbs"]`, ".status.acceptedNames", ".status.storedVersions"}
 	var got []string
 	for _, k := range builtInKinds(t) {
 		if k.Kind == "CustomResourceDefinition" && k.Version == "v1" {
@@ -188,5 +190,36 @@ func TestC2_BarriersOfDefinitions(t *testing.T) {
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("barriers at %q, want %q", got, want)
+	}
+}
+
+// TestC2_ADefinitionForgetsNoStoredVersion: the API server adds the storage version by itself, on CREATE and UPDATE, and that needs no
+// verb. A version that goes takes with it what fieldperm knows of the objects that are stored in it.
+func TestC2_ADefinitionForgetsNoStoredVersion(t *testing.T) {
+	list := func(versions ...any) any { return versions }
+	for _, c := range []struct {
+		name         string
+		oldSelf, new any
+		want         bool
+	}{
+		{"a new definition", nil, list("v1"), false},
+		{"another storage version", list("v1"), list("v1", "v2"), false},
+		{"another order", list("v1", "v2"), list("v2", "v1"), false},
+		{"a version is dropped", list("v1", "v2"), list("v2"), true},
+		{"a version is replaced", list("v1"), list("v2"), true},
+		{"a version twice in place of another", list("v1", "v2"), list("v2", "v2"), true},
+		{"none is left", list("v1"), list(), true},
+		{"the list goes", list("v1"), nil, true},
+		{"the list becomes something else", list("v1"), "v1", true},
+	} {
+		for _, k := range builtInKinds(t) {
+			if k.Kind != "CustomResourceDefinition" || k.Version != "v1" {
+				continue
+			}
+			permissions := k.Root.Map().Child("status").Map().Child("storedVersions").Permissions()
+			if last := permissions[len(permissions)-1]; last.Bars(t.Context(), c.oldSelf, c.new) != c.want {
+				t.Errorf("%s: from %v to %v: a barrier is %t, want %t", c.name, c.oldSelf, c.new, !c.want, c.want)
+			}
+		}
 	}
 }
