@@ -3,10 +3,7 @@
 package e2e
 
 import (
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,16 +15,10 @@ import (
 // webhook converts. So the first write in another version has an applier of empty labels delete those that nobody owns.
 func TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion(t *testing.T) {
 	s := start(t)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
 	vault := []string{"vaults"}
 	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
 	grant(t, s, "vault-labeler", rule("names.example.com", vault, "get", "granular", "granular:example.com/color", "granular:labels"))
-	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
-	mustKubectl(t, s, vaults(server), "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
+	serveVaults(t, s, barred)
 	v1 := &thing{s, "names.example.com/v1", "vaults", "Vault", "empty-labels"}
 	v2 := v1.in("names.example.com/v2")
 	eventually(t, func() *corpus.Answer {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 // renamer is a conversion webhook without any loss: .spec.secret of v1 is .spec.hidden of v2.
@@ -51,34 +52,43 @@ func renamer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review) // The API server has gone away where that fails.
 }
 
-// vaults is a definition of which the first version alone says that the secret is behind a barrier.
-func vaults(server *httptest.Server) string {
+// barred is what the verb of a secret behind a barrier has more.
+const barred = `,"excluded":true`
+
+// vaults is a definition of which the first version alone has a verb for the secret, which takes more.
+func vaults(server *httptest.Server, more string) string {
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	version := func(name, storage, secret string) string {
-		return "  - {name: " + name + ", served: true, storage: " + storage + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + secret + ": {type: string}, color: {type: string}}}}}}}\n"
+		return "  - {name: " + name + ", served: true, storage: " + storage + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + secret + ": {type: string}, color: {type: string}, note: {type: string}}}}}}}\n"
 	}
-	const color = `{"path":".spec.color","verb":"example.com/color"}`
+	const color = `{"path":".spec.color","verb":"example.com/color"},{"path":".spec.note","verb":"example.com/color"}`
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: vaults.names.example.com\n  annotations:\n    fieldperm.dev/lossless-conversion: 'true'\n" +
-		`    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"example.com/secret","excluded":true},` + color + `],"v2":[` + color + `]}'` + "\n" +
+		`    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"example.com/secret"` + more + `},` + color + `],"v2":[` + color + `]}'` + "\n" +
 		"spec:\n  group: names.example.com\n  scope: Namespaced\n  names: {kind: Vault, plural: vaults}\n" +
 		"  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: '" + server.URL + "', caBundle: " + base64.StdEncoding.EncodeToString(bundle) + "}}}\n" +
 		"  versions:\n" + version("v1", "true", "secret") + version("v2", "false", "hidden")
+}
+
+// serveVaults makes the API server serve vaults until the test ends.
+func serveVaults(t *testing.T, s *stack.Stack, more string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
+	mustKubectl(t, s, vaults(server, more), "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
 }
 
 // TestD8_C2_OwnersByTheNameOfAnotherVersion: an entry of another version names a guarded field as that version does. It leads nowhere in the
 // version of the request, and its gain and its loss need the verb of the barrier.
 func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 	s := start(t)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
 	vault := []string{"vaults"}
 	grant(t, s, "vault-updater", rule("names.example.com", vault, "get", "update", "patch"))
 	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
-	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
-	mustKubectl(t, s, vaults(server), "create", "-f", "-")
-	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
+	serveVaults(t, s, barred)
 	o := &thing{s, "names.example.com/v1", "vaults", "Vault", "kept-secret"}
 	v2 := o.in("names.example.com/v2")
 	eventually(t, func() *corpus.Answer {
@@ -111,4 +121,45 @@ func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 	if o.has(t, "spec", "secret") {
 		t.Error("the owner of the secret does not remove it")
 	}
+}
+
+// TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange: an entry of another version names a field without barrier as that version does. Its owner
+// does not go with a change of a neighbor that both versions call alike.
+func TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange(t *testing.T) {
+	s := start(t)
+	vault := []string{"vaults"}
+	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))
+	grant(t, s, "vault-owner", rule("names.example.com", vault, "get", "granular", "granular:*"))
+	serveVaults(t, s, "")
+	o := &thing{s, "names.example.com/v1", "vaults", "Vault", "kept-beside"}
+	v2 := o.in("names.example.com/v2")
+	flux := func() *corpus.Answer { return v2.apply(t, v2.admin(t), "flux", `{"spec":{"color":"c","note":"n"}}`) }
+	eventually(t, flux, 201)
+	expect(t, v2.patch(t, v2.admin(t), `{"spec":{"hidden":"s"}}`), 200)
+	victim := func(t *testing.T) *corpus.Answer {
+		return v2.apply(t, v2.admin(t), "argocd", `{"metadata":{"annotations":{"k":"v"}}}`)
+	}
+	expect(t, victim(t), 200)
+	inForce(t, "the color may be changed", func() *corpus.Answer {
+		return send(t, wire(t, s, "vault-painter"), http.MethodPatch, v2.path(), merge, fields(t, `{"spec":{"color":"d"}}`), "dryRun=All")
+	}, 200)
+	inForce(t, "no barrier is there", func() *corpus.Answer {
+		return send(t, wire(t, s, "vault-owner"), http.MethodPatch, o.path(), merge, fields(t, `{"spec":{"secret":null}}`), "dryRun=All")
+	}, 200)
+	refusedFor(t, v2.patch(t, wire(t, s, "vault-painter"), `{"spec":{"hidden":null}}`), "granular:*")
+	steal := &theft{
+		first: func(t *testing.T, as *corpus.Wire) *corpus.Answer {
+			expect(t, flux(), 200)
+			return v2.apply(t, as, "argocd", `{"metadata":{"annotations":{"k":"v"}},"spec":{"color":"b"}}`)
+		},
+		steps: []request{func(t *testing.T, as *corpus.Wire) *corpus.Answer {
+			return o.put(t, as, func(object map[string]any) {
+				take(t, object, "patcher", "f:spec") // With no field in it, that path would be the owner of the struct.
+				unstructured.RemoveNestedField(object, "spec", "note")
+			})
+		}},
+		needs: "granular:*", holder: "vault-owner", victim: victim,
+		stays: func(t *testing.T) bool { return v2.has(t, "spec", "hidden") },
+	}
+	steal.fails(t, s, "vault-painter")
 }
