@@ -90,13 +90,14 @@ func (o *owners) chargeHollowOf(e *managedEntry, was, is *fieldpath.Set) {
 	})
 }
 
-// appliesEmpty reports whether one of the paths leads to a struct, map or list, in the names of another version, in which the manager owns nothing.
+// appliesEmpty reports whether one of the paths leads to a struct, map or list, in the names of another version, in which the manager owns nothing. An
+// atomic one has nothing in it to own.
 func (o *owners) appliesEmpty(paths, all *fieldpath.Set, their *schema.Kind) bool {
 	found := false
 	paths.Iterate(func(p fieldpath.Path) {
 		if !found && !o.d.stops() && !hasBelow(all, p) {
-			n := o.scopeIn(their, p).node
-			found = n.Map() != nil || n.List() != nil
+			m, l := o.scopeIn(their, p).node.Map(), o.scopeIn(their, p).node.List()
+			found = m != nil && !m.Atomic() || l != nil && !l.Atomic()
 		}
 	})
 	return found

@@ -2,6 +2,7 @@ package fieldperm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -78,5 +79,9 @@ func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
 	}
 	if chargesAt(t, k, of("c", `"f:crate":{}`, painter), of("d", `"f:crate":{}`, painter), ".") {
 		t.Error("no version comes")
+	}
+	whole := strings.Replace(there, `"crate":{`, `"crate":{"x-kubernetes-map-type":"atomic",`, 1)
+	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{}`, creator), of("d", `"f:crate":{}`, painter), ".") {
+		t.Error("the crate is atomic: its owner owns what is in it")
 	}
 }

@@ -32,7 +32,8 @@ func (t transfer) hollow(once func(place)) {
 		here := t.named(e)
 		if as := t.others[e.version]; as != nil && (comes || goes) && slices.ContainsFunc(pathsOf(set.Difference(here)), func(p fieldpath.Path) bool {
 			there := t.in(as, p)
-			return !t.any(set, p) && (there.atom.Map != nil || there.atom.List != nil)
+			fields, items := there.atom.Map, there.atom.List
+			return !t.any(set, p) && (fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative")
 		}) {
 			t.everything(once)
 			continue
