@@ -35,9 +35,6 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 			return k, nil
 		}
 	}
-	if ref.Subresource == scaleSubresource && gvk == scaleKind && s.scale != nil && !endpoint.BuiltIn(ref.Group, ref.Resource) {
-		return s.scale, nil
-	}
 	return s.Kind(gvk)
 }
 
@@ -55,17 +52,13 @@ func zeroIn(at through) zero {
 // IsScale reports whether objects of the kind are written through the scale subresource of others.
 func (k *Kind) IsScale() bool { return isScale(k.GroupKind()) }
 
-// HidesZero reports whether the kind is the Scale of objects that may have no replicas: a Scale shows the same for them as for 0, and
-// writes 0.
-func (k *Kind) HidesZero() bool { return k.hidesZero }
-
 // deriveScales makes the Scales of resources whose kind hides something.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	for gvk, k := range s.kinds {
 		resource := owners[gvk].resource(gvk)
 		scale := s.bodies[through{resource.Group, resource.Resource, scaleSubresource, scaleKind, gvk.Version}]
 		if scale == nil {
-			scale = s.scale
+			scale = s.kinds[scaleKind]
 		}
 		if k.hidden != nil && !k.hidden.replicas && scale != nil {
 			whole, concealed := *scale, *k.hidden

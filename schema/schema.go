@@ -25,8 +25,6 @@ type Schema struct {
 	// that object's is not known.
 	bodies       map[through]*Kind
 	failedBodies map[through]error
-	// scale is the Scale of custom resources, nil if Scale is not known.
-	scale *Kind
 	// concealing are the Scales of resources whose kind hides something.
 	concealing map[runtimeschema.GroupVersionResource]*Kind
 }
@@ -47,8 +45,6 @@ type Kind struct {
 	alike map[string]*likeness
 	// convertsByName: see ConvertsByName.
 	convertsByName bool
-	// hidesZero: see HidesZero.
-	hidesZero bool
 }
 
 // In returns the kind as another version has it, nil if that is not known.

@@ -32,11 +32,6 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 			})
 		}
 	}
-	if scale := s.kinds[scaleKind]; scale != nil {
-		custom := *scale
-		custom.hidesZero = true
-		s.scale = &custom
-	}
 	grafts := map[through]*graft{}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
@@ -69,7 +64,6 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 	}
 	for at, g := range grafts {
 		k := *s.kinds[at.body]
-		k.hidesZero = zeroIn(at) == absentMayBeZero
 		root := g.root()
 		if root != nil {
 			k.Root, k.mayBar = root, root.MayBarWithin()

@@ -98,9 +98,6 @@ func (c *compiler) compareFields(s *Schema) {
 	for at, k := range s.bodies {
 		k.unlike = unlike[at.body]
 	}
-	if s.scale != nil {
-		s.scale.unlike = unlike[scaleKind]
-	}
 	for _, k := range s.concealing {
 		k.unlike = unlike[k.GroupVersionKind]
 	}

@@ -182,3 +182,18 @@ func TestC2_AScaleShowsZeroForAnObjectWithoutReplicas(t *testing.T) {
 		}
 	}
 }
+
+// D8: who owns the replicas may change also where 0 is written for 0. A barrier that holds at times holds for owners.
+func TestD8_AScaleThatShowsZeroChangesOwners(t *testing.T) {
+	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
+		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: size, excludedWhen: 'self == null'}]}\n")
+	k, err := s.KindFor(gvk("autoscaling", "v1", "Scale"), schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "boxes", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const zero = `{"spec":{"replicas":0}}`
+	got, err := fieldperm.Diff(t.Context(), []byte(zero), []byte(zero), k, nil)
+	if err != nil || !slices.ContainsFunc(got, func(r fieldperm.Requirement) bool { return r.Operation == fieldperm.Ownership && r.Barred() }) {
+		t.Errorf("%v, %v, want owners of the replicas behind the barrier", got, err)
+	}
+}

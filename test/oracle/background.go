@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -88,6 +89,8 @@ func byServer(e *Event, r *Request) (string, bool) {
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")
+		// Any write drops null, which no reader gets.
+		maps.DeleteFunc(metadata(object), func(_ string, v any) bool { return v == nil })
 	}
 	// Of another object than the request names, only the server's controllers write the status.
 	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService", "PermissionSchema", "UncoveredPermissionSet"}, after["kind"])

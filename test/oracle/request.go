@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -75,7 +76,10 @@ func (r *Request) Path() string {
 }
 
 // version is that of the document, as managedFields have it.
-func (r *Request) version() string { return r.Endpoint.Kind.GroupVersion().String() }
+// version is that in which the request addresses the object, which entries of managedFields take: that of a Scale is another.
+func (r *Request) version() string {
+	return runtimeschema.GroupVersion{Group: r.Endpoint.Group, Version: r.Endpoint.Version}.String()
+}
 
 func (r *Request) verb() string {
 	switch r.Method {
