@@ -96,7 +96,8 @@ func (o *owners) appliesEmpty(paths, all *fieldpath.Set, their *schema.Kind) boo
 	found := false
 	paths.Iterate(func(p fieldpath.Path) {
 		if !found && !o.d.stops() && !hasBelow(all, p) {
-			m, l := o.scopeIn(their, p).node.Map(), o.scopeIn(their, p).node.List()
+			n := o.scopeIn(their, p).node
+			m, l := n.Map(), n.List()
 			found = m != nil && !m.Atomic() || l != nil && !l.Atomic()
 		}
 	})

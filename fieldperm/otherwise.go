@@ -1,7 +1,6 @@
 package fieldperm
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -96,28 +95,22 @@ func (o *owners) changesNear(p fieldpath.Path, version string) bool {
 		n--
 	}
 	at := d.trail.points[n-1]
-	return d.differsUnlike(slices.Clone(p[:n]), version, at.scope.node, at.old, at.new)
+	return d.differs(at.scope.node, at.old, at.new, &counterpart{version, p[:n]})
 }
 
-// differsUnlike reports whether something differs that has no path of its own in another version.
-func (d *differ) differsUnlike(p fieldpath.Path, version string, n *schema.Node, old, new rawjson.Value) bool {
-	switch {
-	case d.stops() || !d.changedValue(n, old, new) || d.kind.SameWithin(version, p):
-		return false
-	case n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous():
-		return true
+// counterpart is a path in another version.
+type counterpart struct {
+	version string
+	path    fieldpath.Path
+}
+
+// below is that of a member, nil of nil.
+func (c *counterpart) below(name []byte) *counterpart {
+	if c == nil {
+		return nil
 	}
-	begin := d.changes(old, new)
-	defer func() { d.changed = d.changed[:begin] }()
-	for i := begin; i < len(d.changed); i++ {
-		c := d.changed[i]
-		d.same.Recall(c.run)
-		name := string(c.name)
-		if child, _ := n.Map().Lookup(c.name); d.differsUnlike(append(p, fieldpath.PathElement{FieldName: &name}), version, child, c.old, c.new) {
-			return true
-		}
-	}
-	return false
+	member := string(name)
+	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], fieldpath.PathElement{FieldName: &member})}
 }
 
 // chargeGuarded charges the barriers at a place of another version and in it. Without the owner of its keys an item is not kept.

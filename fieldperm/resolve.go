@@ -133,7 +133,7 @@ func (d *differ) arrive(at waypoint) resolved {
 		// A container that stays is not changed as such: what changed in it has paths of its own.
 		return resolved{scope: s, old: old, new: new, container: true, field: at.field}
 	}
-	if role := s.node.Role(); role == schema.RoleServerWritten || role == schema.RoleOwnership {
+	if onlyServerWrites(s.node) {
 		return resolved{scope: s, old: old, new: new, byServer: true}
 	}
 	return resolved{scope: s, old: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
@@ -284,14 +284,16 @@ func (d *differ) changedValue(n *schema.Node, old, new rawjson.Value) bool {
 		if d.index.above == nil {
 			d.index.above = map[[2]rawjson.Value]bool{}
 		}
-		out = d.differs(n, old, new)
+		out = d.differs(n, old, new, nil)
 		d.index.above[both] = out
 	}
 	return out
 }
 
-func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
-	if d.same.Equal(old, new) || n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership {
+// differs reports whether something differs that is not passed over. at is nil unless what another version calls by the same path is passed
+// over as well.
+func (d *differ) differs(n *schema.Node, old, new rawjson.Value, at *counterpart) bool {
+	if d.same.Equal(old, new) || onlyServerWrites(n) || at != nil && d.kind.SameWithin(at.version, at.path) {
 		return false
 	}
 	if n.Map() == nil || !old.IsObject() || !new.IsObject() || old.Ambiguous() || new.Ambiguous() {
@@ -302,9 +304,13 @@ func (d *differ) differs(n *schema.Node, old, new rawjson.Value) bool {
 	for i := begin; i < len(d.changed); i++ {
 		c := d.changed[i]
 		d.same.Recall(c.run)
-		if child, _ := n.Map().Lookup(c.name); d.differs(child, c.old, c.new) {
+		if child, _ := n.Map().Lookup(c.name); d.differs(child, c.old, c.new, at.below(c.name)) {
 			return true
 		}
 	}
 	return false
+}
+
+func onlyServerWrites(n *schema.Node) bool {
+	return n.Role() == schema.RoleServerWritten || n.Role() == schema.RoleOwnership
 }
