@@ -209,12 +209,17 @@ func (t transfer) mayMerge() bool {
 // fromSMD reads a key as managedFields hold it.
 func fromSMD(v smdvalue.Value) *value {
 	raw, err := json.Marshal(v.Unstructured())
+	return parsedOr(null, raw, err)
+}
+
+// parsedOr parses what a library encoded, and returns an empty value of the kind where either failed.
+func parsedOr(k kind, raw []byte, err error) *value {
 	if err != nil {
-		return &value{kind: null}
+		return &value{kind: k}
 	}
-	out, err := parse(raw)
+	v, err := parse(raw)
 	if err != nil {
-		return &value{kind: null}
+		return &value{kind: k}
 	}
-	return out
+	return v
 }

@@ -1,128 +1,11 @@
 package exact
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
-
-// who is a manager. A version is part of those who update, not of those who apply.
-type who struct{ name, operation, subresource, version string }
-
-type ownerEntry struct {
-	who
-	version, time string
-	// raw is FieldsV1, nil if there is none, and set what it means, nil if it means nothing.
-	raw *value
-	set *fieldpath.Set
-}
-
-type ownerList []ownerEntry
-
-// readOwners fails for what no API server writes.
-func readOwners(v *value) (ownerList, bool) {
-	if v == nil || v.is(null) {
-		return nil, true
-	}
-	if !v.is(list) {
-		return nil, false
-	}
-	var out ownerList
-	for _, item := range v.items {
-		e, ok := readOwner(item)
-		if !ok {
-			return nil, false
-		}
-		out = append(out, e)
-	}
-	return out, true
-}
-
-func readOwner(item *value) (ownerEntry, bool) {
-	e := ownerEntry{set: fieldpath.NewSet()}
-	if !item.is(object) || item.repeats() {
-		return e, false
-	}
-	fieldsType := ""
-	for _, m := range item.members {
-		if m.value.is(null) {
-			continue
-		}
-		into := map[string]*string{"manager": &e.name, "operation": &e.operation, "subresource": &e.subresource, "apiVersion": &e.version, "time": &e.time, "fieldsType": &fieldsType}[m.name]
-		switch {
-		case into != nil && m.value.is(text):
-			*into = m.value.text
-		case m.name == "fieldsV1":
-			if e.raw = m.value; !m.value.is(object) {
-				return e, false
-			}
-			e.set, _ = decodeSet(m.value)
-		default:
-			return e, false
-		}
-	}
-	if e.operation == "Update" {
-		e.who.version = e.version
-	}
-	return e, fieldsType == "FieldsV1" && (e.operation == "Apply" || e.operation == "Update")
-}
-
-// decodeSet fails for what the library would read as something else than it is.
-func decodeSet(v *value) (*fieldpath.Set, bool) {
-	set := fieldpath.NewSet()
-	if !v.is(object) || set.FromJSON(bytes.NewReader(v.compact())) != nil {
-		return nil, false
-	}
-	if written(set).canonical() != v.canonical() {
-		return nil, false
-	}
-	return set, true
-}
-
-// written is how the library writes a set.
-func written(set *fieldpath.Set) *value {
-	raw, err := set.ToJSON()
-	if err != nil {
-		return &value{kind: object}
-	}
-	v, err := parse(raw)
-	if err != nil {
-		return &value{kind: object}
-	}
-	return v
-}
-
-func (l ownerList) managers() []who {
-	var out []who
-	for _, e := range l {
-		if !slices.Contains(out, e.who) {
-			out = append(out, e.who)
-		}
-	}
-	return out
-}
-
-func (l ownerList) of(m who) *fieldpath.Set {
-	out := fieldpath.NewSet()
-	for _, e := range l {
-		if e.who == m && e.set != nil {
-			out = out.Union(e.set)
-		}
-	}
-	return out
-}
-
-func (l ownerList) updates() int {
-	n := 0
-	for _, e := range l {
-		if e.operation == "Update" {
-			n++
-		}
-	}
-	return n
-}
 
 // ownership charges owners that change while values stay (D8).
 func (o *oracle) ownership(root place) {
@@ -303,19 +186,6 @@ func moved(was, is ownerList) ([]who, bool) {
 	return out, true
 }
 
-func (l ownerList) has(m who) bool {
-	return slices.ContainsFunc(l, func(e ownerEntry) bool { return e.who == m })
-}
-
-func (l ownerList) count(m who) (n int) {
-	for _, e := range l {
-		if e.who == m {
-			n++
-		}
-	}
-	return n
-}
-
 // onlyTime returns the one entry that differs, before and after, if that has another time alone. What is beside it need not be understood.
 func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
 	old, new := itemsOf(o.owned.old), itemsOf(o.owned.new)
@@ -336,16 +206,6 @@ func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
 	return e, only && differ == 1
 }
 
-// lastOfEach leaves out all entries of a manager but the last.
-func (l ownerList) lastOfEach() (out ownerList) {
-	for i, e := range l {
-		if !l[i+1:].has(e.who) {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // ages reports whether a time changes to one that API servers take for none.
 func (t transfer) ages() bool {
 	// What is stored has such times from writes of the Scale.
@@ -353,11 +213,6 @@ func (t transfer) ages() bool {
 		at, err := time.Parse(time.RFC3339, e.time)
 		return t.was.has(e.who) && t.was.one(e.who).time != e.time && (err != nil || at.Unix() <= 0)
 	})
-}
-
-// one is the first entry of a manager that has some.
-func (l ownerList) one(m who) ownerEntry {
-	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.who == m })]
 }
 
 // timesAreFree: an API server sets the time of one entry that updates, which has something of what the request changed; that of

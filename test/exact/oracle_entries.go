@@ -1,0 +1,145 @@
+package exact
+
+import (
+	"bytes"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// who is a manager. A version is part of those who update, not of those who apply.
+type who struct{ name, operation, subresource, version string }
+
+type ownerEntry struct {
+	who
+	version, time string
+	// raw is FieldsV1, nil if there is none, and set what it means, nil if it means nothing.
+	raw *value
+	set *fieldpath.Set
+}
+
+type ownerList []ownerEntry
+
+// readOwners fails for what no API server writes.
+func readOwners(v *value) (ownerList, bool) {
+	if v == nil || v.is(null) {
+		return nil, true
+	}
+	if !v.is(list) {
+		return nil, false
+	}
+	var out ownerList
+	for _, item := range v.items {
+		e, ok := readOwner(item)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, e)
+	}
+	return out, true
+}
+
+func readOwner(item *value) (ownerEntry, bool) {
+	e := ownerEntry{set: fieldpath.NewSet()}
+	if !item.is(object) || item.repeats() {
+		return e, false
+	}
+	fieldsType := ""
+	for _, m := range item.members {
+		if m.value.is(null) {
+			continue
+		}
+		into := map[string]*string{"manager": &e.name, "operation": &e.operation, "subresource": &e.subresource, "apiVersion": &e.version, "time": &e.time, "fieldsType": &fieldsType}[m.name]
+		switch {
+		case into != nil && m.value.is(text):
+			*into = m.value.text
+		case m.name == "fieldsV1":
+			if e.raw = m.value; !m.value.is(object) {
+				return e, false
+			}
+			e.set, _ = decodeSet(m.value)
+		default:
+			return e, false
+		}
+	}
+	if e.operation == "Update" {
+		e.who.version = e.version
+	}
+	return e, fieldsType == "FieldsV1" && (e.operation == "Apply" || e.operation == "Update")
+}
+
+// decodeSet fails for what the library would read as something else than it is.
+func decodeSet(v *value) (*fieldpath.Set, bool) {
+	set := fieldpath.NewSet()
+	if !v.is(object) || set.FromJSON(bytes.NewReader(v.compact())) != nil {
+		return nil, false
+	}
+	if written(set).canonical() != v.canonical() {
+		return nil, false
+	}
+	return set, true
+}
+
+// written is how the library writes a set.
+func written(set *fieldpath.Set) *value {
+	raw, err := set.ToJSON()
+	return parsedOr(object, raw, err)
+}
+
+func (l ownerList) managers() []who {
+	var out []who
+	for _, e := range l {
+		if !slices.Contains(out, e.who) {
+			out = append(out, e.who)
+		}
+	}
+	return out
+}
+
+func (l ownerList) of(m who) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	for _, e := range l {
+		if e.who == m && e.set != nil {
+			out = out.Union(e.set)
+		}
+	}
+	return out
+}
+
+func (l ownerList) updates() int {
+	n := 0
+	for _, e := range l {
+		if e.operation == "Update" {
+			n++
+		}
+	}
+	return n
+}
+
+func (l ownerList) has(m who) bool {
+	return slices.ContainsFunc(l, func(e ownerEntry) bool { return e.who == m })
+}
+
+func (l ownerList) count(m who) (n int) {
+	for _, e := range l {
+		if e.who == m {
+			n++
+		}
+	}
+	return n
+}
+
+// lastOfEach leaves out all entries of a manager but the last.
+func (l ownerList) lastOfEach() (out ownerList) {
+	for i, e := range l {
+		if !l[i+1:].has(e.who) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// one is the first entry of a manager that has some.
+func (l ownerList) one(m who) ownerEntry {
+	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.who == m })]
+}
