@@ -1,6 +1,10 @@
 package fieldperm
 
-import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+import (
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
 
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
@@ -12,9 +16,12 @@ func (d *differ) chargeScale() {
 	if d.create || !d.kind.IsScale() {
 		return
 	}
-	if r := d.resolve(replicas); !d.same.Equal(r.old, r.new) {
+	// Most Scales change the replicas, and need no way to them.
+	if !d.same.Equal(replicasOf(d.old), replicasOf(d.new)) {
 		return
 	}
 	d.startOwning()
 	d.charge(d.resolve(replicas).scope, Ownership)
 }
+
+func replicasOf(scale rawjson.Value) rawjson.Value { return scale.Get("spec").Get("replicas") }
