@@ -75,7 +75,6 @@ func (r *Request) Path() string {
 	return path
 }
 
-// version is that of the document, as managedFields have it.
 // version is that in which the request addresses the object, which entries of managedFields take: that of a Scale is another.
 func (r *Request) version() string {
 	return runtimeschema.GroupVersion{Group: r.Endpoint.Group, Version: r.Endpoint.Version}.String()
