@@ -86,6 +86,9 @@ func byServer(e *Event, r *Request) (string, bool) {
 		return "", false
 	}
 	alone, later := onlyServerWritesStatus(after), onlyServerWrote(before, after)
+	if metadata(before)["generation"] == nil {
+		delete(metadata(after), "generation") // Any write gives a custom resource the first.
+	}
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")

@@ -32,9 +32,6 @@ type set struct {
 
 // about reports whether the verbs of the set are barriers on a resource for a request.
 func (s *set) about(p Place, r *Request) bool {
-	if slices.Contains(floor[p.Group], p.Resource) || slices.Contains(floor[p.Group], p.Name()) {
-		return false
-	}
 	if len(s.resources) > 0 && !slices.Contains(s.resources, p.Main()) {
 		return false
 	}
@@ -97,6 +94,11 @@ var floor = map[string][]string{
 	"authorization.k8s.io":         {"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
 	"fieldperm.dev":                {"permissionschemas/status", "uncoveredpermissionsets/status"},
 	"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
+}
+
+// onFloor reports whether no barrier reaches what is sent to an endpoint.
+func onFloor(p Place) bool {
+	return slices.Contains(floor[p.Group], p.Resource) || slices.Contains(floor[p.Group], p.Name())
 }
 
 // toGuard are the kinds that schemas and sets are drawn for: those of the resources that are written to.

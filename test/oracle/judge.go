@@ -196,9 +196,13 @@ func (u *User) covers(s standing, c exact.Charge) bool {
 	return slices.ContainsFunc(c.Chain[max(c.Barrier, 0):], func(v verbs.Verb) bool { return u.Holds(s.Place, v.String()) })
 }
 
-// barriers are the verbs of every UncoveredPermissionSet that names the resource of the object or the one addressed.
+// barriers are the verbs of every UncoveredPermissionSet that names the resource of the object or the one addressed; none where the
+// one addressed is on the floor.
 func (w *world) barriers(own Place, r *Request) schema.VerbSet {
 	out := schema.VerbSet{}
+	if onFloor(r.Endpoint.Place) {
+		return out
+	}
 	for _, set := range w.sets {
 		if set.about(own, r) || set.about(r.Endpoint.Place, r) {
 			for _, v := range set.verbs {

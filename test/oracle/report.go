@@ -56,7 +56,8 @@ func (f *Failure) String() string {
 	if f.Small == nil {
 		out += "it did not fail again on the same object\n" + f.what()
 	} else {
-		out += fmt.Sprintf("the smallest of %d that still failed:\n%s", f.Small.Tries, f.Small.what())
+		// What is smaller may fail for another reason: both are shown.
+		out += fmt.Sprintf("the smallest of %d that still failed:\n%s\nas it was found:\n%s", f.Small.Tries, f.Small.what(), f.what())
 	}
 	u, p := f.Request.User, f.Request.Endpoint.Place
 	out += fmt.Sprintf("\n  holds  on %s: %v", p, u.Grants(p))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/test/store"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 func TestOracle_TheRepairOfAddressesDeletesAtAnyTime(t *testing.T) {
@@ -68,6 +69,34 @@ func TestOracle_AVersionThatComesThroughAScale(t *testing.T) {
 		v := &Verdict{Charges: []exact.Charge{c.charge}, custom: &custom{webhook: c.webhook}, Event: &Event{Old: c.old, New: c.new}}
 		if got := w.tolerate(request(c.sub), v); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestOracle_W4_ASetForAllIsNotForTheFloor: the object behind an endpoint on the floor has barriers, and a write through the endpoint none.
+func TestOracle_W4_ASetForAllIsNotForTheFloor(t *testing.T) {
+	own := Place{Group: "fieldperm.dev", Resource: "permissionschemas"}
+	status := own
+	status.Sub = "status"
+	w := &world{sets: []*set{{verbs: []verbs.Verb{verbs.All()}}}}
+	for place, want := range map[Place]int{own: 1, status: 0, {Group: "apps", Resource: "deployments", Sub: "status"}: 1, {Group: "coordination.k8s.io", Resource: "leases"}: 0} {
+		if got := w.barriers(own, &Request{Endpoint: &Endpoint{Place: place}}); len(got) != want {
+			t.Errorf("%v: %d barriers, want %d", place, len(got), want)
+		}
+	}
+}
+
+func TestOracle_AStatusMayComeWithTheFirstGeneration(t *testing.T) {
+	const after = `{"kind":"PermissionSchema","metadata":{"generation":1,"managedFields":[{"manager":"fieldperm","subresource":"status"}]},"status":{}}`
+	for before, want := range map[string]bool{
+		`{"kind":"PermissionSchema","metadata":{}}`:                           true,
+		`{"kind":"PermissionSchema","metadata":{"generation":1}}`:             true,
+		`{"kind":"PermissionSchema","metadata":{"generation":2}}`:             false,
+		`{"kind":"PermissionSchema","metadata":{"labels":{"a":"b"}}}`:         false,
+		`{"kind":"PermissionSchema","metadata":{},"spec":{"kind":"Nothing"}}`: false,
+	} {
+		if _, got := byServer(&Event{Old: []byte(before), New: []byte(after)}, &Request{Endpoint: &Endpoint{}}); got != want {
+			t.Errorf("%s: %t, want %t", before, got, want)
 		}
 	}
 }
