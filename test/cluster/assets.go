@@ -50,7 +50,7 @@ func Assets() (string, error) {
 }
 
 // checkout walks up from the working directory to the root of fieldperm's module. The place of this source file
-// would not do: binaries are built with -trimpath.
+// would not do: a binary may be built with -trimpath.
 func checkout() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

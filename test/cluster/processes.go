@@ -11,9 +11,10 @@ import (
 
 // wrap writes DIR/bin/NAME, which notes its process number in DIR/pids/NAME for the watchdog and becomes binary.
 // envtest does not tell the numbers of its processes. Runs with --help, by which envtest looks for flags of
-// long gone versions before each start, end at once instead of costing a start of binary each.
+// long gone versions before each start, end at once instead of costing a start of binary each. The collector of binary runs less
+// often than usual: tests start many servers and are short of processor time, not of memory.
 func wrap(dir, name, binary string) (string, error) {
-	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != --help ] || exit 0\necho $$ >%s\nexec %s \"$@\"\n",
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != --help ] || exit 0\necho $$ >%s\nexport GOGC=${GOGC:-300}\nexec %s \"$@\"\n",
 		quoteShell(filepath.Join(dir, "pids", name)), quoteShell(binary))
 	path := filepath.Join(dir, "bin", name)
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {

@@ -56,6 +56,6 @@ for binary in $missing; do
 	*) package=k8s.io/kubernetes/cmd/$binary version=$kubernetes ldflags="-s -w $stamp" ;;
 	esac
 	echo "controlplane: building $binary $version"
-	go build -trimpath -ldflags "$ldflags" -o "$aside/$binary" "$package"
+	go build -ldflags "$ldflags" -o "$aside/$binary" "$package"
 	mv "$aside/$binary" "$out/$binary"
 done

@@ -32,7 +32,7 @@ func checkout(ctx context.Context) (string, error) {
 // build builds what is missing or stale: fieldperm's commands, and the control plane, which takes minutes, once.
 func build(ctx context.Context, root string, out *printer) error {
 	begin := time.Now()
-	args := []string{"build", "-trimpath", "-o", filepath.Join(root, "bin") + string(filepath.Separator)}
+	args := []string{"build", "-o", filepath.Join(root, "bin") + string(filepath.Separator)}
 	for _, command := range commands {
 		args = append(args, "./cmd/"+command)
 	}

@@ -18,7 +18,7 @@ func Build(ctx context.Context) (string, error) {
 	}
 	root := filepath.Dir(strings.TrimSpace(string(out)))
 	bin := filepath.Join(root, "bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", bin+string(filepath.Separator), "./cmd/fieldperm-webhook", "./cmd/fieldperm-gen", "./cmd/kubectl-fieldperm")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/fieldperm-webhook", "./cmd/fieldperm-gen", "./cmd/kubectl-fieldperm")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, output)

@@ -114,7 +114,7 @@ func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Fai
 	if err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-overlay", overlay, "-o", dir+string(filepath.Separator), "./cmd/fieldperm-webhook", "./cmd/fieldperm-gen") //nolint:gosec // Our own code.
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", dir+string(filepath.Separator), "./cmd/fieldperm-webhook", "./cmd/fieldperm-gen") //nolint:gosec // Our own code.
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w: %s", err, out)
