@@ -10,7 +10,7 @@ COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
 # The packages with tests that speak to the real control plane.
 INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 UNIT ?= ./...
-INTEGRATION_FLAGS := -tags integration -count=1 -p 1 -timeout 20m
+INTEGRATION_FLAGS := -tags integration -count=1 -p 2 -timeout 20m
 
 .PHONY: help
 help: ## Show this list.
@@ -47,7 +47,7 @@ test-unit: ## The tests that need no control plane, with the race detector where
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.
-	@# The faults mostly wait, so the others run beside them.
+	@# Servers start and tests wait: two packages at a time, and the faults beside them, keep two processors busy.
 	@status=0; go test $(INTEGRATION_FLAGS) ./test/faults & faults=$$!; \
 	go test $(INTEGRATION_FLAGS) $(filter-out ./test/faults,$(INTEGRATION)) || status=1; \
 	wait $$faults || status=1; exit $$status
