@@ -62,6 +62,7 @@ type change struct {
 // it is on disk. Nothing is written.
 func (t *Tree) Apply(edits ...Edit) (Files, error) {
 	var changes []change
+	var places []string
 	texts := Files{}
 	for i := range edits {
 		c, text, err := t.locate(&edits[i])
@@ -70,6 +71,7 @@ func (t *Tree) Apply(edits ...Edit) (Files, error) {
 		}
 		texts[c.file] = text
 		changes = append(changes, c)
+		places = append(places, edits[i].Place())
 	}
 	// From the last to the first, so that no change moves another.
 	slices.SortStableFunc(changes, func(a, b change) int { return b.start - a.start })
@@ -86,7 +88,7 @@ func (t *Tree) Apply(edits ...Edit) (Files, error) {
 			continue
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution); err != nil {
-			return nil, fmt.Errorf("%w: is no Go code after the edit: correct to", err)
+			return nil, fmt.Errorf("%s: is no Go code after the edit: correct to: %w", strings.Join(places, ", "), err)
 		}
 	}
 	return texts, nil

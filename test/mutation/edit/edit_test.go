@@ -126,7 +126,7 @@ func TestApply_Refuses(t *testing.T) {
 		`a/walker.walk: from "one" matches 2 times`:                             {In: "a/walker.walk", Literal: true, From: "one", To: "two"},
 		`a/walker.walk: from "depth" matches 0 times`:                           {In: "a/walker.walk", Literal: true, From: "depth", To: "two"},
 		`a/add: from "one" is to: change`:                                       {In: "a/add", Literal: true, From: "one", To: "one"},
-		`is no Go code after the edit: correct to`:                              {In: "a/add", From: "x + y", To: "x +"},
+		`a/add: is no Go code after the edit: correct to`:                       {In: "a/add", From: "x + y", To: "x +"},
 		`b.yaml: from "1" occurs 2 times: make it occur exactly once`:           {File: "b.yaml", From: "1", To: "2"},
 		`b.yaml: from "3" occurs 0 times: make it occur exactly once`:           {File: "b.yaml", From: "3", To: "2"},
 		`b.yaml: from "one" is to: change`:                                      {File: "b.yaml", From: "one", To: "one"},
