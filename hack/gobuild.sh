@@ -55,6 +55,7 @@ progress() {
 		downloads=$(grep -c '^go: downloading ' "$work/log" || true)
 		line="$n packages compiled"
 		[ "$most" = 0 ] || line="$n of at most $((most)) packages compiled"
+		[ "$n" != 0 ] || line="no package had to be compiled so far, it may be linking"
 		# A program's own package is its last.
 		[ "$(tail -n 1 "$work/log")" != "${packages##* }" ] || line="$line, linking"
 		[ "$downloads" = 0 ] || line="$line, $downloads modules downloaded"
