@@ -20,7 +20,7 @@ help: ## Show this list.
 build: ## Build the three commands into bin/.
 	@# With the flags of the tests, so that no dependency is compiled twice.
 	@mkdir -p $(BIN)
-	@CGO_ENABLED=0 go build -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+	@CGO_ENABLED=0 hack/gobuild.sh "build: fieldperm" -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 
 .PHONY: controlplane
 controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them.
@@ -28,7 +28,7 @@ controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, u
 
 .PHONY: demo
 demo: build controlplane ## Play the stories on a local control plane; KEEP=1 leaves it running to try things on.
-	@CGO_ENABLED=0 go build -o $(BIN)/demo ./test/demo
+	@CGO_ENABLED=0 hack/gobuild.sh "build: demo" -o $(BIN)/demo ./test/demo
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
 .PHONY: test
