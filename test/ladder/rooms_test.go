@@ -25,11 +25,11 @@ var rooms = []room{
 	}},
 	// Libraries of the programs that know nothing of decisions.
 	{"tools", []string{
-		"config", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
+		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
 	}},
 	// What one endpoint or one controller is made of.
 	{"parts", []string{
-		"internal/authn", "internal/discovery", "internal/rbac", "internal/report", "internal/uncovered",
+		"internal/authn", "internal/discovery", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
 	}},
 	// Endpoints and controllers.
 	{"services", []string{
@@ -45,7 +45,7 @@ var rooms = []room{
 	}},
 	// Main packages that ship, and the one that writes what is generated.
 	{"programs", []string{
-		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate",
+		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate", "docs/reference/generate",
 	}},
 	// What ships is below, and so imports no package of test. What tests share and what knows nothing of fieldperm.
 	{"test tools", []string{
