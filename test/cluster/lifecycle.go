@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -17,6 +18,12 @@ import (
 const (
 	Etcd      = "etcd"
 	APIServer = "kube-apiserver"
+)
+
+// envtest learns of the end of a process within endTries times endPause.
+const (
+	endTries = 100
+	endPause = 10 * time.Millisecond
 )
 
 // Signal sends a signal to the process of that name: SIGKILL ends it without a word, SIGSTOP freezes it, and SIGCONT
@@ -47,7 +54,16 @@ func (c *Cluster) Shutdown(name string) error {
 		}
 		stop = server.Stop
 	}
-	if err := stop(); err != nil {
+	err := stop()
+	for range endTries {
+		if !errors.Is(err, syscall.ESRCH) {
+			break
+		}
+		// It was killed, and envtest does not know yet that it has ended.
+		time.Sleep(endPause)
+		err = stop()
+	}
+	if err != nil {
 		return fmt.Errorf("control plane: %s: %w", name, err)
 	}
 	// Its number may be somebody else's from now on.
