@@ -13,9 +13,9 @@ import (
 
 // readings reads the review of a request as it comes by the wire, where its objects are not copied: as API
 // servers write it, and with something that the library has to read.
-func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Reading {
+func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*DecodedReview {
 	t.Helper()
-	out := map[string]*Reading{"from a request": {Request: req}}
+	out := map[string]*DecodedReview{"from a request": {Request: req}}
 	for name, more := range map[string]string{"in place": "", "by the library": `"newField":1,`} {
 		body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{` + more + `"uid":"u","kind":` + marshalled(t, req.Kind) + `,"resource":` + marshalled(t, req.Resource) +
 			`,"name":"web","namespace":"shop","operation":"` + string(req.Operation) + `","userInfo":{"username":"alice"},"object":` + string(req.Object.Raw) + `,"oldObject":` + string(req.OldObject.Raw) + `}}`
@@ -23,7 +23,7 @@ func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Readi
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain := new(Reading).plainReview(in.doc.Root(), &admissionv1.AdmissionReview{}); plain != (more == "") {
+		if plain := new(DecodedReview).decodeKnown(in.doc.Root(), &admissionv1.AdmissionReview{}); plain != (more == "") {
 			t.Fatalf("%s: is read in place: %t", name, plain)
 		}
 		t.Cleanup(in.Release)
@@ -36,7 +36,7 @@ func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
-		if result, err := reviewer(compile(t), holding("granular")).ReviewReading(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
+		if result, err := reviewer(compile(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
 			t.Errorf("%s: an oldObject beside CREATE hides what is new: %+v, %v", name, result, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
 
 func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
 	for name, in := range readings(t, update(`{"paused":true}`, `{"replicas":2}`)) {
-		result, err := reviewer(compile(t), holding("update")).ReviewReading(t.Context(), Granular, in)
+		result, err := reviewer(compile(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
 		if err != nil {
 			t.Fatal(err)
 		}

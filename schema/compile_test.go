@@ -193,7 +193,7 @@ func TestUncovered_Matching(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			set, _ := s.Uncovered(t.Context(), c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
+			set, _ := s.Uncovered(t.Context(), c.ref, named("x"))
 			if got := len(set.ForValues()) > 0; got != c.want {
 				t.Errorf("uncovered %v, want %v", got, c.want)
 			}

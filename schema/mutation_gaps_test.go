@@ -118,7 +118,7 @@ func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
+	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, Request{}); err != nil || !set.Has(v) {
 		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }
