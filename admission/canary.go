@@ -46,13 +46,13 @@ type Canaries interface {
 // canary answers a request of CanaryUser and reports whether it was one. The response is nil if the
 // answer is written already. The first refusal is all that the sender sees. So one of the two webhooks lets a true canary
 // pass, which is a dry run: /admit/uncovered, unless the canary asks for barriers.
-func (wire Wire) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, reviewer *Reviewer, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
+func (h Handlers) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, reviewer *Reviewer, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
 	if req.UserInfo.Username != CanaryUser {
 		return nil, false
 	}
 	var answer CanaryAnswer
-	if wire.Canaries != nil {
-		answer = wire.Canaries.Answer(req)
+	if h.Canaries != nil {
+		answer = h.Canaries.Answer(req)
 	}
 	dry := req.DryRun != nil && *req.DryRun
 	log := klog.FromContext(ctx)

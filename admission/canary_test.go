@@ -96,7 +96,7 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The user holds everything; it counts for nothing.
-			wire := Wire{MaxBytes: 1 << 20, Canaries: c.canaries}
+			wire := Handlers{MaxBytes: 1 << 20, Canaries: c.canaries}
 			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(compile(t), holding("update", "granular", "granular:*"))))
 			defer server.Close()
 			req := scaling()
@@ -133,7 +133,7 @@ func TestA6_ProbesOfBarriersAreRefusedByTheBarriersThatAreKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := compile(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"], matchConditions: [{name: a, expression: "false"}]}`), uncoveredSet(`{uncoveredPermissions: ["granular:image"]}`),
 				uncoveredSet(`{uncoveredPermissions: ["granular:data"]}`))
-			wire := Wire{MaxBytes: 1 << 20, Canaries: signed{bar: true}}
+			wire := Handlers{MaxBytes: 1 << 20, Canaries: signed{bar: true}}
 			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(s, holding("update", "granular", "granular:*"))))
 			defer server.Close()
 			req := scaling()

@@ -38,7 +38,7 @@ func Refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-func readReview(w http.ResponseWriter, r *http.Request, limit int64) (*Reading, error) {
+func readReview(w http.ResponseWriter, r *http.Request, limit int64) (*DecodedReview, error) {
 	body, err := read(w, r, limit)
 	if err != nil {
 		return nil, err

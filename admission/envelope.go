@@ -11,10 +11,10 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// plainReview reads a review as API servers write it: every field known, once, and of its type. It reports
+// decodeKnown reads a review as API servers write it: every field known, once, and of its type. It reports
 // false for any other, which the library is to read or to refuse; what it does read, it reads as the
 // library does, in less time than the rest of the review takes.
-func (r *Reading) plainReview(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
+func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
 	return each(v, []string{"kind", "apiVersion", "request"}, func(field int, v rawjson.Value) bool {
 		switch field {
 		case 0:
@@ -34,7 +34,7 @@ var requestFields = []string{
 	"operation", "userInfo", "object", "oldObject", "dryRun", "options",
 }
 
-func (r *Reading) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
+func (r *DecodedReview) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
 	var kind, resource []byte // as spelled: what was requested is mostly what is asked about
 	return each(v, requestFields, func(field int, v rawjson.Value) bool {
 		switch requestFields[field] {

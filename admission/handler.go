@@ -31,8 +31,8 @@ const (
 	OutcomeCanary    Outcome = "canary"
 )
 
-// Wire is what the handlers share.
-type Wire struct {
+// Handlers is what the handlers share.
+type Handlers struct {
 	// MaxBytes bounds a request's body; 0 refuses every body.
 	MaxBytes int64
 	// Observe is told of every answer; nil for nobody. checks is how many verbs were asked.
@@ -49,92 +49,85 @@ type Wire struct {
 }
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
-func (wire Wire) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
-	return wire.admissionHandler(string(endpoint), func(ctx context.Context, w http.ResponseWriter, in *Reading) (*admissionv1.AdmissionResponse, Outcome, int) {
-		req := in.Request
-		if response, is := wire.canary(ctx, w, endpoint, reviewer, req); is {
-			return response, OutcomeCanary, 0
-		}
-		if wire.Seen != nil {
-			wire.Seen(req)
-		}
-		result, err := reviewer.ReviewReading(ctx, endpoint, in)
-		response := Response(result, err, req)
-		log := klog.FromContext(ctx)
-		if err != nil {
-			log.Error(err, "Review failed", "code", Code(err))
-			return response, OutcomeError, 0
-		}
-		log.V(4).Info("Reviewed", "allowed", result.Allowed, "mode", result.Mode, "changes", len(result.Requirements), "checks", len(result.Checks))
-		if wire.Decided != nil {
-			wire.Decided(endpoint, result.Mode, result.Allowed)
-		}
-		if !result.Allowed {
-			return response, OutcomeDenied, len(result.Checks)
-		}
-		return response, OutcomeAllowed, len(result.Checks)
-	})
-}
-
-// SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
-func (wire Wire) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
-	return wire.admissionHandler("schemas", func(ctx context.Context, _ http.ResponseWriter, in *Reading) (*admissionv1.AdmissionResponse, Outcome, int) {
-		faults, err := reviewer.Review(in.Request)
-		response := SchemaResponse(faults, err, in.Request)
-		switch {
-		case err != nil:
-			klog.FromContext(ctx).Error(err, "Validation failed", "code", Code(err))
-			return response, OutcomeError, 0
-		case !response.Allowed:
-			return response, OutcomeDenied, 0
-		}
-		return response, OutcomeAllowed, 0
-	})
-}
-
-// admissionHandler answers with what review returns. A nil response is that it has answered itself.
-func (wire Wire) admissionHandler(endpoint string, review func(context.Context, http.ResponseWriter, *Reading) (*admissionv1.AdmissionResponse, Outcome, int)) http.Handler {
+func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := time.Now()
-		in, err := readReview(w, r, wire.MaxBytes)
+		x := h.begin(w, r, string(endpoint))
+		in, err := x.readReview()
 		if err != nil {
-			wire.refuse(w, r, endpoint, err, started)
+			x.refuse(err)
 			return
 		}
 		defer in.Release()
-		if user := in.Request.UserInfo.Username; wire.Share != nil && !wire.Share(r.Context(), user, user == CanaryUser) {
-			wire.refuse(w, r, endpoint, refused(http.StatusTooManyRequests, "the reviews of this user that are being answered hold their share of memory: try again, or send fewer at once"), started)
+		ctx, cancel := x.context(in.Request)
+		defer cancel()
+		if response, is := h.canary(ctx, w, endpoint, reviewer, in.Request); is {
+			x.respond(ctx, response, OutcomeCanary, 0)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
-		defer cancel()
-		// Never object contents, and no user names above the API server's own logging.
-		log := klog.FromContext(ctx).WithValues("endpoint", endpoint, "uid", in.Request.UID,
-			"operation", in.Request.Operation, "resource", resourceName(in.Request), "object", klog.KRef(in.Request.Namespace, in.Request.Name))
-		response, outcome, checks := review(klog.NewContext(ctx, log), w, in)
-		if response != nil {
-			answer := admissionv1.AdmissionReview{Response: response}
-			answer.APIVersion, answer.Kind = admissionVersion, "AdmissionReview"
-			wire.answer(log, w, answer)
+		if h.Seen != nil {
+			h.Seen(in.Request)
 		}
-		wire.observe(endpoint, outcome, checks, started)
+		result, err := reviewer.ReviewDecoded(ctx, endpoint, in)
+		outcome, checks := h.record(ctx, endpoint, result, err)
+		x.respond(ctx, Response(result, err, in.Request), outcome, checks)
+	})
+}
+
+// record logs a decision and hands it to Decided. It returns how the review ended and how many verbs were asked.
+func (h Handlers) record(ctx context.Context, endpoint Endpoint, result *Result, err error) (Outcome, int) {
+	log := klog.FromContext(ctx)
+	if err != nil {
+		log.Error(err, "Review failed", "code", Code(err))
+		return OutcomeError, 0
+	}
+	log.V(4).Info("Reviewed", "allowed", result.Allowed, "mode", result.Mode, "changes", len(result.Requirements), "checks", len(result.Checks))
+	if h.Decided != nil {
+		h.Decided(endpoint, result.Mode, result.Allowed)
+	}
+	if !result.Allowed {
+		return OutcomeDenied, len(result.Checks)
+	}
+	return OutcomeAllowed, len(result.Checks)
+}
+
+// SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
+func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := h.begin(w, r, "schemas")
+		in, err := x.readReview()
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		defer in.Release()
+		ctx, cancel := x.context(in.Request)
+		defer cancel()
+		faults, err := reviewer.Review(in.Request)
+		response, outcome := SchemaResponse(faults, err, in.Request), OutcomeAllowed
+		switch {
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Validation failed", "code", Code(err))
+			outcome = OutcomeError
+		case !response.Allowed:
+			outcome = OutcomeDenied
+		}
+		x.respond(ctx, response, outcome, 0)
 	})
 }
 
 // AuthorizeHandler serves SubjectAccessReview v1. An error is HTTP 500 (400 for a review that makes no
 // sense), never an answer: the API server's failurePolicy for the authorizer decides then.
-func (wire Wire) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
-	const endpoint = "authorize"
+func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := time.Now()
+		x := h.begin(w, r, "authorize")
 		var review authorizationv1.SubjectAccessReview
-		if err := readDocument(w, r, wire.MaxBytes, &review, &review.TypeMeta, authorizationVersion, "SubjectAccessReview"); err != nil {
-			wire.refuse(w, r, endpoint, err, started)
+		if err := readDocument(w, r, h.MaxBytes, &review, &review.TypeMeta, authorizationVersion, "SubjectAccessReview"); err != nil {
+			x.refuse(err)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
 		defer cancel()
-		log := klog.FromContext(ctx).WithValues("endpoint", endpoint)
+		log := klog.FromContext(ctx).WithValues("endpoint", x.endpoint)
 		status, err := reviewer.Review(klog.NewContext(ctx, log), &review.Spec)
 		if err != nil {
 			code := http.StatusInternalServerError
@@ -143,41 +136,86 @@ func (wire Wire) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 			}
 			log.Error(err, "Review failed", "code", code)
 			http.Error(w, err.Error(), code)
-			wire.observe(endpoint, OutcomeError, 0, started)
+			x.observe(OutcomeError, 0)
 			return
 		}
 		review.Status = status
-		wire.answer(log, w, review)
+		x.write(log, review)
 		if status.Allowed {
-			wire.observe(endpoint, OutcomeAllowed, 1, started)
+			x.observe(OutcomeAllowed, 1)
 		} else {
-			wire.observe(endpoint, OutcomeNoOpinion, 0, started)
+			x.observe(OutcomeNoOpinion, 0)
 		}
 	})
 }
 
-func (wire Wire) refuse(w http.ResponseWriter, r *http.Request, endpoint string, err error, started time.Time) {
-	klog.FromContext(r.Context()).V(2).Info("Refused a request", "endpoint", endpoint, "code", Code(err), "reason", err.Error())
-	Refuse(w, err)
-	wire.observe(endpoint, OutcomeRefused, 0, started)
+// exchange is one request to an endpoint and its response.
+type exchange struct {
+	Handlers
+	w        http.ResponseWriter
+	r        *http.Request
+	endpoint string
+	started  time.Time
 }
 
-func (wire Wire) answer(log klog.Logger, w http.ResponseWriter, document any) {
+func (h Handlers) begin(w http.ResponseWriter, r *http.Request, endpoint string) *exchange {
+	return &exchange{Handlers: h, w: w, r: r, endpoint: endpoint, started: time.Now()}
+}
+
+// readReview decodes the body. The error is that it holds no review, or that its user has no share left.
+func (x *exchange) readReview() (*DecodedReview, error) {
+	in, err := readReview(x.w, x.r, x.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	if user := in.Request.UserInfo.Username; x.Share != nil && !x.Share(x.r.Context(), user, user == CanaryUser) {
+		in.Release()
+		return nil, refused(http.StatusTooManyRequests, "the reviews of this user that are being answered hold their share of memory: try again, or send fewer at once")
+	}
+	return in, nil
+}
+
+// context returns the context of a review: it ends before the API server gives up, and logs neither the contents of objects nor, above
+// the API server's own level, names of users.
+func (x *exchange) context(req *admissionv1.AdmissionRequest) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(x.r.Context(), patience(x.r))
+	log := klog.FromContext(ctx).WithValues("endpoint", x.endpoint, "uid", req.UID,
+		"operation", req.Operation, "resource", resourceName(req), "object", klog.KRef(req.Namespace, req.Name))
+	return klog.NewContext(ctx, log), cancel
+}
+
+// respond sends the response to an admission review, unless there is none because it has been sent.
+func (x *exchange) respond(ctx context.Context, response *admissionv1.AdmissionResponse, outcome Outcome, checks int) {
+	if response != nil {
+		answer := admissionv1.AdmissionReview{Response: response}
+		answer.APIVersion, answer.Kind = admissionVersion, "AdmissionReview"
+		x.write(klog.FromContext(ctx), answer)
+	}
+	x.observe(outcome, checks)
+}
+
+func (x *exchange) refuse(err error) {
+	klog.FromContext(x.r.Context()).V(2).Info("Refused a request", "endpoint", x.endpoint, "code", Code(err), "reason", err.Error())
+	Refuse(x.w, err)
+	x.observe(OutcomeRefused, 0)
+}
+
+func (x *exchange) write(log klog.Logger, document any) {
 	body, err := json.Marshal(document)
 	if err != nil {
 		log.Error(err, "Response cannot be encoded")
-		http.Error(w, "response cannot be encoded: report this as a fault of fieldperm", http.StatusInternalServerError)
+		http.Error(x.w, "response cannot be encoded: report this as a fault of fieldperm", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	if _, err := w.Write(body); err != nil {
+	x.w.Header().Set("Content-Type", "application/json")
+	if _, err := x.w.Write(body); err != nil {
 		log.V(2).Info("Response was not read", "err", err)
 	}
 }
 
-func (wire Wire) observe(endpoint string, outcome Outcome, checks int, started time.Time) {
-	if wire.Observe != nil {
-		wire.Observe(endpoint, outcome, checks, time.Since(started))
+func (x *exchange) observe(outcome Outcome, checks int) {
+	if x.Observe != nil {
+		x.Observe(x.endpoint, outcome, checks, time.Since(x.started))
 	}
 }
 

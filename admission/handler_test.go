@@ -36,7 +36,7 @@ func (o *observed) observe(endpoint string, outcome Outcome, _ int, _ time.Durat
 func serve(t *testing.T, s *schema.Schema, documents *schema.Documents, h *holder) (*httptest.Server, *observed) {
 	t.Helper()
 	seen := &observed{}
-	wire := Wire{MaxBytes: maxBytes, Observe: seen.observe}
+	wire := Handlers{MaxBytes: maxBytes, Observe: seen.observe}
 	mux := http.NewServeMux()
 	mux.Handle("/admit/granular", wire.ReviewHandler(Granular, reviewer(s, h)))
 	mux.Handle("/admit/uncovered", wire.ReviewHandler(Uncovered, reviewer(s, h)))

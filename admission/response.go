@@ -36,7 +36,7 @@ func Response(result *Result, err error, req *admissionv1.AdmissionRequest) *adm
 }
 
 func denial(result *Result, req *admissionv1.AdmissionRequest) *metav1.Status {
-	ref := addressed(req)
+	ref := RequestedResource(req)
 	details := &metav1.StatusDetails{Group: ref.Group, Kind: ref.Resource, Name: req.Name}
 	if d := result.Denial; d != nil && d.Field() != "" {
 		details.Causes = []metav1.StatusCause{{
@@ -65,7 +65,7 @@ func denialMessage(d *fieldperm.Denial, req *admissionv1.AdmissionRequest) strin
 
 // resourceName is deployments.apps or deployments.apps/status.
 func resourceName(req *admissionv1.AdmissionRequest) string {
-	ref := addressed(req)
+	ref := RequestedResource(req)
 	name := ref.Resource
 	if ref.Group != "" {
 		name += "." + ref.Group

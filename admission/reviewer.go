@@ -48,11 +48,11 @@ type Result struct {
 // An error is no denial: Code tells one that can never be decided (400), one that should be tried
 // again (503) and all others (500).
 func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest) (*Result, error) {
-	return r.ReviewReading(ctx, endpoint, &Reading{Request: req})
+	return r.ReviewDecoded(ctx, endpoint, FromRequest(req))
 }
 
-// ReviewReading is Review of what has been read already.
-func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Reading) (*Result, error) {
+// ReviewDecoded is Review of what has been decoded already.
+func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *DecodedReview) (*Result, error) {
 	req := in.Request
 	if err := r.check(endpoint, req); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (r *Reviewer) ReviewReading(ctx context.Context, endpoint Endpoint, in *Rea
 		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}
-	kind, err := compiled.KindFor(gvk, addressed(req))
+	kind, err := compiled.KindFor(gvk, RequestedResource(req))
 	if err == nil {
 		kind, err = through(kind, compiled, req)
 	}
@@ -185,13 +185,18 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 	if OnFloor(req) {
 		return nil
 	}
-	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, addressed(req)}
+	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
+	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variablesOf(req)}
+	if req.RequestKind != nil {
+		sentAs := runtimeschema.GroupVersionKind(*req.RequestKind)
+		barred.SentAs = &sentAs
+	}
 	var out schema.VerbSet
 	for i, ref := range refs {
 		if i > 0 && ref == refs[0] {
 			break
 		}
-		set, err := compiled.Uncovered(ctx, ref, req)
+		set, err := compiled.Uncovered(ctx, ref, barred)
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
 		}
@@ -213,11 +218,11 @@ func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
 		return nil
 	}
 	asked := schema.ResourceRef{Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource}
-	kind, err := compiled.KindFor(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}, addressed(req))
+	kind, err := compiled.KindFor(runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}, RequestedResource(req))
 	if err != nil {
 		return nil
 	}
-	return compiled.Barriers(kind, asked, addressed(req))
+	return compiled.Barriers(kind, asked, RequestedResource(req))
 }
 
 // through returns the kind with what the version loses in which the request was sent. A webhook whose rules name
@@ -233,8 +238,9 @@ func through(kind *schema.Kind, compiled *schema.Schema, req *admissionv1.Admiss
 	return kind.Through(sent), nil
 }
 
-// addressed is the resource as the user sent it, which is what the API server authorized.
-func addressed(req *admissionv1.AdmissionRequest) schema.ResourceRef {
+// RequestedResource returns the resource that the client addressed, which is what the API server authorized. The webhook's own
+// resource differs from it where the webhook's rules name another group or version of the same objects.
+func RequestedResource(req *admissionv1.AdmissionRequest) schema.ResourceRef {
 	if sent := req.RequestResource; sent != nil {
 		return schema.ResourceRef{Group: sent.Group, Version: sent.Version, Resource: sent.Resource, Subresource: req.RequestSubResource}
 	}

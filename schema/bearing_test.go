@@ -2,7 +2,6 @@ package schema_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -100,11 +97,10 @@ func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	dry := true
 	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments"}
 	for user, want := range map[string]int{"alice": 1, "bob": 0} {
-		request := &admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: user}, Namespace: "shop", DryRun: &dry}
-		request.Object.Raw, _ = json.Marshal(map[string]any{})
+		variables := schema.Variables{Request: map[string]any{"userInfo": map[string]any{"username": user}, "namespace": "shop", "dryRun": true}}
+		request := schema.Request{Variables: func() (schema.Variables, error) { return variables, nil }}
 		if got, err := s.Uncovered(context.Background(), ref, request); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", user, got, err)
 		}
@@ -117,7 +113,7 @@ func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
 		s, _ := compileWith(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: ["+resource+"]}", ""))
 		for _, subresource := range []string{"", "scale"} {
 			ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: subresource}
-			if got, err := s.Uncovered(t.Context(), ref, nil); err != nil || len(got) != 1 {
+			if got, err := s.Uncovered(t.Context(), ref, schema.Request{}); err != nil || len(got) != 1 {
 				t.Errorf("%s: %q: %v, %v", resource, subresource, got, err)
 			}
 		}

@@ -29,7 +29,7 @@ func newDialect(variables ...cel.EnvOption) dialect {
 func newRequestDialect() dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
 		request := plugincel.BuildRequestType()
-		return newEnv([]*apiservercel.DeclType{request}, cel.Variable("request", request.CelType()), cel.Variable(objectVariable, cel.DynType), cel.Variable(oldObjectVariable, cel.DynType))
+		return newEnv([]*apiservercel.DeclType{request}, cel.Variable(requestVariable, request.CelType()), cel.Variable(objectVariable, cel.DynType), cel.Variable(oldObjectVariable, cel.DynType))
 	})}
 }
 

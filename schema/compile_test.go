@@ -222,7 +222,7 @@ func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
+	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, Request{}); err != nil || !set.Has(v) {
 		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }
@@ -262,7 +262,7 @@ func TestUncovered_Matching(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			set, _ := s.Uncovered(t.Context(), c.ref, requestOf("alice", `{"metadata":{"name":"x"}}`))
+			set, _ := s.Uncovered(t.Context(), c.ref, named("x"))
 			if got := len(set.ForValues()) > 0; got != c.want {
 				t.Errorf("uncovered %v, want %v", got, c.want)
 			}

@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -38,6 +37,7 @@ const (
 )
 
 const (
+	requestVariable   = "request"
 	objectVariable    = "object"
 	oldObjectVariable = "oldObject"
 )
@@ -130,10 +130,6 @@ func (u *uncoveredSet) reads() reads {
 		out = max(out, u.conditions[i].reads)
 	}
 	return out
-}
-
-func groupKind(request *admissionv1.AdmissionRequest) runtimeschema.GroupKind {
-	return runtimeschema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
 }
 
 // showsObject reports whether the body of a request is the object that the set names. It is not where the set names

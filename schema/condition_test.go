@@ -1,15 +1,12 @@
 package schema_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -46,10 +43,16 @@ func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
 	return s, slices.DeleteFunc(errs, func(err error) bool { return !strings.HasPrefix(err.Error(), "doc") })
 }
 
-func bodyOf(kind metav1.GroupVersionKind, labels map[string]any) *admissionv1.AdmissionRequest {
-	out := &admissionv1.AdmissionRequest{Kind: kind, UserInfo: authenticationv1.UserInfo{Username: "alice"}, Namespace: "shop"}
-	out.Object.Raw, _ = json.Marshal(map[string]any{"metadata": map[string]any{"name": "web", "labels": labels}})
-	return out
+// bodyOf is a request of alice in the namespace shop with a body of a kind.
+func bodyOf(kind metav1.GroupVersionKind, labels map[string]any) schema.Request {
+	return requestOf(kind, schema.Variables{
+		Request: map[string]any{"userInfo": map[string]any{"username": "alice"}, "namespace": "shop"},
+		Object:  map[string]any{"metadata": map[string]any{"name": "web", "labels": labels}},
+	})
+}
+
+func requestOf(kind metav1.GroupVersionKind, variables schema.Variables) schema.Request {
+	return schema.Request{Kind: runtimeschema.GroupVersionKind(kind), Variables: func() (schema.Variables, error) { return variables, nil }}
 }
 
 // A match condition that reads the object counts as true where the body is another object.
@@ -242,7 +245,7 @@ func TestC3_AConditionOnTheObjectHoldsThroughALossyVersion(t *testing.T) {
 				t.Fatal(errs)
 			}
 			request := bodyOf(c.kind, map[string]any{"env": "test"})
-			request.RequestKind = c.sent
+			request.SentAs = (*runtimeschema.GroupVersionKind)(c.sent)
 			got, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: c.kind.Version, Resource: "boxes"}, request)
 			if holds := len(got.ForValues()) == 1; err != nil || holds != c.holds {
 				t.Errorf("it holds: %t, %v; want %t", holds, err, c.holds)
@@ -325,8 +328,9 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 				kind metav1.GroupVersionKind
 				want bool
 			}{{pods, pod, c.created}, {podBinding, binding, c.bound}, {bindings, binding, c.bound}} {
-				request := bodyOf(at.kind, nil)
-				request.Operation = admissionv1.Create
+				variables, _ := bodyOf(at.kind, nil).Variables()
+				variables.Request["operation"] = "CREATE"
+				request := requestOf(at.kind, variables)
 				got, err := s.Uncovered(t.Context(), at.ref, request)
 				if holds := len(got.ForValues()) == 1; err != nil || holds != at.want {
 					t.Errorf("%v: it holds: %t, %v; want %t", at.ref, holds, err, at.want)
@@ -336,8 +340,8 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 	}
 }
 
-// C2: API servers leave the replicas of a Scale out if they are 0. A condition sees the number.
-func TestC2_AConditionSeesThatAScaleIsZero(t *testing.T) {
+// C2: a condition on the object is one on the replicas where the set names the scale alone.
+func TestC2_AConditionOnAScaleSeesTheReplicas(t *testing.T) {
 	const reads = `{name: few, expression: "object.spec.replicas < 2 && oldObject.spec.replicas == 0"}`
 	s, errs := compileFew(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: [deployments/scale]}", reads), schemaOf("apps", "Deployment", "{path: .spec.replicas, verb: scale, excludedWhen: 'self == 0 || oldSelf == 0'}"))
 	if len(errs) > 0 {
@@ -345,12 +349,12 @@ func TestC2_AConditionSeesThatAScaleIsZero(t *testing.T) {
 	}
 	ref := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
 	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
-	for spec, want := range map[string]schema.Extent{`{}`: {}, `{"spec":{}}`: {}, `{"spec":{"replicas":1}}`: {}, `{"spec":{"replicas":2}}`: {OwnersOnly: true}} {
-		request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(scale), Resource: metav1.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}}
-		request.Object.Raw, request.OldObject.Raw = []byte(spec), []byte(`{"spec":{}}`)
+	replicas := func(n int64) any { return map[string]any{"spec": map[string]any{"replicas": n}} }
+	for now, want := range map[int64]schema.Extent{0: {}, 1: {}, 2: {OwnersOnly: true}} {
+		request := requestOf(metav1.GroupVersionKind(scale), schema.Variables{Object: replicas(now), OldObject: replicas(0)})
 		got, err := s.Uncovered(t.Context(), ref, request)
 		if extent, holds := got[all(t, "granular:scale")]; err != nil || !holds || extent != want {
-			t.Errorf("%s: %v, %v; want %v", spec, got, err, want)
+			t.Errorf("%d replicas: %v, %v; want %v", now, got, err, want)
 		}
 	}
 	k, err := s.KindFor(scale, ref)

@@ -1,11 +1,11 @@
 package schema
 
-import (
-	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
-
-func requestOf(user, object string) *admissionv1.AdmissionRequest {
-	return &admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: []byte(object)}}
+// named is a request of alice that shows an object of a name.
+func named(name string) Request {
+	return Request{Variables: func() (Variables, error) {
+		return Variables{
+			Request: map[string]any{"userInfo": map[string]any{"username": "alice"}},
+			Object:  map[string]any{"metadata": map[string]any{"name": name}},
+		}, nil
+	}}
 }

@@ -41,7 +41,7 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 // zeroIn returns what absent replicas mean: built-in kinds always have some.
 func zeroIn(at through) zero {
 	switch {
-	case !isScale(at.body.GroupKind()):
+	case !IsScale(at.body.GroupKind()):
 		return nothingIsZero
 	case endpoint.BuiltIn(at.group, at.resource):
 		return absentIsZero
@@ -49,8 +49,11 @@ func zeroIn(at through) zero {
 	return absentMayBeZero
 }
 
+// IsScale reports whether a body is a Scale, which shows the replicas of another object.
+func IsScale(body runtimeschema.GroupKind) bool { return body == scaleKind.GroupKind() }
+
 // IsScale reports whether objects of the kind are written through the scale subresource of others.
-func (k *Kind) IsScale() bool { return isScale(k.GroupKind()) }
+func (k *Kind) IsScale() bool { return IsScale(k.GroupKind()) }
 
 // deriveScales makes the Scales of resources whose kind hides something.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {

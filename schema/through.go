@@ -25,7 +25,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 		versions[gvk.GroupKind()] = append(versions[gvk.GroupKind()], gvk)
 	}
 	for gvk, k := range s.kinds {
-		if isScale(gvk.GroupKind()) {
+		if IsScale(gvk.GroupKind()) {
 			k.Root = k.Root.at([]string{"spec", "replicas"}, func(n Node) *Node {
 				n.permissions = withZero(n.permissions, absentMayBeZero)
 				return &n

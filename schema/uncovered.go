@@ -2,17 +2,14 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -22,6 +19,39 @@ import (
 // ResourceRef is what a request is about, as an authorizer sees it.
 type ResourceRef struct {
 	Group, Version, Resource, Subresource string
+}
+
+// Request is what sets are matched with: a write, as its body shows it.
+type Request struct {
+	// Kind is that of the body.
+	Kind runtimeschema.GroupVersionKind
+	// SentAs is the kind in which the client sent it, nil if that is not told.
+	SentAs *runtimeschema.GroupVersionKind
+	// Variables returns what match conditions read, or why it cannot be read: then all conditions count as true. It is called
+	// only where a set has conditions. nil is nothing to read.
+	Variables func() (Variables, error)
+}
+
+// Variables are the request, the object and the old object of match conditions, as decoded JSON with int64 and float64 for numbers.
+// None of them is changed.
+type Variables struct {
+	Request           map[string]any
+	Object, OldObject any
+}
+
+// input returns the variables by the names that conditions use.
+func (r *Request) input() (map[string]any, error) {
+	if r.Variables == nil {
+		return map[string]any{}, nil
+	}
+	v, err := r.Variables()
+	if err != nil {
+		return map[string]any{}, err
+	}
+	if v.Request == nil {
+		v.Request = map[string]any{}
+	}
+	return map[string]any{requestVariable: v.Request, objectVariable: v.Object, oldObjectVariable: v.OldObject}, nil
 }
 
 type uncoveredSet struct {
@@ -39,12 +69,12 @@ type uncoveredSet struct {
 // that matches it by any name of the endpoint. A match condition counts as true where it fails, also because the context
 // ends, and where it reads an object that the request does not show. What changes a stored object that it does not show is matched as the
 // operation that it is to admission, and as an UPDATE. The error is for the log.
-func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admissionv1.AdmissionRequest) (VerbSet, error) {
+func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
 	var errs []error
 	hold := func(set *uncoveredSet, input map[string]any, to Extent) {
-		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, request))
+		extent, matches, err := set.matches(ctx, input, s.shown(set, ref, &request))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", set.source, err))
 		}
@@ -68,10 +98,9 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request *admiss
 		}
 		if len(set.conditions) > 0 && input == nil {
 			var err error
-			if input, err = conditionInput(request); err != nil {
-				// Without input every condition fails, and so every set holds.
+			// Without input every condition fails, and so every set holds.
+			if input, err = request.input(); err != nil {
 				errs = append(errs, err)
-				input = map[string]any{}
 			}
 		}
 		if covers {
@@ -97,19 +126,19 @@ func at(input map[string]any, subresource string) map[string]any {
 
 // asUpdate returns the input of conditions for a request that is CREATE to admission and changes a stored object.
 func asUpdate(input map[string]any) map[string]any {
-	return withRequest(input, map[string]any{"operation": string(admissionv1.Update)})
+	return withRequest(input, map[string]any{"operation": "UPDATE"})
 }
 
 // withRequest returns the input of conditions with other fields of the request.
 func withRequest(input, fields map[string]any) map[string]any {
-	request, ok := input["request"].(map[string]any)
+	request, ok := input[requestVariable].(map[string]any)
 	if !ok {
 		return input
 	}
 	out := maps.Clone(input)
 	request = maps.Clone(request)
 	maps.Copy(request, fields)
-	out["request"] = request
+	out[requestVariable] = request
 	return out
 }
 
@@ -181,48 +210,6 @@ func contains(names []string, name string) bool {
 		}
 	}
 	return false
-}
-
-// conditionInput decodes the request as the JSON that a webhook receives, so that expressions use
-// the names of the API. An object that cannot be decoded is an error: nothing can be said of it.
-func conditionInput(request *admissionv1.AdmissionRequest) (map[string]any, error) {
-	raw, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
-	var decoded map[string]any
-	if err := utiljson.Unmarshal(raw, &decoded); err != nil {
-		return nil, err
-	}
-	object, oldObject := decoded["object"], decoded["oldObject"]
-	delete(decoded, "object")
-	delete(decoded, "oldObject")
-	if isScale(groupKind(request)) {
-		showZero(object)
-		if endpoint.BuiltIn(request.Resource.Group, request.Resource.Resource) {
-			showZero(oldObject)
-		}
-	}
-	return map[string]any{"request": decoded, objectVariable: object, oldObjectVariable: oldObject}, nil
-}
-
-// isScale reports whether a body is a Scale. API servers leave its replicas out if they are 0.
-func isScale(body runtimeschema.GroupKind) bool { return body == scaleKind.GroupKind() }
-
-// showZero puts the replicas into a Scale that says nothing of them.
-func showZero(scale any) {
-	fields, ok := scale.(map[string]any)
-	if !ok {
-		return
-	}
-	spec, ok := fields["spec"].(map[string]any)
-	if !ok {
-		spec = map[string]any{}
-		fields["spec"] = spec
-	}
-	if spec["replicas"] == nil {
-		spec["replicas"] = int64(0)
-	}
 }
 
 // uncovered compiles the sets, and checks each against what its resources bear. A verb that bears on nothing

@@ -3,7 +3,6 @@ package schema
 import (
 	"slices"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -24,13 +23,13 @@ func (v view) shows(c *condition) bool {
 }
 
 // shown returns what a request shows of the object that a set is about.
-func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *admissionv1.AdmissionRequest) view {
-	if u.reads() == readsRequest || !u.showsObject(ref, groupKind(request)) {
+func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *Request) view {
+	if u.reads() == readsRequest || !u.showsObject(ref, request.Kind.GroupKind()) {
 		return view{}
 	}
-	kinds := []runtimeschema.GroupVersionKind{runtimeschema.GroupVersionKind(request.Kind)}
-	if request.RequestKind != nil {
-		kinds = append(kinds, runtimeschema.GroupVersionKind(*request.RequestKind))
+	kinds := []runtimeschema.GroupVersionKind{request.Kind}
+	if request.SentAs != nil {
+		kinds = append(kinds, *request.SentAs)
 	}
 	out := view{reads: readsObject, unseen: changesUnseen(ref)}
 	for _, gvk := range kinds {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -61,9 +62,10 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 			var got, where []string
 			for _, version := range both {
 				kind := metav1.GroupVersionKind{Group: "example.com", Version: version, Kind: "Box"}
-				request := bodyOf(kind, nil)
-				request.Object.Raw = []byte(`{"metadata":{"name":"x"},"spec":{"size":2}}`)
-				request.OldObject = request.Object
+				object := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"size": int64(2)}}
+				variables, _ := bodyOf(kind, nil).Variables()
+				variables.Object, variables.OldObject = object, object
+				request := requestOf(kind, variables)
 				set, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: version, Resource: "boxes"}, request)
 				if err != nil {
 					t.Fatal(err)
@@ -91,7 +93,7 @@ func TestC2_AConditionOnAFieldOfAVersionThatWasSentOtherwise(t *testing.T) {
 		t.Fatal(errs)
 	}
 	request := bodyOf(metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Box"}, nil)
-	request.RequestKind = &metav1.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Box"}
+	request.SentAs = &runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Box"}
 	if set, err := s.Uncovered(t.Context(), schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "boxes"}, request); err != nil || len(set.ForValues()) != 1 {
 		t.Errorf("it holds: %v, %v", set, err)
 	}

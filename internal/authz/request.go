@@ -20,13 +20,11 @@ import (
 // forRequest asks about the object as the request named it (requestResource), because that is what the
 // API server authorized.
 func forRequest(chain *shared, req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
+	r := admission.RequestedResource(req)
 	attributes := authorizer.AttributesRecord{
 		Namespace: req.Namespace, Name: req.Name,
-		APIGroup: req.Resource.Group, APIVersion: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource,
+		APIGroup: r.Group, APIVersion: r.Version, Resource: r.Resource, Subresource: r.Subresource,
 		ResourceRequest: true,
-	}
-	if sent := req.RequestResource; sent != nil {
-		attributes.APIGroup, attributes.APIVersion, attributes.Resource, attributes.Subresource = sent.Group, sent.Version, sent.Resource, req.RequestSubResource
 	}
 	u := &req.UserInfo
 	return newAsker(chain, attributes, u.Username, u.UID, u.Groups, sortedExtra(u.Extra))

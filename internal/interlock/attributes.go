@@ -4,6 +4,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // Operation is what admission calls a write.
@@ -36,11 +38,8 @@ func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 
 // admitted returns the target of an admission request, as the sender addressed it.
 func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
-	t := Target{Operation: req.Operation, Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource, Subresource: req.SubResource, Namespace: req.Namespace}
-	if sent := req.RequestResource; sent != nil {
-		t.Group, t.Version, t.Resource, t.Subresource = sent.Group, sent.Version, sent.Resource, req.RequestSubResource
-	}
-	t = t.normal()
+	r := admission.RequestedResource(req)
+	t := Target{Operation: req.Operation, Group: r.Group, Version: r.Version, Resource: r.Resource, Subresource: r.Subresource, Namespace: req.Namespace}.normal()
 	switch req.Operation {
 	case admissionv1.Create:
 	case admissionv1.Update:

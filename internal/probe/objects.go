@@ -6,6 +6,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fieldperm/fieldperm/admission"
 )
 
 // maxObjects bounds how many resources one object each is remembered of.
@@ -48,10 +50,8 @@ func (o *Objects) Saw(req *admissionv1.AdmissionRequest) {
 	if req.Name == "" || req.Operation != admissionv1.Update && !made {
 		return
 	}
-	resource := runtimeschema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource}
-	if sent := req.RequestResource; sent != nil {
-		resource = runtimeschema.GroupResource{Group: sent.Group, Resource: sent.Resource}
-	}
+	requested := admission.RequestedResource(req)
+	resource := runtimeschema.GroupResource{Group: requested.Group, Resource: requested.Resource}
 	if _, known := o.Of(resource); known {
 		return
 	}

@@ -117,7 +117,7 @@ func (b *budget) handler(longest int64, refused func(), next http.Handler) http.
 	})
 }
 
-// share reports whether the user of a review may hold its body. It is for admission.Wire.
+// share reports whether the user of a review may hold its body. It is for admission.Handlers.
 func share(ctx context.Context, user string, canary bool) bool {
 	l, ok := ctx.Value(leaseKey{}).(*lease)
 	return !ok || l.own(user, canary)

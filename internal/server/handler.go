@@ -31,8 +31,8 @@ type endpoint struct {
 // keep kube-apiservers from asking.
 func (s *Server) endpoints() []endpoint {
 	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
-	wire := admission.Wire{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
-	asked := wire
+	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
+	asked := handlers
 	asked.MaxBytes = question
 	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: question}
 	callers := s.newCallers()
@@ -57,9 +57,9 @@ func (s *Server) endpoints() []endpoint {
 		}
 	}
 	return []endpoint{
-		{"/admit/granular", wire.ReviewHandler(admission.Granular, s.reviewer), admit, public},
-		{"/admit/uncovered", wire.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
-		{"/admit/schemas", wire.SchemaHandler(s.validator), admit, public},
+		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.reviewer), admit, public},
+		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
+		{"/admit/schemas", handlers.SchemaHandler(s.validator), admit, public},
 		{"/authorize", asked.AuthorizeHandler(s.authorizer), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
 		{"/permissions", api.PermissionsHandler(), ask, true},

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
@@ -188,7 +187,7 @@ func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			uncovered, err := s.Uncovered(t.Context(), ref, &admissionv1.AdmissionRequest{})
+			uncovered, err := s.Uncovered(t.Context(), ref, schema.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +221,7 @@ func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	} {
 		s := compileBuiltIn(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: {uncoveredPermissions: ['granular:labels'], resources: ["+set+"]}\n")
 		for ref, want := range refs {
-			got, err := s.Uncovered(t.Context(), ref, &admissionv1.AdmissionRequest{})
+			got, err := s.Uncovered(t.Context(), ref, schema.Request{})
 			if err != nil || len(got) == 1 != want {
 				t.Errorf("%s: for %+v: %v, %v; want it to hold: %v", set, ref, got, err, want)
 			}

@@ -49,7 +49,7 @@ func (d *desk) review(ctx context.Context, body []byte) (*admission.Result, erro
 		return nil, err
 	}
 	defer in.Release()
-	return d.ReviewReading(ctx, admission.Granular, in)
+	return d.ReviewDecoded(ctx, admission.Granular, in)
 }
 
 // byStructuredMergeDiff decodes and compares as server-side apply does, without any decision.

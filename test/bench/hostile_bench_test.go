@@ -79,7 +79,7 @@ func TestHostile_Changes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := d.ReviewReading(t.Context(), admission.Granular, in)
+		result, err := d.ReviewDecoded(t.Context(), admission.Granular, in)
 		if err != nil {
 			t.Fatal(err)
 		}

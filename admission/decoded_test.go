@@ -44,7 +44,7 @@ func readBoth(t *testing.T, body []byte) (plain bool) {
 	}
 	defer got.Release()
 	var in admissionv1.AdmissionReview
-	plain = new(Reading).plainReview(got.doc.Root(), &in)
+	plain = new(DecodedReview).decodeKnown(got.doc.Root(), &in)
 	for _, raw := range []*[]byte{&want.Request.Object.Raw, &want.Request.OldObject.Raw, &want.Request.Options.Raw, &got.Request.Options.Raw} {
 		*raw = bytes.TrimSpace(*raw)
 	}
@@ -136,7 +136,7 @@ func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
-		if result, err := reviewer(compile(t), holding("granular")).ReviewReading(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
+		if result, err := reviewer(compile(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
 			t.Errorf("%s: an oldObject beside CREATE hides what is new: %+v, %v", name, result, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
 
 func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
 	for name, in := range readings(t, update(`{"paused":true}`, `{"replicas":2}`)) {
-		result, err := reviewer(compile(t), holding("update")).ReviewReading(t.Context(), Granular, in)
+		result, err := reviewer(compile(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
 		if err != nil {
 			t.Fatal(err)
 		}

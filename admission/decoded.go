@@ -11,9 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// Reading is an AdmissionReview that has been read where it stands: one pass over its bytes finds the two
+// DecodedReview is an AdmissionReview that has been read where it stands: one pass over its bytes finds the two
 // objects, which are neither copied nor decoded; the rest, which is small, is decoded.
-type Reading struct {
+type DecodedReview struct {
 	// Request refers to the bytes of the body in its Object and OldObject.
 	Request *admissionv1.AdmissionRequest
 
@@ -23,13 +23,13 @@ type Reading struct {
 
 // Read reads one AdmissionReview v1. Names of fields are case-sensitive and may occur once only, so that a
 // document means the same to whoever reads it; fields that are not known are passed over, because newer API
-// servers may send more. The body must not be changed while the Reading is in use.
-func Read(body []byte) (*Reading, error) {
+// servers may send more. The body must not be changed while the DecodedReview is in use.
+func Read(body []byte) (*DecodedReview, error) {
 	doc, err := rawjson.Scan(body)
 	if err != nil {
 		return nil, noReview(err)
 	}
-	r := &Reading{doc: doc}
+	r := &DecodedReview{doc: doc}
 	if err := r.decode(body); err != nil {
 		r.Release()
 		return nil, err
@@ -37,12 +37,15 @@ func Read(body []byte) (*Reading, error) {
 	return r, nil
 }
 
-// Release lets the memory of the Reading be used again, but for the Request.
-func (r *Reading) Release() {
+// FromRequest returns the review of a request that came otherwise than as a body. Its objects are scanned when they are compared.
+func FromRequest(req *admissionv1.AdmissionRequest) *DecodedReview { return &DecodedReview{Request: req} }
+
+// Release lets the memory of the DecodedReview be used again, but for the Request.
+func (r *DecodedReview) Release() {
 	if r.doc != nil {
 		r.doc.Release()
 	}
-	*r = Reading{Request: r.Request}
+	*r = DecodedReview{Request: r.Request}
 }
 
 func noReview(err error) error {
@@ -50,10 +53,10 @@ func noReview(err error) error {
 }
 
 // decode decodes what is around the objects.
-func (r *Reading) decode(body []byte) error {
+func (r *DecodedReview) decode(body []byte) error {
 	root := r.doc.Root()
 	var review admissionv1.AdmissionReview
-	if !r.plainReview(root, &review) {
+	if !r.decodeKnown(root, &review) {
 		review = admissionv1.AdmissionReview{}
 		request := root.Get("request")
 		r.object, r.oldObject = orAbsent(request.Get("object")), orAbsent(request.Get("oldObject"))
@@ -81,7 +84,7 @@ func orAbsent(v rawjson.Value) rawjson.Value {
 }
 
 // withoutObjects returns the body with null in place of both objects, for a library that would copy them.
-func (r *Reading) withoutObjects(body []byte) []byte {
+func (r *DecodedReview) withoutObjects(body []byte) []byte {
 	var out []byte
 	from := 0
 	for m := r.doc.Root().Get("request").Members(); m.Next(); {
@@ -95,15 +98,13 @@ func (r *Reading) withoutObjects(body []byte) []byte {
 }
 
 // diff returns the requirements of the request, whose objects are scanned now if they have not been.
-func (r *Reading) diff(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
-	creates := r.Request.Operation == admissionv1.Create
-	switch {
-	case r.doc == nil && creates:
-		return fieldperm.Diff(ctx, nil, r.Request.Object.Raw, kind, uncovered)
-	case r.doc == nil:
-		return fieldperm.Diff(ctx, r.Request.OldObject.Raw, r.Request.Object.Raw, kind, uncovered)
-	case creates:
-		return fieldperm.DiffValues(ctx, rawjson.Value{}, r.object, kind, uncovered)
+func (r *DecodedReview) diff(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
+	raw, old := r.Request.OldObject.Raw, r.oldObject
+	if r.Request.Operation == admissionv1.Create {
+		raw, old = nil, rawjson.Value{}
 	}
-	return fieldperm.DiffValues(ctx, r.oldObject, r.object, kind, uncovered)
+	if r.doc == nil {
+		return fieldperm.Diff(ctx, raw, r.Request.Object.Raw, kind, uncovered)
+	}
+	return fieldperm.DiffValues(ctx, old, r.object, kind, uncovered)
 }

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+// variablesOf returns what match conditions read of a request, decoded once and only if it is asked for. Its fields have the names of the
+// API. An object that cannot be decoded is an error: nothing can be said of it.
+func variablesOf(req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
+	return sync.OnceValues(func() (schema.Variables, error) {
+		out, err := decodeVariables(req)
+		if err != nil {
+			return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+		}
+		if schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
+			showZero(out.Object)
+			if endpoint.BuiltIn(req.Resource.Group, req.Resource.Resource) {
+				showZero(out.OldObject)
+			}
+		}
+		return out, nil
+	})
+}
+
+func decodeVariables(req *admissionv1.AdmissionRequest) (out schema.Variables, err error) {
+	if out.Object, err = decodeObject(req.Object.Raw); err != nil {
+		return out, err
+	}
+	if out.OldObject, err = decodeObject(req.OldObject.Raw); err != nil {
+		return out, err
+	}
+	around := *req
+	around.Object, around.OldObject = runtime.RawExtension{}, runtime.RawExtension{}
+	raw, err := json.Marshal(&around)
+	if err != nil {
+		return out, err
+	}
+	if err := utiljson.Unmarshal(raw, &out.Request); err != nil {
+		return out, err
+	}
+	delete(out.Request, "object")
+	delete(out.Request, "oldObject")
+	return out, nil
+}
+
+func decodeObject(raw []byte) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var object any
+	err := utiljson.Unmarshal(raw, &object)
+	return object, err
+}
+
+// showZero puts the replicas into a Scale that says nothing of them: API servers leave them out if they are 0.
+func showZero(scale any) {
+	fields, ok := scale.(map[string]any)
+	if !ok {
+		return
+	}
+	spec, ok := fields["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+		fields["spec"] = spec
+	}
+	if spec["replicas"] == nil {
+		spec["replicas"] = int64(0)
+	}
+}
