@@ -113,9 +113,9 @@ func TestRead_BrokenReviews(t *testing.T) {
 
 // readings reads the review of a request as it comes by the wire, where its objects are not copied: as API
 // servers write it, and with something that the library has to read.
-func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Reading {
+func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*DecodedReview {
 	t.Helper()
-	out := map[string]*Reading{"from a request": {Request: req}}
+	out := map[string]*DecodedReview{"from a request": {Request: req}}
 	for name, more := range map[string]string{"in place": "", "by the library": `"newField":1,`} {
 		body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{` + more + `"uid":"u","kind":` + marshalled(t, req.Kind) + `,"resource":` + marshalled(t, req.Resource) +
 			`,"name":"web","namespace":"shop","operation":"` + string(req.Operation) + `","userInfo":{"username":"alice"},"object":` + string(req.Object.Raw) + `,"oldObject":` + string(req.OldObject.Raw) + `}}`
@@ -123,7 +123,7 @@ func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Readi
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain := new(Reading).plainReview(in.doc.Root(), &admissionv1.AdmissionReview{}); plain != (more == "") {
+		if plain := new(DecodedReview).decodeKnown(in.doc.Root(), &admissionv1.AdmissionReview{}); plain != (more == "") {
 			t.Fatalf("%s: is read in place: %t", name, plain)
 		}
 		t.Cleanup(in.Release)
