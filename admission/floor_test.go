@@ -55,6 +55,22 @@ func TestW4_NoSetReachesALease(t *testing.T) {
 	}
 }
 
+// TestW4_ALeaseHasNoBarrierBelowAVerb: a set with a more specific verb than the one that is held bars a Deployment, and no lease.
+func TestW4_ALeaseHasNoBarrierBelowAVerb(t *testing.T) {
+	s := compile(t, strings.Replace(everythingIsUncovered, "granular:*", "granular:label(a)", 1))
+	for name, c := range map[string]struct {
+		req  *admissionv1.AdmissionRequest
+		want bool
+	}{"a lease": {renewal(), true}, "a Deployment": {scaling(), false}} {
+		c.req.OldObject.Raw = []byte(`{"metadata":{"name":"x","namespace":"shop"}}`)
+		c.req.Object.Raw = []byte(`{"metadata":{"name":"x","namespace":"shop","labels":{"a":"b"}}}`)
+		result, err := reviewer(s, holding("granular", "granular:labels")).Review(t.Context(), Granular, c.req)
+		if err != nil || result.Allowed != c.want {
+			t.Errorf("%s: got %+v, %v; want allowed %t", name, result, err, c.want)
+		}
+	}
+}
+
 // D5: where another webhook asks about it, a lease does not wait for schemas either.
 func TestW4_TheFloorNeedsNoSchema(t *testing.T) {
 	r := reviewer(nil, holding())
