@@ -1,5 +1,5 @@
 // Package metrics declares fieldperm's metrics, all ALPHA, in a registry of their own, so that
-// several servers can run in one process. Start at New; Handler serves them. docs/observability.md
+// several servers can run in one process. Start at New; Handler serves them. docs/guide/observability.md
 // lists them for administrators, and test/observability holds rules, dashboard and list to what is
 // declared here.
 //

@@ -98,7 +98,7 @@ func TestKEP3221_GuideListsTheNineMetrics(t *testing.T) {
 		listed[name] = true
 		f, ok := all[name]
 		if !ok {
-			t.Errorf("%s is in docs/observability.md, but nothing exposes it", name)
+			t.Errorf("%s is in docs/guide/observability.md, but nothing exposes it", name)
 			continue
 		}
 		if kind != strings.ToLower(f.kind.String()) {
@@ -115,7 +115,7 @@ func TestKEP3221_GuideListsTheNineMetrics(t *testing.T) {
 	}
 	for _, name := range ofLibraries() {
 		if !listed[name] {
-			t.Errorf("%s is not in docs/observability.md", name)
+			t.Errorf("%s is not in docs/guide/observability.md", name)
 		}
 	}
 }

@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write rules.yaml from prometheusrule.ya
 
 const (
 	directory = "../../config/observability"
-	guide     = "../../docs/observability.md"
-	runbook   = "https://github.com/fieldperm/fieldperm/blob/main/docs/observability.md#"
+	guide     = "../../docs/guide/observability.md"
+	runbook   = "https://github.com/fieldperm/fieldperm/blob/main/docs/guide/observability.md#"
 )
 
 func read(t *testing.T, file string) string {
@@ -133,7 +133,7 @@ func TestRules_SayWhatToDo(t *testing.T) {
 		}
 		// A heading's anchor is its text in lower case.
 		if !regexp.MustCompile(`(?m)^### ` + name + `$`).MatchString(text) {
-			t.Errorf("%s: docs/observability.md has no heading for it", name)
+			t.Errorf("%s: docs/guide/observability.md has no heading for it", name)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestGuide_ListsEveryMetricAndNoOther(t *testing.T) {
 		cells, ok := listed[name]
 		delete(listed, name)
 		if !ok {
-			t.Errorf("%s is not in docs/observability.md: add `| %s | %s | …`", name, name, strings.ToLower(f.kind.String()))
+			t.Errorf("%s is not in docs/guide/observability.md: add `| %s | %s | …`", name, name, strings.ToLower(f.kind.String()))
 			continue
 		}
 		if cells[0] != strings.ToLower(f.kind.String()) {
@@ -164,7 +164,7 @@ func TestGuide_ListsEveryMetricAndNoOther(t *testing.T) {
 		}
 	}
 	for name := range listed {
-		t.Errorf("%s is in docs/observability.md, but nothing exposes it", name)
+		t.Errorf("%s is in docs/guide/observability.md, but nothing exposes it", name)
 	}
 }
 
