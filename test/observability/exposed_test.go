@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/prometheus/model/labels"
@@ -13,7 +12,7 @@ import (
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/metrics/metricstest"
 )
 
 // family is one metric as it is scraped, with all values of its labels.
@@ -26,46 +25,10 @@ type family struct {
 // free are the labels whose values nobody can list: Prometheus's own, and addresses and versions.
 var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code", "hash", "apiserver_id_hash"}
 
-// sample uses metrics in every way that a server does.
-func sample() *metrics.Metrics {
-	m := metrics.New()
-	for _, endpoint := range []string{"granular", "uncovered", "schemas", "authorize"} {
-		for _, result := range []string{"allowed", "denied", "no_opinion", "canary", "refused", "error"} {
-			m.Review(endpoint, result, true, 1, time.Millisecond)
-		}
-		m.InFlight(endpoint, nil)
-	}
-	m.NoRoom()
-	m.Bodies(1, func() int64 { return 1 })
-	for _, endpoint := range []string{"granular", "uncovered"} {
-		for _, mode := range []string{"generic", "granular", "uncovered", "none"} {
-			m.Decision(endpoint, mode, "allowed")
-			m.Decision(endpoint, mode, "denied")
-		}
-	}
-	for _, result := range []string{"allowed", "denied", "error"} {
-		m.Check(result)
-		m.CheckTook(result, time.Millisecond)
-	}
-	m.Check("canceled")
-	for _, source := range []string{"hit", "miss", "shared", "local"} {
-		m.CheckFrom(source)
-	}
-	m.CacheEntries(func() map[string]int { return map[string]int{"in-cluster-authorizer": 1} })
-	m.Compiled(1, 0, 0, time.Unix(1, 0), time.Millisecond)
-	m.LoadFailed()
-	m.Interlock(true, "")
-	m.Canary("192.0.2.1:6443", metrics.CanaryEnforced, time.Millisecond)
-	m.ResourceProofs(1)
-	m.UncoveredApplied(true)
-	m.ServingCertificate(func() ([]byte, []byte) { return nil, nil })
-	return m
-}
-
 // ours returns what fieldperm-webhook exposes, without what its libraries do.
 func ours(t *testing.T) map[string]family {
 	t.Helper()
-	scraped, err := sample().Gatherer().Gather()
+	scraped, err := metricstest.Sample().Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +51,14 @@ func theirs(t *testing.T) map[string]family {
 	for _, result := range []string{"canceled", "timeout", "error", "success"} {
 		webhookmetrics.NewWebhookMetrics().RecordWebhookEvaluation(ctx, "fieldperm", result)
 	}
-	useLibraries(t)
+	if err := metricstest.Libraries(ctx); err != nil {
+		t.Fatal(err)
+	}
 	scraped, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := append([]string{"apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open_count"}, ofLibraries()...)
+	known := append([]string{"apiserver_admission_webhook_rejection_count", "apiserver_admission_webhook_fail_open_count"}, metricstest.LibraryNames()...)
 	out := families(scraped, func(name string) bool { return slices.Contains(known, name) })
 	if len(out) != len(known) {
 		t.Fatalf("others expose %v, want %v", out, known)

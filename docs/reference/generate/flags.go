@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/fieldperm/fieldperm/internal/gencmd"
+	"github.com/fieldperm/fieldperm/internal/review"
+	"github.com/fieldperm/fieldperm/internal/server"
+)
+
+const flagsIntroduction = `Every flag of the three commands, as ` + "`--help`" + ` has them. ` + "`--help`" + ` of a command has examples too.
+
+A flag of several values, such as ` + "`--permission-schemas`" + `, takes them with commas between them, or is given several times.`
+
+// program is one of the three commands.
+type program struct {
+	root *cobra.Command
+	// libraries has the flags that a library of Kubernetes adds, libraryTitle says what they are about.
+	libraries    *pflag.FlagSet
+	libraryTitle string
+}
+
+// programs returns the three.
+func programs() []program {
+	logging := pflag.NewFlagSet("", pflag.ContinueOnError)
+	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), logging)
+	connection := pflag.NewFlagSet("", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(connection)
+	plugin := &cobra.Command{Use: "kubectl-fieldperm", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"}}
+	plugin.AddCommand(review.NewCommand(genericiooptions.NewTestIOStreamsDiscard()))
+	return []program{
+		{server.NewCommand(), logging, "Logging"},
+		{gencmd.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
+		{plugin, connection, "Connection to the cluster"},
+	}
+}
+
+// flagsPage lists the flags of every command that can be run.
+func flagsPage(string) ([]byte, error) {
+	// The cache of kubectl's libraries has a default that depends on it.
+	if err := os.Unsetenv("KUBECACHEDIR"); err != nil {
+		return nil, err
+	}
+	page := newPage("Flags", flagsIntroduction)
+	all := programs()
+	var index [][]string
+	for _, p := range all {
+		for _, command := range runnable(p.root) {
+			index = append(index, []string{fmt.Sprintf("[`%s`](#%s)", command.CommandPath(), strings.ReplaceAll(command.CommandPath(), " ", "-")), sentence(command.Short)})
+		}
+	}
+	page.table([]string{"command", ""}, index)
+	for _, p := range all {
+		for _, command := range runnable(p.root) {
+			if err := page.command(command, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return page.Bytes(), nil
+}
+
+// runnable returns the commands at and below root that have none below them, in the order of their names.
+func runnable(root *cobra.Command) []*cobra.Command {
+	var out []*cobra.Command
+	if !root.HasSubCommands() {
+		out = append(out, root)
+	}
+	for _, command := range root.Commands() {
+		out = append(out, runnable(command)...)
+	}
+	return out
+}
+
+func (m *markdown) command(command *cobra.Command, p program) error {
+	m.heading(2, command.CommandPath())
+	m.paragraph(sentence(command.Short))
+	m.fenced("text", command.UseLine())
+	if command.Long != "" {
+		m.fenced("text", command.Long)
+	}
+	var own, libraries [][]string
+	var err error
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		switch {
+		case flag.Hidden:
+		case flag.Usage == "":
+			err = fmt.Errorf("%s: flag --%s has no usage: write it where the flag is defined", command.CommandPath(), flag.Name)
+		case isOf(p.libraries, flag):
+			libraries = append(libraries, flagRow(flag))
+		default:
+			own = append(own, flagRow(flag))
+		}
+	})
+	if len(own) == 0 && err == nil {
+		err = fmt.Errorf("%s has no flags", command.CommandPath())
+	}
+	header := []string{"flag", "default", "meaning"}
+	m.table(header, own)
+	if len(libraries) > 0 {
+		m.paragraph("**" + p.libraryTitle + "**, by flags that Kubernetes' own components have too:")
+		m.table(header, libraries)
+	}
+	return err
+}
+
+// isOf reports whether a flag is the library's: one of the same name with another usage is fieldperm's.
+func isOf(library *pflag.FlagSet, flag *pflag.Flag) bool {
+	found := library.Lookup(flag.Name)
+	return found != nil && found.Usage == flag.Usage
+}
+
+func flagRow(flag *pflag.Flag) []string {
+	value, usage := pflag.UnquoteUsage(flag)
+	name := "--" + flag.Name
+	if value != "" {
+		name += " " + value
+	}
+	name = code(name)
+	if flag.Shorthand != "" {
+		name = code("-"+flag.Shorthand) + ", " + name
+	}
+	return []string{name, code(defaultOf(flag)), sentence(plain(usage))}
+}
+
+// defaultOf is a flag's default as a reader would write it, nothing for none.
+func defaultOf(flag *pflag.Flag) string {
+	switch value := flag.DefValue; {
+	case strings.HasSuffix(value, "/.kube/cache"):
+		// kubectl's libraries keep their cache in the home of whoever runs them.
+		return "$HOME/.kube/cache"
+	case value == "[]", value == "false", value == "0s":
+		return ""
+	default:
+		return value
+	}
+}
