@@ -10,7 +10,7 @@ COMMANDS := fieldperm-webhook fieldperm-gen kubectl-fieldperm
 # The packages with tests that speak to the real control plane.
 INTEGRATION = $(shell grep -rl '^//go:build integration' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 UNIT ?= ./...
-INTEGRATION_FLAGS := -tags integration -count=1 -p 1 -timeout 20m
+INTEGRATION_FLAGS := -tags integration -count=1 -p 2 -timeout 20m
 
 .PHONY: help
 help: ## Show this list.
@@ -20,7 +20,7 @@ help: ## Show this list.
 build: ## Build the three commands into bin/.
 	@# With the flags of the tests, so that no dependency is compiled twice.
 	@mkdir -p $(BIN)
-	@CGO_ENABLED=0 go build -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
+	@CGO_ENABLED=0 hack/gobuild.sh "build: fieldperm" -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 
 .PHONY: controlplane
 controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them.
@@ -28,7 +28,7 @@ controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, u
 
 .PHONY: demo
 demo: build controlplane ## Play the stories on a local control plane; KEEP=1 leaves it running to try things on.
-	@CGO_ENABLED=0 go build -o $(BIN)/demo ./test/demo
+	@CGO_ENABLED=0 hack/gobuild.sh "build: demo" -o $(BIN)/demo ./test/demo
 	@KEEP="$(KEEP)" PATH="$(BIN):$$PATH" $(BIN)/demo
 
 .PHONY: test
@@ -47,7 +47,7 @@ test-unit: ## The tests that need no control plane, with the race detector where
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.
-	@# The faults mostly wait, so the others run beside them.
+	@# Servers start and tests wait: two packages at a time, and the faults beside them, keep two processors busy.
 	@status=0; go test $(INTEGRATION_FLAGS) ./test/faults & faults=$$!; \
 	go test $(INTEGRATION_FLAGS) $(filter-out ./test/faults,$(INTEGRATION)) || status=1; \
 	wait $$faults || status=1; exit $$status

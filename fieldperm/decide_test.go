@@ -215,6 +215,14 @@ func TestP3_Limit(t *testing.T) {
 	}
 }
 
+func TestP3_LimitHoldsWithinALevel(t *testing.T) {
+	g := holds("granular", "granular:a", "granular:b", "granular:c", "granular:d")
+	d := decideWith(t, g, Limits{MaxChecks: 6, Parallel: 8}, need("a", "*", "a"), need("b", "*", "b"), need("c", "*", "c"), need("d", "*", "d"))
+	if d.Allowed || len(g.asked) != 6 {
+		t.Errorf("allowed %v after %d checks, want a denial after 6: %q", d.Allowed, len(g.asked), g.asked)
+	}
+}
+
 func TestP4_AnErrorIsNoDenialAndNeverAllows(t *testing.T) {
 	for _, fails := range []string{"update", "patch", "granular", "granular:*", "granular:specification", "granular:scale"} {
 		for parallel := range 3 {

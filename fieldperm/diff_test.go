@@ -2,8 +2,12 @@ package fieldperm
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 func TestDiff(t *testing.T) {
@@ -20,8 +24,10 @@ func TestDiff(t *testing.T) {
 		{"D1 null is a leaf, and not absent", `{"spec":{"replicas":null}}`, `{"spec":{}}`, []string{"removed .spec.replicas: * specification scale"}},
 		{"D1 null for an object", `{"metadata":{"labels":{"a/b":"c"}}}`, `{"metadata":{"labels":null}}`, []string{`removed .metadata.labels["a/b"]: * metadata labels label label(a)`, "added .metadata.labels: * metadata labels"}},
 		{"D1 keys are case-sensitive", `{"spec":{"replicas":1}}`, `{"spec":{"Replicas":1}}`, []string{"removed .spec.replicas: * specification scale", `added .spec["Replicas"]: * specification`}},
+		{"D1 a key in front of others that was behind them", `{"spec":{"plain":"a","node":"n","replicas":2}}`, `{"spec":{"replicas":3,"plain":"a","node":"n"}}`, []string{"modified .spec.replicas: * specification scale"}},
 		{"D1 escapes spell the same key", `{"metadata":{"labels":{"a/b":"c"}}}`, `{"metadata":{"labels":{"\u0061/b":"\u0063"}}}`, nil},
 		{"D1 numbers compare exactly", `{"spec":{"replicas":9007199254740993}}`, `{"spec":{"replicas":9007199254740992}}`, []string{"modified .spec.replicas: * specification scale"}},
+		{"D1 the sign of a number", `{"spec":{"replicas":-1}}`, `{"spec":{"replicas":1}}`, []string{"modified .spec.replicas: * specification scale"}},
 		{"D1 numbers compare by value", `{"spec":{"replicas":100}}`, `{"spec":{"replicas":1.0e2}}`, nil},
 		{"D1 a label by its prefix", `{"metadata":{"labels":{"a/b":"1","c":"2"}}}`, `{"metadata":{"labels":{"a/b":"9","d":"2"}}}`, []string{`modified .metadata.labels["a/b"]: * metadata labels label label(a)`, `removed .metadata.labels["c"]: * metadata labels label label(c)`, `added .metadata.labels["d"]: * metadata labels label label(d)`}},
 		{"a key that cannot be a parameter has the verb for all parameters alone", `{}`, `{"metadata":{"labels":{"":"1"}}}`, []string{`added .metadata.labels[""]: * metadata labels label`}},
@@ -31,6 +37,10 @@ func TestDiff(t *testing.T) {
 		{"D2 a member of a set", `{"metadata":{"finalizers":["a/x"]}}`, `{"metadata":{"finalizers":["a/x","b/y"]}}`, []string{`added .metadata.finalizers[="b/y"]: * metadata finalizers finalizer finalizer(b)`}},
 		{"D2 a field of an item that stays", `{"spec":{"containers":[{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[{"name":"a","image":"j"}]}}`, []string{`modified .spec.containers[name="a"].image: * specification container container(a) image image(a)`}},
 		{"D2 a renamed key is one item less and one more", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"}]}}`, []string{`removed .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="b"]: * specification container container(b)`}},
+		{
+			"D2 the second key of an item", `{"spec":{"ports":[{"port":80,"protocol":"TCP"},{"port":81}]}}`, `{"spec":{"ports":[{"port":80,"protocol":"UDP"},{"port":81}]}}`,
+			[]string{`removed .spec.ports[port=80,protocol="TCP"]: * specification ports`, `added .spec.ports[port=80,protocol="UDP"]: * specification ports`},
+		},
 		{"D3 the order of items that stay", `{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`, []string{"reordered .spec.containers: * specification"}},
 		{"D3 an item in front of others is no new order", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"b"},{"name":"a"}]}}`, []string{`added .spec.containers[name="b"]: * specification container container(b)`}},
 		{"D3 the order of a set", `{"metadata":{"finalizers":["a","b"]}}`, `{"metadata":{"finalizers":["b","a"]}}`, []string{"reordered .metadata.finalizers: * metadata finalizers"}},
@@ -41,10 +51,28 @@ func TestDiff(t *testing.T) {
 		{"D4 a barrier in an atomic list that disappears", `{"spec":{"rules":[{"admin":true}]}}`, `{"spec":{}}`, []string{"removed .spec.rules: * specification rules", "removed .spec.rules[0].admin: (*) (specification) (rules) admin"}},
 		{"D5 items with the same key are charged at the list", `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"j"}]}}`, `{"spec":{"containers":[{"name":"a","image":"i"},{"name":"a","image":"k"}]}}`, []string{"modified .spec.containers: * specification"}},
 		{"D5 barriers under the same key", `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a","privileged":true}]}}`, []string{"modified .spec.containers: * specification", "added .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege"}},
+		{
+			"D5 a barrier that moves from one key to another beside an item without key",
+			`{"spec":{"containers":[{"image":"x"},{"name":"a","privileged":true}]}}`, `{"spec":{"containers":[{"image":"y"},{"name":"b","privileged":true}]}}`,
+			[]string{
+				"modified .spec.containers: * specification", "removed .spec.containers[1].privileged: (*) (specification) (container) (container(a)) privilege",
+				"added .spec.containers[1].privileged: (*) (specification) (container) (container(b)) privilege",
+			},
+		},
 		{"D5 a second item of a key", `{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, []string{"modified .spec.containers: * specification"}},
 		{"D5 an item without its key", `{"spec":{"containers":[{"image":"a"}]}}`, `{"spec":{"containers":[{"image":"b"}]}}`, []string{"modified .spec.containers: * specification"}},
+		{"D5 an item beside one without key", `{"spec":{"containers":[{"image":"x"},{"name":"a","image":"i"}]}}`, `{"spec":{"containers":[{"image":"x"},{"name":"a","image":"j"}]}}`, []string{"modified .spec.containers: * specification"}},
+		{"D5 a key that occurs twice in an item", `{"spec":{"containers":[{"name":"a","name":"b","image":"i"}]}}`, `{"spec":{"containers":[{"name":"a","name":"b","image":"j"}]}}`, []string{"modified .spec.containers: * specification"}},
 		{"D5 an absent key has its default", `{"spec":{"ports":[{"port":80,"target":1}]}}`, `{"spec":{"ports":[{"port":80,"protocol":"TCP","target":2}]}}`, []string{`modified .spec.ports[port=80,protocol="TCP"].target: * specification ports`, `added .spec.ports[port=80,protocol="TCP"].protocol: * specification ports`}},
 		{"D5 a name that occurs twice in an object", `{"metadata":{"labels":{"a":"1"}}}`, `{"metadata":{"labels":{"a":"2","a":"1"}}}`, []string{`removed .metadata.labels["a"]: * metadata labels label label(a)`, "added .metadata.labels: * metadata labels"}},
+		{
+			"D4, D5 a barrier under a name that occurs twice in an atomic list", `{"spec":{"rules":[{"admin":true}]}}`, `{"spec":{"rules":[{"admin":false,"admin":true}]}}`,
+			[]string{
+				"modified .spec.rules: * specification rules", "removed .spec.rules[0].admin: (*) (specification) (rules) admin",
+				"added .spec.rules[0].admin: (*) (specification) (rules) admin", "added .spec.rules[0].admin: (*) (specification) (rules) admin",
+			},
+		},
+		{"D5 a name that occurs twice on both sides", `{"metadata":{"labels":{"a":"1","a":"2"}}}`, `{"metadata":{"labels":{"a":"1","a":"3"}}}`, []string{"modified .metadata.labels: * metadata labels"}},
 		{"D6 unknown fields have the chain of what is above", `{"spec":{"other":{"x":1,"l":[1,2]}}}`, `{"spec":{"other":{"x":2,"l":[2,1]}}}`, []string{`modified .spec["other"]["x"]: * specification`, `modified .spec["other"]["l"]: * specification`}},
 		{"D6, C3 nothing but the root above", `{"extra":1}`, `{"extra":{"a":2}}`, []string{"removed .extra: *", `added .extra["a"]: *`}},
 		{"D7 what the server writes", `{"metadata":{"uid":"1","resourceVersion":"1"}}`, `{"metadata":{"uid":"2"}}`, nil},
@@ -56,6 +84,44 @@ func TestDiff(t *testing.T) {
 		{"recursion ends with the object", `{"spec":{"tree":{"child":{"value":"a"}}}}`, `{"spec":{"tree":{"value":"b","child":{"value":"b"}}}}`, []string{"added .spec.tree.value: * specification tree", "modified .spec.tree.child.value: * specification"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, c.old, c.new, c.want...) })
+	}
+}
+
+// TestDiff_ItemsThatChangeInTheirPlaces: few are compared without memory for their keys, more by groups.
+func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
+	k, none := compileGadget(t)
+	for n := 1; n <= 2*inStepLimit; n++ {
+		var old, new, want []string
+		for i := range n {
+			item := fmt.Sprintf(`{"name":"c%d","image":"old"}`, i)
+			old, new = append(old, item), append(new, strings.Replace(item, "old", "new", 1))
+			want = append(want, fmt.Sprintf(`modified .spec.containers[name="c%d"].image: * specification container container(c%d) image image(c%d)`, i, i, i))
+		}
+		list := func(items []string) string { return `{"spec":{"containers":[` + strings.Join(items, ",") + `]}}` }
+		expectDiff(t, k, none, list(old), list(new), want...)
+	}
+}
+
+// TestP5_ChangesComeInTheOrderOfNames, however the objects are spelled: a denial names the first.
+func TestP5_ChangesComeInTheOrderOfNames(t *testing.T) {
+	k, none := compileGadget(t)
+	for _, c := range [][2]string{
+		{`{"spec":{"plain":"a","replicas":2,"args":[]}}`, `{"spec":{"plain":"b","replicas":3,"args":["x"]}}`},
+		{`{"spec":{"replicas":2,"plain":"a","args":[]}}`, `{"spec":{"args":["x"],"replicas":3,"plain":"b"}}`},
+		{`{"spec":{}}`, `{"spec":{"replicas":3,"plain":"b","args":["x"]}}`},
+		{`{}`, `{"spec":{"replicas":3,"args":["x"],"plain":"b"}}`},
+	} {
+		got, err := Diff(t.Context(), []byte(c[0]), []byte(c[1]), k, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for i := range got {
+			paths = append(paths, got[i].Path.String())
+		}
+		if !slices.Equal(paths, []string{".spec.args", ".spec.plain", ".spec.replicas"}) {
+			t.Errorf("%s to %s: %q", c[0], c[1], paths)
+		}
 	}
 }
 
@@ -94,6 +160,13 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 		`added .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="a"].image: (*) (specification) (container) (container(a)) (image) image(a)`)
 }
 
+// A schema may have no barrier at all, and an UncoveredPermissionSet puts one inside what is atomic.
+func TestD4_UncoveredPermissionSetInsideWhatIsAtomic(t *testing.T) {
+	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
+	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
+		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
+}
+
 // A verb without its parameter stands for all its parameters, as a barrier as in a grant.
 func TestC2_A6_BarrierWithoutItsParameterHoldsForAllParameters(t *testing.T) {
 	const old, new = `{"spec":{"containers":[{"name":"a","image":"x"}]}}`, `{"spec":{"containers":[{"name":"a","image":"y"}]}}`
@@ -128,6 +201,23 @@ func TestC2_A6_ExcludedBarsAtTheVerbForAllParameters(t *testing.T) {
 	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"a":"1"}}}`, `added .metadata.labels["a"]: (*) (metadata) (labels) label label(a)`)
 	// What cannot be a parameter is behind the barrier all the same.
 	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"":"1"}}}`, `added .metadata.labels[""]: (*) (metadata) (labels) label`)
+}
+
+func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
+	plain := func(expression string) []schema.Entry {
+		return append(gadgetEntries(), entry(".spec.plain", "plain", excludedWhen(expression)))
+	}
+	const barred, free = "modified .spec.plain: (*) (specification) plain", "modified .spec.plain: * specification plain"
+	for _, c := range []struct{ expression, want string }{
+		{"oldSelf == 'a' && self == 'b'", barred},
+		{"oldSelf == 'b' || self == 'a'", free},
+		{"self.nothing == 1", barred},
+	} {
+		t.Run(c.expression, func(t *testing.T) {
+			k, none := compileEntries(t, plain(c.expression))
+			expectDiff(t, k, none, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":"b"}}`, c.want)
+		})
+	}
 }
 
 func TestDiff_ObjectsThatAreNone(t *testing.T) {

@@ -31,10 +31,11 @@ func (o *owners) keeps() *fieldpath.Set {
 
 // brings returns what a manager owned and owns still, if it applied before: its own next apply has that.
 func (o *owners) brings(who manager) *fieldpath.Set {
-	if !o.was.applies(who) {
+	e := o.is.entry(who)
+	if e == nil || !o.was.applies(who) {
 		return fieldpath.NewSet()
 	}
-	return o.held(func(other manager) bool { return other == who })
+	return o.heldIn(e)
 }
 
 // bring is brings, of whoever applies.
@@ -62,18 +63,25 @@ func (o *owners) owned() *fieldpath.Set {
 func (o *owners) held(by func(manager) bool) *fieldpath.Set {
 	var sets []*fieldpath.Set
 	for i := range o.is.entries {
-		e := &o.is.entries[i]
-		if o.d.stops() || !by(e.manager) || o.readsOtherwise(e) || o.was.has(e.manager) && o.readsOtherwise(o.was.entry(e.manager)) {
-			continue
-		}
-		switch {
-		case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
-			sets = append(sets, o.inNames(e))
-		case o.was.has(e.manager):
-			sets = append(sets, o.inNames(e).Intersection(o.inNames(o.was.entry(e.manager))))
+		if e := &o.is.entries[i]; !o.d.stops() && by(e.manager) {
+			sets = append(sets, o.heldIn(e))
 		}
 	}
 	return union(sets)
+}
+
+// heldIn is what one entry of the object after the request holds.
+func (o *owners) heldIn(e *managedEntry) *fieldpath.Set {
+	was := o.was.entry(e.manager)
+	switch {
+	case o.readsOtherwise(e), was != nil && o.readsOtherwise(was):
+		return fieldpath.NewSet()
+	case !o.changed[e.manager], len(o.was.entries) == 0 && e.name == beforeFirstApplyOwner && e.operation == operationUpdate:
+		return o.inNames(e)
+	case was != nil:
+		return o.inNames(e).Intersection(o.inNames(was))
+	}
+	return fieldpath.NewSet()
 }
 
 // readsOtherwise reports whether what is called a container in an entry may be another one here.

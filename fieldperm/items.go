@@ -83,6 +83,9 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 
 // breaksItem reports whether one of the items on a path is broken, from an element of the path on. n is where the path begins.
 func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *schema.Node, operation string) bool {
+	if !slices.ContainsFunc(p[first:], func(element fieldpath.PathElement) bool { return element.Key != nil }) {
+		return false
+	}
 	for i := range p {
 		if i >= first && p[i].Key != nil {
 			var list *schema.List

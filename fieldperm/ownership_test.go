@@ -28,6 +28,7 @@ func TestD8_Ownership(t *testing.T) {
 		fReplicas = `{"f:spec":{"f:replicas":{}}}`
 		fLabel    = `{"f:metadata":{"f:labels":{".":{},"f:a/x":{}}}}`
 		fItem     = `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:image":{}}}}}`
+		fNoKey    = `{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{}}}}}`
 	)
 	eleven := make([]string, 0, 11)
 	for i := range 10 {
@@ -44,10 +45,14 @@ func TestD8_Ownership(t *testing.T) {
 		{"a manager gains what did not change", owned(replicas2), owned(replicas2, owner("me", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"a manager loses what did not change", owned(replicas2, owner("a", "Apply", fReplicas)), owned(replicas2), []string{"ownership .spec.replicas: * specification scale"}},
 		{"a reset charges every path that lost its owner, once", owned(labels[:len(labels)-1]+replicas2, owner("a", "Apply", fReplicas), owner("b", "Update", fReplicas)), owned(labels[:len(labels)-1] + replicas2), []string{"ownership .spec.replicas: * specification scale"}},
+		{"a reset that leaves no list", owned(replicas2, owner("a", "Apply", fReplicas)), `{"apiVersion":"example.com/v1","metadata":{},"spec":{"replicas":2}}`, []string{"ownership .spec.replicas: * specification scale"}},
+		{"a reset that leaves null", owned(replicas2, owner("a", "Apply", fReplicas)), `{"apiVersion":"example.com/v1","metadata":{"managedFields":null},"spec":{"replicas":2}}`, []string{"ownership .spec.replicas: * specification scale"}},
 		{"the own entry of a map is charged", owned(labels, owner("a", "Update", fLabel)), owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), []string{`added .metadata.labels["b/y"]: * metadata labels label label(b)`, "ownership .metadata.labels: * metadata labels"}},
 		{"the own entry of a map is charged when it goes", owned(`,"labels":{"a/x":"1","b/y":"2"}|`, owner("me", "Apply", `{"f:metadata":{"f:labels":{".":{},"f:b/y":{}}}}`)), owned(labels, owner("me", "Apply", `{}`)), []string{`removed .metadata.labels["b/y"]: * metadata labels label label(b)`, "ownership .metadata.labels: * metadata labels"}},
 		{"the own entry taken away from under its fields", owned(labels, owner("a", "Apply", fLabel)), owned(labels, owner("a", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
 		{"the keys of an item are free, its other fields are not", owned(items, owner("a", "Update", fItem)), owned(items, owner("a", "Update", fItem), owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
+		{"the key of an item taken away from under its fields", owned(items, owner("a", "Apply", fItem)), owned(items, owner("a", "Apply", fNoKey)), []string{wholeGadget, `ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
+		{"the key of an item given to who holds its fields", owned(items, owner("a", "Apply", fNoKey)), owned(items, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
 		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label label(a)`}},
 		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Update", `{"f:metadata":{"f:finalizers":{"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer finalizer(a)`}},
 		{"an atomic list", owned(`|,"spec":{"args":["a"]}`), owned(`|,"spec":{"args":["a"]}`, owner("me", "Apply", `{"f:spec":{"f:args":{}}}`)), []string{"ownership .spec.args: * specification"}},
@@ -57,12 +62,14 @@ func TestD8_Ownership(t *testing.T) {
 		{"the order of entries is free", owned(replicas2, owner("a", "Apply", fReplicas), owner("b", "Apply", fReplicas)), owned(replicas2, owner("b", "Apply", fReplicas), owner("a", "Apply", fReplicas)), nil},
 		{"before-first-apply where there was nothing", owned(replicas2), owned(replicas3, owner("before-first-apply", "Update", `{"f:spec":{"f:replicas":{},"f:plain":{}}}`)), []string{"modified .spec.replicas: * specification scale"}},
 		{"before-first-apply where there was something", owned(replicas2, owner("a", "Apply", `{}`)), owned(replicas2, owner("a", "Apply", `{}`), owner("before-first-apply", "Update", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
+		{"before-first-apply does not apply", owned(replicas2), owned(replicas2, owner("before-first-apply", "Apply", fReplicas)), []string{"ownership .spec.replicas: * specification scale"}},
 		{"the merge into ancient-changes", owned(manyLabels+replicas2, eleven...), owned(manyLabels+replicas3, ten...), []string{"modified .spec.replicas: * specification scale"}},
 		{"no merge with fewer managers", owned(manyLabels+replicas2, eleven[:2]...), owned(manyLabels+replicas2, ten[:1]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`, `ownership .metadata.labels["k1"]: * metadata labels label label(k1)`}},
 		{"entries that no API server writes", owned(replicas2), owned(replicas2, `{"manager":"a","operation":"Own","fieldsType":"FieldsV1"}`), []string{wholeGadget}},
 		{"fields that cannot be read", owned(replicas2), owned(replicas2, owner("a", "Apply", `{"x:y":{}}`)), []string{wholeGadget}},
 		{"a path that leads nowhere", owned(replicas2), owned(replicas2, owner("a", "Update", `{"f:spec":{"f:gone":{}}}`)), []string{`ownership .spec["gone"]: * specification`}},
 		{"a path that leads nowhere in its own version, when something near it changed", owned(replicas2, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership .spec["gone"]: * specification`}},
+		{"a path of this version that leads nowhere, beside a change", owned(replicas2), owned(replicas3, owner("a", "Apply", `{"f:spec":{"f:gone":{}}}`)), []string{"modified .spec.replicas: * specification scale", `ownership .spec["gone"]: * specification`}},
 		{"another version's name for what changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:spec":{"f:count":{}}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale"}},
 		{"another version's name at the root, when no value changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas2), []string{`ownership ["message"]: *`}},
 		{"another version's name at the root, when something else changed", owned(replicas2, strings.Replace(owner("a", "Apply", `{"f:message":{}}`), "com/v1", "com/v0", 1)), owned(replicas3), []string{"modified .spec.replicas: * specification scale", `ownership ["message"]: *`}},

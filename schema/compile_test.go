@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 const thingTypes = `types:
@@ -47,6 +48,15 @@ func document(source, kind string, rank Rank, permissions ...v1alpha1.FieldPermi
 		d.Entries = append(d.Entries, Entry{FieldPermission: p, Pointer: "/" + p.Path})
 	}
 	return d
+}
+
+func compiledKind(t *testing.T, s *Schema, name string) *Kind {
+	t.Helper()
+	k, err := s.Kind(kindOf(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func TestCompile_Refuses(t *testing.T) {
@@ -121,6 +131,48 @@ func TestCompile_LaterSourcesWinPerNode(t *testing.T) {
 	}
 }
 
+func TestCompile_ANamedKeyKeepsTheVerbOfAllValues(t *testing.T) {
+	s, errs := Compile(things(t, document("f.yaml", "A", RankAdministrator,
+		v1alpha1.FieldPermission{Path: ".spec.labels", ParameterSource: "key"},
+		v1alpha1.FieldPermission{Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key"},
+		v1alpha1.FieldPermission{Path: `.spec.labels["a"]`, Verb: "special"})))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var names []string
+	for _, p := range compiledKind(t, s, "A").Root.Map().Child("spec").Map().Child("labels").Map().Child("a").Permissions() {
+		names = append(names, p.Base().Name())
+	}
+	if got := strings.Join(names, " "); got != "label special" {
+		t.Errorf("the key has verbs %q, want label and special", got)
+	}
+}
+
+func TestCompile_ParameterExpression(t *testing.T) {
+	s, errs := Compile(things(t, document("f.yaml", "A", RankAdministrator,
+		v1alpha1.FieldPermission{Path: ".spec.labels", ParameterSource: "key"},
+		v1alpha1.FieldPermission{Path: ".spec.labels[*]", Verb: "label", ParameterizedBy: "key", ParameterExpression: "self.split('.')[1]"})))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	p := compiledKind(t, s, "A").Root.Map().Child("spec").Map().Child("labels").Map().Child("any").Permissions()[0]
+	for value, want := range map[string]string{"a.b": "granular:label(b)", "no dot": ""} {
+		v, ok := p.Parameterized(func(string) (string, bool) { return value, true })
+		if v.String() != want || ok != (want != "") {
+			t.Errorf("%q makes %q, %v; want %q", value, v, ok, want)
+		}
+	}
+}
+
+func TestCompile_ADocumentHoldsForItsVersionsOnly(t *testing.T) {
+	other := document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
+	other.Versions = []string{"v2"}
+	s, _ := Compile(things(t, other))
+	if got := compiledKind(t, s, "A").Root.Map().Child("spec").Map().Child("replicas").Permissions(); len(got) > 0 {
+		t.Errorf("v1 has the verb %q of v2", got[0].Base())
+	}
+}
+
 func TestCompile_ARoleCannotBeTakenAway(t *testing.T) {
 	role := document("catalogue", "A", RankCatalogue, v1alpha1.FieldPermission{Path: ".spec.replicas"})
 	role.Entries[0].Role = RoleServerWritten
@@ -155,6 +207,23 @@ func TestUncovered_Refuses(t *testing.T) {
 		if _, errs := Compile(docs); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || !strings.HasPrefix(errs[0].Error(), "u.yaml:/spec/uncoveredPermissions/0: ") {
 			t.Errorf("%s: %v, want %q", verb, errs, want)
 		}
+	}
+}
+
+func TestC2_ABarrierForAKindToComeIsReportedAndHolds(t *testing.T) {
+	docs := things(t)
+	docs.Uncovered = []UncoveredDocument{{Source: "u.yaml", Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{UncoveredPermissions: []string{"granular:toCome"}}}}}
+	s, errs := Compile(docs)
+	var e *Error
+	if len(errs) != 1 || !errors.As(errs[0], &e) || !e.Unmatched {
+		t.Errorf("errors %v, want one that is unmatched", errs)
+	}
+	v, err := verbs.Parse("granular:toCome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := s.Uncovered(t.Context(), ResourceRef{Resource: "pods"}, requestOf("alice", "{}")); err != nil || !set.Has(v) {
+		t.Errorf("uncovered %v, %v, want %s", set, err, v)
 	}
 }
 

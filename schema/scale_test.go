@@ -65,6 +65,31 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	}
 }
 
+func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
+	parser, err := typed.NewParser(scaleTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := things(t, document("f.yaml", "A", RankAdministrator,
+		v1alpha1.FieldPermission{Path: ".spec", Verb: "all", ExcludedWhen: "self.labels.size() == 100"},
+		v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", ExcludedWhen: "self == 100"}))
+	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	s, errs := Compile(docs)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.KindFor(scaleKind, ResourceRef{Group: "example.com", Resource: "as", Subresource: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range k.Root.Map().Child("spec").Map().Child("replicas").Permissions() {
+		// A Scale holds the replicas, not the labels.
+		if conditional := p.Base().Name() == "size"; p.Conditional() != conditional || p.Bars(t.Context(), nil, int64(1)) == conditional {
+			t.Errorf("%s: conditional %v, bars %v", p.Base(), p.Conditional(), p.Bars(t.Context(), nil, int64(1)))
+		}
+	}
+}
+
 // TestC2_ABarrierOnTheScaleHoldsBesideTheParents: what an administrator says of every Scale is not lost where a
 // resource has a Scale of its own.
 func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -175,6 +176,22 @@ func TestSharing_TellsApart(t *testing.T) {
 			t.Errorf("%q is taken for %q", name, other)
 		}
 		names[one] = name
+	}
+}
+
+func TestC2_ABarrierIsNotSharedWithTheSameVerbElsewhere(t *testing.T) {
+	for _, barred := range []v1alpha1.FieldPermission{
+		{Path: ".spec.replicas", Verb: "scale", Excluded: true},
+		{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "self == 1"},
+	} {
+		free := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"}
+		s, errs := Compile(things(t, document("a.yaml", "A", RankAdministrator, barred), document("b.yaml", "B", RankAdministrator, free)))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if !compiledKind(t, s, "A").MayBar() || compiledKind(t, s, "B").MayBar() {
+			t.Errorf("%+v: A bars %v, B bars %v, want only A", barred, compiledKind(t, s, "A").MayBar(), compiledKind(t, s, "B").MayBar())
+		}
 	}
 }
 

@@ -256,6 +256,25 @@ func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
 	}
 }
 
+// Nothing but the opening itself tells a round that it does not know of the server.
+func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	third := newAPIServer(t, w.canaries)
+	once := sync.OnceFunc(func() {
+		w.set(func() { w.servers = append(w.servers, third.server(t)) })
+		w.ServersChanged()
+	})
+	w.apis[0].set(func(Target) string { once(); return "" })
+	w.round(t.Context())
+	w.mustBe(t, false, "a server came during the round")
+	if third.count() > 0 {
+		t.Error("the round was about the new server")
+	}
+	w.round(t.Context())
+	w.mustBe(t, true, "proven too")
+}
+
 func TestA5_AServerThatComesBackIsProvenAnew(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)

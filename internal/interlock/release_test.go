@@ -1,9 +1,11 @@
 package interlock
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/generators"
@@ -86,5 +89,64 @@ func TestA5_AnotherObjectOfTheNameIsNotReleased(t *testing.T) {
 	}
 	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); err != nil {
 		t.Errorf("barriers of the new installation are taken away: %v", err)
+	}
+}
+
+func TestA5_NothingIsReleasedBeforeTheDelayIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clients := fake.NewClientset(deleting(t))
+		r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), generators.RESTName, 90*time.Second, clock.RealClock{})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go r.Run(ctx)
+		r.Changed(deleting(t))
+		time.Sleep(90*time.Second - time.Millisecond)
+		synctest.Wait()
+		if !r.Pending() || len(clients.Actions()) > 0 {
+			t.Errorf("too early: %v", clients.Actions())
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if r.Pending() || len(clients.Actions()) == 0 {
+			t.Error("it is not released when the delay is over")
+		}
+	})
+}
+
+func TestA5_TheNextConfigurationIsNotReleasedForTheOneBefore(t *testing.T) {
+	next := deleting(t)
+	next.UID = "next"
+	clients := fake.NewClientset(next)
+	r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	if err := r.letGo(t.Context(), "u"); err != nil {
+		t.Error(err)
+	}
+	if c, err := r.Client.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+		t.Errorf("let go of before its own time: %v, %v", c, err)
+	}
+}
+
+// fieldperm-uncovered makes API servers refuse everyone once nobody answers.
+func TestA5_TheFinalizerStaysUntilTheConfigurationForBarriersIsGone(t *testing.T) {
+	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}}
+	clients := fake.NewClientset(deleting(t), uncovered)
+	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	fails := true
+	clients.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fails, nil, errors.New("forbidden")
+	})
+	r := NewRelease(configurations, generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	if r.letGo(t.Context(), "u") == nil {
+		t.Error("a deletion that fails is none")
+	}
+	if c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+		t.Errorf("let go of although the configuration for barriers is there: %v, %v", c, err)
+	}
+	fails = false
+	if err := r.letGo(t.Context(), "u"); err != nil {
+		t.Error(err)
+	}
+	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,8 @@
 package interlock
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +160,20 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	}
 }
 
+func TestA5_ProofsAreBounded(t *testing.T) {
+	r := resources{known: map[Target]*proof{}}
+	for n := range maxProofs + 10 {
+		r.remember(Target{Name: fmt.Sprint(n)}, &proof{})
+	}
+	if len(r.known) != maxProofs {
+		t.Errorf("%d proofs are remembered", len(r.known))
+	}
+	again := &proof{}
+	if r.remember(Target{Name: "0"}, again); r.known[Target{Name: "0"}] != again {
+		t.Error("what is known is not renewed")
+	}
+}
+
 func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -173,6 +189,24 @@ func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
+// Whatever opens it may have been a manifest with another failurePolicy.
+func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	ask := func() error { return w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) }
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	for _, api := range w.apis {
+		api.set(func(t Target) string { return map[bool]string{true: "ignored"}[t.Resource == "secrets"] })
+	}
+	w.open(ReasonCanaryError, errPassed)
+	w.round(t.Context())
+	if ask() == nil {
+		t.Error("failurePolicy Ignore is let through after an opening")
+	}
+}
+
 func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -184,6 +218,43 @@ func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
 	})
 	if err := w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")); err == nil {
 		t.Error("let through on a proof that has run out")
+	}
+}
+
+// The proof of the servers may run out while a resource is proven.
+func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	w.clock.Step(2*testInterval - time.Second)
+	w.apis[0].set(func(t Target) string {
+		if t.Resource == "secrets" {
+			w.clock.Step(time.Second)
+		}
+		return ""
+	})
+	if w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) == nil {
+		t.Error("let through on a round that has run out")
+	}
+}
+
+// Opened and closed again while a canary is under way: it was sent before the change.
+func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	w.apis[0].set(func(t Target) string {
+		if t.Resource == "secrets" {
+			w.open(ReasonSettling, errors.New("changed"))
+			w.Interlock.mu.Lock()
+			defer w.Interlock.mu.Unlock()
+			w.store(&state{until: w.clock.Now().Add(testInterval)})
+		}
+		return ""
+	})
+	if w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) == nil {
+		t.Error("let through on a canary that was sent before the change")
+	}
+	if err := w.Status(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -226,6 +297,31 @@ func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
 	}
 	if err := w.Enforced(t.Context(), asking("patch", elsewhere, "deployments", "web")); err == nil {
 		t.Error("the proof of creation counts for an update")
+	}
+}
+
+func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
+	w := newWorld(t, true)
+	w.close(t)
+	all := func(fault func(Target) string) {
+		for _, api := range w.apis {
+			api.set(fault)
+		}
+	}
+	updates := func(fault string) func(Target) string {
+		return func(t Target) string {
+			return map[bool]string{true: fault}[t.Resource == "deployments" && t.Operation == admissionv1.Update]
+		}
+	}
+	ask := func() error { return w.Enforced(t.Context(), asking("patch", elsewhere, "deployments", "new")) }
+	all(updates("not found"))
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+	// It was created meanwhile, and updates are not looked at.
+	all(updates("passes"))
+	if ask() == nil {
+		t.Error("it is remembered that there is no such object")
 	}
 }
 

@@ -125,3 +125,13 @@ func TestA5_WhateverLoosensTheConfigurationIsNoProof(t *testing.T) {
 		t.Error("no configuration is proof")
 	}
 }
+
+func TestA5_AServiceIsCalledAtThePathOfGranularOnly(t *testing.T) {
+	for name, path := range map[string]*string{"another": new(generators.UncoveredPath), "none": nil} {
+		c := granular(t)
+		c.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "n", Name: "s", Path: path}}
+		if err := Static(c, nil); err == nil || !strings.Contains(err.Error(), "call") {
+			t.Errorf("%s path: %v", name, err)
+		}
+	}
+}

@@ -43,6 +43,16 @@ func check(t *testing.T, data []byte) {
 	}
 }
 
+func scanned(t *testing.T, text string) Value {
+	t.Helper()
+	doc, err := Scan([]byte(text))
+	if err != nil {
+		t.Fatalf("%.100s: %v", text, err)
+	}
+	t.Cleanup(doc.Release)
+	return doc.Root()
+}
+
 func TestScan_TakesWhatJSONTextTakes(t *testing.T) {
 	for _, text := range texts {
 		check(t, []byte(text))
@@ -74,6 +84,12 @@ func TestScan_TooMuchIsNamed(t *testing.T) {
 	_, err := Scan([]byte(`{} {}`))
 	if !errors.Is(err, ErrMore) {
 		t.Errorf("got %v, want ErrMore", err)
+	}
+}
+
+func TestScan_ListsBesideEachOtherAreNotNested(t *testing.T) {
+	for _, one := range []string{"[]", "[0]", "{}", `{"a":0}`} {
+		check(t, []byte("["+strings.Repeat(one+",", maxDepth)+one+"]"))
 	}
 }
 

@@ -2,6 +2,7 @@ package uncovered
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -12,10 +13,12 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators"
@@ -224,6 +227,49 @@ func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
 		if action.GetVerb() != "get" {
 			t.Errorf("%s of what is as it should be", action.GetVerb())
 		}
+	}
+}
+
+// Nobody knows the barriers of a kind whose PermissionSchema cannot be read.
+func TestW2_KeeperKeepsTheRulesOfAKindThatIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(owner())
+		f := newFixture(t, client, set("example.com", "widgets"))
+		unknown := map[runtimeschema.GroupKind]bool{{Group: "example.com", Kind: "Widget"}: true}
+		f.config.Unknown = func() map[runtimeschema.GroupKind]bool { return unknown }
+		must(t, f.keep(t.Context()))
+		f.use(set("", "pods"))
+		must(t, f.keep(t.Context()))
+		time.Sleep(removeAfter)
+		must(t, f.keep(t.Context()))
+		want(t, "not known", names(rulesOf(live(t, client))), "/bindings", "/pods", "/pods/*", "example.com/widgets", "example.com/widgets/*")
+		unknown = nil
+		must(t, f.keep(t.Context()))
+		want(t, "known again", names(rulesOf(live(t, client))), "/bindings", "/pods", "/pods/*")
+	})
+}
+
+// Of two replicas that write at the same time one has to look again.
+func TestW2_KeeperWritesOverWhatItHasReadOnly(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "pods"))
+	must(t, f.keep(t.Context()))
+	read := live(t, client)
+	read.ResourceVersion = "7"
+	_, err := f.configurations().Update(t.Context(), read, metav1.UpdateOptions{})
+	must(t, err)
+	var over []string
+	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(clienttesting.PatchAction)
+		var sent metav1.PartialObjectMetadata
+		must(t, json.Unmarshal(patch.GetPatch(), &sent))
+		over = append(over, sent.ResourceVersion)
+		return false, nil, nil
+	})
+	f.use(set("apps", "deployments"))
+	must(t, f.keep(t.Context()))
+	if len(over) != 1 || over[0] != "7" {
+		t.Errorf("written over %q", over)
 	}
 }
 

@@ -32,12 +32,12 @@ func checkout(ctx context.Context) (string, error) {
 // build builds what is missing or stale: fieldperm's commands, and the control plane, which takes minutes, once.
 func build(ctx context.Context, root string, out *printer) error {
 	begin := time.Now()
-	args := []string{"build", "-o", filepath.Join(root, "bin") + string(filepath.Separator)}
+	args := []string{"build: fieldperm", "-o", filepath.Join(root, "bin") + string(filepath.Separator)}
 	for _, command := range commands {
 		args = append(args, "./cmd/"+command)
 	}
 	// As the Makefile does, so that neither makes the other's binaries stale.
-	if err := runBuild(ctx, root, []string{"CGO_ENABLED=0"}, "go", args...); err != nil {
+	if err := runBuild(ctx, root, []string{"CGO_ENABLED=0"}, filepath.Join(root, "hack", "gobuild.sh"), args...); err != nil {
 		return err
 	}
 	if err := runBuild(ctx, root, nil, filepath.Join(root, "test", "controlplane", "build.sh")); err != nil {

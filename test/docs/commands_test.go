@@ -11,7 +11,7 @@ import (
 var (
 	shellFence = regexp.MustCompile("(?ms)^ *```(?:bash|console)\n(.*?)^ *```$")
 	// tried is how a page says where its commands were tried.
-	tried = regexp.MustCompile(`(?i)(where it was|were|was|not|been) tried|tried with|run by a test`)
+	tried = regexp.MustCompile(`(?i)(where it was|were|was|not|been) tried|tried with|run by (a test|the tests)`)
 	// ours are the commands of this repository.
 	ours         = regexp.MustCompile(`\b(fieldperm-webhook (?:serve|release|check-config)|fieldperm-gen (?:crd|manifests|refdocs)|kubectl fieldperm review)\b([^|>#\n]*)`)
 	flagName     = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*)`)

@@ -1,4 +1,4 @@
-// Package ladder holds the rule that imports go one way: admission → fieldperm → schema → verbs.
+// Package ladder holds what a package may import: packages of lower rooms only. Start at rooms.
 package ladder
 
 import (
@@ -10,55 +10,124 @@ import (
 
 const module = "github.com/fieldperm/fieldperm/"
 
-// may lists, for each package that others build on, the packages of the module that it may depend on.
-var may = map[string][]string{
-	"verbs":        {"verbs"},
-	"api/v1alpha1": {"api/v1alpha1"},
-	// What was observed of endpoints is data.
-	"schema/endpoint":   {"schema/endpoint"},
-	"schema":            {"schema", "schema/endpoint", "verbs", "api/v1alpha1", "internal/spelling"},
-	"internal/spelling": {"internal/spelling"},
-	// Reading JSON in place is below everything and knows nothing of it.
-	"internal/rawjson": {"internal/rawjson"},
-	"fieldperm":        {"fieldperm", "internal/rawjson", "schema", "schema/endpoint", "verbs", "api/v1alpha1", "internal/spelling"},
-	"schema/load":      {"schema/load", "schema/catalog", "schema", "schema/endpoint", "verbs", "api/v1alpha1", "internal/spelling"},
-	"admission":        {"admission", "fieldperm", "internal/rawjson", "schema", "schema/endpoint", "schema/load", "schema/catalog", "verbs", "api/v1alpha1", "internal/spelling"},
-}
-
-// mayNot lists what the pure packages must do without, however indirectly.
-var mayNot = map[string][]string{
-	"verbs":             {"net/http", "k8s.io/", "sigs.k8s.io/"},
-	"fieldperm":         {"k8s.io/client-go/", "k8s.io/api/rbac/"},
-	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
-	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
-}
-
-func deps(t *testing.T, pkg string) []string {
+// list runs go list with the files of the integration tests and returns its lines.
+func list(t *testing.T, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", module+pkg).Output()
+	cmd := exec.Command("go", append([]string{"list", "-tags=integration"}, args...)...)
+	cmd.Dir = root
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list -deps %s: %v", pkg, err)
+		t.Fatalf("go list %q: %v: %s", args, err, stderr.String())
 	}
-	return strings.Fields(string(out))
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-func TestImportLadder(t *testing.T) {
-	for pkg, allowed := range may {
-		for _, dep := range deps(t, pkg) {
-			if ours, ok := strings.CutPrefix(dep, module); ok && !slices.Contains(allowed, ours) {
-				t.Errorf("%s depends on %s: imports go admission → fieldperm → schema → verbs only", pkg, ours)
+// imports returns what each package of the module imports outside of its tests. Its own packages lack the module's path.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, line := range list(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...") {
+		names := strings.Fields(line)
+		for i := range names {
+			names[i] = strings.TrimPrefix(names[i], module)
+		}
+		out[names[0]] = names[1:]
+	}
+	return out
+}
+
+// floors returns the room of each package as its index, and what is wrong with the list of rooms.
+func floors(rooms []room) (of map[string]int, faults []string) {
+	of = map[string]int{}
+	for floor, r := range rooms {
+		for _, pkg := range r.packages {
+			if _, ok := of[pkg]; ok {
+				faults = append(faults, "package \""+pkg+"\" is in two rooms: remove it from one of them")
+			}
+			of[pkg] = floor
+		}
+	}
+	return of, faults
+}
+
+// judge returns what breaks the ladder, sorted.
+func judge(rooms []room, imports map[string][]string) []string {
+	of, faults := floors(rooms)
+	for pkg := range of {
+		if _, ok := imports[pkg]; !ok {
+			faults = append(faults, "package \""+pkg+"\" does not exist: remove it from its room in test/ladder/rooms_test.go")
+		}
+	}
+	for pkg, imported := range imports {
+		floor, ok := of[pkg]
+		if !ok {
+			faults = append(faults, "package \""+pkg+"\" has no room: add it in test/ladder/rooms_test.go, above what it imports and below what imports it")
+			continue
+		}
+		for _, other := range imported {
+			if above, ours := of[other]; ours && above >= floor {
+				faults = append(faults, "package \""+pkg+"\" of room \""+rooms[floor].name+"\" imports \""+other+"\" of room \""+rooms[above].name+
+					"\", which is not lower: move the code down, or pass it in")
 			}
 		}
 	}
+	slices.Sort(faults)
+	return faults
 }
 
-func TestPurePackages(t *testing.T) {
+func TestLadder_NoImportOfAHigherRoom(t *testing.T) {
+	of := imports(t)
+	for _, fault := range judge(rooms, of) {
+		t.Error(fault)
+	}
+	if len(of["internal/server"]) == 0 {
+		t.Error("internal/server imports nothing: this test looks at nothing")
+	}
+}
+
+func TestLadder_NamesWhatBreaksIt(t *testing.T) {
+	ladder := []room{{name: "low", packages: []string{"a", "b"}}, {name: "high", packages: []string{"c"}}}
+	for want, of := range map[string]map[string][]string{
+		"":                                   {"a": {"fmt"}, "b": nil, "c": {"a", "b", "fmt"}},
+		`package "c" does not exist: remove`: {"a": nil, "b": nil},
+		`package "d" has no room: add it`:    {"a": nil, "b": nil, "c": nil, "d": nil},
+		`package "a" of room "low" imports "c" of room "high", which is not lower: move`: {"a": {"c"}, "b": nil, "c": nil},
+		`package "a" of room "low" imports "b" of room "low", which is not lower: move`:  {"a": {"b"}, "b": nil, "c": nil},
+	} {
+		got := judge(ladder, of)
+		if (want == "") != (len(got) == 0) || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	twice := judge(append(ladder, room{packages: []string{"a"}}), map[string][]string{"a": nil, "b": nil, "c": nil})
+	if len(twice) != 1 || !strings.HasPrefix(twice[0], `package "a" is in two rooms: remove`) {
+		t.Errorf("got %q", twice)
+	}
+}
+
+func TestLadder_PurePackages(t *testing.T) {
+	within := func(name string, forbidden []string) bool {
+		return slices.ContainsFunc(forbidden, func(prefix string) bool {
+			return name == strings.TrimSuffix(prefix, "/") || strings.HasPrefix(name, prefix)
+		})
+	}
+	of := imports(t)
 	for pkg, forbidden := range mayNot {
-		for _, dep := range deps(t, pkg) {
-			for _, prefix := range forbidden {
-				if dep == strings.TrimSuffix(prefix, "/") || strings.HasPrefix(dep, prefix) {
-					t.Errorf("%s depends on %s, which a pure package must do without", pkg, dep)
-				}
+		for _, dep := range list(t, "-deps", "./"+pkg) {
+			if within(dep, forbidden) {
+				t.Errorf("package %q depends on %q: a pure package must do without", pkg, dep)
+			}
+		}
+	}
+	for pkg, forbidden := range mayNotImport {
+		if len(of[pkg]) == 0 {
+			t.Errorf("package %q imports nothing: remove it from mayNotImport", pkg)
+		}
+		for _, imported := range of[pkg] {
+			if within(imported, forbidden) {
+				t.Errorf("package %q imports %q: a pure package must do without", pkg, imported)
 			}
 		}
 	}

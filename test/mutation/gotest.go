@@ -57,7 +57,10 @@ func only(tests string) []string {
 // or all is asked for. dir is for files of its own.
 func try(ctx context.Context, root, dir string, m *Mutation, withCorpus bool) (Result, error) {
 	result := Result{Mutation: m}
-	overlay, err := writeOverlay(root, dir, m)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return result, err
+	}
+	overlay, err := m.mutated.Overlay(root, dir)
 	if err != nil {
 		return result, err
 	}
@@ -108,7 +111,7 @@ type outcome struct {
 func (o *outcome) problem(mayHang bool) string {
 	switch {
 	case !o.compiles:
-		return "does not compile: correct replace"
+		return "does not compile: correct to"
 	case o.failed && len(o.tests) == 0:
 		return "makes the package fail before any test: choose a mutation that runs"
 	case o.timedOut && !mayHang && len(o.tests) == 1:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/test/mutation/edit"
 )
 
 // listFile is the list of mutations, relative to the module's root.
@@ -23,11 +24,8 @@ type Mutation struct {
 	Name string `json:"name"`
 	// Rule is the one of docs/semantics.md that is broken, or a word for what has no rule.
 	Rule string `json:"rule"`
-	// File is relative to the module's root.
-	File string `json:"file"`
-	// Find occurs in the file exactly once, and Replace stands in its place.
-	Find    string `json:"find"`
-	Replace string `json:"replace"`
+	// The edit breaks the code: in or file, from and to.
+	edit.Edit
 	// Packages are those whose tests are to notice, in the order in which they are run, which ends
 	// with the first that fails.
 	Packages []string `json:"packages"`
@@ -41,11 +39,11 @@ type Mutation struct {
 	Timeout string `json:"timeout,omitempty"`
 
 	// mutated is the changed file.
-	mutated []byte
+	mutated edit.Files
 	timeout time.Duration
 }
 
-// load reads the list and applies every mutation to the file as it is now. The error names every
+// load reads the list and applies every mutation to the code as it is now. The error names every
 // mutation that cannot be applied.
 func load(root string) ([]Mutation, error) {
 	raw, err := os.ReadFile(filepath.Join(root, listFile))
@@ -60,9 +58,10 @@ func load(root string) ([]Mutation, error) {
 	}
 	var errs []error
 	names := map[string]bool{}
+	tree := edit.NewTree(root)
 	for i := range list.Mutations {
 		m := &list.Mutations[i]
-		if err := m.prepare(root); err != nil {
+		if err := m.prepare(tree); err != nil {
 			errs = append(errs, fmt.Errorf("%s: mutation %q: %w", listFile, m.Name, err))
 		}
 		if names[m.Name] {
@@ -73,9 +72,9 @@ func load(root string) ([]Mutation, error) {
 	return list.Mutations, errors.Join(errs...)
 }
 
-func (m *Mutation) prepare(root string) error {
-	if m.Name == "" || m.Rule == "" || m.File == "" || m.Find == "" || m.Why == "" || len(m.Packages) == 0 {
-		return errors.New("lacks one of name, rule, file, find, packages and why: fill it in")
+func (m *Mutation) prepare(tree *edit.Tree) error {
+	if m.Name == "" || m.Rule == "" || m.Why == "" || len(m.Packages) == 0 {
+		return errors.New("lacks one of name, rule, packages and why: fill it in")
 	}
 	m.timeout = usualTimeout
 	if m.Timeout != "" {
@@ -84,18 +83,9 @@ func (m *Mutation) prepare(root string) error {
 			return fmt.Errorf("timeout %q is no duration: write 10s", m.Timeout)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, m.File))
-	if err != nil {
-		return err
-	}
-	if n := bytes.Count(text, []byte(m.Find)); n != 1 {
-		return fmt.Errorf("its text occurs %d times in %s: make find match exactly once", n, m.File)
-	}
-	if m.Find == m.Replace {
-		return errors.New("replaces a text by itself: change something")
-	}
-	m.mutated = bytes.Replace(text, []byte(m.Find), []byte(m.Replace), 1)
-	return nil
+	var err error
+	m.mutated, err = tree.Apply(m.Edit)
+	return err
 }
 
 func choose(mutations []Mutation, selected *regexp.Regexp) []Mutation {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/test/mutation/edit"
 )
 
 const root = "../.."
@@ -28,24 +30,22 @@ func TestList_AppliesToTheTree(t *testing.T) {
 
 func TestPrepare_Refuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one two, two"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("one two, two"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := Mutation{Name: "n", Rule: "D1", File: "a.go", Find: "one", Replace: "1", Packages: []string{"./a"}, Why: "w"}
-	if err := good.prepare(dir); err != nil || string(good.mutated) != "1 two, two" || good.timeout != usualTimeout {
+	tree := edit.NewTree(dir)
+	good := Mutation{Name: "n", Rule: "D1", Edit: edit.Edit{File: "a.yaml", From: "one", To: "1"}, Packages: []string{"./a"}, Why: "w"}
+	if err := good.prepare(tree); err != nil || string(good.mutated["a.yaml"]) != "1 two, two" || good.timeout != usualTimeout {
 		t.Errorf("%v: %q, %v", err, good.mutated, good.timeout)
 	}
 	for want, change := range map[string]func(*Mutation){
-		"occurs 0 times": func(m *Mutation) { m.Find = "three" },
-		"occurs 2 times": func(m *Mutation) { m.Find = "two" },
-		"by itself":      func(m *Mutation) { m.Replace = m.Find },
+		"occurs 2 times": func(m *Mutation) { m.From = "two" },
 		"no duration":    func(m *Mutation) { m.Timeout = "soon" },
 		"lacks one of":   func(m *Mutation) { m.Packages = nil },
-		"no such file":   func(m *Mutation) { m.File = "b.go" },
 	} {
 		m := good
 		change(&m)
-		if err := m.prepare(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.prepare(tree); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

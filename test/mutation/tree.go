@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -46,21 +45,4 @@ func copyTree(ctx context.Context, root, to string) error {
 		}
 	}
 	return nil
-}
-
-// writeOverlay writes the mutated copy and the file that tells the go command to read it.
-func writeOverlay(root, dir string, m *Mutation) (string, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	copied := filepath.Join(dir, filepath.Base(m.File))
-	if err := os.WriteFile(copied, m.mutated, 0o600); err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): copied}})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, overlay, 0o600)
 }

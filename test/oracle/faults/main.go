@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,11 +13,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"syscall"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fieldperm/fieldperm/test/mutation/edit"
 	"github.com/fieldperm/fieldperm/test/oracle"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -31,8 +29,8 @@ var listYAML []byte
 type fault struct {
 	// Name says what the broken code does.
 	Name string `json:"name"`
-	// Edits break it. Each find occurs once in its file.
-	Edits []edit `json:"edits"`
+	// Edits break it.
+	Edits []edit.Edit `json:"edits"`
 	// Sign matches the report of a failure that this fault makes, and no other: (?s) is set.
 	Sign string `json:"sign"`
 	// Only and Definitions say where the oracle looks; everywhere if they are left out.
@@ -41,8 +39,6 @@ type fault struct {
 	// Writes is how many at most it may take.
 	Writes int `json:"writes"`
 }
-
-type edit struct{ File, Find, Replace string }
 
 func main() {
 	if err := run(); err != nil {
@@ -138,29 +134,9 @@ func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Fai
 
 // overlay writes the broken files, and the list that makes the go command read them.
 func (f *fault) overlay(root, dir string) (string, error) {
-	texts := map[string]string{}
-	for _, e := range f.Edits {
-		text, seen := texts[e.File]
-		if !seen {
-			raw, err := os.ReadFile(filepath.Join(root, e.File))
-			if err != nil {
-				return "", err
-			}
-			text = string(raw)
-		}
-		if n := strings.Count(text, e.Find); n != 1 {
-			return "", fmt.Errorf("%s: %q occurs %d times: correct the fault", e.File, e.Find, n)
-		}
-		texts[e.File] = strings.Replace(text, e.Find, e.Replace, 1)
+	files, err := edit.NewTree(root).Apply(f.Edits...)
+	if err != nil {
+		return "", err
 	}
-	replace := map[string]string{}
-	var errs []error
-	for file, text := range texts {
-		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		replace[filepath.Join(root, file)] = copied
-		errs = append(errs, os.WriteFile(copied, []byte(text), 0o600))
-	}
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": replace})
-	path := filepath.Join(dir, "overlay.json")
-	return path, errors.Join(append(errs, err, os.WriteFile(path, raw, 0o600))...)
+	return files.Overlay(root, dir)
 }

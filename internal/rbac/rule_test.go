@@ -7,8 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestGranularVerbsHaveNoWildcard is here because test/mutation broke the code and nothing else
-// noticed: RBAC takes "*" alone and exact verbs, so granular:* is the verb of the root and no pattern.
+// RBAC takes "*" alone and exact verbs, so granular:* is the verb of the root and no pattern.
 func TestGranularVerbsHaveNoWildcard(t *testing.T) {
 	for _, c := range []struct {
 		holds, asked string

@@ -1,0 +1,28 @@
+package uncovered
+
+import (
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestW2_RulesForAPartAreNone(t *testing.T) {
+	namespaced := admissionregistrationv1.NamespacedScope
+	for name, narrow := range map[string]func(*admissionregistrationv1.RuleWithOperations){
+		"version": func(r *admissionregistrationv1.RuleWithOperations) { r.APIVersions = []string{"v1"} },
+		"scope":   func(r *admissionregistrationv1.RuleWithOperations) { r.Scope = &namespaced },
+		"operation": func(r *admissionregistrationv1.RuleWithOperations) {
+			r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create}
+		},
+	} {
+		client := fake.NewClientset(owner())
+		f := newFixture(t, client, set("", "pods"))
+		must(t, f.keep(t.Context()))
+		c := live(t, client)
+		narrow(&c.Webhooks[0].Rules[0])
+		if got := rulesOf(c); len(got) != 0 {
+			t.Errorf("for one %s: %q", name, names(got))
+		}
+	}
+}

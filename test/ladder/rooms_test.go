@@ -1,0 +1,94 @@
+package ladder
+
+// rooms are all packages of the module, from the lowest to the highest. A package may import only packages of lower rooms,
+// so those of one room do not know each other. Tests may import any package.
+var rooms = []room{
+	// Verbs, types of the API, observations and JSON: data and its grammar.
+	{"words", []string{
+		"verbs", "api/v1alpha1", "schema/endpoint", "internal/rawjson", "internal/spelling",
+	}},
+	// What is known of types.
+	{"structure", []string{
+		"schema", "schema/catalog",
+	}},
+	// The decision on two objects, and the documents that a schema is compiled from.
+	{"rules", []string{
+		"fieldperm", "schema/load",
+	}},
+	// A decision on a request, callable without HTTP.
+	{"reviews", []string{
+		"admission",
+	}},
+	// What an API server must be told.
+	{"manifests", []string{
+		"generators",
+	}},
+	// Libraries of the programs that know nothing of decisions.
+	{"tools", []string{
+		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
+	}},
+	// What one endpoint or one controller is made of.
+	{"parts", []string{
+		"internal/authn", "internal/discovery", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
+	}},
+	// Endpoints and controllers.
+	{"services", []string{
+		"internal/authz", "internal/interlock", "internal/reviewapi", "internal/sources",
+	}},
+	// What a command line calls, and controllers that watch services.
+	{"commands", []string{
+		"internal/checkconfig", "internal/gencmd", "internal/probe", "internal/review", "internal/status",
+	}},
+	// Everything that the webhook server runs.
+	{"server", []string{
+		"internal/server",
+	}},
+	// Main packages that ship, and the one that writes what is generated.
+	{"programs", []string{
+		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate", "docs/reference/generate",
+	}},
+	// What ships is below, and so imports no package of test. What tests share and what knows nothing of fieldperm.
+	{"test tools", []string{
+		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/openapi", "test/store", "test/watchdog",
+	}},
+	// API servers.
+	{"test cluster", []string{
+		"test/cluster", "test/corpus", "test/exact",
+	}},
+	// API servers with fieldperm.
+	{"test environment", []string{
+		"test/stack",
+	}},
+	// What draws requests and judges what is stored.
+	{"test programs", []string{
+		"test/oracle",
+	}},
+	// Packages that nothing imports.
+	{"tests", []string{
+		"test/bench", "test/chain", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder", "test/load",
+		"test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
+	}},
+}
+
+// room is a group of packages that do not import each other.
+type room struct {
+	name     string
+	packages []string
+}
+
+// mayNot lists prefixes of packages that a package must do without, however indirectly.
+var mayNot = map[string][]string{
+	"verbs":             {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	// Schemas are compiled from documents. The core takes compiled schemas and knows no documents.
+	"schema":      {module + "internal/rawjson"},
+	"schema/load": {module + "internal/rawjson"},
+	"fieldperm":   {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog"},
+}
+
+// mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
+var mayNotImport = map[string][]string{
+	"schema":    {"k8s.io/client-go/", "k8s.io/klog/"},
+	"fieldperm": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+}
