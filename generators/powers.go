@@ -18,7 +18,7 @@ const (
 	apartEnd    = "<!-- /apart -->\n"
 )
 
-// Powers returns the page with two tables between the lines that mark their places: what verbs are worth, by power, and
+// Powers returns the page with two tables between the lines that mark their places: the verbs that have each power, and
 // the keys of labels and annotations whose verbs stand apart. It is what the reference says at each field (Refdocs).
 func Powers(page []byte, s *schema.Schema, documents schema.Documents) ([]byte, error) {
 	r := newReference(s, documents.Permissions)

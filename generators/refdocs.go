@@ -1,6 +1,6 @@
 package generators
 
-//go:generate go run ../cmd/fieldperm-gen refdocs --out ../docs --powers ../docs/security.md
+//go:generate go run ../cmd/fieldperm-gen refdocs --out ../docs/reference --powers ../docs/reference/powers.md
 
 import (
 	"bytes"
@@ -29,21 +29,21 @@ func Refdocs(s *schema.Schema, documents schema.Documents) []File {
 
 const kindsIntroduction = `# Kinds and their permission trees
 
-Which verb guards which field, kind by kind. [verbs.md](verbs.md) has the same the other way round.
+This page lists the verb of each field, kind by kind. [verbs.md](verbs.md) lists the fields of each verb.
 
-- The root of every object has the verb ` + "`granular:*`" + `, which is left out here.
-- A field is covered by its own verb and by every verb above it. A field that is not listed has the verbs of what
-  is above it.
+- The root of every object has the verb ` + "`granular:*`" + `, which is not repeated here.
+- A field is covered by its own verb and by every verb above it. A field that is not listed has the verbs of the nearest
+  listed field above it.
 - ` + "`[*]`" + ` is any item of a list or any value of a map.
 - A word in parentheses is a parameter: ` + "`granular:image(containerName)`" + ` is ` + "`granular:image(web)`" + ` for the container web.
-  Without it the verb is for all of them: ` + "`granular:image`" + ` is the image of every container.
-  ` + "`prefix of labelKey`" + ` is the part before the first ` + "`/`" + `, or all of it: ` + "`granular:label(example.com)`" + ` for example.com/tier.
-- ` + "`barrier`" + ` means that nothing above the verb counts, ` + "`update`" + ` and ` + "`create`" + ` neither.
-- ` + "`apart`" + ` means that the verbs above do not count, but for ` + "`granular:*`" + `: the field is worth more than they say.
-- After ` + "`!`" + ` stand the powers of the verb: what its holder gets done by it, beyond the field
-  ([security.md](security.md#what-a-verb-is-worth)). A more general verb has the powers of all that it covers.
+  Without it the verb covers all of them: ` + "`granular:image`" + ` is the image of every container.
+  ` + "`prefix of labelKey`" + ` is the part before the first ` + "`/`" + `, or the whole key if it has none: ` + "`granular:label(example.com)`" + ` for example.com/tier.
+- ` + "`barrier`" + ` means that no verb above this one covers the field. ` + "`update`" + ` and ` + "`create`" + ` do not cover it either.
+- ` + "`apart`" + ` means that of the verbs above only ` + "`granular:*`" + ` covers the field.
+- After ` + "`!`" + ` come the powers of the verb: effects that the field has beyond its own value
+  ([powers.md](powers.md)). A more general verb has the powers of every field that it covers.
 - ` + "`-`" + ` is a field without a verb of its own.
-- Versions stand beside what only they have.
+- A field or verb that only some versions have is followed by these versions.
 `
 
 func (r *reference) kindsPage() []byte {
@@ -62,7 +62,7 @@ func (r *reference) kindsPage() []byte {
 
 func (r *reference) kindSection(b *bytes.Buffer, k *refKind) {
 	if k.every {
-		fmt.Fprintf(b, "\n## %s\n\nWherever a kind has such a field.\n", k.title())
+		fmt.Fprintf(b, "\n## %s\n\nThese verbs hold in every kind that has such a field.\n", k.title())
 	} else {
 		fmt.Fprintf(b, "\n### %s\n\nVersions: %s.\n", k.title(), strings.Join(k.versions, ", "))
 	}
@@ -108,7 +108,8 @@ func (r *reference) kindSection(b *bytes.Buffer, k *refKind) {
 
 const verbsIntroduction = `# Verbs
 
-Every granular verb of the schema and the fields that it guards. Grant it beside the marker ` + "`granular`" + `, on the resource:
+This page lists every granular verb of the schema and the fields that it guards. Grant a verb together with the marker
+` + "`granular`" + `, on the resource:
 
 ` + "```yaml" + `
 rules:
@@ -117,17 +118,17 @@ rules:
   verbs: [granular, "granular:scale"]
 ` + "```" + `
 
-[kinds.md](kinds.md) has the same kind by kind and says how to read paths and parameters. Every object's root has the verb
-` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are what a verb is worth beyond its fields
-([security.md](security.md#what-a-verb-is-worth)), at one of them at least: kinds.md says at which. The marker has one too: it
-[reads](security.md#the-marker-reads) every object of its resource, the marker on Secrets readsSecrets.
+[kinds.md](kinds.md) lists the same kind by kind and explains paths and parameters. Every object's root has the verb
+` + "`granular:*`" + `, which covers all fields that no barrier guards. Powers are the effects of a verb beyond its fields
+([powers.md](powers.md)). A verb is listed with a power if at least one of its fields has it; kinds.md shows which. The marker
+has a power too: it [reads](../security.md#the-marker-reads) every object of its resource. The marker on Secrets has the power readsSecrets.
 `
 
 func (r *reference) verbsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(refdocsMark + verbsIntroduction)
 	if parts := r.repeatedParts(); len(parts) > 0 {
-		b.WriteString("\n## Parts that repeat\n\nBelow these fields the verbs are the same, and the tables name the first place only, with a †.\n\n| first place | also |\n|---|---|\n")
+		b.WriteString("\n## Parts that repeat\n\nBelow these fields the verbs are the same. The tables name the first place only, marked with †.\n\n| first place | also |\n|---|---|\n")
 		for _, p := range parts {
 			fmt.Fprintf(&b, "| %s | %s |\n", p.first, strings.Join(p.also, "<br>"))
 		}

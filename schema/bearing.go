@@ -194,7 +194,7 @@ func (b *bearing) unborne(v verbs.Verb, pointer string) {
 	case near != "":
 		b.report(false, pointer, "verb %q guards no field of %s: the nearest verb that does is %q", v, b.described(), verbs.Prefix+near)
 	default:
-		cure := "docs/kinds.md has the verbs of each kind"
+		cure := "docs/reference/kinds.md has the verbs of each kind"
 		elsewhere := slices.DeleteFunc(b.everything(func(runtimeschema.GroupResource) bool { return true }, ""), func(t *target) bool { return b.fit(t, v) != fits })
 		if len(elsewhere) > 0 {
 			cure = "it guards fields of " + listed(elsewhere)

@@ -9,5 +9,5 @@
 // make. What aggregated API servers serve takes canaries of its own.
 //
 // Start at Interlock; then Canaries (nonces and tokens), Prober (one canary), Static and Manifests (what is to be in
-// force), loaded.go (what is) and Servers (whom to ask). docs/security.md has the argument, test/model its model.
+// force), loaded.go (what is) and Servers (whom to ask). docs/enforcement.md has the argument, test/model its model.
 package interlock

@@ -73,7 +73,7 @@ func (w *Write) Predictable() bool {
 type Charged struct {
 	Kind  Kind   `json:"kind"`
 	Field string `json:"field"`
-	// Reason says why, as docs/fields.md does.
+	// Reason says why, as docs/reference/fields.md does.
 	Reason string `json:"reason"`
 }
 

@@ -80,7 +80,7 @@ func TestKEP3221_KEP3331_ExamplesLoad(t *testing.T) {
 			loads(t, example.source, loadable(t, example.text))
 		}
 	}
-	if pages["docs/authorization.md"] < 2 || pages["docs/authentication.md"] < 3 {
+	if pages["docs/guide/authorization.md"] < 2 || pages["docs/guide/authentication.md"] < 3 {
 		t.Errorf("examples are in %v only: the test does not see them", pages)
 	}
 	for _, name := range []string{"config/authorization-chain/authorization.yaml", "config/authentication/authentication.yaml"} {

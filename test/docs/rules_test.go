@@ -37,9 +37,9 @@ func TestScenarios_AreLinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	semantics, recipes := page(t, "docs/semantics.md"), page(t, "docs/grant.md")
+	semantics, recipes := page(t, "docs/semantics.md"), page(t, "docs/guide/recipes.md")
 	for _, e := range entries {
-		target := "(../testdata/scenarios/" + e.Name() + ")"
+		target := "/testdata/scenarios/" + e.Name() + ")"
 		switch kind, rest, _ := strings.Cut(e.Name(), "-"); kind {
 		case "rule":
 			rule, _, _ := strings.Cut(rest, "-")
@@ -50,7 +50,7 @@ func TestScenarios_AreLinked(t *testing.T) {
 			}
 		case "use":
 			if !strings.Contains(recipes, target) {
-				t.Errorf("docs/grant.md does not link %s", e.Name())
+				t.Errorf("docs/guide/recipes.md does not link %s", e.Name())
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func granted(t *testing.T, example block) []string {
 
 // A recipe is what its scenario tries: it names no verb that the scenario does not.
 func TestRecipes_AreThoseOfTheScenarios(t *testing.T) {
-	text := page(t, "docs/grant.md")
+	text := page(t, "docs/guide/recipes.md")
 	// Recipes without a number have no scenario; test/recipes tries them all.
 	starts := regexp.MustCompile(`(?m)^\*\*(?:(\d+)\. )?`).FindAllStringSubmatchIndex(text, -1)
 	seen := map[string]bool{}

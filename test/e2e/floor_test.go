@@ -89,10 +89,10 @@ func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
 	})
 	t.Run("BreakGlass", func(t *testing.T) {
 		const command = "delete validatingwebhookconfiguration fieldperm-uncovered"
-		page, err := os.ReadFile("../../docs/install.md")
+		page, err := os.ReadFile("../../docs/install/README.md")
 		must(t, err)
 		if !strings.Contains(string(page), "kubectl "+command+"\n") {
-			t.Errorf("docs/install.md does not have kubectl %s", command)
+			t.Errorf("docs/install/README.md does not have kubectl %s", command)
 		}
 		// An administrator by RBAC may not: the guard is there.
 		grant(t, s, "root", rule("*", []string{"*"}, "*"))

@@ -3,5 +3,5 @@
 //
 // It has tests only. A [fault] says what is broken and mended, a [writer] is a user who writes in a loop what it may and
 // what it may not, the [auditor] watches all that lands, and a [report] is what is printed for a fault. Start reading at
-// TestFaults_Static and TestFaults_REST. docs/faults.md has the table as measured.
+// TestFaults_Static and TestFaults_REST. docs/contributing/faults.md has the table as measured.
 package faults

@@ -40,7 +40,7 @@ func (r *report) count(events []event) {
 	}
 }
 
-// table writes reports as the table of docs/faults.md.
+// table writes reports as the table of docs/contributing/faults.md.
 func table(w io.Writer, title string, reports []report) {
 	fmt.Fprintf(w, "\n%s\n\n", title)
 	tabs := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

@@ -40,5 +40,5 @@ func (r *run) report(t *testing.T) {
 	if *out != "" {
 		must(t, os.WriteFile(*out, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	}
-	t.Logf("%d fields of %d endpoints were tried, %d exceptions are in docs/fields.md: %v", len(lines), len(r.endpoints), len(table(t)), counts)
+	t.Logf("%d fields of %d endpoints were tried, %d exceptions are in docs/reference/fields.md: %v", len(lines), len(r.endpoints), len(table(t)), counts)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// row is one of the table in docs/fields.md: a field that the API server writes at an endpoint although nobody asked for it.
+// row is one of the table in docs/reference/fields.md: a field that the API server writes at an endpoint although nobody asked for it.
 type row struct{ endpoint, field string }
 
 var rowPattern = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (?:`[^`]+`)? ?\\| (.+) \\|$")
@@ -17,19 +17,19 @@ var rowPattern = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (?:`[^
 // table reads the reviewed table, with the reasons.
 func table(t *testing.T) map[row]string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/fields.md")
+	page, err := os.ReadFile("../../docs/reference/fields.md")
 	must(t, err)
 	_, rest, begins := strings.Cut(string(page), "<!-- fields -->")
 	text, _, ends := strings.Cut(rest, "<!-- /fields -->")
 	if !begins || !ends {
-		t.Fatal("docs/fields.md has no table between its marks")
+		t.Fatal("docs/reference/fields.md has no table between its marks")
 	}
 	out := map[row]string{}
 	for _, m := range rowPattern.FindAllStringSubmatch(text, -1) {
 		out[row{m[1], m[2]}] = m[3]
 	}
 	if lines := strings.Count(text, "\n| `"); lines != len(out) {
-		t.Fatalf("docs/fields.md has %d rows, %d of which can be read, each once", lines, len(out))
+		t.Fatalf("docs/reference/fields.md has %d rows, %d of which can be read, each once", lines, len(out))
 	}
 	return out
 }
@@ -49,7 +49,7 @@ func (r *run) judge(t *testing.T) {
 			at := row{endpoint, w.path}
 			seen[at] = true
 			if _, ok := known[at]; !ok && !try.held.ok() {
-				t.Errorf("%s %s: the API server wrote %s by itself: record it (-run D13 -update) or, if it is no default, add to docs/fields.md\n| `%s` | `%s` | `%s` | reason |", try.endpoint, try.path, w.path, endpoint, w.path, w.verb)
+				t.Errorf("%s %s: the API server wrote %s by itself: record it (-run D13 -update) or, if it is no default, add to docs/reference/fields.md\n| `%s` | `%s` | `%s` | reason |", try.endpoint, try.path, w.path, endpoint, w.path, w.verb)
 			}
 			explained = true
 		}
@@ -65,7 +65,7 @@ func (r *run) judge(t *testing.T) {
 	}
 	for at, reason := range known {
 		if created[at.endpoint] && !seen[at] {
-			t.Errorf("docs/fields.md: %q at %q (%s) is not seen any more: take the row out", at.field, at.endpoint, reason)
+			t.Errorf("docs/reference/fields.md: %q at %q (%s) is not seen any more: take the row out", at.field, at.endpoint, reason)
 		}
 	}
 }

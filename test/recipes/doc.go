@@ -1,4 +1,4 @@
-// Package recipes plays every recipe of docs/grant.md on the real control plane, as a holder of its Role with bad
+// Package recipes plays every recipe of docs/guide/recipes.md on the real control plane, as a holder of its Role with bad
 // intentions.
 //
 // It owns testdata/writes.yaml: for each kind that a recipe is about, writes that an attacker would try, and for each

@@ -30,7 +30,7 @@ import (
 
 // TestRecipes: the holder of a recipe may do what it promises, and nothing else that an attacker would try.
 func TestRecipes(t *testing.T) {
-	page, err := os.ReadFile("../../docs/grant.md")
+	page, err := os.ReadFile("../../docs/guide/recipes.md")
 	must(t, err)
 	recipes, err := Parse(string(page))
 	must(t, err)
