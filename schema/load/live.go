@@ -28,12 +28,6 @@ const (
 	documentsAtOnce = 4
 	pageSize        = "250"
 	anyVersion      = "*"
-
-	// AutoManaged is the label with which kube-aggregator (pkg/controllers/autoregister) marks the APIServices that a server makes.
-	// It is "true" for those of definitions.
-	AutoManaged = "kube-aggregator.kubernetes.io/automanaged"
-	// AutoManagedOnStart is its value for the groups compiled into the server.
-	AutoManagedOnStart = "onstart"
 )
 
 // Live reads what a running server serves: the documents of /openapi/v3, and CustomResourceDefinitions
@@ -103,10 +97,10 @@ func (s *server) owned(ctx context.Context) (map[runtimeschema.GroupVersion]bool
 			return err
 		}
 		remote := len(item.Spec.Service) > 0 && string(item.Spec.Service) != "null"
-		if remote || item.Labels[AutoManaged] == AutoManagedOnStart {
+		if remote || item.Labels["kube-aggregator.kubernetes.io/automanaged"] == "onstart" {
 			out[runtimeschema.GroupVersion{Group: item.Spec.Group, Version: item.Spec.Version}] = true
 		}
-		if !remote && item.Labels[AutoManaged] == AutoManagedOnStart {
+		if !remote && item.Labels["kube-aggregator.kubernetes.io/automanaged"] == "onstart" {
 			out[runtimeschema.GroupVersion{Group: item.Spec.Group, Version: anyVersion}] = true
 		}
 		return nil
