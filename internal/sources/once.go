@@ -103,7 +103,7 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 	}
 	l := newLive(config, base)
 	l.proposed = proposed
-	if err := l.Refresh(ctx); err != nil {
+	if err := l.readOnce(ctx); err != nil {
 		return nil, err
 	}
 	out := &Snapshot{Schema: l.Schema(), Documents: *l.Documents(), unknown: l.Unknown(), unread: map[string]error{}}
@@ -134,20 +134,42 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 	return out, nil
 }
 
-// addUnread takes what could not be read of other servers, and returns the errors about the API server's own.
+// readOnce reads and compiles. The error is about all that could not be read.
+func (l *Live) readOnce(ctx context.Context) error {
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, typesErr := l.readTypes(attempt)
+	_, customErr := l.definitions.read(&l.services)
+	_, objectsErr := l.objects.read(ctx)
+	if err := errors.Join(typesErr, customErr, objectsErr); err != nil {
+		return err
+	}
+	l.compile(ctx)
+	return nil
+}
+
+// addUnread takes what could not be read of other servers, and returns an error about the API server's own.
 func (s *Snapshot) addUnread(documents map[string]unread) []error {
-	var errs []error
+	var own []string
 	for _, path := range slices.Sorted(maps.Keys(documents)) {
 		one := documents[path]
-		err := fmt.Errorf("OpenAPI v3 of %s: %w", path, unreadable(one.why, "get on the path /openapi/v3/"+path))
 		if !one.foreign {
-			errs = append(errs, err)
+			own = append(own, path)
 			continue
 		}
+		err := fmt.Errorf("OpenAPI v3 of %s: %w", path, unreadable(one.why, "get on the path /openapi/v3/"+path))
 		s.unread[one.groupVersion.Group] = err
 		s.Warnings = append(s.Warnings, err)
 	}
-	return errs
+	if len(own) == 0 {
+		return nil
+	}
+	// They are many, and what keeps one from being read most often keeps all.
+	which := own[0]
+	if len(own) > 1 {
+		which = fmt.Sprintf("%s and %d more", which, len(own)-1)
+	}
+	return []error{fmt.Errorf("OpenAPI v3 of %s: %w", which, unreadable(documents[own[0]].why, "get on the path /openapi/v3/*"))}
 }
 
 // Kind says why no write of the kind can be decided, nil if it can. It is an ErrUnknownKind where nothing is known of the kind.

@@ -103,17 +103,13 @@ func TestOnce_ASetThatIsFaultyLeavesNothingDecided(t *testing.T) {
 
 func TestOnce_WhatCannotBeReadIsNamed(t *testing.T) {
 	forbidden := apierrors.NewForbidden(runtimeschema.GroupResource{}, "", errors.New("no"))
-	c := &cluster{err: errors.New("permissionschemas.fieldperm.dev: down")}
-	if _, err := c.once(t); err == nil || !strings.Contains(err.Error(), "permissionschemas.fieldperm.dev: down") {
-		t.Errorf("objects: %v", err)
-	}
-	c = &cluster{world: world{pathsErr: forbidden}}
-	if _, err := c.once(t); err == nil || !strings.HasPrefix(err.Error(), "OpenAPI v3 of the API server: ") {
-		t.Errorf("index: %v", err)
+	c := &cluster{err: errors.New("permissionschemas.fieldperm.dev: down"), world: world{pathsErr: forbidden}}
+	if _, err := c.once(t); err == nil || !strings.Contains(err.Error(), "permissionschemas.fieldperm.dev: down") || !strings.HasPrefix(err.Error(), "OpenAPI v3 of the API server: ") {
+		t.Errorf("got %v", err)
 	}
 	c = &cluster{}
 	c.paths = map[string]openapi.GroupVersionWithContext{"apis/apps/v1": document{world: &c.world, err: forbidden}}
-	if _, err := c.once(t); err == nil || !strings.HasPrefix(err.Error(), "OpenAPI v3 of apis/apps/v1: cannot be read: ") || !strings.HasSuffix(err.Error(), ": allow get on the path /openapi/v3/apis/apps/v1") {
+	if _, err := c.once(t); err == nil || !strings.HasPrefix(err.Error(), "OpenAPI v3 of apis/apps/v1: cannot be read: ") || !strings.HasSuffix(err.Error(), ": allow get on the path /openapi/v3/*") {
 		t.Errorf("a document of the API server: %v", err)
 	}
 }
@@ -179,6 +175,13 @@ func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 	l.current.Store(&state{schema: mustOnce(t, c, write("other.yaml", renamed)).Schema})
 	if barred(t, l) != "" || !uncovers(t, l, "granular:scale") {
 		t.Error("the file's entry does not win, or what it says nothing about is gone")
+	}
+	// Nor does another server speak for the kinds of a file.
+	other := &cluster{}
+	other.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v98": document{world: &other.world, raw: strings.ReplaceAll(thingDocument, `"version":"v1"`, `"version":"v98"`)}}
+	other.services.Aggregated = []runtimeschema.GroupVersion{{Group: "example.com", Version: "v98"}}
+	if k, err := mustOnce(t, other, write("widget.yaml", widget("1", 1, "{}"))).Schema.Kind(kindWidget()); err != nil || k.Lossy() || k.MayHide("spec") {
+		t.Errorf("another server speaks for the kind of a file: %v", err)
 	}
 	faulty := write("faulty.yaml", widgets(1, "{path: .spec.nope, verb: example.com/nope}"))
 	if _, err := c.once(t, faulty); err == nil || !strings.HasPrefix(err.Error(), faulty) {
