@@ -16,8 +16,8 @@ const trials = `
   kubectl patch deployment web --dry-run=server -p '{"spec":{"paused":true}}'   # refused, and nothing is changed by trying
 
   # Ask about a change without making it:
-  kubectl get deployment web -o yaml >old.yaml
-  sed 's/replicas: .*/replicas: 9/; s/image: .*/image: web:9/' old.yaml >new.yaml
+  kubectl get deployment web -o yaml --show-managed-fields >old.yaml
+  sed 's/ replicas: .*/ replicas: 9/; s/ image: .*/ image: web:9/' old.yaml >new.yaml
   KUBECONFIG=$users/admin.kubeconfig kubectl fieldperm review --old old.yaml --new new.yaml --as scaler
 
   # Grant what is missing, and try once more; what has been refused is remembered for up to 10 seconds:
