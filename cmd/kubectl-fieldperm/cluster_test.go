@@ -43,7 +43,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: reads-schemas}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-schemas}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -122,7 +122,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 	review := func(asker, args string) (int, string, string) {
 		t.Helper()
 		var groups []string
-		if asker != "alice" {
+		if asker != "reader" {
 			groups = []string{"askers"}
 		}
 		words := []string{"review", "--kubeconfig", user(t, c, asker, groups...).Kubeconfig, "--cache-dir", cache}
@@ -195,7 +195,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 			t.Errorf("set: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
 		// A file stands in for the object of its name.
-		file := write("{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: replicas}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.replicas, verb: example.com/size}]}}\n")
+		file := write("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: replicas}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.replicas, verb: example.com/size}]}\n")
 		if code, stdout, stderr = review("auditor", "--old deployment.yaml --new scaled.yaml --as bob --permissions "+file); code != 0 || stderr != "" {
 			t.Errorf("a file in its place: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
@@ -204,7 +204,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 	t.Run("AFaultyDocumentLeavesItsKindUndecided", func(t *testing.T) {
 		kubectl("{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: faulty}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.nosuch, verb: example.com/size, excluded: true}]}}\n", "create", "-f", "-")
 		code, stdout, stderr := review("auditor", "--old deployment.yaml --new scaled.yaml --as alice")
-		if code != 2 || stdout != "" || !strings.Contains(stderr, "error: PermissionSchema faulty:/spec/permissions/0: ") {
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "error: permission schema of apps/v1, Kind=Deployment: PermissionSchema faulty:/spec/permissions/0: ") {
 			t.Errorf("its kind: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
 		code, _, stderr = review("auditor", "--old namespace.yaml --new namespace-team.yaml --as olga")
@@ -214,7 +214,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 		kubectl("", "delete", "permissionschema/faulty")
 	})
 	t.Run("WhoMayNotAskGetsAnErrorAndNoDenial", func(t *testing.T) {
-		code, stdout, stderr := review("alice", "--old deployment.yaml --new scaled.yaml --as alice")
+		code, stdout, stderr := review("reader", "--old deployment.yaml --new scaled.yaml --as alice")
 		if code != 2 || stdout != "" || !strings.Contains(stderr, `error: `) || !strings.Contains(stderr, "subjectaccessreviews") {
 			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}

@@ -209,7 +209,7 @@ func (p *plane) chain() *authz.Chain {
 func (p *plane) await(what string, holds func(context.Context) (bool, error)) {
 	p.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(p.t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(p.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var is bool
 		is, last = holds(ctx)
 		return is && last == nil, nil

@@ -63,8 +63,8 @@ func newPlane(t *testing.T) *plane {
 	p.kubectl("", "create", "-f", "../../config/crd")
 	p.kubectl(definitions, "create", "-f", "-")
 	p.kubectl(readers, "create", "-f", "-")
-	p.kubectl("", "wait", "--for=condition=Established", "--timeout=30s", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/gadgets.example.com", "crd/gauges.example.com", "crd/broken.example.com", "crd/thieves.networking.k8s.io")
-	p.kubectl("", "wait", "--for=condition=NamesAccepted=false", "--timeout=30s", "crd/contenders.example.com")
+	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/gadgets.example.com", "crd/gauges.example.com", "crd/broken.example.com", "crd/thieves.networking.k8s.io")
+	p.kubectl("", "wait", "--for=condition=NamesAccepted=false", "--timeout=90s", "crd/contenders.example.com")
 	p.aggregate()
 	p.serve()
 	return p
@@ -107,7 +107,7 @@ func (p *plane) aggregate() {
 ---
 {apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.sea.example.com}, spec: {group: sea.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 15, insecureSkipTLSVerify: true, service: {name: sea, namespace: default, port: %[1]s}}}
 `, at.Port()), "create", "-f", "-")
-	p.kubectl("", "wait", "--for=condition=Available", "--timeout=30s", "apiservice/v1.sea.example.com")
+	p.kubectl("", "wait", "--for=condition=Available", "--timeout=90s", "apiservice/v1.sea.example.com")
 	p.await("the API server publishes what the other server does", func(context.Context) (bool, error) {
 		return strings.Contains(p.kubectl("", "get", "--raw", "/openapi/v3"), "apis/sea.example.com/v1"), nil
 	})

@@ -71,7 +71,10 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, 
 		OpenAPI: index{openapi.NewClientWithContext(disco.RESTClient())},
 		Services: func(ctx context.Context) (discovery.Services, error) {
 			out, err := discovery.ListServices(ctx, client)
-			return out, unreadable(err, "list on "+discovery.APIServices().GroupResource().String())
+			if err != nil {
+				return out, fmt.Errorf("API services: %w", unreadable(err, "list on "+discovery.APIServices().GroupResource().String()))
+			}
+			return out, nil
 		},
 		Definitions: definitions,
 		Objects: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
