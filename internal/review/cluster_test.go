@@ -67,8 +67,8 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 	t.Logf("%d questions: %v", rounds*questionsEach, outcomes)
 	// Questions that are all decided alike would show nothing.
 	for _, outcome := range []string{"allowed generic", "allowed granular", "allowed uncovered", "denied granular", "denied uncovered", "denied none", "undecided"} {
-		if outcomes[outcome] < 5 {
-			t.Errorf("%d questions are %s", outcomes[outcome], outcome)
+		if outcomes[outcome] == 0 {
+			t.Errorf("no question is %s", outcome)
 		}
 	}
 	for _, sort := range []string{"recorded", "custom", "aggregated", "CREATE", "UPDATE", "DELETE"} {
