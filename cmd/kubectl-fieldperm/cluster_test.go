@@ -3,8 +3,10 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,19 +30,20 @@ metadata: {name: reads-schemas}
 rules:
 - {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list]}
 - {apiGroups: [apiregistration.k8s.io], resources: [apiservices], verbs: [list]}
+- {apiGroups: [fieldperm.dev], resources: [permissionschemas, uncoveredpermissionsets], verbs: [list]}
 - {nonResourceURLs: ["/openapi/v3", "/openapi/v3/*"], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: asks}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: asks}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: blind}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: askers}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: reads-schemas}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-schemas}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}, {apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -98,10 +101,31 @@ func TestReviewAsksTheCluster(t *testing.T) {
 	kubectl("", "patch", "clusterrole", "operator", "--type=merge", "-p", aggregated)
 	kubectl("", "wait", "--for=condition=Established", "crd/gadgetry.example.com")
 
+	kubectl("", "create", "-f", "../../../config/crd")
+	kubectl("", "wait", "--for=condition=Established", "-f", "../../../config/crd")
+	lists := map[string]string{
+		"noservices": "apiservices", "nodefinitions": "customresourcedefinitions",
+		"noschemas": "permissionschemas", "nosets": "uncoveredpermissionsets",
+	}
+	for asker, lacks := range lists {
+		var rest []string
+		for _, resource := range lists {
+			if resource != lacks {
+				rest = append(rest, resource)
+			}
+		}
+		kubectl("", "create", "clusterrole", asker, "--verb=list", "--resource="+strings.Join(rest, ","))
+		kubectl("", "create", "clusterrolebinding", asker, "--clusterrole="+asker, "--user="+asker)
+	}
+
 	cache := t.TempDir()
 	review := func(asker, args string) (int, string, string) {
 		t.Helper()
-		words := []string{"review", "--kubeconfig", user(t, c, asker).Kubeconfig, "--cache-dir", cache}
+		var groups []string
+		if asker != "reader" {
+			groups = []string{"askers"}
+		}
+		words := []string{"review", "--kubeconfig", user(t, c, asker, groups...).Kubeconfig, "--cache-dir", cache}
 		return execute(t, "", append(words, strings.Fields(args)...)...)
 	}
 	write := func(content string) string {
@@ -132,18 +156,65 @@ func TestReviewAsksTheCluster(t *testing.T) {
 			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
 	})
-	t.Run("WithoutSchemasBuiltInKindsAreKnown", func(t *testing.T) {
-		code, _, stderr := review("blind", "--old deployment.yaml --new scaled.yaml --as alice")
-		if code != 0 || !strings.Contains(stderr, "warning: the cluster's schemas cannot be read") {
-			t.Errorf("exit code %d, stderr %q", code, stderr)
-		}
-		code, stdout, stderr := review("blind", "--old "+gadget+" --new "+bigger+" --as greta")
-		if code != 2 || stdout != "" || !strings.Contains(stderr, `error: kind "Gadget" of "example.com/v1" is not known`) {
-			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	t.Run("WhatMayNotBeReadIsNamedAndNothingIsDecided", func(t *testing.T) {
+		for asker, want := range map[string][]string{
+			"blind": {
+				`error: API services: cannot be read: `, `: allow list on apiservices.apiregistration.k8s.io`,
+				`error: custom resource definitions: cannot be read: `, `: allow list on customresourcedefinitions.apiextensions.k8s.io`,
+			},
+			"noservices": {`error: API services: cannot be read: `, `: allow list on apiservices.apiregistration.k8s.io`},
+			"nodefinitions": {
+				`error: custom resource definitions: cannot be read: `, `: allow list on customresourcedefinitions.apiextensions.k8s.io`,
+			},
+			"noschemas": {`error: permissionschemas.fieldperm.dev: cannot be read: `, `: allow list on permissionschemas.fieldperm.dev`},
+			"nosets":    {`error: uncoveredpermissionsets.fieldperm.dev: cannot be read: `, `: allow list on uncoveredpermissionsets.fieldperm.dev`},
+		} {
+			code, stdout, stderr := review(asker, "--old deployment.yaml --new scaled.yaml --as alice")
+			if lines := len(want) / 2; code != 2 || stdout != "" || strings.Count(stderr, "\n") != lines {
+				t.Errorf("%s: exit code %d, stdout %q, stderr %q", asker, code, stdout, stderr)
+			}
+			for _, part := range want {
+				if !strings.Contains(stderr, part) {
+					t.Errorf("%s: stderr %q has no %q", asker, stderr, part)
+				}
+			}
 		}
 	})
+	t.Run("PermissionSchemasAndSetsOfTheCluster", func(t *testing.T) {
+		kubectl(`
+{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: replicas}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.replicas, verb: example.com/size, excluded: true}]}}
+---
+{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: pod-security}, spec: {uncoveredPermissions: ['granular:label(pod-security.kubernetes.io)'], resources: [{apiGroups: [''], resources: [namespaces]}]}}
+`, "create", "-f", "-")
+		code, stdout, stderr := review("auditor", "--old deployment.yaml --new scaled.yaml --as bob")
+		if code != 1 || stderr != "" || !strings.Contains(stdout, "needs granular:example.com/size") {
+			t.Errorf("PermissionSchema: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+		code, stdout, stderr = review("auditor", "--old namespace.yaml --new namespace-privileged.yaml --as olga")
+		if code != 1 || stderr != "" || !strings.Contains(stdout, "granular:label(pod-security.kubernetes.io) (barrier)") {
+			t.Errorf("set: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+		// A file stands in for the object of its name.
+		file := write("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: replicas}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.replicas, verb: example.com/size}]}\n")
+		if code, stdout, stderr = review("auditor", "--old deployment.yaml --new scaled.yaml --as bob --permissions "+file); code != 0 || stderr != "" {
+			t.Errorf("a file in its place: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+		kubectl("", "delete", "permissionschema/replicas", "uncoveredpermissionset/pod-security")
+	})
+	t.Run("AFaultyDocumentLeavesItsKindUndecided", func(t *testing.T) {
+		kubectl("{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: faulty}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.nosuch, verb: example.com/size, excluded: true}]}}\n", "create", "-f", "-")
+		code, stdout, stderr := review("auditor", "--old deployment.yaml --new scaled.yaml --as alice")
+		if code != 2 || stdout != "" || !strings.Contains(stderr, "error: permission schema of apps/v1, Kind=Deployment: PermissionSchema faulty:/spec/permissions/0: ") {
+			t.Errorf("its kind: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+		}
+		code, _, stderr = review("auditor", "--old namespace.yaml --new namespace-team.yaml --as olga")
+		if code != 0 || !strings.Contains(stderr, "warning: PermissionSchema faulty:/spec/permissions/0: ") {
+			t.Errorf("another kind: exit code %d, stderr %q", code, stderr)
+		}
+		kubectl("", "delete", "permissionschema/faulty")
+	})
 	t.Run("WhoMayNotAskGetsAnErrorAndNoDenial", func(t *testing.T) {
-		code, stdout, stderr := review("alice", "--old deployment.yaml --new scaled.yaml --as alice")
+		code, stdout, stderr := review("reader", "--old deployment.yaml --new scaled.yaml --as alice")
 		if code != 2 || stdout != "" || !strings.Contains(stderr, `error: `) || !strings.Contains(stderr, "subjectaccessreviews") {
 			t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
@@ -159,6 +230,20 @@ func TestReviewAsksTheCluster(t *testing.T) {
 		code, _, stderr := review("auditor", "--old widget.yaml --as bob")
 		if code != 2 || !strings.Contains(stderr, "install the kind, or give --resource") {
 			t.Errorf("exit code %d, stderr %q", code, stderr)
+		}
+	})
+	t.Run("WithoutTheOpenAPINothingIsDecided", func(t *testing.T) {
+		// Everybody may read it, until that is taken away.
+		kubectl("", "delete", "clusterrolebinding", "system:discovery")
+		kubectl("", "create", "clusterrole", "reads-index", "--verb=get", "--non-resource-url=/openapi/v3")
+		kubectl("", "create", "clusterrolebinding", "reads-index", "--clusterrole=reads-index", "--user=nodocuments")
+		kubectl("", "create", "clusterrole", "lists", "--verb=list", "--resource="+strings.Join(slices.Collect(maps.Values(lists)), ","))
+		kubectl("", "create", "clusterrolebinding", "lists", "--clusterrole=lists", "--user=noindex", "--user=nodocuments")
+		for asker, want := range map[string]string{"noindex": ": allow get on the path /openapi/v3\n", "nodocuments": ": allow get on the path /openapi/v3/*\n"} {
+			code, stdout, stderr := review(asker, "--old deployment.yaml --new scaled.yaml --as alice --resource apps/v1/deployments")
+			if code != 2 || stdout != "" || !strings.HasPrefix(stderr, "error: OpenAPI v3 of ") || !strings.HasSuffix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: exit code %d, stdout %q, stderr %q", asker, code, stdout, stderr)
+			}
 		}
 	})
 }

@@ -39,6 +39,7 @@ var goldenCases = []struct {
 	{"C4_delete_needs_delete", "--old deployment.yaml --as alice", 1},
 	{"C4_delete_by_generic_verb", "--old deployment.yaml --as bob", 0},
 	{"C5_create", "--new deployment.yaml --as bob", 0},
+	{"D8_ownership_not_judged", "--old bare.yaml --new bare-changed.yaml --as bob", 0},
 	{"D10_no_change", "--old deployment.yaml --new deployment.yaml --as alice", 0},
 	{"D11_subresource", "--old status.yaml --new status-changed.yaml --as alice --subresource status", 1},
 	{"P1_stops_at_first_uncovered", "--old deployment.yaml --new scaled-and-image.yaml --as alice", 1},

@@ -12,7 +12,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
-	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+const (
+	// AutoManaged is the label with which kube-aggregator (pkg/controllers/autoregister) marks the APIServices that a server makes.
+	// It is "true" for those of definitions.
+	AutoManaged = "kube-aggregator.kubernetes.io/automanaged"
+	// AutoManagedOnStart is its value for the groups compiled into the server.
+	AutoManagedOnStart = "onstart"
 )
 
 // Services tells who serves the groups of an API server, by its APIServices.
@@ -84,12 +91,12 @@ func servicesOf(list []unstructured.Unstructured) Services {
 		}
 		version, _ := spec["version"].(string)
 		gv := runtimeschema.GroupVersion{Group: group, Version: version}
-		switch managed := list[i].GetLabels()[load.AutoManaged]; {
+		switch managed := list[i].GetLabels()[AutoManaged]; {
 		case spec["service"] != nil:
 			out.Aggregated = append(out.Aggregated, gv)
-		case managed == load.AutoManagedOnStart && kubernetesGroups()[group]:
+		case managed == AutoManagedOnStart && kubernetesGroups()[group]:
 			out.Own = append(out.Own, group)
-		case managed == load.AutoManagedOnStart:
+		case managed == AutoManagedOnStart:
 			out.Claimed[group] = list[i].GetName()
 		case managed != "":
 			out.Defined = append(out.Defined, gv)

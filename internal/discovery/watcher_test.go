@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 type shuffled struct {
@@ -49,7 +47,7 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	service := func(group, version, managed string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{load.AutoManaged: managed}},
+			"metadata": map[string]any{"labels": map[string]any{AutoManaged: managed}},
 			"spec":     map[string]any{"group": group, "version": version, "service": remote},
 		}}
 	}
@@ -78,7 +76,7 @@ func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 func TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut(t *testing.T) {
 	service := func(group, version, managed string) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": version + "." + group, "labels": map[string]any{load.AutoManaged: managed}},
+			"metadata": map[string]any{"name": version + "." + group, "labels": map[string]any{AutoManaged: managed}},
 			"spec":     map[string]any{"group": group, "version": version},
 		}}
 	}

@@ -15,6 +15,15 @@ import (
 // barriers alone (W2). Granular's review tells the two apart by itself and is both. Errors are the
 // reviewer's.
 func Decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
+	decided, err := decide(ctx, reviewer, request, most)
+	if err != nil {
+		return nil, err
+	}
+	decided.Notes = notes(request)
+	return decided, nil
+}
+
+func decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
 	result, err := reviewer.Review(ctx, admission.Granular, request)
 	if err != nil {
 		return nil, err

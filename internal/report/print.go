@@ -50,6 +50,9 @@ func (r *Report) Table() []byte {
 		_ = w.Flush()
 	}
 	b.WriteString("\n" + r.verdict() + "\n")
+	for _, note := range r.Notes {
+		b.WriteString("note: " + note + "\n")
+	}
 	var out bytes.Buffer
 	for line := range bytes.Lines(b.Bytes()) {
 		out.Write(append(bytes.TrimRight(line, " \n"), '\n')) // a row below the first ends in an empty cell

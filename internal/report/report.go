@@ -17,6 +17,8 @@ type Report struct {
 	Checks []Check `json:"checks"`
 	// Message says why the request is denied, "" if it is allowed.
 	Message string `json:"message"`
+	// Notes say what could not be judged; without any the key is left out.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Change is one changed field and the verbs that could cover it.

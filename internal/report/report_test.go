@@ -100,6 +100,40 @@ func TestP4_ErrorsAreNoReports(t *testing.T) {
 	}
 }
 
+// TestD8_NotesThatOwnershipWasNotJudged, where there is any to judge.
+func TestD8_NotesThatOwnershipWasNotJudged(t *testing.T) {
+	const with, without, null = `{"metadata":{"managedFields":[]}}`, `{"metadata":{},"managedFields":[]}`, `{"metadata":{"managedFields":null}}`
+	for name, test := range map[string]struct {
+		operation     admissionv1.Operation
+		kind          string
+		before, after string
+		note          string
+	}{
+		"both have them":        {admissionv1.Update, "Pod", with, with, ""},
+		"none has them":         {admissionv1.Update, "Pod", without, null, "ownership was not judged: the objects have no metadata.managedFields"},
+		"the old one lacks":     {admissionv1.Update, "Pod", without, with, "the old object has no metadata.managedFields"},
+		"the new one lacks":     {admissionv1.Update, "Pod", with, without, "the new object has no metadata.managedFields"},
+		"a Scale never has any": {admissionv1.Update, "Scale", without, without, ""},
+		"a new object":          {admissionv1.Create, "Pod", "", without, ""},
+		"a deletion":            {admissionv1.Delete, "Pod", without, "", ""},
+	} {
+		request := &admissionv1.AdmissionRequest{Operation: test.operation}
+		request.Kind.Kind = test.kind
+		request.OldObject.Raw, request.Object.Raw = []byte(test.before), []byte(test.after)
+		got := notes(request)
+		if len(got) > 1 || (len(got) == 1) != (test.note != "") || !strings.Contains(strings.Join(got, ""), test.note) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if len(got) == 1 && !strings.HasSuffix(got[0], "kubectl get --show-managed-fields") {
+			t.Errorf("%s: %q does not say what to do", name, got)
+		}
+	}
+	r := &Report{Allowed: true, Mode: "generic", Notes: []string{"a", "b"}}
+	if text := string(r.Table()); !strings.HasSuffix(text, "(mode generic, 0 checks)\nnote: a\nnote: b\n") {
+		t.Errorf("got %q", text)
+	}
+}
+
 // The contract: every name, and lists that are empty and not null.
 func TestReportContract(t *testing.T) {
 	const want = `{

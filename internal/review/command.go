@@ -42,10 +42,16 @@ The request is an AdmissionReview (-f), or two states of an object: --old alone 
 
 With --grants the Roles, ClusterRoles and bindings of these files decide, as RBAC does, and no
 cluster is needed. Without, the cluster of the kubeconfig is asked by SubjectAccessReviews, which
-takes permission to create these, and its schemas are read.
+takes permission to create these, and its permission schema is read as the webhook reads it, which
+takes permission to list customresourcedefinitions, apiservices, permissionschemas and
+uncoveredpermissionsets. Documents of --crd and --permissions stand in for those of the same name.
+
+kubectl get and kubectl apply leave metadata.managedFields out unless --show-managed-fields is given.
+Without them a change of field owners is not judged, and the report says so.
 
 Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be decided.`,
 		Example: `  # May alice make this change? Decided from files alone.
+  kubectl get deployment web -o yaml --show-managed-fields >deployment.yaml
   kubectl fieldperm review --old deployment.yaml --new scaled.yaml --as alice --grants rbac.yaml
 
   # Which verbs would an operator need for this change of a custom resource?

@@ -13,7 +13,9 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/report"
+	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -43,7 +45,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	request, compiled, err := o.load(ctx)
+	request, known, err := o.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,8 +53,16 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return o.decide(ctx, known, chain, request)
+}
+
+// decide writes the report on one request. It returns ErrDenied if that is a denial.
+func (o *options) decide(ctx context.Context, known *sources.Snapshot, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
+	if err := decidable(known, request); err != nil {
+		return err
+	}
 	reviewer := &admission.Reviewer{
-		Schema:     func() *schema.Schema { return compiled },
+		Schema:     func() *schema.Schema { return known.Schema },
 		Authorizer: chain.For,
 		Limits:     fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
 	}
@@ -72,8 +82,8 @@ func (o *options) run(ctx context.Context) error {
 	return ErrDenied
 }
 
-// load returns the request and the schema that has its kind. What takes no time is looked at first.
-func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionRequest, compiled *schema.Schema, err error) {
+// load returns the request and the schema that decides it. What takes no time is looked at first.
+func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionRequest, known *sources.Snapshot, err error) {
 	var c change
 	if o.file != "" {
 		request, err = o.reviewRequest()
@@ -83,15 +93,13 @@ func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionReque
 	if err != nil {
 		return nil, nil, err
 	}
-	if compiled, err = o.schema(ctx); err != nil {
+	if known, err = o.schemas(ctx); err != nil {
 		return nil, nil, err
 	}
 	if request == nil {
-		if request, err = o.objectRequest(c, compiled); err != nil {
-			return nil, nil, err
-		}
+		request, err = o.objectRequest(c, known)
 	}
-	return request, compiled, known(compiled, request)
+	return request, known, err
 }
 
 func (o *options) validate() error {

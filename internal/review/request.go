@@ -16,7 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/internal/rbac"
-	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
 // reviewRequest reads the request out of the AdmissionReview of -f.
@@ -83,7 +83,7 @@ func (o *options) objects() (change, error) {
 }
 
 // objectRequest makes the request that an API server would have sent for the change.
-func (o *options) objectRequest(c change, compiled *schema.Schema) (*admissionv1.AdmissionRequest, error) {
+func (o *options) objectRequest(c change, known *sources.Snapshot) (*admissionv1.AdmissionRequest, error) {
 	operation, about := admissionv1.Update, c.after
 	switch {
 	case c.before == nil:
@@ -91,7 +91,7 @@ func (o *options) objectRequest(c change, compiled *schema.Schema) (*admissionv1
 	case c.after == nil:
 		operation, about = admissionv1.Delete, c.before
 	}
-	resource, err := o.resourceOf(compiled, about.gvk)
+	resource, err := o.resourceOf(known, about.gvk)
 	if err != nil {
 		return nil, err
 	}

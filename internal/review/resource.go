@@ -13,14 +13,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
+	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
-
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // resourceOf returns the resource that objects of the kind are written to: the one of --resource,
 // else the one that a CustomResourceDefinition, the cluster, or the usual plural gives the kind.
-func (o *options) resourceOf(compiled *schema.Schema, gvk runtimeschema.GroupVersionKind) (runtimeschema.GroupVersionResource, error) {
+func (o *options) resourceOf(known *sources.Snapshot, gvk runtimeschema.GroupVersionKind) (runtimeschema.GroupVersionResource, error) {
 	if o.resource != "" {
 		return parseResource(o.resource)
 	}
@@ -43,7 +43,7 @@ func (o *options) resourceOf(compiled *schema.Schema, gvk runtimeschema.GroupVer
 		}
 		return mapping.Resource, nil
 	}
-	if err := knownKind(compiled, gvk); err != nil {
+	if err := knownKind(known, gvk); err != nil {
 		return none, err
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -65,7 +65,7 @@ func parseResource(text string) (runtimeschema.GroupVersionResource, error) {
 // pluralOf returns the resource that a CustomResourceDefinition among the files has for the kind, ""
 // if none has it. Whether the files are right in all else is load's to say.
 func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
-	for _, path := range o.sources() {
+	for _, path := range o.files() {
 		files, err := load.Paths(path)
 		if err != nil {
 			return "", fmt.Errorf("--crd: %w: name files or directories that can be read", err)
@@ -93,19 +93,22 @@ func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
 	return "", nil
 }
 
-// known tells how to make a kind known on the command line, where admission can only ask to try again.
-func known(compiled *schema.Schema, request *admissionv1.AdmissionRequest) error {
+// decidable tells how to make a kind known on the command line, where admission can only ask to try again.
+func decidable(known *sources.Snapshot, request *admissionv1.AdmissionRequest) error {
 	if request.Operation == admissionv1.Delete || request.Operation == admissionv1.Connect {
 		return nil
 	}
 	if request.Kind.Kind == "" {
 		return errors.New("admission request: names no kind: give .request.kind")
 	}
-	return knownKind(compiled, runtimeschema.GroupVersionKind{Group: request.Kind.Group, Version: request.Kind.Version, Kind: request.Kind.Kind})
+	if err := knownKind(known, runtimeschema.GroupVersionKind(request.Kind)); err != nil || request.RequestKind == nil {
+		return err
+	}
+	return knownKind(known, runtimeschema.GroupVersionKind(*request.RequestKind))
 }
 
-func knownKind(compiled *schema.Schema, gvk runtimeschema.GroupVersionKind) error {
-	_, err := compiled.Kind(gvk)
+func knownKind(known *sources.Snapshot, gvk runtimeschema.GroupVersionKind) error {
+	err := known.Kind(gvk)
 	if errors.Is(err, schema.ErrUnknownKind) {
 		return fmt.Errorf("kind %q of %q is not known: give its CustomResourceDefinition with --crd, or correct the object's apiVersion and kind", gvk.Kind, gvk.GroupVersion())
 	}

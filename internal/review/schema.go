@@ -10,67 +10,36 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// sources are all files that may hold schemas; load tells by their content what they are.
-func (o *options) sources() []string { return slices.Concat(o.crds, o.permissions) }
+// files are all files that may hold schemas; load tells by their content what they are.
+func (o *options) files() []string { return slices.Concat(o.crds, o.permissions) }
 
-// schema returns the permission schema that the request is decided with. Whatever is wrong with the
-// files is an error.
-func (o *options) schema(ctx context.Context) (*schema.Schema, error) {
+// schemas returns the permission schema that the request is decided with. Whatever is wrong with the files is an error, and so
+// is what cannot be read of the cluster: the webhook would decide with it.
+func (o *options) schemas(ctx context.Context) (*sources.Snapshot, error) {
 	if o.offline() {
-		compiled, errs := load.Offline(o.sources())
-		return compiled, o.faults(errs, func(*schema.Error) bool { return true })
+		compiled, errs := load.Offline(o.files())
+		return &sources.Snapshot{Schema: compiled}, o.faults(errs)
 	}
-	files, errs := load.Files(o.sources())
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	docs, err := o.live(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own := map[string]bool{}
-	for _, t := range files.Topologies {
-		own[t.Source] = true
-	}
-	for _, p := range files.Permissions {
-		own[p.Source] = true
-	}
-	for _, u := range files.Uncovered {
-		own[u.Source] = true
-	}
-	compiled, errs := schema.Compile(docs.Append(files))
-	// A fault of the cluster's bears on the kinds that it touches alone, and for those Kind is an error.
-	return compiled, o.faults(errs, func(fault *schema.Error) bool { return own[fault.Source] })
-}
-
-// live returns what the cluster serves. Who may not read that, can still ask about the built-in kinds
-// and those of --crd.
-func (o *options) live(ctx context.Context) (schema.Documents, error) {
 	config, err := o.config()
 	if err != nil {
-		return schema.Documents{}, err
+		return nil, err
 	}
 	if err := reachable(ctx, config); err != nil {
-		return schema.Documents{}, err
+		return nil, err
 	}
-	docs, errs := load.Live(ctx, config)
-	for _, err := range errs {
-		o.warn("%v", err)
-	}
-	if len(docs.Topologies) > 0 {
-		return docs, nil
-	}
-	o.warn("the cluster's schemas cannot be read: only built-in kinds and those of --crd are known")
-	topology, err := load.BuiltIn()
+	snapshot, err := sources.Once(ctx, config, o.files())
 	if err != nil {
-		return schema.Documents{}, err
+		return nil, err
 	}
-	permissions, err := load.Catalogue(false)
-	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, err
+	for _, warning := range snapshot.Warnings {
+		o.warn("%v", warning)
+	}
+	return snapshot, nil
 }
 
 // reachable tells a cluster that cannot be asked at all from one that does not show everything.
@@ -87,11 +56,11 @@ func reachable(ctx context.Context, config *rest.Config) error {
 
 // faults joins the errors that are fatal, and warns of the others. A document about a kind that nobody
 // has is never fatal: it may be among many that are given for all reviews.
-func (o *options) faults(errs []error, fatal func(*schema.Error) bool) error {
+func (o *options) faults(errs []error) error {
 	var faults []error
 	for _, err := range errs {
 		var fault *schema.Error
-		if errors.As(err, &fault) && (fault.Unmatched || !fatal(fault)) {
+		if errors.As(err, &fault) && fault.Unmatched {
 			o.warn("%v", err)
 			continue
 		}

@@ -27,7 +27,7 @@ type retreats struct {
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
 	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
-	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back))
+	documents = documents.Append(l.definitions.documents(back.definitions)).Append(l.objects.documents(back), l.proposed.documents)
 	documents.Topologies = without(without(documents.Topologies, l.objects.unknown()), back.refused)
 	compiled, errs := schema.Compile(documents)
 	return documents, compiled, errs
@@ -42,6 +42,11 @@ func (l *Live) ownKinds() map[runtimeschema.GroupKind]bool {
 			for gvk := range t.Kinds {
 				out[gvk.GroupKind()] = true
 			}
+		}
+	}
+	for i := range l.proposed.documents.Topologies {
+		for gvk := range l.proposed.documents.Topologies[i].Kinds {
+			out[gvk.GroupKind()] = true
 		}
 	}
 	return out
@@ -93,6 +98,7 @@ func (l *Live) compile(ctx context.Context) {
 	for _, err := range slices.Concat(schemaErrs, errs) {
 		if isUnmatched(err) {
 			log.V(2).Info("A permission schema is about what is not known yet", "err", err)
+			next.unmatched = append(next.unmatched, err)
 		}
 	}
 	for _, err := range next.faults {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -107,7 +108,7 @@ func doubtful(name, group, service string) error {
 	return &schema.Error{
 		Source: admission.DocumentSource("CustomResourceDefinition", name), Pointer: "/spec/group",
 		Message: fmt.Sprintf("group %q is labelled %s=%s, as if kube-apiserver served it without definitions: the barriers of this one hold, and granular passes nothing in the group: delete APIService %q, which kube-apiserver makes anew if a definition needs it; or upgrade fieldperm if the group is Kubernetes' own",
-			group, load.AutoManaged, load.AutoManagedOnStart, service),
+			group, discovery.AutoManaged, discovery.AutoManagedOnStart, service),
 	}
 }
 
@@ -122,7 +123,14 @@ func served(object *unstructured.Unstructured, before *definition) bool {
 	var is apiextensionsv1.CustomResourceDefinition
 	is.Spec.Names.Kind = named
 	status, _, err := unstructured.NestedMap(object.Object, "status")
-	return err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(status, &is.Status) == nil && load.Serves(&is)
+	return err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(status, &is.Status) == nil && accepted(&is)
+}
+
+// accepted reports whether an API server serves the definition under the kind that it names: for that
+// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go) either condition is enough.
+func accepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Status.AcceptedNames.Kind == crd.Spec.Names.Kind &&
+		(apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established))
 }
 
 func decode(object *unstructured.Unstructured) *definition {

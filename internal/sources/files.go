@@ -14,11 +14,7 @@ import (
 // no server starts with less protection than its files ask for; only what is about a kind that may
 // come later is returned apart, as unmatched.
 func Files(paths []string) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
-	builtIn, err := load.BuiltIn()
-	if err != nil {
-		return schema.Documents{}, nil, nil, err
-	}
-	catalogue, err := load.Catalogue(false)
+	base, err := builtIn()
 	if err != nil {
 		return schema.Documents{}, nil, nil, err
 	}
@@ -26,7 +22,7 @@ func Files(paths []string) (documents schema.Documents, compiled *schema.Schema,
 	if len(errs) > 0 {
 		return schema.Documents{}, nil, nil, utilerrors.NewAggregate(errs)
 	}
-	documents = schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}.Append(files)
+	documents = base.Append(files)
 	compiled, errs = schema.Compile(documents)
 	var fatal []error
 	for _, err := range errs {
@@ -40,6 +36,16 @@ func Files(paths []string) (documents schema.Documents, compiled *schema.Schema,
 		return schema.Documents{}, nil, nil, utilerrors.NewAggregate(fatal)
 	}
 	return documents, compiled, unmatched, nil
+}
+
+// builtIn returns the documents of the built-in kinds and of the catalogue.
+func builtIn() (schema.Documents, error) {
+	kinds, err := load.BuiltIn()
+	if err != nil {
+		return schema.Documents{}, err
+	}
+	catalogue, err := load.Catalogue(false)
+	return schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}, err
 }
 
 func isUnmatched(err error) bool {

@@ -48,10 +48,12 @@ type Config struct {
 // Live is the permission schema in force. There is none until Ready: the API server may have barriers, which nobody may
 // pass while they are not read.
 type Live struct {
-	config  Config
-	base    schema.Documents
-	loop    *refresh.Loop
-	current atomic.Pointer[state]
+	config Config
+	base   schema.Documents
+	// proposed is compiled after all else; only Once has it.
+	proposed proposal
+	loop     *refresh.Loop
+	current  atomic.Pointer[state]
 	// unread is why the API server has not been read, in words, while that is so.
 	unread atomic.Pointer[string]
 
@@ -68,6 +70,8 @@ type state struct {
 	schema    *schema.Schema
 	documents schema.Documents
 	faults    []error
+	// unmatched are about kinds that may come later.
+	unmatched []error
 	objects   []ObjectState
 	unknown   map[runtimeschema.GroupKind]bool
 }
@@ -82,6 +86,12 @@ func New(ctx context.Context, config Config) (*Live, error) {
 	for _, err := range unmatched {
 		klog.FromContext(ctx).Info("A permission schema is about what is not known yet", "err", err)
 	}
+	l := newLive(config, base)
+	l.report(compiled, 0, started)
+	return l, nil
+}
+
+func newLive(config Config, base schema.Documents) *Live {
 	l := &Live{
 		config: config, base: base, loop: refresh.New(timing()),
 		published:   published{client: config.OpenAPI, known: map[string]groupVersion{}},
@@ -89,8 +99,7 @@ func New(ctx context.Context, config Config) (*Live, error) {
 		objects:     objects{list: config.Objects, known: map[objectKey]*object{}},
 	}
 	l.current.Store(&state{})
-	l.report(compiled, 0, started)
-	return l, nil
+	return l
 }
 
 // Schema returns the schema in force, nil before Ready.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,10 +39,20 @@ type document struct {
 	world    *world
 	url, raw string
 	err      error
+	hangs    bool
 }
 
-func (d document) SchemaWithContext(context.Context, string) ([]byte, error) {
+// fetching guards what documents count: several are fetched at the same time.
+var fetching sync.Mutex
+
+func (d document) SchemaWithContext(ctx context.Context, _ string) ([]byte, error) {
+	fetching.Lock()
 	d.world.fetched++
+	fetching.Unlock()
+	if d.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return []byte(d.raw), d.err
 }
 func (d document) ServerRelativeURL() string { return d.url }

@@ -2,11 +2,13 @@ package sources
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
@@ -17,10 +19,19 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
+const (
+	// documentTimeout is what one API may take for its document, so that an aggregated API that hangs costs no more.
+	documentTimeout = 10 * time.Second
+	// documentsAtOnce bounds the documents that are fetched at the same time.
+	documentsAtOnce = 4
+)
+
 // published is the OpenAPI v3 of an API server, one topology for each group and version.
 type published struct {
 	client openapi.ClientWithContext
 	known  map[string]groupVersion
+	// unread are the documents that could not be read the last time, by path.
+	unread map[string]unread
 }
 
 type groupVersion struct {
@@ -29,6 +40,14 @@ type groupVersion struct {
 	topology schema.Topology
 	// foreign is that another server serves it.
 	foreign bool
+}
+
+// unread is a document that could not be read.
+type unread struct {
+	groupVersion runtimeschema.GroupVersion
+	// foreign is that another server serves it.
+	foreign bool
+	why     error
 }
 
 // read brings the topologies up to date with an index of documents and reports whether any changed. A document that cannot be
@@ -44,27 +63,52 @@ func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVers
 			changed = true
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
+	stale := map[string]groupVersion{}
+	for path, document := range paths {
 		if !speaks(path, services) {
 			continue
 		}
 		gv, _ := groupVersionOf(path)
-		foreign := slices.Contains(services.Aggregated, gv)
-		url := paths[path].ServerRelativeURL()
-		if known, ok := p.known[path]; ok && known.url == url && known.foreign == foreign {
-			continue
+		next := groupVersion{url: document.ServerRelativeURL(), foreign: slices.Contains(services.Aggregated, gv)}
+		if known, ok := p.known[path]; !ok || known.url != next.url || known.foreign != next.foreign {
+			stale[path] = next
 		}
-		topology, err := fetch(ctx, path, paths[path])
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "The types of a group stay as they were", "path", path)
-			continue
-		}
-		if foreign {
-			maps.DeleteFunc(topology.Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool { return gvk.GroupVersion() != gv })
-		}
-		p.known[path] = groupVersion{url: url, topology: topology, foreign: foreign}
-		changed = true
 	}
+	return p.fetch(ctx, paths, stale) || changed
+}
+
+// fetch reads documents and reports whether any could be read.
+func (p *published) fetch(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, stale map[string]groupVersion) bool {
+	p.unread = map[string]unread{}
+	changed := false
+	// mu guards what the documents are put into. It is held while one is decoded too: that takes many times its size.
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(documentsAtOnce)
+	for _, path := range slices.Sorted(maps.Keys(stale)) {
+		group.Go(func() error {
+			next := stale[path]
+			raw, err := fetch(ctx, paths[path])
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				next.topology, err = load.OpenAPIV3("openapi/v3/"+path, raw)
+			}
+			gv, _ := groupVersionOf(path)
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "The types of a group stay as they were", "path", path)
+				p.unread[path] = unread{gv, next.foreign, err}
+				return nil
+			}
+			if next.foreign {
+				maps.DeleteFunc(next.topology.Kinds, func(gvk runtimeschema.GroupVersionKind, _ string) bool { return gvk.GroupVersion() != gv })
+			}
+			p.known[path], changed = next, true
+			return nil
+		})
+	}
+	// The functions return no error: one broken document must not cancel the others.
+	_ = group.Wait()
 	return changed
 }
 
@@ -89,12 +133,10 @@ func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.To
 	return out
 }
 
-func fetch(ctx context.Context, path string, document openapi.GroupVersionWithContext) (schema.Topology, error) {
-	raw, err := document.SchemaWithContext(ctx, "application/json")
-	if err != nil {
-		return schema.Topology{}, fmt.Errorf("OpenAPI v3 of %s: %w", path, err)
-	}
-	return load.OpenAPIV3("openapi/v3/"+path, raw)
+func fetch(ctx context.Context, document openapi.GroupVersionWithContext) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	return document.SchemaWithContext(ctx, "application/json")
 }
 
 // groupVersionOf reads api/v1 and apis/GROUP/VERSION.

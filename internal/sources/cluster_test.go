@@ -1,21 +1,25 @@
 //go:build integration
 
-package load
+package sources
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
-	"github.com/fieldperm/fieldperm/test/cluster"
+	local "github.com/fieldperm/fieldperm/test/cluster"
 )
 
 const extraObjects = `
@@ -42,14 +46,14 @@ spec:
   service: {namespace: default, name: nowhere}
 `
 
-// contender claims a kind that the Widgets' definition already has, with other permissions. The API server does not
-// serve it.
+// contender claims a kind that the Widgets' definition already has, with a barrier. The API server does not serve it. Of the
+// other definition, in a group of its own, it accepts the names, and serves nothing either.
 const contender = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: thieves.example.com
-  annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft"}]}'}
+  annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft","excluded":true}]}'}
 spec:
   group: example.com
   names: {kind: Widget, plural: thieves}
@@ -60,7 +64,7 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: thieves.networking.k8s.io
-  annotations: {api-approved.kubernetes.io: "unapproved, for a test", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft"}]}'}
+  annotations: {api-approved.kubernetes.io: "unapproved, for a test", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.replicas","verb":"example.com/theft","excluded":true}]}'}
 spec:
   group: networking.k8s.io
   names: {kind: Thief, plural: thieves}
@@ -68,10 +72,17 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-func TestLive(t *testing.T) {
+// ownObjects are a barrier on Deployments, and one on what bears the verb "scale".
+const ownObjects = `
+{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: deployments}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}]}}
+---
+{apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: set}, spec: {uncoveredPermissions: ['granular:scale']}}
+`
+
+func TestOnce_OnACluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c, err := cluster.Start(ctx, cluster.Config{})
+	c, err := local.Start(ctx, local.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,66 +101,94 @@ func TestLive(t *testing.T) {
 			t.Fatalf("kubectl %v: %v: %s", args, err, stderr)
 		}
 	}
+	widgets, err := os.ReadFile("../../schema/load/testdata/widgets.crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotated := strings.Replace(string(widgets), "metadata:\n", "metadata:\n  annotations:\n    fieldperm.dev/permission-verbs: '"+
+		`{"v1":[{"path":".spec.colour","verb":"example.com/colour","excluded":true}],"v1alpha1":[]}`+"'\n", 1)
 	// The server refuses permission keys in a schema; the annotation carries them.
 	var plain []string
-	for line := range strings.Lines(string(annotate(widgets(t), `{"v1":[{"path":".spec.colour","verb":"example.com/colour","excluded":true}],"v1alpha1":[]}`))) {
+	for line := range strings.Lines(annotated) {
 		if !strings.Contains(line, "x-kubernetes-permission") {
 			plain = append(plain, line)
 		}
 	}
 	widgetsOnly := strings.Replace(strings.Join(plain, ""), "storage: false\n  - name: v0", "storage: false\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n  - name: v0", 1)
 	kubectl(widgetsOnly, "create", "-f", "-")
-	kubectl("", "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")
+	kubectl("", "create", "-f", "../../config/crd")
+	kubectl("", "wait", "--for=condition=Established", "crd/widgets.example.com", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "--timeout=60s")
 	kubectl(contender+"---"+extraObjects, "create", "-f", "-")
 	kubectl("", "wait", "--for=condition=Established", "crd/gizmos.example.com", "crd/thieves.networking.k8s.io", "--timeout=60s")
 	kubectl("", "wait", "--for=condition=NamesAccepted=false", "crd/thieves.example.com", "--timeout=60s")
+	kubectl(ownObjects, "create", "-f", "-")
 
 	begin := time.Now()
-	docs, errs := Live(ctx, c.Admin())
-	t.Logf("Live took %s: %d topologies, %d permission documents", time.Since(begin).Round(time.Millisecond), len(docs.Topologies), len(docs.Permissions))
-	for _, err := range errs {
-		t.Logf("fault: %v", err)
+	s, err := Once(ctx, c.Admin(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("Once took %s: %d topologies, %d permission documents", time.Since(begin).Round(time.Millisecond), len(s.Documents.Topologies), len(s.Documents.Permissions))
+	faulty := 0
+	for _, err := range s.Warnings {
+		t.Logf("warning: %v", err)
+		if strings.HasPrefix(err.Error(), "CustomResourceDefinition gizmos.example.com:/metadata/annotations/fieldperm.dev~1permission-verbs/v2: ") && strings.Contains(err.Error(), "does not exist") {
+			faulty++
+		}
 	}
 	// The faulty definition is the only fault that is certain; the broken API may or may not be in the index.
-	wantFaults(t, errs, "CustomResourceDefinition gizmos.example.com:/metadata/annotations/fieldperm.dev~1permission-verbs/v2: ", "does not exist")
-	compiled, faults := schema.Compile(docs)
-	noErrors(t, faults)
+	if faulty != 1 {
+		t.Errorf("warnings %v", s.Warnings)
+	}
 
 	widget := gvk("example.com", "v1", "Widget")
 	for path, want := range map[string]string{"colour": "granular:example.com/colour", "replicas": "granular:scale"} {
-		if got := verbsOf(node(t, compiled, widget, "spec", path)); got != want {
+		if got := verbsOf(node(t, s.Schema, widget, "spec", path)); got != want {
 			t.Errorf("%s: verbs %q, want %q", path, got, want)
 		}
 	}
-	if got := verbsOf(node(t, compiled, gvk("apps", "v1", "Deployment"), "spec", "replicas")); got != "granular:scale" {
+	if got := verbsOf(node(t, s.Schema, kindDeployment(), "spec", "replicas")); got != "granular:scale" {
 		t.Errorf("replicas of Deployment: verbs %q", got)
 	}
-	if !node(t, compiled, widget, "spec", "colour").Permissions()[0].MayBar() {
+	if !node(t, s.Schema, widget, "spec", "colour").Permissions()[0].MayBar() {
 		t.Error("the barrier of the annotation is lost")
 	}
+	if !node(t, s.Schema, kindDeployment(), "spec", "paused").Permissions()[0].MayBar() || len(s.Schema.GuardedFields("UncoveredPermissionSet set")) == 0 {
+		t.Error("the barriers of a PermissionSchema or of a set are lost")
+	}
 	for _, unknown := range []runtimeschema.GroupVersionKind{gvk("example.com", "v1", "Gizmo"), gvk("broken.example.com", "v1", "Anything")} {
-		if _, err := compiled.Kind(unknown); err == nil {
+		if err := s.Kind(unknown); err == nil {
 			t.Errorf("%s: is known, so its barriers count as none", unknown)
 		}
 	}
-	// A definition in a group that is compiled into the server is not served. Its document and the server's own contend for one path of
-	// the index, so that the kind may be known; what its annotation says must bear on nothing.
-	if _, stderr, err := c.Kubectl(admin).Run(ctx, "", "get", "--raw", "/apis/networking.k8s.io/v1/thieves"); err == nil || !strings.Contains(stderr, "not find") {
-		t.Errorf("thieves.networking.k8s.io is served: %v: %s", err, stderr)
+	// Either of two delegates of the API server may publish networking.k8s.io/v1, so that the kind may be known. Nothing of it is
+	// served, and the definition bears on nothing.
+	client, err := dynamic.NewForConfig(c.Admin())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, d := range docs.Permissions {
-		if strings.Contains(d.Source, "thieves.networking.k8s.io") {
-			t.Errorf("%s: the definition is not served, and its permissions count", d.Source)
+	thieves := runtimeschema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "thieves"}
+	if _, err := client.Resource(thieves).Namespace("default").List(ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("thieves.networking.k8s.io: %v", err)
+	}
+	for _, kind := range outline(s.Schema) {
+		if strings.Contains(kind, "theft") {
+			t.Errorf("a definition that is not served bears on %s", kind)
 		}
 	}
-	if _, err := compiled.Kind(gvk("autoscaling", "v1", "Scale")); err != nil {
+	for _, kind := range []runtimeschema.GroupVersionKind{gvk("networking.k8s.io", "v1", "Ingress"), gvk("networking.k8s.io", "v1", "NetworkPolicy")} {
+		if k, err := s.Schema.Kind(kind); err != nil || k.MayBar() || k.Lossy() {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if err := s.Kind(gvk("autoscaling", "v1", "Scale")); err != nil {
 		t.Error(err)
 	}
 
 	t.Run("built-in kinds agree with what the server publishes", func(t *testing.T) {
-		builtins := docs.Topologies[0]
+		builtins := s.Documents.Topologies[0]
 		compared := 0
-		for _, published := range docs.Topologies[1:] {
+		for _, published := range s.Documents.Topologies[1:] {
 			for kind, name := range published.Kinds {
 				own, ok := builtins.Kinds[kind]
 				if !ok {
@@ -167,15 +206,15 @@ func TestLive(t *testing.T) {
 			t.Errorf("%d kinds compared", compared)
 		}
 		for _, kind := range []runtimeschema.GroupVersionKind{gvk("apiregistration.k8s.io", "v1", "APIService"), gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition")} {
-			if !slices.ContainsFunc(docs.Topologies[1:], func(t schema.Topology) bool { _, ok := t.Kinds[kind]; return ok }) {
+			if !slices.ContainsFunc(s.Documents.Topologies[1:], func(t schema.Topology) bool { _, ok := t.Kinds[kind]; return ok }) {
 				t.Errorf("%s: is not published", kind)
 			}
 		}
 	})
 }
 
-func TestLive_WithoutServer(t *testing.T) {
-	c, err := cluster.Start(t.Context(), cluster.Config{})
+func TestOnce_WithoutServer(t *testing.T) {
+	c, err := local.Start(t.Context(), local.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,10 +222,37 @@ func TestLive_WithoutServer(t *testing.T) {
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	docs, errs := Live(t.Context(), config)
-	if len(errs) == 0 || len(docs.Topologies)+len(docs.Permissions) > 0 {
-		t.Errorf("documents %d, errors %v: want errors alone", len(docs.Topologies), errs)
+	if s, err := Once(t.Context(), config, nil); err == nil || s != nil {
+		t.Errorf("got %v, %v: want an error alone", s, err)
 	}
+}
+
+func gvk(group, version, kind string) runtimeschema.GroupVersionKind {
+	return runtimeschema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+}
+
+func node(t *testing.T, compiled *schema.Schema, kind runtimeschema.GroupVersionKind, path ...string) *schema.Node {
+	t.Helper()
+	k, err := compiled.Kind(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := k.Root
+	for _, name := range path {
+		if n.Map() == nil {
+			t.Fatalf("%s %v: no object above %q", kind, path, name)
+		}
+		n = n.Map().Child(name)
+	}
+	return n
+}
+
+func verbsOf(n *schema.Node) string {
+	var out []string
+	for _, p := range n.Permissions() {
+		out = append(out, p.Describe())
+	}
+	return strings.Join(out, " ")
 }
 
 // difference compares two types structurally: fields, defaults, and how lists and maps compare.

@@ -1,0 +1,259 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// pageSize bounds the objects of one answer of the API server.
+const pageSize = 250
+
+// Snapshot is the permission schema of an API server at one time. It must not be changed.
+type Snapshot struct {
+	Schema *schema.Schema
+	// Documents are what Schema was compiled from.
+	Documents schema.Documents
+	// Warnings are about documents of which a part is not in force, and about kinds that are not known. Kind is an error for
+	// the kinds whose decisions may depend on them.
+	Warnings []error
+	// unknown are the kinds whose barriers are not known.
+	unknown map[runtimeschema.GroupKind]bool
+	// unread are the reasons why documents of other servers could not be read, by group.
+	unread map[string]error
+}
+
+// Once reads an API server as a Live does, but once, and returns what a Live that starts now would have in force. Documents of
+// files stand in for those of the API server that have the same kind and name.
+//
+// An error is that something could not be read without which any decision may be another one than that of a Live; it names the
+// source and what to do. An API of another server that cannot be read is no such source: a Live does not know its kinds either,
+// and Kind is an error for all kinds of its group. An UncoveredPermissionSet that is faulty is one: a Live that has been running
+// for longer may have an earlier generation of it in force.
+//
+// It needs get on the paths /openapi/v3 and /openapi/v3/*, and list on apiservices, customresourcedefinitions, and, where they
+// are installed, permissionschemas and uncoveredpermissionsets.
+func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	disco, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	definitions := sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
+		out, err := list(ctx, client.Resource(CustomResourceDefinitions()))
+		return out, unreadable(err, "list on "+CustomResourceDefinitions().GroupResource().String())
+	})
+	return once(ctx, Config{
+		Files:   files,
+		OpenAPI: index{openapi.NewClientWithContext(disco.RESTClient())},
+		Services: func(ctx context.Context) (discovery.Services, error) {
+			out, err := discovery.ListServices(ctx, client)
+			if err != nil {
+				return out, fmt.Errorf("API services: %w", unreadable(err, "list on "+discovery.APIServices().GroupResource().String()))
+			}
+			return out, nil
+		},
+		Definitions: definitions,
+		Objects: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+			defined, err := definitions()
+			if err != nil {
+				return nil, nil // The definitions' own reader says so.
+			}
+			return listOwn(ctx, client, defined)
+		},
+	})
+}
+
+// once is Once of a Config, whose Files stand in for what the others return.
+func once(ctx context.Context, config Config) (*Snapshot, error) {
+	// All that would be logged is in the snapshot, or the error.
+	ctx = klog.NewContext(ctx, klog.Logger{})
+	proposed, err := propose(config.Files)
+	if err != nil {
+		return nil, err
+	}
+	base, err := builtIn()
+	if err != nil {
+		return nil, err
+	}
+	definitions, objects := config.Definitions, config.Objects
+	config.Definitions = func() ([]*unstructured.Unstructured, error) { return proposed.beside(definitions()) }
+	if objects != nil {
+		config.Objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) { return proposed.beside(objects(ctx)) }
+	}
+	l := newLive(config, base)
+	l.proposed = proposed
+	if err := l.readOnce(ctx); err != nil {
+		return nil, err
+	}
+	out := &Snapshot{Schema: l.Schema(), Documents: *l.Documents(), unknown: l.Unknown(), unread: map[string]error{}}
+	errs := out.addUnread(l.published.unread)
+	for _, state := range l.Objects() {
+		if state.Kind == v1alpha1.UncoveredPermissionSetKind && len(state.Faults) > 0 {
+			errs = append(errs, fmt.Errorf("%s %s: is faulty, so that fieldperm may have an earlier generation of it in force: correct it: %w", state.Kind, state.Name, errors.Join(state.Faults...)))
+		}
+	}
+	for _, fault := range l.Faults() {
+		if proposed.isOf(fault) {
+			errs = append(errs, fault)
+		} else {
+			out.Warnings = append(out.Warnings, fault)
+		}
+	}
+	seen := map[string]bool{} // Each trial of a compile says the same.
+	for _, fault := range l.current.Load().unmatched {
+		// What the API server has about kinds that may come later is its administrator's affair.
+		if proposed.isOf(fault) && !seen[fault.Error()] {
+			out.Warnings = append(out.Warnings, fault)
+		}
+		seen[fault.Error()] = true
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// readOnce reads and compiles. The error is about all that could not be read.
+func (l *Live) readOnce(ctx context.Context) error {
+	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, typesErr := l.readTypes(attempt)
+	_, customErr := l.definitions.read(&l.services)
+	_, objectsErr := l.objects.read(ctx)
+	if err := errors.Join(typesErr, customErr, objectsErr); err != nil {
+		return err
+	}
+	l.compile(ctx)
+	return nil
+}
+
+// addUnread takes what could not be read of other servers, and returns an error about the API server's own.
+func (s *Snapshot) addUnread(documents map[string]unread) []error {
+	var own []string
+	for _, path := range slices.Sorted(maps.Keys(documents)) {
+		one := documents[path]
+		if !one.foreign {
+			own = append(own, path)
+			continue
+		}
+		err := fmt.Errorf("OpenAPI v3 of %s: %w", path, unreadable(one.why, "get on the path /openapi/v3/"+path))
+		s.unread[one.groupVersion.Group] = err
+		s.Warnings = append(s.Warnings, err)
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	// They are many, and what keeps one from being read most often keeps all.
+	which := own[0]
+	if len(own) > 1 {
+		which = fmt.Sprintf("%s and %d more", which, len(own)-1)
+	}
+	return []error{fmt.Errorf("OpenAPI v3 of %s: %w", which, unreadable(documents[own[0]].why, "get on the path /openapi/v3/*"))}
+}
+
+// Kind says why no write of the kind can be decided, nil if it can. It is an ErrUnknownKind where nothing is known of the kind.
+func (s *Snapshot) Kind(gvk runtimeschema.GroupVersionKind) error {
+	if err := s.unread[gvk.Group]; err != nil {
+		return err
+	}
+	_, err := s.Schema.Kind(gvk)
+	if errors.Is(err, schema.ErrUnknownKind) && s.unknown[gvk.GroupKind()] {
+		return fmt.Errorf("kind %q of group %q: its barriers are not known, because a document about it is faulty: correct that document", gvk.Kind, gvk.Group)
+	}
+	return err
+}
+
+// index says what to do where the index of documents cannot be read.
+type index struct{ openapi.ClientWithContext }
+
+func (i index) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+	out, err := i.ClientWithContext.PathsWithContext(ctx)
+	return out, unreadable(err, "get on the path /openapi/v3")
+}
+
+// unreadable says what to do where a source cannot be read. needs is what has to be allowed.
+func unreadable(err error, needs string) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cannot be read: %w: allow %s", err, needs)
+	}
+	return fmt.Errorf("cannot be read: %w: see that it is served, and that you may %s", err, needs)
+}
+
+// listOwn returns the objects of fieldperm's kinds. A definition whose status does not say so may be served all the same: users
+// may write the status.
+func listOwn(ctx context.Context, client dynamic.Interface, definitions []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	var errs []error
+	kinds := ownKinds()
+	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
+		at := slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
+		if at < 0 {
+			continue
+		}
+		objects, err := list(ctx, client.Resource(v1alpha1.GroupVersion.WithResource(resource)))
+		if apierrors.IsNotFound(err) && !isNamed(definitions[at]) {
+			continue
+		}
+		if err != nil {
+			name := resource + "." + v1alpha1.GroupVersion.Group
+			errs = append(errs, fmt.Errorf("%s: %w", name, unreadable(err, "list on "+name)))
+		}
+		as := asKind(kinds[resource])
+		for _, object := range objects {
+			if _, err := as(object); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		out = append(out, objects...)
+	}
+	return out, errors.Join(errs...)
+}
+
+// list returns all objects of a resource, page by page.
+func list(ctx context.Context, resource dynamic.ResourceInterface) ([]*unstructured.Unstructured, error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return resource.List(ctx, options)
+	})
+	pages.PageSize = pageSize
+	all, _, err := pages.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	err = meta.EachListItem(all, func(object runtime.Object) error {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("the list has a %T: check the address of the API server", object)
+		}
+		out = append(out, u)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,97 @@
+package sources
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/fieldperm/fieldperm/internal/manifest"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// proposal is documents of files that stand in for those of an API server.
+type proposal struct {
+	documents schema.Documents
+	// sources are the names of the documents in errors, and named are the objects that they are of.
+	sources map[string]bool
+	named   map[objectKey]bool
+}
+
+// propose reads files or directories. Any fault is an error.
+func propose(files []string) (proposal, error) {
+	documents, errs := load.Files(files)
+	if len(errs) > 0 {
+		return proposal{}, utilerrors.NewAggregate(errs)
+	}
+	p := proposal{documents: documents, sources: map[string]bool{}, named: map[objectKey]bool{}}
+	for i := range documents.Topologies {
+		p.sources[documents.Topologies[i].Source] = true
+	}
+	for i := range documents.Permissions {
+		p.sources[documents.Permissions[i].Source] = true
+	}
+	for i := range documents.Uncovered {
+		p.sources[documents.Uncovered[i].Source] = true
+	}
+	for _, file := range files {
+		names, err := load.Paths(file)
+		if err != nil {
+			return proposal{}, err
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				return proposal{}, err
+			}
+			parts, err := manifest.Documents(raw)
+			if err != nil {
+				return proposal{}, err
+			}
+			for _, part := range parts {
+				p.name(part)
+			}
+		}
+	}
+	return p, nil
+}
+
+// name takes the name of an object, or those of the items of a list.
+func (p proposal) name(document json.RawMessage) {
+	var object struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Items []json.RawMessage `json:"items"`
+	}
+	if json.Unmarshal(document, &object) != nil {
+		return // It would not have been decoded above.
+	}
+	if object.Metadata.Name != "" {
+		p.named[objectKey{object.Kind, object.Metadata.Name}] = true
+	}
+	for _, item := range object.Items {
+		p.name(item)
+	}
+}
+
+// beside leaves out the objects that the proposal stands in for.
+func (p proposal) beside(objects []*unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, u := range objects {
+		if !p.named[objectKey{u.GetKind(), u.GetName()}] {
+			out = append(out, u)
+		}
+	}
+	return out, err
+}
+
+// isOf reports whether the fault is one of the proposal.
+func (p proposal) isOf(fault error) bool {
+	var e *schema.Error
+	return errors.As(fault, &e) && p.sources[e.Source]
+}
