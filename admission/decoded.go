@@ -38,7 +38,9 @@ func Read(body []byte) (*DecodedReview, error) {
 }
 
 // FromRequest returns the review of a request that came otherwise than as a body. Its objects are scanned when they are compared.
-func FromRequest(req *admissionv1.AdmissionRequest) *DecodedReview { return &DecodedReview{Request: req} }
+func FromRequest(req *admissionv1.AdmissionRequest) *DecodedReview {
+	return &DecodedReview{Request: req}
+}
 
 // Release lets the memory of the DecodedReview be used again, but for the Request.
 func (r *DecodedReview) Release() {

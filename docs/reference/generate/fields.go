@@ -113,6 +113,7 @@ func populate(value reflect.Value) {
 			value.Set(reflect.New(value.Type().Elem()))
 			populate(value.Elem())
 		}
+	default: // Other kinds have nothing below them.
 	}
 }
 
