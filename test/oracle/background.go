@@ -36,6 +36,8 @@ var prefixes = []prefix{
 	{key: regexp.MustCompile(`^/registry/events/`), proof: repair, reason: "the repair of Service addresses records an Event"},
 	{key: regexp.MustCompile(`^/registry/(services/specs|ipaddresses|clusterroles|clusterrolebindings|mutatingadmissionpolicies|mutatingadmissionpolicybindings)/(oracle-inject|default/probe)`), reason: "the oracle's own objects"},
 	{key: regexp.MustCompile(`^/registry/events/`), proof: []byte(`"component":"fieldperm`), reason: "fieldperm's Events"},
+	{key: regexp.MustCompile(`^/registry/events/default/fieldperm\.`), proof: []byte(`"reportingComponent":"fieldperm`), reason: "fieldperm's Events"},
+	{key: regexp.MustCompile(`^/registry/storageversions/`), proof: []byte(`"apiServerID":"apiserver-`), reason: "the API server says every ten minutes in which versions it stores"},
 }
 
 // strays explains what no shard owns.
