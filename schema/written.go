@@ -29,7 +29,7 @@ type WrittenCase struct {
 	cause, original []string
 	// is are the values that the cause must have; empty means any value.
 	is []any
-	// from is the value of the node before an update. present means that it may be any value.
+	// from is the required old value of the node in an update. present means that there must be some old value, whichever it is.
 	from    any
 	present bool
 	effect  effect
