@@ -35,7 +35,7 @@ var requestFields = []string{
 }
 
 func (r *DecodedReview) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
-	var kind, resource []byte // as spelled: what was requested is mostly what is asked about
+	var kind, resource []byte // The raw text: requestKind and requestResource are usually equal to kind and resource.
 	return each(v, requestFields, func(field int, v rawjson.Value) bool {
 		switch requestFields[field] {
 		case "uid":

@@ -164,7 +164,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"a finalizer taken away": {bound, barriers, true, true},
 		"the review's versions":  {good, changed(func(c *configuration) { c.Webhooks[0].AdmissionReviewVersions = []string{"v1beta1", "v1"} }), false, false},
 	} {
-		// A member of system:masters may delete the configuration, and has no other right that other users lack.
+		// A member of system:masters may delete the configuration of barriers, and has no other right that other users lack.
 		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay, master: c.somebodyMay || name == "barriers"} {
 			if got := g.allows(t, user, c.before, c.after); got != want {
 				t.Errorf("%s by %s: allowed is %t", name, user, got)
