@@ -15,7 +15,7 @@ const (
 	// (A5). It holds no verbs, and /admit refuses all its requests.
 	CanaryUser = "fieldperm:canary"
 
-	// CanaryKey is the extra key of CanaryUser's nonces.
+	// CanaryKey is the extra key for the nonces of CanaryUser.
 	CanaryKey = "fieldperm.dev/canary"
 
 	// canaryReason is the reason of the Allow for a canary. It has the prefix of A3.

@@ -63,7 +63,7 @@ func denialMessage(d *fieldperm.Denial, req *admissionv1.AdmissionRequest) strin
 	})
 }
 
-// resourceName is deployments.apps or deployments.apps/status.
+// resourceName returns the requested resource as deployments.apps or deployments.apps/status.
 func resourceName(req *admissionv1.AdmissionRequest) string {
 	ref := RequestedResource(req)
 	name := ref.Resource

@@ -37,7 +37,7 @@ type Reviewer struct {
 // Result is a decision with the changes that it covers.
 type Result struct {
 	fieldperm.Decision
-	// Requirements are the changes, in the order of Decision.CoveredBy; none for DELETE.
+	// Requirements are the changes, in the order of Decision.CoveredBy; empty for DELETE.
 	Requirements []fieldperm.Requirement
 	// Message is the text of the denial (P5), "" if the request is allowed.
 	Message string

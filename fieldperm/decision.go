@@ -47,7 +47,7 @@ type Review struct {
 // DefaultMaxChecks is the maximum number of checks of one request if Limits.MaxChecks is 0 (P3).
 const DefaultMaxChecks = 32
 
-// Limits bound the cost of one decision.
+// Limits limit the cost of one decision.
 type Limits struct {
 	// MaxChecks is the maximum number of verbs that one decision asks for; 0 means DefaultMaxChecks.
 	MaxChecks int
@@ -58,11 +58,11 @@ type Limits struct {
 // Mode says which permission admitted the request to the review.
 type Mode string
 
-// The modes.
+// These are the modes.
 const (
 	// ModeNone: the user holds neither the generic permission nor the marker.
 	ModeNone Mode = "none"
-	// ModeGeneric: the generic permission covers every change.
+	// ModeGeneric: the user holds the generic permission, which covers every change without a barrier.
 	ModeGeneric Mode = "generic"
 	// ModeGranular: the user holds the marker, and granular verbs cover the changes.
 	ModeGranular Mode = "granular"
@@ -82,7 +82,7 @@ type Check struct {
 type Decision struct {
 	Allowed bool
 	Mode    Mode
-	// Checks are in the order asked.
+	// Checks are in the order in which the verbs were asked for.
 	Checks []Check
 	// CoveredBy has, for each requirement, the verb that covers it. It is "" where no verb covers the requirement or no verb was needed.
 	CoveredBy []string

@@ -16,9 +16,9 @@ type Path struct {
 type step struct {
 	up *step
 	stepKind
-	// name of a field or the key of a map's entry.
+	// name is the name of a field or the key of an entry of a map.
 	name string
-	// index in an atomic list.
+	// index is the position in an atomic list.
 	index int
 	// keys identify an item of a list-map. For an item of a set they hold its value alone.
 	keys []PathKey

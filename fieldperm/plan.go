@@ -27,7 +27,7 @@ type plan struct {
 
 // group is a run of requirements that the same verbs cover.
 type group struct {
-	// from is the index of its first requirement, to the one after its last.
+	// from is the index of its first requirement; to is the index after its last.
 	from, to int32
 	// Its uses are uses[begin:end]. The uses before at are at levels that are already in order.
 	begin, end, at useID

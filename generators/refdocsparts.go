@@ -70,7 +70,7 @@ func partContent(path string, rows []refRow, versions int) string {
 	return b.String()
 }
 
-// refersTo returns the other kinds that rows of k refer to, each once.
+// refersTo returns the other kinds that rows of k refer to, without duplicates.
 func (k *refKind) refersTo() []*refKind {
 	var out []*refKind
 	for i := range k.rows {

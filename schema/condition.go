@@ -29,9 +29,9 @@ type condition struct {
 type reads int
 
 const (
-	// readsRequest: nothing of them.
+	// readsRequest: the expression reads neither.
 	readsRequest reads = iota
-	// readsMetadata: their metadata, which is the same in every version of a kind.
+	// readsMetadata: the expression reads only their metadata, which is the same in every version of a kind.
 	readsMetadata
 	readsObject
 )

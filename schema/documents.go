@@ -91,7 +91,7 @@ func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {
 	return len(d.Versions) == 0
 }
 
-// matchesKind is matches for any version.
+// matchesKind reports whether the document is about the kind in any version.
 func (d *PermissionDocument) matchesKind(gvk runtimeschema.GroupVersionKind) bool {
 	return d.Kind == "*" || d.Group == gvk.Group && d.Kind == gvk.Kind
 }

@@ -18,7 +18,7 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
-	// landscape is nil where there are no sets.
+	// landscape is nil if there are no sets.
 	landscape *landscape
 	// bodies are the trees of request bodies that write a part of an object of another kind. failedBodies are those for which the tree of
 	// that object is not known.
@@ -69,7 +69,7 @@ func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {
 	return nil, fmt.Errorf("permission schema of %s: %w: give a CustomResourceDefinition or an OpenAPI document that has it", gvk, ErrUnknownKind)
 }
 
-// Kinds returns every kind that compiled, in no order.
+// Kinds returns every kind that compiled, in random order.
 func (s *Schema) Kinds() []*Kind {
 	out := make([]*Kind, 0, len(s.kinds))
 	for _, k := range s.kinds {
@@ -78,7 +78,7 @@ func (s *Schema) Kinds() []*Kind {
 	return out
 }
 
-// Failed returns the kinds that did not compile, and why.
+// Failed returns the kinds that did not compile, each with the reason.
 func (s *Schema) Failed() map[runtimeschema.GroupVersionKind]error {
 	out := make(map[runtimeschema.GroupVersionKind]error, len(s.failed))
 	for gvk, err := range s.failed {
