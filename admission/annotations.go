@@ -9,18 +9,18 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// The audit annotations of every decision (P7). The API server puts the webhook's name before them.
+// These are the audit annotations of every decision (P7). The API server adds the webhook's name as a prefix.
 const (
 	AnnotationMode   = "mode"
 	AnnotationVerbs  = "verbs"
 	AnnotationChecks = "checks"
-	// AnnotationAuthorizers says which authorizer decided on which verbs: "rbac=granular,granular:scale
-	// protector=!update", with "!" for what it denied. Verbs on which none had an opinion are left out,
-	// and without any other so is the annotation.
+	// AnnotationAuthorizers lists the authorizers with the verbs that each decided: "rbac=granular,granular:scale protector=!update",
+	// with "!" before a denied verb. Verbs on which no authorizer had an opinion are left out. If no verb remains, the annotation is left
+	// out.
 	AnnotationAuthorizers = "authorizers"
 )
 
-// maxAnnotation bounds the list of verbs in an audit annotation, in bytes.
+// maxAnnotation is the maximum length of such a list in bytes.
 const maxAnnotation = 1024
 
 func annotations(result *Result) map[string]string {
@@ -34,13 +34,13 @@ func annotations(result *Result) map[string]string {
 	return out
 }
 
-// coveringVerbs lists the verbs that covered the change, sorted, each once, and the generic verb
-// that was found held; "" if the request is denied.
+// coveringVerbs lists the verbs that cover the changes, sorted and without duplicates, and the generic verb that the user holds. It is ""
+// if the request is denied.
 func coveringVerbs(result *Result) string {
 	if !result.Allowed {
 		return ""
 	}
-	// Changes may be thousands, the verbs that cover them are at most as many as were asked.
+	// There may be thousands of changes, but at most as many different verbs as were asked for.
 	var few [8]string
 	held := few[:0]
 	for _, verb := range result.CoveredBy {
@@ -65,7 +65,7 @@ func coveringVerbs(result *Result) string {
 	return b.String()
 }
 
-// insert adds to what is sorted, unless it is there.
+// insert adds a verb to a sorted list, unless the list already has it.
 func insert(sorted []string, verb string) []string {
 	i, found := slices.BinarySearch(sorted, verb)
 	if found {
@@ -74,8 +74,8 @@ func insert(sorted []string, verb string) []string {
 	return slices.Insert(sorted, i, verb)
 }
 
-// decidingAuthorizers lists the authorizers in the order in which they first decided. No character of
-// the syntax can be in a name or in a verb.
+// decidingAuthorizers lists the authorizers in the order in which they first decided. Names and verbs contain no character of this
+// syntax.
 func decidingAuthorizers(checks []fieldperm.Check) string {
 	var few [4]string
 	names := few[:0]
@@ -107,7 +107,7 @@ func decidingAuthorizers(checks []fieldperm.Check) string {
 	return b.String()
 }
 
-// separator stands before all but the first.
+// separator returns text for every item except the first.
 func separator(i int, text string) string {
 	if i == 0 {
 		return ""
@@ -115,16 +115,16 @@ func separator(i int, text string) string {
 	return text
 }
 
-// more ends a list that had no room for all.
+// more ends a list that was cut.
 const more = ",…"
 
-// bounded is a list of at most maxAnnotation bytes, which says so if there is more.
+// bounded is a list of at most maxAnnotation bytes. It ends with more if it was cut.
 type bounded struct {
 	text [maxAnnotation]byte
 	n    int
 }
 
-// add reports whether there was room for all parts.
+// add appends the parts and reports whether there was room for all of them.
 func (b *bounded) add(parts ...string) bool {
 	n := len(more)
 	for _, part := range parts {

@@ -69,7 +69,7 @@ func TestP7_AnnotationListsEachVerbOnceInOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkAnnotations is of the ordinary review: one field, six checks.
+// BenchmarkAnnotations measures an ordinary review: one field, six checks.
 func BenchmarkAnnotations(b *testing.B) {
 	checks := []fieldperm.Check{{Verb: "update"}, {Verb: "patch"}, {Verb: "granular", Allowed: true}, {Verb: "granular:*"}, {Verb: "granular:specification"}, {Verb: "granular:scale", Allowed: true}}
 	named := slices.Clone(checks)

@@ -13,38 +13,34 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// GenericOnlyKey is the extra key that fieldperm's own checks for the generic permission carry. The
-// API server's AuthorizationConfiguration keeps such checks from /authorize, and /authorize has no
-// opinion on them, so that nobody is taken for a holder of update because it is one of granular
-// verbs (A4).
+// GenericOnlyKey is the extra key in fieldperm's own checks for the generic permission. The API server's AuthorizationConfiguration keeps
+// such checks from /authorize, and /authorize returns NoOpinion for them. So a user that holds only granular verbs never passes as a
+// holder of update (A4).
 const GenericOnlyKey = "fieldperm.dev/generic-only"
 
-// allowReason is the reason of every Allow. Its prefix is a promise (A3): webhook match conditions
-// and Decide tell a generic permission by its absence.
+// allowReason is the reason of every Allow. Other components rely on its prefix (A3): webhook match conditions and Decide accept an Allow
+// as the generic permission only if its reason lacks the prefix.
 const allowReason = verbs.Prefix + ` the user holds "granular"; admission decides on each field`
 
-// unprovenReason begins the reason for having no opinion on a holder of the marker. API servers show it.
+// unprovenReason begins the reason of a NoOpinion for a holder of the marker. API servers show it to the user.
 const unprovenReason = verbs.Prefix + ` the user holds "granular", but is not let through: `
 
-// AuthorizeReviewer is fieldperm as an authorizer of the API server (A1 to A5). It lets a request
-// for create, update or patch pass authorization when its author holds the marker, because admission
-// will look at each field. It never denies; where it does not allow it has no opinion. The zero
+// AuthorizeReviewer is fieldperm's authorizer for the API server (A1 to A5). It allows a request for create, update or patch if the user
+// holds the marker, because admission checks each field later. It never denies; if it does not allow, it returns NoOpinion. The zero
 // AuthorizeReviewer allows nothing.
 type AuthorizeReviewer struct {
-	// Allowed reports whether a resource is persisted and served by this API server itself, so that
-	// its writes go through admission (A2).
+	// Allowed reports whether this API server itself persists and serves the resource, so that its writes go through admission (A2).
 	Allowed func(group, resource, subresource string) bool
-	// Authorizer returns the authorizer that knows the user and the resource attributes.
+	// Authorizer returns the authorizer for the user and the resource attributes.
 	Authorizer func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer
-	// Enforced is nil if admission is proven to look at what the attributes stand for (A5). The error
-	// is for the user to read.
+	// Enforced returns nil if it is proven that admission checks writes with these attributes (A5). The user sees the text of the error.
 	Enforced func(context.Context, *authorizationv1.ResourceAttributes) error
-	// Canaries tells the requests that prove it.
+	// Canaries recognizes fieldperm's own probes, which prove enforcement.
 	Canaries Canaries
 }
 
-// Review answers one SubjectAccessReview. An error is a 400 or a 500 by Code; then the API server's
-// failurePolicy for this authorizer decides.
+// Review answers one SubjectAccessReview. Code returns 400 or 500 for an error; the API server's failurePolicy for this authorizer then
+// decides.
 func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 	noOpinion := authorizationv1.SubjectAccessReviewStatus{}
 	switch {
@@ -59,8 +55,8 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		return noOpinion, nil
 	}
 	if spec.User == CanaryUser {
-		// Whatever else it may hold, it passes by its nonce alone, also where the marker passes nobody: a Binding
-		// writes into Pods, whose barriers hold there.
+		// The probe user is allowed by its nonce only, whatever verbs it holds. This includes Bindings, for which the marker allows no
+		// other user: a Binding writes into Pods, whose barriers hold there.
 		a := spec.ResourceAttributes
 		if r.Canaries != nil && (r.allowed(a) || endpoint.IsBinding(a.Group, a.Resource, a.Subresource)) && r.Canaries.Authorize(spec) {
 			return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: canaryReason}, nil
@@ -73,7 +69,7 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if r.Authorizer == nil {
 		return noOpinion, errors.New("authorize: has no authorizer: configure one")
 	}
-	// The same question with the verb granular, which this authorizer never answers: no recursion.
+	// This check asks for the verb granular, which this authorizer never answers, so there is no recursion.
 	answer, err := r.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
 	if err != nil {
 		return noOpinion, err
@@ -81,8 +77,7 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if !answer.Allowed {
 		return noOpinion, answer.Failure
 	}
-	// Last of all, so that nothing is let through that was proven before something slow, and nothing is
-	// proven for those who are not let through.
+	// This check comes last. A proof from before a slow check might be outdated, and a user that is not allowed anyway needs no proof.
 	if err := r.enforced(ctx, spec.ResourceAttributes); err != nil {
 		klog.FromContext(ctx).V(4).Info("Not let through", "resource", spec.ResourceAttributes.Resource, "group", spec.ResourceAttributes.Group, "err", err)
 		return authorizationv1.SubjectAccessReviewStatus{Reason: unprovenReason + err.Error()}, nil
@@ -101,7 +96,7 @@ func (r *AuthorizeReviewer) allowed(a *authorizationv1.ResourceAttributes) bool 
 	return r.Allowed != nil && r.Allowed(a.Group, a.Resource, a.Subresource)
 }
 
-// writes tells the questions that may be about a write, and that fieldperm does not ask itself, from all others.
+// writes reports whether the review may be about a write and is not one of fieldperm's own checks.
 func writes(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	if spec.ResourceAttributes == nil {
 		return false

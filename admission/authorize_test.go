@@ -123,7 +123,7 @@ func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
 	}
-	// Nothing is proven for who is not let through anyway.
+	// A user that is not allowed anyway needs no proof.
 	r := authorizeReviewer(holding("granular:scale"))
 	r.Enforced = func(context.Context, *authorizationv1.ResourceAttributes) error {
 		t.Error("asked")
@@ -134,7 +134,7 @@ func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
 	}
 }
 
-// unknown is an authorizer one part of which failed and was passed over.
+// unknown is an authorizer with a part that failed and whose policy is NoOpinion.
 type unknown struct{ err error }
 
 func (u unknown) Authorize(context.Context, string, bool) (fieldperm.Answer, error) {

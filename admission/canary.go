@@ -11,41 +11,39 @@ import (
 )
 
 const (
-	// CanaryUser is whom fieldperm impersonates to see whether a write by the marker meets admission (A5).
-	// It holds nothing, and is refused by /admit whatever it sends.
+	// CanaryUser is the user that fieldperm impersonates for probes, which test whether a write that the marker allows reaches admission
+	// (A5). It holds no verbs, and /admit refuses all its requests.
 	CanaryUser = "fieldperm:canary"
 
-	// CanaryKey is the extra key of CanaryUser's nonces.
+	// CanaryKey is the extra key for the nonces of CanaryUser.
 	CanaryKey = "fieldperm.dev/canary"
 
 	// canaryReason is the reason of the Allow for a canary. It has the prefix of A3.
 	canaryReason = "granular: canary; admission refuses it"
 )
 
-// CanaryAnswer says how /admit/granular answers a canary. The zero answer has no token: the request
-// was none of fieldperm's own.
+// CanaryAnswer says how /admit/granular answers a probe. The zero answer has no token: the request is not one of fieldperm's own.
 type CanaryAnswer struct {
-	// Token proves to whoever sent the canary that fieldperm's own webhook was asked.
+	// Token proves to the sender of the probe that the API server called fieldperm's own webhook.
 	Token string
-	// Fail asks for an error in place of a refusal, which stops a write only where the webhook has
-	// failurePolicy Fail.
+	// Fail requests an error instead of a refusal. An error stops a write only if the webhook has failurePolicy Fail.
 	Fail bool
-	// Barred, if it is not nil, asks for a refusal by /admit/uncovered in place of /admit/granular, and returns what says
-	// that a barrier is known.
+	// Barred, if it is not nil, requests a refusal by /admit/uncovered instead of /admit/granular. It returns the text which proves that
+	// a barrier is known.
 	Barred func(barrier string) string
 }
 
-// Canaries tells fieldperm's own canaries from forgeries.
+// Canaries distinguishes fieldperm's own probes from forgeries.
 type Canaries interface {
-	// Authorize reports whether a review of CanaryUser has a nonce for exactly what it asks.
+	// Authorize reports whether a review of CanaryUser has a nonce for exactly the action that it asks for.
 	Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool
 	// Answer returns the answer to a request of CanaryUser.
 	Answer(req *admissionv1.AdmissionRequest) CanaryAnswer
 }
 
-// canary answers a request of CanaryUser and reports whether it was one. The response is nil if the
-// answer is written already. The first refusal is all that the sender sees. So one of the two webhooks lets a true canary
-// pass, which is a dry run: /admit/uncovered, unless the canary asks for barriers.
+// canary answers a request of CanaryUser and reports whether the request is from that user. The response is nil if the answer is already
+// written. The sender sees only the first refusal. So one of the two webhooks lets a genuine probe, which is a dry run, pass:
+// /admit/uncovered, unless the probe asks for barriers.
 func (h Handlers) canary(ctx context.Context, w http.ResponseWriter, endpoint Endpoint, reviewer *Reviewer, req *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse, is bool) {
 	if req.UserInfo.Username != CanaryUser {
 		return nil, false

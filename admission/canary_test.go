@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signed takes one nonce for good.
+// signed accepts one nonce.
 type signed struct{ fail, bar bool }
 
 func (signed) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
@@ -50,7 +50,7 @@ func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
 			spec := asking("update", "apps", "deployments", "")
 			spec.User, spec.Extra = CanaryUser, map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
 			c.change(spec)
-			// Whatever else the user holds, and although the interlock is closed.
+			// The result does not depend on other verbs of the user, nor on whether enforcement is proven.
 			h := holding("granular", "update")
 			r := authorizeReviewer(h)
 			r.Canaries = c.canaries
@@ -63,7 +63,7 @@ func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
 			}
 		})
 	}
-	// A nonce is worth nothing to anybody else.
+	// A nonce has no effect for any other user.
 	spec := asking("update", "apps", "deployments", "")
 	spec.Extra = map[string]authorizationv1.ExtraValue{CanaryKey: {"good"}}
 	r := authorizeReviewer(holding())
@@ -95,7 +95,7 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 		"uncovered, no dry run":            {"good", &no, signed{}, Uncovered, http.StatusOK, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The user holds everything; it counts for nothing.
+			// The user holds every verb; this has no effect.
 			wire := Handlers{MaxBytes: 1 << 20, Canaries: c.canaries}
 			server := httptest.NewServer(wire.ReviewHandler(c.endpoint, reviewer(compile(t), holding("update", "granular", "granular:*"))))
 			defer server.Close()
@@ -111,8 +111,8 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 	}
 }
 
-// Without an answer of /admit/granular the one of /admit/uncovered is what the sender sees. No write by the canary's user
-// passes one of them but in a dry run.
+// Without an answer of /admit/granular the sender sees the answer of /admit/uncovered. A write of the probe user passes one of them only
+// in a dry run.
 func TestA6_ProbesOfBarriersAreRefusedByTheBarriersThatAreKnown(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
@@ -148,7 +148,7 @@ func TestA6_ProbesOfBarriersAreRefusedByTheBarriersThatAreKnown(t *testing.T) {
 	}
 }
 
-// A Binding is nothing that the marker lets pass; a probe of it does, by its nonce.
+// The marker does not allow a Binding. A probe of a Binding is allowed by its nonce.
 func TestA6_A2_OnlyProbesBind(t *testing.T) {
 	for _, name := range []string{"bindings", "pods/binding"} {
 		resource, subresource, _ := strings.Cut(name, "/")

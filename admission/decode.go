@@ -14,8 +14,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// ReadRequest reads a POST of one AdmissionReview v1, in JSON of at most limit bytes, and returns its
-// request. Code tells what is wrong with one that holds none; nothing is written to w.
+// ReadRequest reads a POST of one AdmissionReview v1, in JSON of at most limit bytes, and returns its request. On an error, Code returns
+// the HTTP code. It writes nothing to w.
 func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
 	reading, err := readReview(w, r, limit)
 	if err != nil {
@@ -25,14 +25,14 @@ func ReadRequest(w http.ResponseWriter, r *http.Request, limit int64) (*admissio
 	return reading.Request, nil
 }
 
-// Refuse answers a request that held no review with what ReadRequest returned.
+// Refuse answers a request that held no review with the error of ReadRequest.
 func Refuse(w http.ResponseWriter, err error) {
 	code := int(Code(err))
 	if code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}
 	if code == http.StatusTooManyRequests {
-		// API servers send it again after that, as long as they wait for an answer.
+		// An API server sends the request again after that time, within its own timeout.
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
 	}
 	http.Error(w, err.Error(), code)
@@ -53,13 +53,13 @@ func readDocument(w http.ResponseWriter, r *http.Request, limit int64, into any,
 		return err
 	}
 	if !utf8.Valid(body) {
-		// The decoder would replace the bytes, and then two names that differ could look the same.
+		// The decoder would replace invalid bytes, and two different names could then look the same.
 		return badRequest("body is not UTF-8: send JSON in UTF-8")
 	}
 	return decode(body, into, meta, apiVersion, kind)
 }
 
-// mostAnnounced is for how many bytes there is room before they have come.
+// mostAnnounced is the maximum number of bytes that are allocated from the announced Content-Length, before the bytes arrive.
 const mostAnnounced = 1 << 20
 
 // read returns the body of a POST of JSON of at most limit bytes.
@@ -78,7 +78,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	// Room for what is announced, up to what may be asked for without being sent.
+	// Allocate the announced length, but not more than mostAnnounced: a client can announce more than it sends.
 	body := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), mostAnnounced)+bytes.MinRead))
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
@@ -93,9 +93,8 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// decode reads exactly one document of the given version and kind. Names of fields are case-sensitive
-// and may occur once only, so that a document means the same to whoever reads it. Fields that are not
-// known are passed over, because newer API servers may send more.
+// decode reads exactly one document of the given version and kind. Field names are case-sensitive and may occur only once, so that every
+// reader understands a document in the same way. Unknown fields are ignored, because newer API servers may send more.
 func decode(body []byte, into any, meta *metav1.TypeMeta, apiVersion, kind string) error {
 	duplicates, err := kjson.UnmarshalStrict(body, into, kjson.DisallowDuplicateFields)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// DecodedReview is an AdmissionReview that has been read where it stands: one pass over its bytes finds the two
-// objects, which are neither copied nor decoded; the rest, which is small, is decoded.
+// DecodedReview is an AdmissionReview that is read in place. One pass over its bytes finds the two objects, which are neither copied nor
+// decoded. The rest, which is small, is decoded.
 type DecodedReview struct {
 	// Request refers to the bytes of the body in its Object and OldObject.
 	Request *admissionv1.AdmissionRequest
@@ -21,9 +21,9 @@ type DecodedReview struct {
 	object, oldObject rawjson.Value
 }
 
-// Read reads one AdmissionReview v1. Names of fields are case-sensitive and may occur once only, so that a
-// document means the same to whoever reads it; fields that are not known are passed over, because newer API
-// servers may send more. The body must not be changed while the DecodedReview is in use.
+// Read reads one AdmissionReview v1. Field names are case-sensitive and may occur only once, so that every reader understands a document
+// in the same way. Unknown fields are ignored, because newer API servers may send more. The caller must not change the body while the
+// DecodedReview is in use.
 func Read(body []byte) (*DecodedReview, error) {
 	doc, err := rawjson.Scan(body)
 	if err != nil {
@@ -37,12 +37,12 @@ func Read(body []byte) (*DecodedReview, error) {
 	return r, nil
 }
 
-// FromRequest returns the review of a request that came otherwise than as a body. Its objects are scanned when they are compared.
+// FromRequest returns the review of a request that did not come as a body. Its objects are scanned when they are compared.
 func FromRequest(req *admissionv1.AdmissionRequest) *DecodedReview {
 	return &DecodedReview{Request: req}
 }
 
-// Release lets the memory of the DecodedReview be used again, but for the Request.
+// Release frees the memory of the DecodedReview for reuse. The Request stays valid.
 func (r *DecodedReview) Release() {
 	if r.doc != nil {
 		r.doc.Release()
@@ -54,7 +54,7 @@ func noReview(err error) error {
 	return badRequest("body is no AdmissionReview: %w: send one JSON document of apiVersion %q, kind %q", err, admissionVersion, "AdmissionReview")
 }
 
-// decode decodes what is around the objects.
+// decode decodes everything except the objects.
 func (r *DecodedReview) decode(body []byte) error {
 	root := r.doc.Root()
 	var review admissionv1.AdmissionReview
@@ -77,7 +77,7 @@ func (r *DecodedReview) decode(body []byte) error {
 	return nil
 }
 
-// orAbsent takes null for none, as API servers mean it.
+// orAbsent returns an absent value for null, because API servers write null for a missing object.
 func orAbsent(v rawjson.Value) rawjson.Value {
 	if v.Kind() == rawjson.Null {
 		return rawjson.Value{}
@@ -85,7 +85,7 @@ func orAbsent(v rawjson.Value) rawjson.Value {
 	return v
 }
 
-// withoutObjects returns the body with null in place of both objects, for a library that would copy them.
+// withoutObjects returns the body with null in place of both objects, because the library would copy them.
 func (r *DecodedReview) withoutObjects(body []byte) []byte {
 	var out []byte
 	from := 0
@@ -99,7 +99,7 @@ func (r *DecodedReview) withoutObjects(body []byte) []byte {
 	return append(out, body[from:]...)
 }
 
-// diff returns the requirements of the request, whose objects are scanned now if they have not been.
+// diff returns the requirements of the request. It scans the objects if they are not scanned yet.
 func (r *DecodedReview) diff(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
 	raw, old := r.Request.OldObject.Raw, r.oldObject
 	if r.Request.Operation == admissionv1.Create {

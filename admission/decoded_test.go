@@ -22,7 +22,7 @@ const wholeReview = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1
 	`"userInfo":{"username":"alice","uid":"1","groups":["a","b"],"extra":{"k/x":["1","2"],"l":[]}},"object":{"spec":{"replicas":2}},"oldObject":{"spec":{"replicas":1}},` +
 	`"dryRun":true,"options":{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1"}}}`
 
-// readBoth holds Read against the library over the whole body, objects included.
+// readBoth compares Read with the library on the whole body, including the objects.
 func readBoth(t *testing.T, body []byte) (plain bool) {
 	t.Helper()
 	var want admissionv1.AdmissionReview
@@ -32,7 +32,7 @@ func readBoth(t *testing.T, body []byte) (plain bool) {
 	}
 	got, err := Read(body)
 	if wantErr != nil {
-		// A name that occurs twice within an object is Diff's to judge; options nobody looks at.
+		// Diff decides about a name that occurs twice within an object. No component reads the options.
 		below := regexp.MustCompile(`duplicate object member name .* within "/request/(object|oldObject|options)`)
 		if err == nil && !below.MatchString(wantErr.Error()) {
 			t.Fatalf("%s: is read; the library says %v", body, wantErr)
@@ -87,7 +87,7 @@ func TestRead_IsWhatTheLibraryReads(t *testing.T) {
 	}
 }
 
-// TestRead_BrokenReviews: where a review is broken, and where it says something twice, both say the same.
+// TestRead_BrokenReviews: Read and the library agree on broken reviews and on reviews with duplicate names.
 func TestRead_BrokenReviews(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 3617))
 	plain := 0
@@ -111,8 +111,8 @@ func TestRead_BrokenReviews(t *testing.T) {
 	}
 }
 
-// readings reads the review of a request as it comes by the wire, where its objects are not copied: as API
-// servers write it, and with something that the library has to read.
+// readings reads the review of a request as it arrives over HTTP, where its objects are not copied: in the form that API servers write,
+// and with a part that only the library decodes.
 func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*DecodedReview {
 	t.Helper()
 	out := map[string]*DecodedReview{"from a request": {Request: req}}
@@ -169,7 +169,7 @@ func TestBadInput_AFieldThatNobodyKnowsMayNotStandTwice(t *testing.T) {
 	}
 }
 
-// FuzzRead gives hostile bodies to whoever may call the webhook.
+// FuzzRead tests Read with hostile bodies, which any caller of the webhook could send.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(wholeReview))
 	f.Fuzz(func(t *testing.T, body []byte) { readBoth(t, body) })

@@ -9,8 +9,8 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// reviewDelete allows a deletion to holders of a generic verb for it only: granular verbs never
-// cover one (C4), whatever the schema says.
+// reviewDelete allows a deletion only if the user holds a generic verb for it. Granular verbs never cover a deletion (C4), whatever the
+// schema says.
 func (r *Reviewer) reviewDelete(ctx context.Context, req *admissionv1.AdmissionRequest) (*Result, error) {
 	generic := []string{"delete", "deletecollection"}
 	result := &Result{Decision: fieldperm.Decision{Mode: fieldperm.ModeNone}}

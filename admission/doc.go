@@ -1,9 +1,8 @@
-// Package admission is the wire: AdmissionReview and SubjectAccessReview in, decisions out.
+// Package admission turns AdmissionReviews and SubjectAccessReviews into decisions and responses.
 //
-// Start at Reviewer, the review of one AdmissionRequest, callable without HTTP; then Response, which
-// renders its result, AuthorizeReviewer (/authorize) and SchemaReviewer (/admit/schemas). The
-// handlers below them do no more than HTTP and decoding.
+// Start at Reviewer, which reviews one AdmissionRequest and needs no HTTP. Then read Response, which renders its result,
+// AuthorizeReviewer (/authorize) and SchemaReviewer (/admit/schemas). The handlers only add HTTP and decoding.
 //
-// The rules that comments name (A1, P5, …) are those of docs/semantics.md. The package imports
-// fieldperm, schema and schema/load, never internal: who is asked comes in as a function.
+// The rule names in comments (A1, P5, …) are those of docs/semantics.md. The package imports fieldperm, schema and schema/load, never
+// internal. The caller provides the authorizer as a function.
 package admission

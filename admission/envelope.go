@@ -11,9 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// decodeKnown reads a review as API servers write it: every field known, once, and of its type. It reports
-// false for any other, which the library is to read or to refuse; what it does read, it reads as the
-// library does, in less time than the rest of the review takes.
+// decodeKnown decodes a review in the form that API servers write: every field is known, occurs once and has its type. It reports false
+// for any other review, which the library must then decode or refuse. Its result is the same as the library's, in less time than the rest
+// of the review takes.
 func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
 	return each(v, []string{"kind", "apiVersion", "request"}, func(field int, v rawjson.Value) bool {
 		switch field {
@@ -28,14 +28,14 @@ func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.Admissi
 	})
 }
 
-// requestFields are in the order in which API servers write them.
+// requestFields are the fields of a request in the order in which API servers write them.
 var requestFields = []string{
 	"uid", "kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource", "name", "namespace",
 	"operation", "userInfo", "object", "oldObject", "dryRun", "options",
 }
 
 func (r *DecodedReview) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
-	var kind, resource []byte // as spelled: what was requested is mostly what is asked about
+	var kind, resource []byte // The raw text: requestKind and requestResource are usually equal to kind and resource.
 	return each(v, requestFields, func(field int, v rawjson.Value) bool {
 		switch requestFields[field] {
 		case "uid":
@@ -123,8 +123,8 @@ func userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bool {
 	})
 }
 
-// each hands every member of an object over with its place among the fields, and reports false if one is
-// not among them, comes twice, or is not taken.
+// each calls take for every member of an object, with the index of its name in fields. It reports false if a name is not in fields,
+// occurs twice, or take reports false.
 func each(v rawjson.Value, fields []string, take func(field int, v rawjson.Value) bool) bool {
 	seen, field := 0, -1
 	for m := v.Members(); m.Next(); {
@@ -137,7 +137,7 @@ func each(v rawjson.Value, fields []string, take func(field int, v rawjson.Value
 	return v.IsObject()
 }
 
-// index returns the place of a name among the fields, -1 if it is not there. It begins to look at likely.
+// index returns the index of a name in fields, -1 if it is not there. It starts the search at likely.
 func index(fields []string, likely int, name rawjson.Name) int {
 	for n := range fields {
 		if i := (likely + n) % len(fields); name.Is(fields[i]) {

@@ -23,11 +23,11 @@ func grants(_ context.Context, a authorizer.Attributes) (authorizer.Decision, st
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// question is what fieldperm asks the program's own authorizer: user and object are known, the verb is not.
+// question is the question that fieldperm asks the program's own authorizer: user and object are known, the verb is not.
 type question authorizer.AttributesRecord
 
-// Authorize asks for one verb. The authorizer that it asks must not contain fieldperm's own: where it does, a generic question
-// needs admission.GenericOnlyKey in the user's extra.
+// Authorize asks for one verb. The authorizer that it asks must not contain fieldperm's own. If it does, a generic question needs
+// admission.GenericOnlyKey in the user's extra.
 func (q question) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.Answer, error) {
 	q.Verb = verb
 	decision, reason, err := grants(ctx, authorizer.AttributesRecord(q))
@@ -78,7 +78,7 @@ func ExampleAuthorizeReviewer() {
 	behind := &granular{admission.AuthorizeReviewer{
 		Allowed:    func(group, resource, _ string) bool { return group == "apps" && resource == "deployments" },
 		Authorizer: newQuestion,
-		// nil says that the Reviewer is asked about this write. A program that cannot prove it returns an error.
+		// nil means that admission asks the Reviewer about this write. A program that cannot prove this returns an error.
 		Enforced: func(context.Context, *authorizationv1.ResourceAttributes) error { return nil },
 	}}
 	chain, err := union.New(

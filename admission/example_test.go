@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// scaling is what a kube-apiserver sends to a webhook when alice scales a Deployment.
+// scaling is the request that a kube-apiserver sends to a webhook when alice scales a Deployment.
 const scaling = `{
   "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
   "request": {
@@ -27,14 +27,14 @@ const scaling = `{
   }
 }`
 
-// held is a user who holds these verbs.
+// held is a user with these verbs.
 type held []string
 
 func (h held) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
 	return fieldperm.Answer{Allowed: slices.Contains(h, verb)}, nil
 }
 
-// Decide on an AdmissionReview. Response makes an AdmissionResponse of result and error.
+// This example decides on an AdmissionReview. Response makes an AdmissionResponse of result and error.
 func ExampleReviewer() {
 	compiled, errs := load.Offline(nil) // The kinds of Kubernetes.
 	reviewer := &admission.Reviewer{

@@ -11,8 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// fault is an error with the HTTP code that the wire gives it. Whatever is no fault is a 500: an
-// error is never a denial by policy, and never an Allow (P4).
+// fault is an error with an HTTP code. Every other error is a 500. Errors are never a denial by policy and never an Allow (P4).
 type fault struct {
 	code int32
 	err  error
@@ -21,25 +20,24 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// badRequest is about a request that can never be decided as it is.
+// badRequest returns an error for a request that can never be decided in its present form.
 func badRequest(format string, args ...any) error {
 	return &fault{code: http.StatusBadRequest, err: fmt.Errorf(format, args...)}
 }
 
-// refused is about a request that holds no review at all.
+// refused returns an error for a request that holds no review.
 func refused(code int32, format string, args ...any) error {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// unavailable is about a request that can be decided later: the client should try again.
+// unavailable returns an error for a request that can be decided later. The client should try again.
 func unavailable(format string, args ...any) error {
 	return &fault{code: http.StatusServiceUnavailable, err: fmt.Errorf(format, args...)}
 }
 
-// Code returns the HTTP code of an error of this package: 405, 413 or 415 for a request that holds no
-// review, 400 for one that can never be decided, 503 for one that can be decided later, a review that ran out of time included,
-// else 500. An object that does not fit its schema is a 500: the API server has accepted it, so it is
-// the schema at hand that is wrong.
+// Code returns the HTTP code of an error of this package: 405, 413, 415 or 429 for a request that is not reviewed, 400 for one that can
+// never be decided, 503 for one that can be decided later or whose review ran out of time, else 500. An object that does not fit its
+// schema is a 500: the API server accepted the object, so the loaded schema is wrong.
 func Code(err error) int32 {
 	var f *fault
 	var invalid *fieldperm.InvalidObjectError
@@ -54,11 +52,11 @@ func Code(err error) int32 {
 	return http.StatusInternalServerError
 }
 
-// retryAfterSeconds is when a client should try again what is unavailable now. Compiling the schema
-// of a new kind takes about that long.
+// retryAfterSeconds is how many seconds a client should wait before it tries again. The schema of a new kind takes about that long to
+// compile.
 const retryAfterSeconds = 1
 
-// failure is the status of an error.
+// failure returns the status of an error.
 func failure(err error) *metav1.Status {
 	s := &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: Code(err)}
 	switch s.Code {

@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// holder is a user by the verbs that it holds, with faults on demand.
+// holder is a user with some verbs, and with failures on demand.
 type holder struct {
 	holds  []string
 	reason string
@@ -40,7 +40,7 @@ func (h *holder) Authorize(_ context.Context, verb string, generic bool) (fieldp
 
 func holding(verbs ...string) *holder { return &holder{holds: verbs} }
 
-// builtIn are the built-in kinds and the catalogue, decoded once: they are the same for every test.
+// builtIn are the built-in kinds and the catalogue, decoded once, because every test uses the same.
 var builtIn = sync.OnceValues(func() (schema.Documents, error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
@@ -91,7 +91,7 @@ func reviewer(s *schema.Schema, h *holder) *Reviewer {
 	}
 }
 
-// update is of a Deployment; the arguments are its spec before and after.
+// update is a request for a Deployment; the arguments are its spec before and after.
 func update(before, after string) *admissionv1.AdmissionRequest {
 	object := func(spec string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":` + spec + `}`)}

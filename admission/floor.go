@@ -13,17 +13,15 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// The floor is what no barrier reaches: the requests that a control plane needs to go on running, and
-// to start fieldperm again. The match conditions of the webhook "uncovered" leave them out (Floor), so
-// that they never wait for fieldperm, and the decision does too where another webhook asks about them
-// (OnFloor). The two must agree; a test holds them together. docs/semantics.md, W4, has the reason for
-// each row.
+// The floor is the set of requests that no barrier reaches: those that a control plane needs to keep running and to start fieldperm
+// again. The match conditions of the webhook "uncovered" exclude them (Floor), so that they never wait for fieldperm. The decision
+// excludes them too, in case another webhook sends them (OnFloor). The two must agree; a test compares them. docs/semantics.md, W4, has
+// the reason for each row.
 //
-// It lists requests by their resource and, where the fields of the resource matter, by who sends them.
-// A row must not let anybody change a field that somebody may have put behind a barrier.
+// The floor lists requests by their resource and, where the fields of the resource matter, by their user. A row must not let a user
+// change a field that an administrator may have put behind a barrier.
 
-// FloorCondition is a match condition of the webhook "uncovered". The webhook is not called for what
-// the condition is false for.
+// FloorCondition is a match condition of the webhook "uncovered". If its expression is false, the API server does not call the webhook.
 type FloorCondition struct{ Name, Expression string }
 
 const (
@@ -38,14 +36,14 @@ const (
 	controlNamespace = "kube-system"
 )
 
-// podMakers make Pods of DaemonSets and Deployments.
+// podMakers are the users that create Pods of DaemonSets and Deployments.
 var podMakers = []string{
 	"system:kube-controller-manager",
 	"system:serviceaccount:kube-system:daemon-set-controller",
 	"system:serviceaccount:kube-system:replicaset-controller",
 }
 
-// wholly are the resources that are on the floor whoever writes them, by API group.
+// wholly are the resources that are on the floor for every user, by API group.
 var wholly = map[string][]string{
 	coordinationGroup:           {"leases", "leasecandidates"},
 	authenticationGroup:         {"tokenreviews", "selfsubjectreviews"},
@@ -54,9 +52,8 @@ var wholly = map[string][]string{
 	registrationGroup:           {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 
-// Floor returns the match conditions. None of them can fail: an error would refuse the request.
-// Objects of admission registration need none, because an API server never asks a webhook that is an
-// object about them.
+// Floor returns the match conditions. Their expressions must not fail, because the API server would refuse the request. Objects of
+// admission registration need no condition, because an API server never sends them to a webhook that is an object.
 func Floor() []FloorCondition {
 	const (
 		subresource = `has(request.subResource) && request.subResource == `
@@ -94,7 +91,7 @@ func Floor() []FloorCondition {
 	}}
 }
 
-// OnFloor reports whether no barrier reaches a request. It is false for a request that cannot be read.
+// OnFloor reports whether a request is on the floor, so that no barrier reaches it. It is false for a request that cannot be decoded.
 func OnFloor(req *admissionv1.AdmissionRequest) bool {
 	create, update := req.Operation == admissionv1.Create, req.Operation == admissionv1.Update
 	name, who := req.Resource.Resource, req.UserInfo.Username
@@ -126,8 +123,8 @@ func OnFloor(req *admissionv1.AdmissionRequest) bool {
 	return false
 }
 
-// sameMetadata reports whether two objects have the same labels, annotations, finalizers and owners,
-// and the same generateName: what a write of status may change beside the status.
+// sameMetadata reports whether two objects have the same labels, annotations, finalizers, owner references and generateName. A write of
+// the status may change these fields besides the status.
 func sameMetadata(a, b []byte) bool {
 	type metadata struct {
 		Labels, Annotations map[string]any
@@ -140,7 +137,7 @@ func sameMetadata(a, b []byte) bool {
 		if json.Unmarshal(raw, &objects[i]) != nil {
 			return false
 		}
-		// Absent is the same as empty here: neither holds anything.
+		// Absent and empty mean the same here.
 		m := &objects[i].Metadata
 		if len(m.Labels) == 0 {
 			m.Labels = nil
@@ -158,14 +155,13 @@ func sameMetadata(a, b []byte) bool {
 	return reflect.DeepEqual(objects[0], objects[1])
 }
 
-// FloorResource reports whether a resource, written as in a webhook's rule, is on the floor whoever
-// writes it, so that a barrier on it holds nobody. A resource stands for its subresources too.
+// FloorResource reports whether a resource, written as in a webhook rule, is on the floor for every user, so that a barrier on it has no
+// effect. A resource includes its subresources.
 func FloorResource(group, resource string) bool {
 	return slices.Contains(wholly[group], resource)
 }
 
-// FloorResources returns the resources that an UncoveredPermissionSet names and that no barrier reaches,
-// as RESOURCE.GROUP.
+// FloorResources returns the resources of an UncoveredPermissionSet that no barrier reaches, as RESOURCE.GROUP.
 func FloorResources(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
 	var out []string
 	for _, rule := range spec.Resources {
@@ -180,7 +176,7 @@ func FloorResources(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
 	return out
 }
 
-// ForEverything reports whether a set is for every resource.
+// ForEverything reports whether a set applies to every resource.
 func ForEverything(spec *v1alpha1.UncoveredPermissionSetSpec) bool {
 	for _, rule := range spec.Resources {
 		if slices.Contains(rule.APIGroups, "*") && (slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "*/*")) {
@@ -190,12 +186,13 @@ func ForEverything(spec *v1alpha1.UncoveredPermissionSetSpec) bool {
 	return len(spec.Resources) == 0
 }
 
-// maxNamed bounds how many names a warning lists: an API server cuts long ones.
+// maxNamed is the maximum number of names in a warning, because an API server truncates long warnings.
 const maxNamed = 5
 
 const everythingText = "it is for every resource: while fieldperm is down, only members of system:masters can write anything but what rule W4 leaves out: list spec.resources to narrow it"
 
-// SetWarnings returns what is worth saying about where a set holds, given what it was compiled with.
+// SetWarnings returns warnings for the author of a set about the resources to which it applies. compiled is the schema that the set was
+// compiled with.
 func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
 	var out []string
 	if ForEverything(&set.Set.Spec) {
@@ -211,7 +208,7 @@ func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []strin
 	return out
 }
 
-// some are the first few of a list.
+// some returns the first maxNamed items as text.
 func some(items []string) string {
 	out := strings.Join(items[:min(len(items), maxNamed)], ", ")
 	if more := len(items) - maxNamed; more > 0 {

@@ -28,8 +28,8 @@ func renewal() *admissionv1.AdmissionRequest {
 
 const everythingIsUncovered = "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: all}\nspec: {uncoveredPermissions: ['granular:*']}\n"
 
-// D5: a set for every resource does not hold a lease, neither those who hold the generic permission nor those who hold
-// granular verbs; and it does hold what is above the floor.
+// D5: a set for every resource does not apply to a lease, neither for users with the generic permission nor for users with granular
+// verbs. It does apply to requests that are not on the floor.
 func TestW4_NoSetReachesALease(t *testing.T) {
 	s := compile(t, everythingIsUncovered)
 	for name, c := range map[string]struct {
@@ -55,7 +55,8 @@ func TestW4_NoSetReachesALease(t *testing.T) {
 	}
 }
 
-// TestW4_ALeaseHasNoBarrierBelowAVerb: a set with a more specific verb than the one that is held bars a Deployment, and no lease.
+// TestW4_ALeaseHasNoBarrierBelowAVerb: a set with a more specific verb than the user holds refuses the change of a Deployment, and not
+// that of a lease.
 func TestW4_ALeaseHasNoBarrierBelowAVerb(t *testing.T) {
 	s := compile(t, strings.Replace(everythingIsUncovered, "granular:*", "granular:label(a)", 1))
 	for name, c := range map[string]struct {
@@ -71,7 +72,7 @@ func TestW4_ALeaseHasNoBarrierBelowAVerb(t *testing.T) {
 	}
 }
 
-// D5: where another webhook asks about it, a lease does not wait for schemas either.
+// D5: if another webhook sends it, a lease does not wait for schemas either.
 func TestW4_TheFloorNeedsNoSchema(t *testing.T) {
 	r := reviewer(nil, holding())
 	if result, err := r.Review(t.Context(), Uncovered, renewal()); err != nil || !result.Allowed {
@@ -84,7 +85,7 @@ func TestW4_TheFloorNeedsNoSchema(t *testing.T) {
 	}
 }
 
-// A heartbeat that cannot be read is looked at.
+// A heartbeat that cannot be decoded is reviewed.
 func TestW4_WhatCannotBeReadIsNotOnTheFloor(t *testing.T) {
 	heartbeat := &admissionv1.AdmissionRequest{
 		Operation: admissionv1.Update, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "nodes"}, SubResource: "status", Name: "n1",
@@ -106,7 +107,7 @@ func TestW4_WhatCannotBeReadIsNotOnTheFloor(t *testing.T) {
 	}
 }
 
-// D5: who makes a set learns what it costs, and what it does not reach.
+// D5: the author of a set gets warnings about its cost and about resources that it does not reach.
 func TestW4_SetsWarn(t *testing.T) {
 	current := documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}

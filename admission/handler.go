@@ -18,10 +18,10 @@ const (
 	authorizationVersion = "authorization.k8s.io/v1"
 )
 
-// Outcome is how a review ended, for metrics.
+// Outcome is the result of a review, for metrics.
 type Outcome string
 
-// The outcomes. A refused body held no review; an error is no decision.
+// These are the outcomes. OutcomeRefused means that the body held no review. OutcomeError means that there is no decision.
 const (
 	OutcomeAllowed   Outcome = "allowed"
 	OutcomeDenied    Outcome = "denied"
@@ -31,20 +31,20 @@ const (
 	OutcomeCanary    Outcome = "canary"
 )
 
-// Handlers is what the handlers share.
+// Handlers holds the settings that all handlers share.
 type Handlers struct {
-	// MaxBytes bounds a request's body; 0 refuses every body.
+	// MaxBytes is the maximum size of a request's body in bytes; 0 refuses every body.
 	MaxBytes int64
-	// Observe is told of every answer; nil for nobody. checks is how many verbs were asked.
+	// Observe is called for every answer, unless it is nil. checks is the number of verbs that were asked for.
 	Observe func(endpoint string, outcome Outcome, checks int, took time.Duration)
-	// Decided is told of every decision of admission; nil for nobody.
+	// Decided is called for every admission decision, unless it is nil.
 	Decided func(endpoint Endpoint, mode fieldperm.Mode, allowed bool)
-	// Canaries tells fieldperm's own canaries; nil refuses them all.
+	// Canaries recognizes fieldperm's own probes; nil refuses them all.
 	Canaries Canaries
-	// Seen is told of each request that is reviewed; nil for nobody. It must not block, and must not keep the request.
+	// Seen is called for each request that is reviewed, unless it is nil. It must not block, and must not keep the request.
 	Seen func(*admissionv1.AdmissionRequest)
-	// Share reports whether one more review of the user may be held; nil for always. It is called once the
-	// user is known, for a review that has been read.
+	// Share reports whether one more review of this user may be held in memory; nil means always. It is called after the review is
+	// decoded, when the user is known.
 	Share func(ctx context.Context, user string, canary bool) bool
 }
 
@@ -73,7 +73,7 @@ func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Hand
 	})
 }
 
-// record logs a decision and hands it to Decided. It returns how the review ended and how many verbs were asked.
+// record logs a decision and passes it to Decided. It returns the outcome and the number of verbs that were asked for.
 func (h Handlers) record(ctx context.Context, endpoint Endpoint, result *Result, err error) (Outcome, int) {
 	log := klog.FromContext(ctx)
 	if err != nil {
@@ -115,8 +115,8 @@ func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 	})
 }
 
-// AuthorizeHandler serves SubjectAccessReview v1. An error is HTTP 500 (400 for a review that makes no
-// sense), never an answer: the API server's failurePolicy for the authorizer decides then.
+// AuthorizeHandler serves SubjectAccessReview v1. An error gives HTTP 500 (400 for an invalid review) and never an answer; the API
+// server's failurePolicy for the authorizer then decides.
 func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := h.begin(w, r, "authorize")
@@ -162,7 +162,7 @@ func (h Handlers) begin(w http.ResponseWriter, r *http.Request, endpoint string)
 	return &exchange{Handlers: h, w: w, r: r, endpoint: endpoint, started: time.Now()}
 }
 
-// readReview decodes the body. The error is that it holds no review, or that its user has no share left.
+// readReview decodes the body. It returns an error if the body holds no review, or if the user has no share left.
 func (x *exchange) readReview() (*DecodedReview, error) {
 	in, err := readReview(x.w, x.r, x.MaxBytes)
 	if err != nil {
@@ -175,8 +175,8 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	return in, nil
 }
 
-// context returns the context of a review: it ends before the API server gives up, and logs neither the contents of objects nor, above
-// the API server's own level, names of users.
+// context returns the context of a review. It ends before the API server stops waiting. Its logger has neither contents of objects nor,
+// above the API server's own log level, names of users.
 func (x *exchange) context(req *admissionv1.AdmissionRequest) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(x.r.Context(), patience(x.r))
 	log := klog.FromContext(ctx).WithValues("endpoint", x.endpoint, "uid", req.UID,
@@ -184,7 +184,7 @@ func (x *exchange) context(req *admissionv1.AdmissionRequest) (context.Context, 
 	return klog.NewContext(ctx, log), cancel
 }
 
-// respond sends the response to an admission review, unless there is none because it has been sent.
+// respond sends the response to an admission review. A nil response means that it is already sent.
 func (x *exchange) respond(ctx context.Context, response *admissionv1.AdmissionResponse, outcome Outcome, checks int) {
 	if response != nil {
 		answer := admissionv1.AdmissionReview{Response: response}
@@ -223,12 +223,11 @@ const (
 	// defaultPatience is the API server's default timeout of a webhook, maxPatience its longest.
 	defaultPatience = 10 * time.Second
 	maxPatience     = 30 * time.Second
-	// headStart is how long before the API server gives up an answer must leave, so that the client
-	// learns why.
+	// headStart is how long before the API server stops waiting an answer must be sent, so that the client learns the reason.
 	headStart = 500 * time.Millisecond
 )
 
-// patience is how long the caller waits: API servers tell a webhook its timeout in the query.
+// patience returns how long the caller waits, less headStart. An API server sends the timeout of a webhook in the query.
 func patience(r *http.Request) time.Duration {
 	wait := defaultPatience
 	if d, err := time.ParseDuration(r.URL.Query().Get("timeout")); err == nil && d > 0 {

@@ -21,7 +21,7 @@ import (
 
 const maxBytes = 64 << 10
 
-// observed is what metrics were told.
+// observed records the calls of Observe.
 type observed struct {
 	mu  sync.Mutex
 	all []string

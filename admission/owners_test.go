@@ -26,7 +26,7 @@ spec:
   matchConditions: [{name: leaves, expression: "has(oldObject.spec.replicas) && !has(object.spec.replicas)"}]
 `
 
-// handingOver gives a manager that applies something that stays what it is.
+// handingOver gives an applying manager a field whose value does not change.
 func handingOver(fields string) *admissionv1.AdmissionRequest {
 	r := update(`{"replicas":1},"status":{"replicas":1}`, `{"replicas":1},"status":{"replicas":1}`)
 	r.Object.Raw = []byte(strings.Replace(string(r.Object.Raw), `"name":"web"`, `"name":"web","managedFields":[
@@ -34,8 +34,8 @@ func handingOver(fields string) *admissionv1.AdmissionRequest {
 	return r
 }
 
-// D8, D11: who owns what in the status is written with the object, where neither verbs on the object nor a set on the status
-// would say anything of it.
+// D8, D11: owners in the status can change with a write of the object. Neither verbs on the object nor a set on the status would apply to
+// that write.
 func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 	const status = `{"f:status":{"f:replicas":{}}}`
 	plain, guarded := compile(t), compile(t, statusIsUncovered)
@@ -65,7 +65,8 @@ func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 	}
 }
 
-// D8: another's apply makes the change that a condition of a set is about, so that the set holds for owners whatever the condition says.
+// D8: a later apply of another manager makes the change that a condition of a set is about. So the set holds for owners whatever the
+// condition returns.
 func TestD8_C2_ConditionsOnTheObjectSayNothingOfOwners(t *testing.T) {
 	s := compile(t, labelledIsUncovered)
 	for name, c := range map[string]struct {

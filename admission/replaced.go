@@ -9,18 +9,18 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// ErrHoldersUnknown is that nothing here knows who holds a verb.
+// ErrHoldersUnknown is the error of SchemaReviewer.Holders if this process cannot determine the holders of a verb.
 var ErrHoldersUnknown = errors.New("RBAC is not decided in process")
 
-// warning is a fault that keeps nothing out.
+// warning is a fault that does not refuse the document.
 type warning string
 
 func (w warning) Error() string { return string(w) }
 
-// maxTaken bounds how many verbs are named: an API server cuts long warnings.
+// maxTaken is the maximum number of verbs that warnings name, because an API server truncates long warnings.
 const maxTaken = 3
 
-// replaced returns warnings about the verbs that a PermissionSchema takes from fields, and that somebody holds.
+// replaced returns warnings about verbs that a PermissionSchema takes from fields and that users hold.
 func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.Schema) []error {
 	var out []error
 	for i := range added.Permissions {
@@ -38,7 +38,7 @@ func (r *SchemaReviewer) replaced(added schema.Documents, before, after *schema.
 	return out
 }
 
-// held says who holds a verb of a kind, "" if nobody does.
+// held returns a text that names the holders of a verb of a kind, "" if there are none.
 func (r *SchemaReviewer) held(kind runtimeschema.GroupKind, t schema.Taken) string {
 	const unknown = "who holds it is not known here"
 	if r.Holders == nil {

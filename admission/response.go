@@ -12,9 +12,9 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// Response renders what Review returned: allowed; 403 with the first field that is not covered (P5);
-// or, for an error, a status that the API server hands to the client as it is (P4). Exactly one of
-// result and err is expected; with neither, nothing is allowed.
+// Response renders the result of Review: allowed; 403 with the first field that is not covered (P5); or, for an error, a status that the
+// API server passes to the client unchanged (P4). The caller gives exactly one of result and err. If both are nil, the response is an
+// error.
 func Response(result *Result, err error, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{}
 	if req != nil {
@@ -63,7 +63,7 @@ func denialMessage(d *fieldperm.Denial, req *admissionv1.AdmissionRequest) strin
 	})
 }
 
-// resourceName is deployments.apps or deployments.apps/status.
+// resourceName returns the requested resource as deployments.apps or deployments.apps/status.
 func resourceName(req *admissionv1.AdmissionRequest) string {
 	ref := RequestedResource(req)
 	name := ref.Resource

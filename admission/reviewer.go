@@ -14,44 +14,44 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Endpoint says which of the two webhooks asks.
+// Endpoint identifies the webhook that sent the review.
 type Endpoint string
 
 const (
 	// Granular reviews the requests of users without the generic verb (W1).
 	Granular Endpoint = "granular"
-	// Uncovered reviews everybody's requests, for barriers only (W2).
+	// Uncovered reviews the requests of all users, for barriers only (W2).
 	Uncovered Endpoint = "uncovered"
 )
 
-// Reviewer decides on admission requests. It knows no HTTP; the handlers, the command line and the
-// tests call it alike. The zero Reviewer has no schema and refuses all.
+// Reviewer decides on admission requests. It does not depend on HTTP; the handlers, the command line and the tests use it in the same
+// way. The zero Reviewer has no schema and refuses every request.
 type Reviewer struct {
 	// Schema returns the permission schema in force, nil while there is none.
 	Schema func() *schema.Schema
-	// Authorizer returns the authorizer that knows who asks and about what.
+	// Authorizer returns the authorizer for the user and the object of the request.
 	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
 	Limits     fieldperm.Limits
 }
 
-// Result is a decision and what it is about.
+// Result is a decision with the changes that it covers.
 type Result struct {
 	fieldperm.Decision
-	// Requirements are the changes, in the order of Decision.CoveredBy; none for DELETE.
+	// Requirements are the changes, in the order of Decision.CoveredBy; empty for DELETE.
 	Requirements []fieldperm.Requirement
-	// Message says why the request is denied (P5), "" if it is allowed.
+	// Message is the text of the denial (P5), "" if the request is allowed.
 	Message string
 }
 
-// Review decides on one request. A dry run is decided as the real request (P6).
+// Review decides on one request. A dry run is decided like the real request (P6).
 //
-// An error is no denial: Code tells one that can never be decided (400), one that should be tried
-// again (503) and all others (500).
+// An error is not a denial. Code returns its HTTP code: 400 for a request that can never be decided, 503 for one that the client should
+// try again, 500 for all others.
 func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest) (*Result, error) {
 	return r.ReviewDecoded(ctx, endpoint, FromRequest(req))
 }
 
-// ReviewDecoded is Review of what has been decoded already.
+// ReviewDecoded is Review for a request that is already decoded.
 func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *DecodedReview) (*Result, error) {
 	req := in.Request
 	if err := r.check(endpoint, req); err != nil {
@@ -61,7 +61,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 		return r.reviewDelete(ctx, req)
 	}
 	if endpoint == Uncovered && OnFloor(req) {
-		// Nothing is looked at, the kind's schema neither: it may not be known.
+		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
 	}
 	compiled := r.schema()
@@ -74,7 +74,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 		kind, err = through(kind, compiled, req)
 	}
 	if err != nil {
-		// Barriers of such a kind are unknown, so nobody can be let through, whatever they hold.
+		// The barriers of such a kind are unknown, so every request is refused, whatever verbs the user holds.
 		if errors.Is(err, schema.ErrUnknownKind) {
 			return nil, unavailable("%w; if it was installed just now, try again", err)
 		}
@@ -108,8 +108,9 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	return result, nil
 }
 
-// ownersOfStatus returns the requirements of a write of an object for who owns what in its status as those of the whole object, for
-// verbs on the object are none on its status. An API server gives the status other owners in a write of the status only.
+// ownersOfStatus adjusts the requirements of a write of an object that changes owners in its status. Such a change needs a verb of the
+// whole object, because verbs on the object do not count for its status. An API server changes owners in the status only in a write of
+// the status.
 func ownersOfStatus(requirements []fieldperm.Requirement, req *admissionv1.AdmissionRequest) []fieldperm.Requirement {
 	isOwner := func(r fieldperm.Requirement) bool {
 		return r.Operation == fieldperm.Ownership && r.Path.Top() == "status"
@@ -134,7 +135,7 @@ func ownersOfStatus(requirements []fieldperm.Requirement, req *admissionv1.Admis
 	return requirements
 }
 
-// check refuses what can never be decided.
+// check returns an error for a request that can never be decided.
 func (r *Reviewer) check(endpoint Endpoint, req *admissionv1.AdmissionRequest) error {
 	switch {
 	case endpoint != Granular && endpoint != Uncovered:
@@ -178,9 +179,8 @@ func (r *Reviewer) schema() *schema.Schema {
 	return r.Schema()
 }
 
-// uncovered returns the barriers for the resource that the user addressed and for the one that the
-// webhook was asked about, which differ where a resource is served under several groups: whoever
-// goes by the other name must meet the same barriers.
+// uncovered returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
+// differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers.
 func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
 	if OnFloor(req) {
 		return nil
@@ -211,7 +211,7 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 	return out
 }
 
-// barriers returns the barriers that are known for a request, as schema.Schema.Barriers has them: what a probe asks for.
+// barriers returns the barriers that are known for a request, in the form of schema.Schema.Barriers. Probes ask for them.
 func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
 	compiled := r.schema()
 	if compiled == nil {
@@ -225,8 +225,8 @@ func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
 	return compiled.Barriers(kind, asked, RequestedResource(req))
 }
 
-// through returns the kind with what the version loses in which the request was sent. A webhook whose rules name
-// another version is asked about a converted object, which does not show it.
+// through returns the kind with everything that a write in the version of the request can lose. If the rules of the webhook name another
+// version, the API server sends a converted object, which does not show these parts.
 func through(kind *schema.Kind, compiled *schema.Schema, req *admissionv1.AdmissionRequest) (*schema.Kind, error) {
 	if req.RequestKind == nil || *req.RequestKind == req.Kind {
 		return kind, nil
@@ -238,8 +238,8 @@ func through(kind *schema.Kind, compiled *schema.Schema, req *admissionv1.Admiss
 	return kind.Through(sent), nil
 }
 
-// RequestedResource returns the resource that the client addressed, which is what the API server authorized. The webhook's own
-// resource differs from it where the webhook's rules name another group or version of the same objects.
+// RequestedResource returns the resource that the client addressed, which is the one that the API server authorized. req.Resource differs
+// from it if the rules of the webhook name another group or version of the same objects.
 func RequestedResource(req *admissionv1.AdmissionRequest) schema.ResourceRef {
 	if sent := req.RequestResource; sent != nil {
 		return schema.ResourceRef{Group: sent.Group, Version: sent.Version, Resource: sent.Resource, Subresource: req.RequestSubResource}

@@ -19,20 +19,19 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// SchemaReviewer keeps documents that do not compile out of the cluster, with the compiler's own
-// errors: a CustomResourceDefinition with faulty permission verbs, a PermissionSchema or an
-// UncoveredPermissionSet. The zero SchemaReviewer refuses all.
+// SchemaReviewer refuses documents that do not compile, with the compiler's own errors: a CustomResourceDefinition with faulty permission
+// verbs, a PermissionSchema or an UncoveredPermissionSet. The zero SchemaReviewer refuses every document.
 type SchemaReviewer struct {
 	// Documents returns the sources in force, nil while there are none.
 	Documents func() *schema.Documents
-	// Holders names those who hold a verb on the resource of a kind, each with the role that grants it. The error is
-	// ErrHoldersUnknown, or says why it cannot be told. Nil for nobody knows.
+	// Holders returns the holders of a verb on the resource of a kind, each with the role that grants it. The error is ErrHoldersUnknown,
+	// or the reason why the holders cannot be determined. If Holders is nil, the holders are unknown.
 	Holders func(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error)
 }
 
 const definitionKind = "CustomResourceDefinition"
 
-// resource is where a kind of document is served.
+// resource is the API resource of a kind of document.
 type resource struct{ group, version, name string }
 
 func (r resource) String() string { return r.name + "." + r.group }
@@ -50,13 +49,12 @@ func documentResource(kind metav1.GroupVersionKind) (resource, bool) {
 	return resource{}, false
 }
 
-// DocumentSource names a document of the cluster in the compiler's errors.
+// DocumentSource returns the name of a document of the cluster in the compiler's errors.
 func DocumentSource(kind, name string) string { return kind + " " + name }
 
-// Review returns the faults of the document that a request brings. A fault that is Unmatched is about
-// something that may come later, and a reason to warn, not to refuse; so is a verb that somebody holds and that is replaced, and
-// where a set holds. An error is a 400 or 503 by
-// Code.
+// Review returns the faults of the document in a request. Three kinds of fault are warnings and do not refuse the document: an Unmatched
+// fault, which is about something that may be created later; a replaced verb that users hold; and remarks on where a set applies. Code
+// returns 400 or 503 for an error.
 func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, error) {
 	if req == nil {
 		return nil, badRequest("admission review: has no request: send one with .request")
@@ -96,9 +94,9 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 	return faults, nil
 }
 
-// notWorse makes warnings of the faults of a definition that it had before: of others' documents, which got in while
-// fieldperm was down, and which this update may be to mend step by step. Its kind fails until then. One new fault, and all
-// are returned as they are.
+// notWorse turns the faults of a definition into warnings if its old version had them too. They are faults in other users' documents,
+// which were created while fieldperm was down, and this update may be one step of the repair. The kind fails until all are repaired. If
+// one fault is new, notWorse returns all faults unchanged.
 func notWorse(faults, before []error) []error {
 	var out []error
 	for _, fault := range faults {
@@ -114,8 +112,8 @@ func notWorse(faults, before []error) []error {
 	return out
 }
 
-// samePlace reports whether two faults are of the same entry of a document, which is of no use then either way; where they
-// name none, whether they are the same.
+// samePlace reports whether two faults are about the same entry of a document, which is unusable in both cases. For faults without an
+// entry it reports whether they are equal.
 func samePlace(a, b error) bool {
 	var e, other *schema.Error
 	if errors.As(a, &e) && errors.As(b, &other) && e.Pointer != "" && other.Pointer != "" {
@@ -124,15 +122,15 @@ func samePlace(a, b error) bool {
 	return a.Error() == b.Error()
 }
 
-// refuses reports whether a fault keeps a document out.
+// refuses reports whether a fault refuses the document.
 func refuses(fault error) bool {
 	var e *schema.Error
 	var w warning
 	return !(errors.As(fault, &e) && e.Unmatched) && !errors.As(fault, &w)
 }
 
-// sameDocument reports that nothing changed that a compile would see. Such an update is let through
-// though the document be faulty, or nobody could take its finalizer away.
+// sameDocument reports whether an update changes nothing that a compile sees. Such an update is allowed even for a faulty document;
+// otherwise no user could remove its finalizer.
 func sameDocument(old, new []byte) (bool, error) {
 	var documents [2]struct {
 		Metadata struct {
@@ -151,13 +149,12 @@ func sameDocument(old, new []byte) (bool, error) {
 	return had == has && before == after && reflect.DeepEqual(documents[0].Spec, documents[1].Spec), nil
 }
 
-// trial compiles the document with the catalogue, so that no other document can hide its faults by
-// taking precedence, and then together with the sources in force, in place of the version of it that
-// they hold.
+// trial compiles the document twice. First it compiles the document with the catalogue only, so that no other document can hide its
+// faults by taking precedence. Then it compiles the document with the sources in force, in place of its old version.
 func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, raw []byte) []error {
 	decode := load.Decode
 	if kind == definitionKind {
-		// Keys of its schema that only a newer API server knows are that server's affair.
+		// Keys of its schema that only a newer API server knows are not faults; that server checks them.
 		decode = load.CRD
 	}
 	added, faults := decode(source, raw)
@@ -167,8 +164,8 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 	all := without(current, source)
 	ours := func(e *schema.Error) bool { return e.Source == source }
 	if kind == definitionKind {
-		// Its kinds compile without those of others; of the rest, what guards them matters: an
-		// administrator's schema that no longer fits would make the kind fail.
+		// Its kinds compile without the kinds of other definitions. But permission documents for them matter: if an administrator's
+		// schema no longer fits, the kind would fail.
 		all.Topologies, all.Uncovered = nil, nil
 		ours = func(e *schema.Error) bool { return e.Source == source || !e.Unmatched }
 	}
@@ -207,8 +204,7 @@ func (r *SchemaReviewer) trial(current schema.Documents, source, kind string, ra
 	return append(faults, r.replaced(added, before, compiled)...)
 }
 
-// takenAway are the faults of a PermissionSchema that replaces a verb by which an UncoveredPermissionSet bars a
-// field.
+// takenAway returns the faults of a PermissionSchema that replaces a verb which an UncoveredPermissionSet uses as a barrier for a field.
 func takenAway(before, after *schema.Schema, source string) []error {
 	var faults []error
 	for _, b := range schema.Unborne(before, after) {
@@ -217,7 +213,7 @@ func takenAway(before, after *schema.Schema, source string) []error {
 	return faults
 }
 
-// without returns the documents less those of one source, as a copy.
+// without returns a copy of the documents without those of one source.
 func without(d schema.Documents, source string) schema.Documents {
 	var out schema.Documents
 	for _, t := range d.Topologies {
@@ -238,11 +234,11 @@ func without(d schema.Documents, source string) schema.Documents {
 	return out
 }
 
-// maxCauses bounds how many faults a response lists one by one.
+// maxCauses is the maximum number of faults that a response lists one by one.
 const maxCauses = 20
 
-// SchemaResponse renders what Review returned: allowed, with a warning for each unmatched fault; or 422
-// with every fault; or the status of an error.
+// SchemaResponse renders the result of Review. Without refusing faults the document is allowed, with a warning for each other fault. With
+// refusing faults the response is 422 with the faults. An error gives the status of that error.
 func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{}
 	if req != nil {

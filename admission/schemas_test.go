@@ -46,7 +46,7 @@ func uncoveredSet(spec string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: x}\nspec: " + spec + "\n"
 }
 
-// submit makes the request that creates the document, or updates it from an older one.
+// submit returns the request that creates the document, or updates it from an older one.
 func submit(t *testing.T, document, old string) *admissionv1.AdmissionRequest {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(document))
@@ -193,7 +193,8 @@ func TestSchemas_EverythingElseIsABadRequest(t *testing.T) {
 	}
 }
 
-// A set's barrier would hold no more where its verb is replaced: whoever replaces it is told, and refused.
+// If a document replaces the verb of a set's barrier, the barrier would no longer hold. So the document is refused, and its author learns
+// the reason.
 func TestA6_VerbsOfBarriersAreNotTakenAway(t *testing.T) {
 	for name, c := range map[string]struct{ set, entry, want string }{
 		"replaced":       {`{uncoveredPermissions: ["granular:taints"], resources: [{apiGroups: [""], resources: [nodes]}]}`, "{path: .spec.taints, verb: example.com/taints}", `takes verb "granular:taints" away from "nodes"`},
@@ -246,8 +247,8 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 	}
 }
 
-// A definition that is faulty already, because a document got in while fieldperm was down, can be mended step by step. What
-// makes it worse is refused.
+// A definition with old faults, from a document that was created while fieldperm was down, can be repaired step by step. An update that
+// adds a fault is refused.
 func TestSchemas_AFaultyDefinitionMayBeMended(t *testing.T) {
 	// Neither path exists in the definition.
 	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The attributes of this package's spans. None has contents of objects.
+// These are the attributes of this package's spans. None has contents of objects.
 const (
 	spanChanges = attribute.Key("fieldperm.changes")
 	spanChecks  = attribute.Key("fieldperm.checks")
@@ -15,7 +15,7 @@ const (
 	spanAllowed = attribute.Key("fieldperm.allowed")
 )
 
-// startSpan makes a span below the one in ctx; without one that is recorded it does nothing.
+// startSpan starts a span below the one in ctx. If that span is not recorded, the new span does nothing.
 func startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {

@@ -14,8 +14,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// variablesOf returns what match conditions read of a request, decoded once and only if it is asked for. Its fields have the names of the
-// API. An object that cannot be decoded is an error: nothing can be said of it.
+// variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
+// The fields have the names of the API. It returns an error for an object that cannot be decoded.
 func variablesOf(req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
 	return sync.OnceValues(func() (schema.Variables, error) {
 		out, err := decodeVariables(req)
@@ -62,7 +62,7 @@ func decodeObject(raw []byte) (any, error) {
 	return object, err
 }
 
-// showZero puts the replicas into a Scale that says nothing of them: API servers leave them out if they are 0.
+// showZero adds replicas: 0 to a Scale without replicas, because API servers leave out a 0.
 func showZero(scale any) {
 	fields, ok := scale.(map[string]any)
 	if !ok {

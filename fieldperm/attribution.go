@@ -7,10 +7,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// Unattributed reports whether a change is nobody's: no manager in the new object's managedFields
-// owns the changed path, although others are owned. Then a mutating webhook or policy made it after
-// the request was merged, and whoever sent the request may wonder what it is about (D12). It is for
-// messages only: a user can write managedFields. What was removed cannot be told.
+// Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.
+// Then a mutating webhook or policy made the change after the request was merged, and the message tells the user so (D12). Use it for
+// messages only, because a user can write managedFields. It returns false for removed values, which have no owner in the new object.
 func Unattributed(new []byte, r *Requirement) bool {
 	if r == nil || r.Operation != Modified && r.Operation != Added {
 		return false
@@ -51,7 +50,7 @@ func ownsAround(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// fields returns the path as managedFields spell it.
+// fields returns the path as managedFields write it. It reports false for a path that they cannot express.
 func (p Path) fields() (fieldpath.Path, bool) {
 	var out fieldpath.Path
 	for _, s := range p.steps() {

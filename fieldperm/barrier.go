@@ -2,9 +2,8 @@ package fieldperm
 
 import "github.com/fieldperm/fieldperm/internal/rawjson"
 
-// barriersWithin charges the barriers strictly inside something that is charged as a whole: the
-// verbs of the whole do not count for what a barrier guards (D2, D4). Lists are compared by position,
-// because what is atomic has no keys to go by.
+// barriersWithin charges the barriers strictly inside a value that is charged as a whole. The verbs of the whole do not cover a guarded
+// field (D2, D4). Lists are compared by position, because atomic lists have no keys.
 func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 	if d.stops() || !d.mayBarWithin(s) || d.same.Equal(old, new) {
 		return
@@ -29,13 +28,13 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 	}
 }
 
-// mayBarWithin reports whether something inside may have to be charged besides the whole.
+// mayBarWithin reports whether a part inside may have to be charged besides the whole.
 func (d *differ) mayBarWithin(s scope) bool {
 	return len(d.uncovered) > 0 || len(d.inStatus) > 0 || s.node.MayBarWithin() || s.node.MayStandApartWithin()
 }
 
-// guardedBelow charges the node if it is a barrier of its own, and goes on below it. A new object is not charged what it has
-// for a silent client as well.
+// guardedBelow returns a visitor that charges the node if it has a barrier of its own, and then continues below it. In a new object, a
+// value that the API server also gives to a client that does not set it is not charged.
 func guardedBelow(above scope) visitor {
 	return func(d *differ, s scope, old, new rawjson.Value) {
 		if d.unasked(s, old, new) {
@@ -110,7 +109,7 @@ func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
 	return true
 }
 
-// eachOccurrence looks for barriers where a name occurs twice: every occurrence counts, on both sides.
+// eachOccurrence looks for barriers in objects where a name occurs twice. Every occurrence counts, on both sides.
 func (d *differ) eachOccurrence(s scope, old, new rawjson.Value) {
 	for m := old.Members(); m.Next(); {
 		d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))

@@ -21,7 +21,7 @@ func gadgetOf(n, replicas int) []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkDiff is the plain form, which later forms are held against; bytes are those of both objects.
+// BenchmarkDiff measures the plain case, for comparison with later versions. The bytes are those of both objects.
 func BenchmarkDiff(b *testing.B) {
 	k, none := compileGadget(b)
 	for _, size := range []int{1 << 10, 16 << 10, 1 << 20} {
@@ -60,7 +60,7 @@ func BenchmarkDecide(b *testing.B) {
 	b.ReportMetric(float64(checks), "checks/op")
 }
 
-// BenchmarkDiffHostile doubles what an attacker may choose; the time should double, not square.
+// BenchmarkDiffHostile doubles the input that an attacker can choose. The time should double and not grow with the square.
 func BenchmarkDiffHostile(b *testing.B) {
 	k, none := compileGadget(b)
 	deep := func(n, bottom int) []byte {

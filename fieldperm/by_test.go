@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// decidedBy answers every verb in the name of one authorizer.
+// decidedBy answers every verb with the name of one authorizer.
 type decidedBy map[string]Answer
 
 func (d decidedBy) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
@@ -29,7 +29,7 @@ func TestP7_ChecksNameWhoDecided(t *testing.T) {
 	}
 }
 
-// What does not count was nobody's decision: an Allow of our own authorizer is none.
+// An Allow of fieldperm's own authorizer does not count, so no authorizer is named as the one that decided.
 func TestP7_A4_OwnAllowIsNobodysDecision(t *testing.T) {
 	d, err := Decide(context.Background(), decidedBy{
 		"update": {Allowed: true, By: "in-cluster-authorizer", Reason: verbs.Prefix + " the user holds it"},
@@ -39,7 +39,7 @@ func TestP7_A4_OwnAllowIsNobodysDecision(t *testing.T) {
 	}
 }
 
-// passedOver answers some verbs with a failure that its policy passes over, and holds others.
+// passedOver answers some verbs with a Failure, and allows others.
 type passedOver struct {
 	failing, held string
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// conditions are the results of conditional barriers. One node is entered many times, because many owners name paths
-// through it, and its values may be large: each condition is evaluated once for a pair of values, and each value is decoded once.
+// conditions caches the results of conditional barriers. Many owners name paths through the same node, so a node is entered many times,
+// and its values may be large. Each condition is evaluated once for a pair of values, and each value is decoded once.
 type conditions struct {
 	holds   map[condition]bool
 	decoded map[rawjson.Value]any
 }
 
-// condition is that of one permission for one change.
+// condition is the key of one permission for one change.
 type condition struct {
 	permission *schema.Permission
 	old, new   rawjson.Value
@@ -42,7 +42,7 @@ func (d *differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	return holds
 }
 
-// native returns a value as CEL takes it, and keeps what is in it: conditions may stand at every level.
+// native returns a value as CEL takes it. It caches the value and its parts, because conditions may exist at every level.
 func (d *differ) native(v rawjson.Value) any {
 	if d.conditions.decoded == nil {
 		d.conditions.decoded = map[rawjson.Value]any{}
@@ -50,10 +50,10 @@ func (d *differ) native(v rawjson.Value) any {
 	return native(v, d.conditions.decoded)
 }
 
-// lookEvery is after how many nodes of the walk the context is asked. A node costs some microseconds.
+// lookEvery is the number of nodes between two checks of the context. A node costs some microseconds.
 const lookEvery = 4096
 
-// stops reports whether the run is over, and asks the context now and then.
+// stops reports whether the run is over. Once in lookEvery calls it checks the context.
 func (d *differ) stops() bool {
 	if d.looks++; d.looks%lookEvery == 0 {
 		d.look()
@@ -70,7 +70,7 @@ func (d *differ) look() {
 	}
 }
 
-// stopped is the error of a comparison that did not come to its end. It is no decision.
+// stopped returns the error of a comparison that was interrupted. It is not a decision.
 func stopped(err error) error {
 	return fmt.Errorf("comparison of the objects: %w before its end: try again, or with a smaller object", err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// countdown is a context that ends after it has been looked at some times. It counts on.
+// countdown is a context that ends after a number of checks, and counts further checks.
 type countdown struct {
 	context.Context //nolint:containedctx // It is one.
 	left, looks     int
@@ -33,7 +33,7 @@ func manyLabels(n int, value string) string {
 	return `{"metadata":{"labels":{` + strings.Join(labels, ",") + `}}}`
 }
 
-// P4: a context that ends is an error, wherever the comparison is at, and no requirements come with it.
+// P4: if the context ends, the result is an error without requirements, wherever the comparison is at that time.
 func TestP4_DiffEndsWithItsContext(t *testing.T) {
 	k, none := compileGadget(t)
 	conditional, _ := compileEntries(t, append(gadgetEntries(), entry(".spec.plain", "plain", excludedWhen("self == 'x'"))))
@@ -66,8 +66,8 @@ func TestP4_DiffEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A condition is evaluated once for a change, however many owners name paths through its node. Each evaluation is followed by
-// a look at the context.
+// A condition is evaluated once for a change, however many owners name paths through its node. Each evaluation is followed by a check of
+// the context.
 func TestC2_AConditionIsEvaluatedOnceForAChange(t *testing.T) {
 	entries := gadgetEntries()
 	entries[slices.IndexFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec" })].ExcludedWhen = "self.replicas == 3"
@@ -91,7 +91,7 @@ func TestC2_AConditionIsEvaluatedOnceForAChange(t *testing.T) {
 	}
 }
 
-// P4: answers that come without a look at the context do not outlive it.
+// P4: Decide checks the context itself, so an authorizer that never checks it cannot answer after its end.
 func TestP4_DecideEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -8,10 +8,9 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Decide asks the authorizer until every requirement is covered or one cannot be (P1). An error is
-// the authorizer's (P4) or the context's, and comes with the zero Decision. A verb whose answer is a
-// Failure counts as not held, which allows nothing more; if it comes to a denial then, the failure is
-// the error.
+// Decide asks the authorizer for verbs until every requirement is covered or one requirement cannot be covered (P1). It returns the error
+// of the authorizer (P4) or of the context, always with the zero Decision. If an answer has a Failure, its verb counts as not held, so a
+// Failure never allows more. If the review then ends in a denial, Decide returns the Failure as the error.
 func Decide(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
 	d := decider{authorizer: authorizer, review: review, limits: limits}
 	if d.limits.MaxChecks <= 0 {
@@ -32,18 +31,18 @@ type decider struct {
 	review     Review
 	limits     Limits
 	out        Decision
-	// failure is the first that an answer had.
+	// failure is the first Failure in an answer.
 	failure error
-	// refusals are by verb.
+	// refusals are the Deny answers, by verb.
 	refusals map[string]*Refusal
 }
 
-// learn adds an answer to the checks, and returns whether the verb is held.
+// learn adds an answer to the checks and reports whether the user holds the verb.
 func (d *decider) learn(verb string, generic bool, answer Answer) bool {
 	allowed := answer.Allowed
 	if generic && !answer.AllowsGeneric() {
 		if allowed {
-			answer.By = "" // Whoever decided it, it was not this.
+			answer.By = "" // This Allow does not count, so its authorizer did not decide.
 		}
 		allowed = false
 	}
@@ -63,8 +62,7 @@ func (d *decider) learn(verb string, generic bool, answer Answer) bool {
 	return allowed
 }
 
-// expected is how many checks it will come to in a review of one change, or of one more verb for each
-// change.
+// expected returns the number of checks of a typical review: one change, or one more verb for each further change.
 func (d *decider) expected() int {
 	n := len(d.review.Generic) + 1
 	if rs := d.review.Requirements; len(rs) > 0 {
@@ -97,8 +95,7 @@ func (d *decider) decide(ctx context.Context) error {
 	return d.cover(ctx, &p)
 }
 
-// enter asks for the generic permission, then for the marker, and returns the generic verb that is
-// held, "" if none.
+// enter asks for the generic permission, then for the marker. It returns the generic verb that the user holds, "" if none.
 func (d *decider) enter(ctx context.Context) (string, error) {
 	if d.review.UncoveredOnly {
 		d.out.Mode = ModeUncovered
@@ -134,11 +131,11 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 
 func (d *decider) exhausted() bool { return len(d.out.Checks) >= d.limits.MaxChecks }
 
-// cover works through the plan. Nothing is allowed but what comes to its end.
+// cover works through the plan. It sets Allowed only when it reaches the end.
 func (d *decider) cover(ctx context.Context, p *plan) error {
 	var few [8]verbID
 	for p.blocked == none {
-		// An authorizer that remembers its answers need not look at the context.
+		// An authorizer that answers from a cache may not check the context, so it is checked here.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -163,8 +160,7 @@ func (d *decider) cover(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// ask puts verbs of one level and takes the answers in order, so that the outcome does not depend on
-// which comes first.
+// ask asks for verbs of one level. It takes the answers in a fixed order, so the outcome does not depend on which answer arrives first.
 func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
 	if len(batch) > 1 {
 		return d.askTogether(ctx, p, batch)
@@ -177,8 +173,8 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
 	return nil
 }
 
-// askTogether asks at the same time. Once one answer leaves a group without a verb, what is still in
-// flight is cancelled, and neither its answers nor its errors count.
+// askTogether asks for all verbs of the batch in parallel. Once an answer leaves a group without a verb, the checks that are still
+// running are cancelled. Their answers and errors do not count.
 func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) error {
 	ctx, cancel := context.WithCancel(ctx)
 	flights := make([]flight, len(batch))
@@ -188,7 +184,7 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 		}
 	}()
 	defer cancel()
-	authorizer := d.authorizer // Were d in a goroutine, it would be on the heap in every review.
+	authorizer := d.authorizer // A goroutine that used d would move d to the heap in every review.
 	for i := range flights {
 		f := &flights[i]
 		f.verb = p.verbs[batch[i]].text
@@ -211,7 +207,7 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 	return nil
 }
 
-// flight is a check on its way.
+// flight is one running check.
 type flight struct {
 	verb   string
 	landed sync.WaitGroup
@@ -242,15 +238,15 @@ func (d *decider) deny(p *plan) {
 	}
 }
 
-// denyForCost ends a review that would need too many checks (P3). It names the most specific verb that
-// covers all that is left; where there is none, the most general one of the first change.
+// denyForCost denies a review that would need too many checks (P3). The denial names the most specific verb that covers all remaining
+// changes. If no such verb exists, it names the most general verb of the first remaining change.
 func (d *decider) denyForCost(p *plan) {
 	r := &d.review.Requirements[p.lacking().from]
 	i := max(p.common(), 0)
 	d.out.Denial = &Denial{Requirement: r, Needs: r.Candidates()[i : i+1 : i+1], More: p.uncovered - 1, Checks: d.limits.MaxChecks}
 }
 
-// credit names the verbs that cover something, also where it comes to a denial.
+// credit records the verb that covers each requirement, also when the review ends in a denial.
 func (d *decider) credit(p *plan) {
 	for i := range p.groups {
 		g := &p.groups[i]

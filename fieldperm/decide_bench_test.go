@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cached answers at once, so that what is left is the cost of planning and deciding.
+// cached answers at once, so that the benchmark measures only planning and deciding.
 type cached map[string]bool
 
 func (c cached) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
@@ -44,8 +44,8 @@ func fields(n int, eachItsOwn bool) (rs []Requirement) {
 	return rs
 }
 
-// BenchmarkPlan is Decide without the time that answers take. hostile quadruples what an attacker may
-// choose; the time should quadruple too.
+// BenchmarkPlan measures Decide without the time of the authorizer. hostile multiplies the input that an attacker can choose by four; the
+// time should grow by the same factor.
 func BenchmarkPlan(b *testing.B) {
 	replicas := need("replicas", "*", "specification", "scale")
 	twenty, each := labels(20)
@@ -79,8 +79,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkChecks is what a review costs in checks, the entry among them: beside the verbs of all chains
-// that have to be covered, and beside the fewest with which any order could have decided.
+// BenchmarkChecks reports the number of checks of a review, including those for the generic permission and the marker. It also reports
+// two numbers for comparison: the number of verbs in all chains, and the fewest checks that any order needs.
 func BenchmarkChecks(b *testing.B) {
 	ten, each := labels(10)
 	mixed := append(fields(10, true), ten...)

@@ -136,7 +136,7 @@ func TestP1_AVerbIsAskedOnce(t *testing.T) {
 
 func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
 	for parallel := range 2 {
-		// often covers the second change too, by a verb that it has further down.
+		// often covers the second change too, by a verb further down the chain of that change.
 		g := holds("granular", "granular:often", "granular:other")
 		d := decideWith(t, g, Limits{Parallel: parallel}, need("a", "often"), need("b", "rare", "often"), need("c", "often"), need("d", "zzz", "other"))
 		if got := strings.Join(g.asked, " "); got != "update patch granular granular:often granular:zzz granular:other" || !d.Allowed {

@@ -7,75 +7,74 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Authorizer answers whether the user of a request may do something to its object. Who asks and
-// about what is closed over. It must be safe for concurrent use.
+// Authorizer answers whether the user of one request holds a verb on the object of that request. The implementation already knows the
+// user and the object. It must be safe for concurrent use.
 type Authorizer interface {
-	// Authorize asks for a verb. generic says that it is asked as the generic permission: whoever
-	// carries the question to an authorizer chain must then keep fieldperm's own authorizer from
-	// answering it (A4). An error is no denial.
+	// Authorize asks for one verb. generic is true for a check of the generic permission. An implementation that asks an authorizer chain
+	// must then prevent fieldperm's own authorizer from answering (A4). An error means that the check failed; it is not a denial.
 	Authorize(ctx context.Context, verb string, generic bool) (Answer, error)
 }
 
-// Answer is an authorizer's; the zero Answer denies.
+// Answer is the answer of an authorizer. The zero Answer denies.
 type Answer struct {
 	Allowed bool
-	// Reason is the deciding authorizer's, verbatim.
+	// Reason is the text of the authorizer that decided, unchanged.
 	Reason string
-	// By is the name of the authorizer that decided, "" if none had an opinion.
+	// By is the name of the authorizer that decided, "" if no authorizer had an opinion.
 	By string
-	// Failure is why the answer might be another one: an authorizer failed whose policy is to be passed
-	// over, and no other allowed it. Whoever is denied for it gets the error instead (P4).
+	// Failure is set when an authorizer failed, its failure policy is NoOpinion, and no other authorizer allowed the verb. A working
+	// authorizer might have allowed it. A user that would be denied for this reason gets the error instead (P4).
 	Failure error
 }
 
-// AllowsGeneric reports whether the answer to a generic verb is the generic permission. An Allow of
-// fieldperm's own authorizer is not: it stands on what is decided by granular verbs (A4, the second lock).
+// AllowsGeneric reports whether the answer to a generic verb grants the generic permission. An Allow of fieldperm's own authorizer does
+// not, because it depends on the later check of granular verbs (A4, the second lock).
 func (a Answer) AllowsGeneric() bool {
 	return a.Allowed && !strings.HasPrefix(a.Reason, verbs.Prefix)
 }
 
-// Review is what has to be decided.
+// Review is the input of one decision.
 type Review struct {
-	// Generic are the verbs any one of which is the generic permission: update and patch, or create.
+	// Generic are the generic verbs: update and patch, or create. Any one of them is the generic permission.
 	Generic []string
-	// Requirements are Diff's.
+	// Requirements are the result of Diff.
 	Requirements []Requirement
-	// UncoveredOnly looks at barriers alone and asks neither for the generic permission nor for the
-	// marker: for requests whose generic permission the API server has checked.
+	// UncoveredOnly limits the review to barriers. Decide then asks neither for the generic permission nor for the marker. It is for
+	// requests whose generic permission the API server has already checked.
 	UncoveredOnly bool
 }
 
-// DefaultMaxChecks is how many checks one request may cost unless Limits say otherwise (P3).
+// DefaultMaxChecks is the maximum number of checks of one request if Limits.MaxChecks is 0 (P3).
 const DefaultMaxChecks = 32
 
-// Limits bound the cost of one decision.
+// Limits limit the cost of one decision.
 type Limits struct {
-	// MaxChecks is how many verbs may be asked; 0 means DefaultMaxChecks.
+	// MaxChecks is the maximum number of verbs that one decision asks for; 0 means DefaultMaxChecks.
 	MaxChecks int
-	// Parallel is how many verbs of one level may be asked at the same time; 0 means one.
+	// Parallel is the maximum number of verbs of one level that are asked for in parallel; 0 means one.
 	Parallel int
 }
 
-// Mode is what let a request in.
+// Mode says which permission admitted the request to the review.
 type Mode string
 
-// The modes.
+// These are the modes.
 const (
-	// ModeNone: neither the generic permission nor the marker is held.
+	// ModeNone: the user holds neither the generic permission nor the marker.
 	ModeNone Mode = "none"
-	// ModeGeneric: the generic permission covers every change.
+	// ModeGeneric: the user holds the generic permission, which covers every change without a barrier.
 	ModeGeneric Mode = "generic"
-	// ModeGranular: the marker is held, granular verbs cover the changes.
+	// ModeGranular: the user holds the marker, and granular verbs cover the changes.
 	ModeGranular Mode = "granular"
-	// ModeUncovered: barriers are involved for which the generic permission does not count.
+	// ModeUncovered: changes are behind barriers, for which the generic permission does not count.
 	ModeUncovered Mode = "uncovered"
 )
 
-// Check is a verb that was asked.
+// Check is one verb that Decide asked for, with the answer.
 type Check struct {
 	Verb    string
 	Allowed bool
-	// By is the authorizer that decided, "" if none had an opinion that counts.
+	// By is the name of the authorizer that decided, "" if no authorizer had an opinion that counts.
 	By string
 }
 
@@ -83,39 +82,36 @@ type Check struct {
 type Decision struct {
 	Allowed bool
 	Mode    Mode
-	// Checks are in the order asked.
+	// Checks are in the order in which the verbs were asked for.
 	Checks []Check
-	// CoveredBy names, for each requirement, the verb that covered it; "" where none did or none
-	// was looked for.
+	// CoveredBy has, for each requirement, the verb that covers it. It is "" where no verb covers the requirement or no verb was needed.
 	CoveredBy []string
-	// Denial says why not; nil exactly if Allowed.
+	// Denial is the reason of a denial. It is nil exactly if Allowed is true.
 	Denial *Denial
 }
 
-// Denial says what is lacking. It names the first change that is not covered and no other (P5).
+// Denial says which permission is missing. It names only the first change that is not covered (P5).
 type Denial struct {
-	// Requirement is that change; nil if the user holds neither the generic permission nor the
-	// marker, or Unexplained.
+	// Requirement is the first change that is not covered. It is nil if the user holds neither the generic permission nor the marker.
 	Requirement *Requirement
-	// Needs are the verbs any one of which would do, from specific to general.
+	// Needs are the verbs that cover the change, from specific to general. Any one of them is enough.
 	Needs []verbs.Verb
-	// Generic are the verbs of the generic permission, each of which would do as well where the
-	// change has no barrier.
+	// Generic are the verbs of the generic permission. If the change has no barrier, any one of them is enough too.
 	Generic []string
-	// More is how many further changes were not covered and not looked at.
+	// More is the number of further changes that are not covered and were not checked.
 	More int
-	// Unattributed says that no manager owns the change, so that it is not the request's own (D12).
-	// Decide does not set it; see the function of that name.
+	// Unattributed is true if no field manager owns the change, so the request itself did not make it (D12). Decide does not set it; see
+	// the function Unattributed.
 	Unattributed bool
-	// Checks is the limit of checks if that ended the review (P3), else 0; Needs then holds the one
-	// verb that would have made do.
+	// Checks is the limit of checks if that limit ended the review (P3), else 0. Needs then holds the one verb that would have been
+	// enough.
 	Checks int
-	// Refusal is of an authorizer that denies a verb that would do, the most specific one of them; nil if
-	// none had that opinion.
+	// Refusal is the Deny of an authorizer for a verb in Needs (the most specific one that was denied) or for the marker. It is nil if no
+	// authorizer denied one.
 	Refusal *Refusal
 }
 
-// Refusal is an authorizer's Deny, which no grant elsewhere makes up for.
+// Refusal is an explicit Deny of an authorizer. A grant in another authorizer cannot override it.
 type Refusal struct {
 	Verb, By, Reason string
 }

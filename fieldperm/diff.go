@@ -10,15 +10,15 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// Diff returns what changed from old to new and which verbs cover it. Both are JSON objects of the
-// kind; old is nil on CREATE, where every node present counts as changed (C5). uncovered are the
-// verbs that are barriers for this request besides the schema's own.
+// Diff returns the changes from old to new and the verbs that cover each. Both are JSON objects of the kind. old is nil on CREATE; then
+// every field that is present counts as changed (C5). uncovered are the verbs that are barriers for this request, besides the barriers of
+// the schema.
 //
-// Fail-closed law (D10): if Diff returns no requirement, the objects are equal as JSON values but
-// for what D7 and D8 leave free.
+// Fail-closed law (D10): if Diff returns no requirement, the objects are equal as JSON values, except for the changes that D7 and D8
+// leave free.
 //
-// Errors: *InvalidObjectError if an object is no JSON or a changed part does not fit the schema; that of the context
-// if it ends before the comparison does.
+// Errors: *InvalidObjectError if an object is not JSON or a changed part does not fit the schema; the context's error if the context ends
+// before the comparison.
 func Diff(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
 	var was rawjson.Value
 	if old != nil {
@@ -48,8 +48,8 @@ func scan(raw []byte) (*rawjson.Document, error) {
 	return doc, nil
 }
 
-// DiffValues is Diff of objects that have been scanned; old is absent on CREATE. The result refers to the
-// bytes of the text, not to what Release takes back.
+// DiffValues is Diff for objects that are already scanned; old is absent on CREATE. The result refers to the bytes of the text, so the
+// caller may release the documents but must not change the text.
 func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, uncovered schema.VerbSet) ([]Requirement, error) {
 	if !old.IsAbsent() && !old.IsObject() || !new.IsObject() {
 		return nil, &InvalidObjectError{Message: "is no JSON object: send the object as an API server does"}
@@ -69,17 +69,17 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		return nil, d.err
 	}
 	if d.create && len(d.out) == 0 {
-		// An object of nothing but its name did appear, and may mean much: the marker alone grants nothing.
+		// An object with only a name appeared as well, and may have an effect. The marker alone must not be enough for it.
 		d.charge(d.root, Added)
 	}
 	d.chargeHidden(kind)
 	return d.out, nil
 }
 
-// differs are those whose run is over: a stack of changes is of use to the next.
+// differs pools finished differs, so that the next run can reuse the stack of changes.
 var differs = sync.Pool{New: func() any { return &differ{changed: make([]change, 0, 8)} }}
 
-// mostKept is the largest stack of changes that is kept.
+// mostKept is the capacity of the largest stack of changes that the pool keeps.
 const mostKept = 1024
 
 func (d *differ) release() {
@@ -90,11 +90,11 @@ func (d *differ) release() {
 	}
 }
 
-// InvalidObjectError says that an object is no JSON or does not fit its schema. It is not a denial.
+// InvalidObjectError is the error for an object that is not JSON or does not fit its schema. It is not a denial.
 type InvalidObjectError struct {
-	// Path is where, "" for the object as a whole.
+	// Path is the place of the fault, "" for the object as a whole.
 	Path string
-	// Message says what is wrong and ends with the cure.
+	// Message describes the fault and ends with the cure.
 	Message string
 }
 
@@ -105,13 +105,13 @@ func (e *InvalidObjectError) Error() string {
 	return "object: " + e.Path + ": " + e.Message
 }
 
-// differ is one run of Diff. It walks both texts in step: what is byte for byte the same is passed over, and
-// schema nodes are looked at only on the way to what is not. What bytes cannot tell — order, escapes, the
-// spelling of numbers, names that occur twice, the keys of lists — is compared as values where it is met.
+// differ is one run of Diff. It walks both texts in step. It skips parts with equal bytes, and looks at schema nodes only on the way to
+// parts that differ. Some differences in bytes are not differences in value: order, escapes, the spelling of numbers, names that occur
+// twice, the keys of lists. Such parts are compared as values where they occur.
 type differ struct {
 	ctx  context.Context
 	kind *schema.Kind
-	// uncovered are the barriers of sets for what is compared now, and inStatus those in the status; all are those for anything.
+	// uncovered are the barriers of sets for the current comparison, inStatus those in the status, and all those for any comparison.
 	uncovered, inStatus, all schema.VerbSet
 	create                   bool
 	old, new                 rawjson.Value
@@ -121,30 +121,30 @@ type differ struct {
 	same rawjson.Comparison
 	// keys compares the keys of items, wherever they stand.
 	keys rawjson.Comparison
-	// changed is a stack of members that differ, for each level of the walk.
+	// changed is a stack of the members that differ, for all levels of the walk.
 	changed []change
-	// defaults are the declared defaults of keys that have been met.
+	// defaults are the scanned default values of keys that the run has met.
 	defaults []keyDefault
-	// owned is the place of managedFields once the walk has met a change there; else its scope has no node.
+	// owned is set when the walk meets a change of managedFields. Until then its scope has no node.
 	owned ownership
-	// owning says that owners are compared. What becomes of a value is for the next apply of its owner to say then, so that a
-	// barrier that holds at times holds.
+	// owning is true while owners are compared. The value then changes in a later request, the next apply of its owner. So a conditional
+	// barrier holds always.
 	owning bool
-	// leaves are the first scalars that appeared or changed.
+	// leaves are the paths of the first scalars that appeared or changed.
 	leaves    [mostLeaves]Path
 	leafCount int
-	// trail and index are for the paths of owners.
+	// trail and index speed up the lookup of paths that owners name.
 	trail      trail
 	index      index
 	conditions conditions
-	// looks counts what has been gone through, so that the context is asked at intervals.
+	// looks counts visited nodes, so that the context is checked at intervals.
 	looks uint
-	// passed counts nodes that were passed over because of their role.
+	// passed counts nodes that were skipped because of their role.
 	passed int
 	err    error
 }
 
-// walk charges what differs at or below s.
+// walk charges the differences at and below s.
 func (d *differ) walk(s scope, old, new rawjson.Value) {
 	if d.stops() || d.same.Same(old, new) || d.passes(s, old, new) || !d.fits(s, old, new) {
 		return
@@ -166,7 +166,7 @@ func (d *differ) walk(s scope, old, new rawjson.Value) {
 			d.items(s, old, new)
 		}
 	default:
-		// What was there disappears, and something of another form appears.
+		// The old value disappears, and a value of another form appears.
 		d.walk(s, old, rawjson.Value{})
 		d.walk(s, rawjson.Value{}, new)
 	}
@@ -174,19 +174,18 @@ func (d *differ) walk(s scope, old, new rawjson.Value) {
 
 func walk(d *differ, s scope, old, new rawjson.Value) { d.walk(s, old, new) }
 
-// shape is how a value takes part in the comparison.
+// shape says how a value is compared.
 type shape byte
 
 const (
 	formNone shape = iota
-	// formLeaf is charged as a whole: scalars, null, what is empty, what is atomic.
+	// formLeaf is compared and charged as a whole: scalars, null, empty and atomic values.
 	formLeaf
 	formMap
 	formList
 )
 
-// form returns how v is compared with other. An empty container is a leaf unless it is compared with
-// one of its kind.
+// form returns how v is compared with other. An empty container is a leaf unless other is a container of the same kind.
 func form(s scope, v, other rawjson.Value) shape {
 	switch {
 	case v.IsAbsent():
@@ -200,8 +199,8 @@ func form(s scope, v, other rawjson.Value) shape {
 	}
 }
 
-// passes reports whether the change is the API server's own (D7, D13), the identity of a new object or a
-// declared default (C5), or kept for the comparison of owners (D8).
+// passes reports whether the change needs no verb here: the API server makes it (D7, D13), it is the identity of a new object or a
+// declared default (C5), or it is left to the comparison of owners (D8).
 func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 	switch s.node.Role() {
 	case schema.RoleServerWritten:
@@ -225,7 +224,7 @@ func (d *differ) passes(s scope, old, new rawjson.Value) bool {
 	return d.create && isDefault(s.node.Default(), new)
 }
 
-// isDefault reports whether v is the default, given as JSON; nil for none.
+// isDefault reports whether v equals the default, given as JSON; nil means that there is no default.
 func isDefault(fallback []byte, v rawjson.Value) bool {
 	if fallback == nil || v.IsAbsent() {
 		return false
@@ -239,8 +238,7 @@ func isDefault(fallback []byte, v rawjson.Value) bool {
 	return c.Equal(doc.Root(), v)
 }
 
-// fits reports whether the values are of a form that the node allows; else Diff ends in an error, unless
-// nothing changed.
+// fits reports whether the values have a form that the node allows. If not, Diff ends in an error, unless the values are equal.
 func (d *differ) fits(s scope, values ...rawjson.Value) bool {
 	for _, v := range values {
 		if !fits(s.node, v) {

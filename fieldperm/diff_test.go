@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiff_ItemsThatChangeInTheirPlaces: few are compared without memory for their keys, more by groups.
+// TestDiff_ItemsThatChangeInTheirPlaces: a few changed items are compared without memory for their keys, more of them in groups.
 func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
 	k, none := compileGadget(t)
 	for n := 1; n <= 2*inStepLimit; n++ {
@@ -102,7 +102,8 @@ func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestP5_ChangesComeInTheOrderOfNames, however the objects are spelled: a denial names the first.
+// TestP5_ChangesComeInTheOrderOfNames proves that the spelling of the objects has no effect on the order: a denial names the first
+// change.
 func TestP5_ChangesComeInTheOrderOfNames(t *testing.T) {
 	k, none := compileGadget(t)
 	for _, c := range [][2]string{
@@ -160,14 +161,14 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 		`added .spec.containers[name="a"]: * specification container container(a)`, `added .spec.containers[name="a"].image: (*) (specification) (container) (container(a)) (image) image(a)`)
 }
 
-// A schema may have no barrier at all, and an UncoveredPermissionSet puts one inside what is atomic.
+// A schema may have no barrier at all, and an UncoveredPermissionSet may still put one inside an atomic value.
 func TestD4_UncoveredPermissionSetInsideWhatIsAtomic(t *testing.T) {
 	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
 	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
 		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
 }
 
-// A verb without its parameter stands for all its parameters, as a barrier as in a grant.
+// A verb without its parameter covers all its parameters, in a barrier as in a grant.
 func TestC2_A6_BarrierWithoutItsParameterHoldsForAllParameters(t *testing.T) {
 	const old, new = `{"spec":{"containers":[{"name":"a","image":"x"}]}}`, `{"spec":{"containers":[{"name":"a","image":"y"}]}}`
 	for _, c := range []struct {
@@ -180,7 +181,7 @@ func TestC2_A6_BarrierWithoutItsParameterHoldsForAllParameters(t *testing.T) {
 		{[]string{"granular:image(b)"}, "* specification container container(a) image image(a)"},
 		{[]string{"granular:container"}, "(*) (specification) container container(a) image image(a)"},
 		{[]string{"granular:container(a)"}, "(*) (specification) (container) container(a) image image(a)"},
-		// One barrier more never lets more through: the last one counts.
+		// A further barrier never allows more: the last one counts.
 		{[]string{"granular:image", "granular:image(a)"}, "(*) (specification) (container) (container(a)) (image) image(a)"},
 	} {
 		t.Run(strings.Join(c.barriers, " "), func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestC2_A6_ExcludedBarsAtTheVerbForAllParameters(t *testing.T) {
 	}
 	k, none := compileEntries(t, entries)
 	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"a":"1"}}}`, `added .metadata.labels["a"]: (*) (metadata) (labels) label label(a)`)
-	// What cannot be a parameter is behind the barrier all the same.
+	// A value that cannot be a parameter is behind the barrier as well.
 	expectDiff(t, k, none, `{}`, `{"metadata":{"labels":{"":"1"}}}`, `added .metadata.labels[""]: (*) (metadata) (labels) label`)
 }
 

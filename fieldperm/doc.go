@@ -1,12 +1,10 @@
-// Package fieldperm is the pure core: what changed between two objects and which granular verbs
-// cover it (Diff), in which order to ask for them (plan), and whether all is covered (Decide).
+// Package fieldperm is the decision core. Diff finds what changed between two objects and which granular verbs cover each change. The
+// plan sets the order in which the verbs are checked. Decide reports whether every change is covered.
 //
-// Read Requirement first, then Diff (diff.go, members.go, list.go; owners from ownership.go on), then
-// Decide. Diff walks JSON that is not decoded. The rules that comments name (C2, D8, P1, …) are those of
-// docs/semantics.md.
+// Read Requirement first, then Diff (diff.go, members.go, list.go; the comparison of field owners starts in ownership.go), then Decide.
+// Diff walks JSON text without decoding it. The rule names in comments (C2, D8, P1, …) are those of docs/semantics.md.
 //
-// The package knows no client, HTTP, clock or log, and starts no goroutine beyond Decide's bounded
-// fan-out. It imports internal/rawjson, schema and verbs, never what lies above it (admission, and the
-// rest of internal). Who asks and about which object is closed over in the Authorizer that a caller
-// brings.
+// The package uses no client, HTTP, clock or log. It starts no goroutines except Decide's bounded parallel checks. It imports
+// internal/rawjson, schema and verbs. It never imports higher packages (admission and the rest of internal). The caller provides an
+// Authorizer, which already knows the user and the object.
 package fieldperm

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// What changes between two states of a Deployment, and which verbs cover each change.
+// This example lists the changes between two states of a Deployment, and the verbs that cover each change.
 func ExampleDiff() {
 	compiled, errs := load.Offline(nil) // The kinds of Kubernetes.
 	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
@@ -34,14 +34,14 @@ func ExampleDiff() {
 	// .spec.template.spec.containers[name="web"].image modified granular:* … granular:image(web)
 }
 
-// held is a user who holds these verbs.
+// held is a user with these verbs.
 type held []string
 
 func (h held) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
 	return fieldperm.Answer{Allowed: slices.Contains(h, verb)}, nil
 }
 
-// May a user who holds the marker and one verb make both changes?
+// This example decides whether a user with the marker and one verb may make both changes.
 func ExampleDecide() {
 	compiled, errs := load.Offline(nil)
 	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// covered is the rule of coverage at its plainest: no order, no abort, no groups.
+// covered is the rule of coverage in its simplest form: without order, early end or groups.
 func covered(held map[string]string, rs []Requirement) bool {
 	has := func(verb string) bool { _, ok := held[verb]; return ok }
 	generic := has("update") || has("patch")

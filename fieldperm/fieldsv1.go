@@ -9,16 +9,15 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// pathElement is a member of FieldsV1: an element of a path, and what is below it.
+// pathElement is a member of FieldsV1: a path element and the part below it.
 type pathElement struct {
 	name    rawjson.Name
 	element fieldpath.PathElement
 	below   rawjson.Value
 }
 
-// inOrder appends FieldsV1 with its elements in the order in which API servers write them, and reports
-// false if one is none. The library inserts each element where it belongs, and takes the square of the time
-// for those that come in another order.
+// inOrder appends FieldsV1 to out with the elements in the order in which API servers write them. It reports false if v is not FieldsV1.
+// The library inserts each element at its position, so elements in another order take quadratic time.
 func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 	if !v.IsObject() {
 		return out, false
@@ -60,20 +59,20 @@ func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 	return append(out, '}'), true
 }
 
-// mostWeight is how much may be written out of paths that one request changes the owners of, in bytes: more than objects have
-// that an API server stores. A short text may have many paths of a thousand elements.
+// mostWeight is the maximum weight, in bytes, of the paths in the changed entries of one request. It is more than a stored object can
+// have. A short text may hold many paths of a thousand elements.
 const mostWeight = 32 << 20
 
-// To compare owners takes about ten times the memory that their paths weigh. So what weighs more than lightWeight waits for room
-// in ownersAtOnce, which all comparisons of the process share.
+// A comparison of owners takes about ten times the memory that the paths weigh. A comparison that weighs more than lightWeight (bytes)
+// waits for room in ownersAtOnce (bytes), which all comparisons of the process share.
 const lightWeight, ownersAtOnce = 256 << 10, 16 << 20
 
 var ownersRoom = semaphore.NewWeighted(ownersAtOnce)
 
-// elementWeight is what each element of a path weighs beside its name.
+// elementWeight is the weight of each path element in bytes, without its name.
 const elementWeight = 64
 
-// weight returns what the paths of some managers weigh.
+// weight returns the weight, in bytes, of the paths of some managers.
 func (m *managedFields) weight(managers []manager) int {
 	sum := 0
 	for _, who := range managers {
@@ -84,7 +83,7 @@ func (m *managedFields) weight(managers []manager) int {
 	return sum
 }
 
-// weigh returns what the paths of FieldsV1 weigh that stands below a path of some weight.
+// weigh returns the weight, in bytes, of the paths of FieldsV1 below a path that weighs above.
 func weigh(v rawjson.Value, above int) int {
 	sum := 0
 	for m := v.Members(); m.Next(); {

@@ -137,7 +137,7 @@ func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// What the API server writes by itself has a document of its own.
+	// Writes of the API server itself have a document of their own.
 	said := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) > 0 })
 	written := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) == 0 })
 	s, errs := schema.Compile(schema.Documents{
@@ -161,8 +161,8 @@ func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) 
 	return k, set
 }
 
-// render spells a requirement as "operation path: verbs", verbs without "granular:" from general to
-// specific; what comes before a barrier is in parentheses.
+// render writes a requirement as "operation path: verbs". The verbs lack "granular:" and go from general to specific. Verbs before a
+// barrier are in parentheses.
 func render(r Requirement) string {
 	names := make([]string, 0, len(r.Chain)+1)
 	for i, v := range r.Chain {

@@ -8,8 +8,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// folded returns what a manager owns as an API server has it where a schema has made a list or map atomic: the whole in place of
-// its parts (structured-merge-diff: ReconcileFieldSetWithSchema).
+// folded returns the paths of a manager as the API server reads them after a schema made a list or map atomic: the whole value in place
+// of its parts (structured-merge-diff: ReconcileFieldSetWithSchema).
 func folded(root *schema.Node, owns *fieldpath.Set) *fieldpath.Set {
 	parts, wholes := fieldpath.NewSet(), fieldpath.NewSet()
 	owns.Iterate(func(p fieldpath.Path) {
@@ -24,7 +24,7 @@ func folded(root *schema.Node, owns *fieldpath.Set) *fieldpath.Set {
 	return owns.Difference(parts).Union(wholes)
 }
 
-// atomicAt returns how much of a path leads to the first atomic value on it, all if there is none.
+// atomicAt returns the length of the part of a path that leads to the first atomic value on it, the full length if there is none.
 func atomicAt(n *schema.Node, p fieldpath.Path) int {
 	for i := range len(p) - 1 {
 		if n = nodeBelow(n, &p[i]); n == nil {

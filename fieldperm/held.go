@@ -2,8 +2,8 @@ package fieldperm
 
 import "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-// holds returns what is owned before and after by the same manager, in the names of the object's version. What an API server takes for owned
-// where there were no owners counts as well.
+// holds returns the paths that the same manager owned before and still owns, in the names of the object's version. If the object had no
+// owners, the paths that the API server then treats as owned count as well.
 func (o *owners) holds() *fieldpath.Set {
 	if o.kept == nil {
 		o.kept = o.held(func(manager) bool { return true })
@@ -11,9 +11,9 @@ func (o *owners) holds() *fieldpath.Set {
 	return o.kept
 }
 
-// containers is keeps, of structs, maps and lists. It is nothing where versions are converted in any other way than by their names: an
-// apply goes through each version that has an entry, and a conversion may lose an empty one with its owner. An item is not empty: it has
-// its keys.
+// containers returns the paths of keeps that count for structs, maps and lists. The result is empty unless versions are converted by name
+// only: an apply converts the object to each version that has an entry, and another conversion may drop an empty container with its
+// owner. Items do not need this rule, because an item has its keys and is never empty.
 func (o *owners) containers() *fieldpath.Set {
 	if !o.d.kind.ConvertsByName() {
 		return fieldpath.NewSet()
@@ -21,7 +21,7 @@ func (o *owners) containers() *fieldpath.Set {
 	return o.keeps()
 }
 
-// keeps is holds, of managers whose applies delete nothing, because there are none.
+// keeps returns the paths of holds for managers that do not apply. No later apply of such a manager deletes anything.
 func (o *owners) keeps() *fieldpath.Set {
 	if o.keptByUpdate == nil {
 		o.keptByUpdate = o.held(func(who manager) bool { return !o.is.applies(who) })
@@ -29,7 +29,7 @@ func (o *owners) keeps() *fieldpath.Set {
 	return o.keptByUpdate
 }
 
-// brings returns what a manager owned and owns still, if it applied before: its own next apply has that.
+// brings returns what a manager owned and still owns, if it applied before. Its own next apply contains these paths.
 func (o *owners) brings(who manager) *fieldpath.Set {
 	e := o.is.entry(who)
 	if e == nil || !o.was.applies(who) {
@@ -38,7 +38,7 @@ func (o *owners) brings(who manager) *fieldpath.Set {
 	return o.heldIn(e)
 }
 
-// bring is brings, of whoever applies.
+// bring returns the same for all managers that apply.
 func (o *owners) bring() *fieldpath.Set {
 	if o.keptByApply == nil {
 		o.keptByApply = o.held(o.is.applies)
@@ -46,7 +46,7 @@ func (o *owners) bring() *fieldpath.Set {
 	return o.keptByApply
 }
 
-// owned is what is owned after the request.
+// owned returns all paths that have an owner after the request.
 func (o *owners) owned() *fieldpath.Set {
 	if o.any == nil {
 		var sets []*fieldpath.Set
@@ -70,7 +70,7 @@ func (o *owners) held(by func(manager) bool) *fieldpath.Set {
 	return union(sets)
 }
 
-// heldIn is what one entry of the object after the request holds.
+// heldIn returns the paths that one entry of the new object holds.
 func (o *owners) heldIn(e *managedEntry) *fieldpath.Set {
 	was := o.was.entry(e.manager)
 	switch {
@@ -84,7 +84,7 @@ func (o *owners) heldIn(e *managedEntry) *fieldpath.Set {
 	return fieldpath.NewSet()
 }
 
-// readsOtherwise reports whether what is called a container in an entry may be another one here.
+// readsOtherwise reports whether a container path of an entry may mean another container in the object's version.
 func (o *owners) readsOtherwise(e *managedEntry) bool {
 	return e.wroteIn != o.version && !o.d.kind.ConvertsByName()
 }

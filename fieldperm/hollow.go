@@ -9,10 +9,13 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// chargeHollow charges what nobody owns in a hollow struct, map or list of a manager that applies: one in which nobody owns a value. Such a manager
-// applied it empty. Its next apply goes through each version that an entry names, with nothing but what is owned (structured-merge-diff, merge.Updater),
-// and a conversion may drop what is empty there. Then the apply deletes the container, with what nobody owns in it. So this is charged where an entry
-// of another version comes, or where the last value that anybody owned in the container goes.
+// chargeHollow charges the unowned parts of a hollow struct, map or list of a manager that applies. A container is hollow if no manager
+// owns a value in it: the manager applied it empty.
+//
+// The next apply of that manager converts the object to each version that an entry names, with nothing but the owned fields
+// (structured-merge-diff, merge.Updater). A conversion may drop an empty container there. Then the apply deletes the container with its
+// unowned parts. So the unowned parts are charged when an entry of another version appears, or when the last owned value in the container
+// disappears.
 func (o *owners) chargeHollow() {
 	if o.d.kind.ConvertsByName() || len(o.changed) == 0 {
 		return
@@ -36,14 +39,15 @@ func (m *managedFields) hasOther(version string) bool {
 	return slices.ContainsFunc(m.entries, func(e managedEntry) bool { return e.wroteIn != version })
 }
 
-// comes reports whether there is an entry of a version, other than the given one, that had none before.
+// comes reports whether an entry appears whose version is not the given one and had no entry before.
 func (o *owners) comes(than string) bool {
 	return slices.ContainsFunc(o.is.entries, func(e managedEntry) bool {
 		return e.wroteIn != than && !slices.ContainsFunc(o.was.entries, func(old managedEntry) bool { return old.wroteIn == e.wroteIn })
 	})
 }
 
-// values returns the owned paths that lead to a value which no conversion drops: neither null nor empty, nor a container, which has owned parts.
+// values returns the owned paths that lead to a value that no conversion drops. Null and empty values are left out, and containers whose
+// parts have owners of their own.
 func (o *owners) values(in *managedFields, of func(*resolved) rawjson.Value) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for i := range in.entries {
@@ -61,7 +65,7 @@ func (o *owners) values(in *managedFields, of func(*resolved) rawjson.Value) *fi
 	return out
 }
 
-// chargeHollowOf does so for what one manager applies. was and is are the owned values.
+// chargeHollowOf charges the hollow containers of one applying manager. was and is are the owned values before and after.
 func (o *owners) chargeHollowOf(e *managedEntry, was, is *fieldpath.Set) {
 	comes, here := o.comes(e.wroteIn), o.inNames(e)
 	if their := o.d.kind.In(e.wroteIn); their != nil && (comes || !was.Difference(is).Empty()) && o.appliesEmpty(e.set().Difference(here), e.set(), their) {
@@ -90,8 +94,8 @@ func (o *owners) chargeHollowOf(e *managedEntry, was, is *fieldpath.Set) {
 	})
 }
 
-// appliesEmpty reports whether one of the paths leads to a struct, map or list, in the names of another version, in which the manager owns nothing. An
-// atomic one has nothing in it to own.
+// appliesEmpty reports whether one of the paths, in the names of another version, leads to a struct, map or list in which the manager
+// owns nothing. Atomic ones do not count, because their parts have no owners.
 func (o *owners) appliesEmpty(paths, all *fieldpath.Set, their *schema.Kind) bool {
 	found := false
 	paths.Iterate(func(p fieldpath.Path) {

@@ -18,7 +18,8 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 	return charges(got, path)
 }
 
-// D8: an apply goes through each version that has an entry, and a conversion may drop what is empty there, with what nobody owns in it.
+// D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
+// parts.
 func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
@@ -61,7 +62,8 @@ func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 	}
 }
 
-// D8: what is applied empty under the name of another version is the whole object, for nobody knows what is in it.
+// D8: a container that is applied empty in the names of another version is charged as the whole object, because its contents are not
+// known.
 func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
 	inner := `{"type":"object","properties":{"a":{"type":"string"}}}`
 	here, there := structOf("spec", `"color":{"type":"string"},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)

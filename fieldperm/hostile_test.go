@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// D8: a short text may own paths that take gigabytes to write out. Whoever sends one is charged for all owners,
-// before any path is looked at; what an object that is stored can have stays below the bound.
+// D8: a short text may own paths that take gigabytes to write out. A user that sends one is charged for all owners, before any path is
+// resolved. The owners that a stored object can have stay below the bound.
 func TestD8_OwnersOfTooManyAndTooDeepPathsAreChargedAsAWhole(t *testing.T) {
 	k, none := compileGadget(t)
 	fields := func(depth, leaves int) string {
@@ -34,7 +34,7 @@ func TestD8_OwnersOfTooManyAndTooDeepPathsAreChargedAsAWhole(t *testing.T) {
 	}
 }
 
-// D10: managedFields that nobody understands, and that stay what they are, are no change however they are spelled.
+// D10: invalid managedFields that stay the same are no change, however they are spelled.
 func TestD10_OwnersInAnotherSpellingAreTheSame(t *testing.T) {
 	k, none := compileGadget(t)
 	odd := `{"manager":"a","operation":"Odd","x":[1,{"b":2,"c":3}]}`
@@ -57,7 +57,7 @@ func TestD10_OwnersInAnotherSpellingAreTheSame(t *testing.T) {
 	expectDiff(t, k, none, owned("|", own), owned("|", twice), wholeGadget)
 }
 
-// D8: a path goes on from where the last one parted from it, whatever came between.
+// D8: the lookup of a path continues from the element where the previous path differs, whatever was looked up in between.
 func TestD8_PathsAreResolvedInAnyOrder(t *testing.T) {
 	k, none := compileGadget(t)
 	const spec = `|,"spec":{"plain":"p","replicas":1,"containers":[{"name":"a","image":"x"},{"name":"b","image":"y"}]}`

@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// hasItem reports whether an item is owned, which is the last that was resolved or what its own entry or a key is of.
+// hasItem reports whether a set owns an item. The path is the last that was resolved, or the last path was the item's own entry or key.
 func (o *owners) hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
 	last := len(item) - 1
 	for i := range item[:last] {
@@ -19,8 +19,8 @@ func (o *owners) hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
 	return o.d.hasMember(set, &item[last], o.d.trail.points[last-1].scope.node.List())
 }
 
-// hasMember reports whether a member of an object or an item of a list is owned. Of an item that is its own entry and all its keys,
-// without which structured-merge-diff does not keep it. What a key's default says nobody has to own.
+// hasMember reports whether a set owns a member of an object or an item of a list. An item is owned only if its own entry and all its
+// keys are owned, because structured-merge-diff does not keep the item otherwise. A key that has its default value needs no owner.
 func (d *differ) hasMember(set *fieldpath.Set, element *fieldpath.PathElement, list *schema.List) bool {
 	if !set.Members.Has(*element) {
 		return false
@@ -34,10 +34,10 @@ func (d *differ) hasMember(set *fieldpath.Set, element *fieldpath.PathElement, l
 	})
 }
 
-// hasParts reports whether owners name what is in an item: an atomic one has no parts.
+// hasParts reports whether owners name the parts of an item. An atomic item has no parts.
 func hasParts(item *schema.Node) bool { return item.Map() != nil && !item.Map().Atomic() }
 
-// isDefault reports whether a key has the value that the schema declares for it.
+// isDefault reports whether a key has the default value that the schema declares for it.
 func (d *differ) isDefault(list *schema.List, key *smdvalue.Field) bool {
 	if list == nil {
 		return false
@@ -51,8 +51,8 @@ func (d *differ) isDefault(list *schema.List, key *smdvalue.Field) bool {
 	return d.keys.Equal(fallback, fromSMD(key.Value))
 }
 
-// chargeBrokenItems charges the whole object where a manager comes to own an item without its keys, or a key without the item. No API server
-// writes that, and it fails on every apply of such a manager, or drops the item.
+// chargeBrokenItems charges the whole object where a manager comes to own an item without its keys, or a key without the item. No API
+// server writes such owners. It either fails on every apply of such a manager or drops the item.
 func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 	after, e := o.is.fields(who), o.is.entry(who)
 	if e == nil {
@@ -81,7 +81,7 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 	}
 }
 
-// breaksItem reports whether one of the items on a path is broken, from an element of the path on. n is where the path begins.
+// breaksItem reports whether an item on a path is broken, from index first of the path on. n is the node at which the path starts.
 func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *schema.Node, operation string) bool {
 	if !slices.ContainsFunc(p[first:], func(element fieldpath.PathElement) bool { return element.Key != nil }) {
 		return false
@@ -101,9 +101,9 @@ func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *
 	return false
 }
 
-// isBroken reports whether one of an item's own entry and its keys is owned without the others, or by one who applies anything without
-// them. Where keys do not tell items apart an API server writes the own entry alone. The set is that of what is owned in the list, which is
-// nil if it is not known.
+// isBroken reports whether the own entry and the keys of an item are owned incompletely: one without the others, or, for an applier,
+// parts of the item without its own entry. If keys do not tell items apart, an API server writes the own entry alone. set is the owned
+// paths in the list; list is nil if it is not known.
 func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, list *schema.List, operation string) bool {
 	below := set.WithPrefix(*item)
 	switch {

@@ -7,10 +7,10 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// maxKeys is how many keys an item may have to be compared without memory for them; any number may be grouped.
+// maxKeys is how many keys of an item are compared without allocating memory. An item with more keys is supported too.
 const maxKeys = 4
 
-// identity is what tells the items of a list apart: the values of the keys, or the item of a set itself.
+// identity distinguishes the items of a list: the values of the keys, or the item of a set itself.
 type identity struct {
 	few  [maxKeys]rawjson.Value
 	many []rawjson.Value
@@ -24,8 +24,8 @@ func (i *identity) values() []rawjson.Value {
 	return i.few[:i.n]
 }
 
-// identify fails where the keys do not identify: an item that is no object, a key that is no scalar or
-// occurs twice, no key at all.
+// identify returns the identity of an item. It reports false if the keys do not identify the item: it is not an object, a key is not a
+// scalar or occurs twice, or no key is present.
 func (d *differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool) {
 	var id identity
 	if len(keys) == 0 {
@@ -60,7 +60,7 @@ func (d *differ) sameIdentity(a, b *identity) bool {
 	return len(x) == len(y)
 }
 
-// sum is the same for equal identities.
+// sum returns a hash. Equal identities have equal sums.
 func (i *identity) sum() uint64 {
 	var sum uint64
 	for _, v := range i.values() {
@@ -69,7 +69,7 @@ func (i *identity) sum() uint64 {
 	return sum
 }
 
-// keyValue returns the value of a key, or its default, and whether it stands there once at most.
+// keyValue returns the value of a key, or its default, and whether the key occurs at most once.
 func (d *differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, bool) {
 	v, n := item.Find(k.Name)
 	if n > 0 || k.Default == nil {
@@ -80,7 +80,7 @@ func (d *differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, boo
 			return d.defaults[i].value, true
 		}
 	}
-	// The default goes into paths; it is not released.
+	// Paths refer to the default, so its document is not released.
 	if doc, err := rawjson.Scan(k.Default); err == nil {
 		v = doc.Root()
 	}
@@ -100,9 +100,9 @@ type grouping struct {
 	keys   []schema.Key
 	items  []groupItem
 	groups []itemGroup
-	// bySum has the latest group of a sum; others of the same sum follow by next.
+	// bySum is the latest group of a sum; the field next leads to other groups of the same sum.
 	bySum map[uint64]int32
-	// olds is where the items of the old list begin.
+	// olds is the index of the first item of the old list.
 	olds int
 }
 
@@ -112,16 +112,16 @@ type groupItem struct {
 	group, next int32
 }
 
-// itemGroup is the items of one identity, which is that of any of them: a list may have a million.
+// itemGroup is the items of one identity. The identity is not stored but read from any of the items, because a list may have a million.
 type itemGroup struct {
 	was, is side
 	next    int32
 }
 
-// side is the items of a group on one side, by their places in items.
+// side is the items of a group on one side, by their indexes in items.
 type side struct{ first, last, n int32 }
 
-// add groups the items of a list, none if the value is no list. It reports false if one cannot be identified.
+// add groups the items of a list; a value that is not a list has none. It reports false if an item cannot be identified.
 func (g *grouping) add(list rawjson.Value, isNew bool) bool {
 	g.olds = len(g.items)
 	for i := list.Items(); i.Next(); {
@@ -178,7 +178,7 @@ func (g *grouping) values(m side) []rawjson.Value {
 	return out
 }
 
-// reordered reports whether the items that stay come in another order.
+// reordered reports whether the items that stay are in another order.
 func (g *grouping) reordered() bool {
 	news, olds := g.items[:g.olds], g.items[g.olds:]
 	stays := func(i groupItem) bool { return g.groups[i.group].was.n > 0 && g.groups[i.group].is.n > 0 }

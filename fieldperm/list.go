@@ -5,16 +5,16 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// items compares list-maps and sets. One side may be absent or a leaf that stands for no items.
+// items compares list-maps and sets. One side may be absent, or a leaf that counts as a list without items.
 func (d *differ) items(s scope, old, new rawjson.Value) {
 	if old.IsList() && new.IsList() && d.inStep(s, old, new) {
 		return
 	}
 	list := s.node.List()
 	g := &grouping{d: d, keys: list.Keys(), bySum: map[uint64]int32{}}
-	// The groups are then in the order of the new list, and behind those of the old one that it lacks.
+	// The groups are in the order of the new list, followed by the groups that only the old list has.
 	if !g.add(new, true) || !g.add(old, false) {
-		// D5: without keys there is no telling which item became which.
+		// D5: without valid keys, old and new items cannot be matched.
 		if !d.same.Equal(old, new) {
 			d.charge(s, operation(old, new))
 			d.barriersWithin(s, old, new)
@@ -48,12 +48,12 @@ func (d *differ) items(s scope, old, new rawjson.Value) {
 	}
 }
 
-// inStepLimit is how many items may change in a list whose items are compared in step: each is compared
-// with all others, to know that its key is nobody else's.
+// inStepLimit is how many items may change in a list that is compared in step. Each changed item is compared with all others, to prove
+// that its key is unique.
 const inStepLimit = 4
 
-// inStep compares lists that have the same keys in the same order, and reports whether these do and no
-// key of an item that changed occurs twice. It looks at keys only, and needs no memory for them.
+// inStep compares lists with the same keys in the same order. It reports false, and charges nothing, if the keys differ or the key of a
+// changed item occurs twice. It looks at keys only and allocates no memory for them.
 func (d *differ) inStep(s scope, old, new rawjson.Value) bool {
 	keys := s.node.List().Keys()
 	if len(keys) > maxKeys {
@@ -117,7 +117,7 @@ func membership(d *differ, s scope, old, new rawjson.Value) {
 	d.barriersWithin(s, old, new)
 }
 
-// item enters the node of one item with what its keys emit.
+// item enters the node of one item with the parameters that its keys emit.
 func (d *differ) item(s scope, old, new rawjson.Value, visit visitor) {
 	if d.same.Same(old, new) {
 		return
@@ -144,8 +144,8 @@ func (d *differ) itemStep(s scope, v rawjson.Value) (Path, *binding) {
 	for i := range keys {
 		property, _ := d.keyValue(&keys[i], v)
 		path[i] = PathKey{keys[i].Name, property.Raw()}
-		// Of what is no scalar spell is "", which no verb takes as a parameter: the same name further out is
-		// another item's.
+		// A key that is not a scalar emits "", which no verb takes as a parameter. It must hide a parameter of the same name from further
+		// out, which belongs to another item.
 		if keys[i].Emits != "" {
 			emitted = emitted.with(keys[i].Emits, spell(property))
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// maxUpdateManagers is how many entries of operation Update an API server keeps before it merges the
-// oldest into ancientManager (k8s.io/apimachinery/pkg/util/managedfields, capmanagers).
+// maxUpdateManagers is how many entries of operation Update an API server keeps. It merges the oldest of the others into ancientManager
+// (k8s.io/apimachinery/pkg/util/managedfields, capmanagers).
 const (
 	maxUpdateManagers      = 10
 	ancientManager         = "ancient-changes"
@@ -21,35 +21,35 @@ const (
 	managedFieldsTypeKnown = "FieldsV1"
 )
 
-// manager is who owns fields, as API servers tell owners apart: those who apply have one entry, whatever version they
-// wrote in, and others one for each version. version is "" for those who apply.
+// manager identifies an owner of fields in the way the API server does. An applier has one entry, whatever version it wrote in, so its
+// version is "". An Update manager has one entry for each version.
 type manager struct {
 	name, operation, subresource, version string
 }
 
-// managedFields is the list of one object. Its FieldsV1 are decoded when somebody asks for them.
+// managedFields is the list of one object. Its FieldsV1 are decoded when they are needed.
 type managedFields struct {
 	entries []managedEntry
-	// of are the places in entries of each manager, in order. An API server writes one.
+	// of holds the indexes of each manager's entries, in order. An API server writes one entry for each manager.
 	of      map[manager][]int
 	order   []manager
 	updates int
-	// upgradedNames is what upgraded returns, nil until somebody asks.
+	// upgradedNames is the cached result of upgraded, nil until the first call.
 	upgradedNames map[string]bool
 }
 
 type managedEntry struct {
 	manager
-	// wroteIn is apiVersion, that of who applies too.
+	// wroteIn is the apiVersion of the entry, for appliers too.
 	wroteIn, time string
-	// raw is FieldsV1, absent if there is none; fields is what it means, nil until it is decoded.
+	// raw is the FieldsV1 of the entry, absent if there is none. fields is the decoded set, nil until it is decoded.
 	raw    rawjson.Value
 	fields *fieldpath.Set
 	faulty bool
 }
 
-// readManagedFields reports false for anything that an API server would not write. FieldsV1 are judged
-// later, because those of a manager that stay as they are need not be understood: see changedManagers.
+// readManagedFields decodes the list. It reports false for a list that an API server would not write. It does not check FieldsV1: if the
+// entry of a manager does not change, its FieldsV1 need not be understood (see changedManagers).
 func readManagedFields(v rawjson.Value) (*managedFields, bool) {
 	m := &managedFields{of: map[manager][]int{}}
 	if v.IsAbsent() || v.Kind() == rawjson.Null {
@@ -89,7 +89,7 @@ func readManagedEntry(item rawjson.Value) (managedEntry, bool) {
 	return e, true
 }
 
-// The members of an entry.
+// These are the members of an entry.
 const (
 	entryManager = iota
 	entryOperation
@@ -101,8 +101,7 @@ const (
 	entrySize
 )
 
-// entryMembers returns the members of an entry that are not null, and whether an API server might have
-// written it.
+// entryMembers returns the members of an entry that are not null, and whether an API server might have written the entry.
 func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool) {
 	if !item.IsObject() {
 		return members, false
@@ -142,7 +141,7 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 	return members, known && (seen&(1<<entrySize) == 0 || !item.Ambiguous())
 }
 
-// set returns what the entry owns, nothing if it is faulty.
+// set returns the paths that the entry owns, an empty set if the entry is faulty.
 func (e *managedEntry) set() *fieldpath.Set {
 	if e.fields == nil {
 		e.fields = fieldpath.NewSet()
@@ -153,8 +152,8 @@ func (e *managedEntry) set() *fieldpath.Set {
 	return e.fields
 }
 
-// decodeFields refuses what the library passes over in silence, such as elements of unknown kinds:
-// what is not read cannot be compared.
+// decodeFields decodes FieldsV1 into set. It reports false for anything that the library silently ignores, such as elements of unknown
+// kinds, because ignored parts cannot be compared.
 func decodeFields(set *fieldpath.Set, v rawjson.Value) bool {
 	ordered, ok := inOrder(nil, v)
 	if !ok || set.FromJSON(bytes.NewReader(ordered)) != nil {
@@ -173,8 +172,7 @@ func decodeFields(set *fieldpath.Set, v rawjson.Value) bool {
 	return c.Equal(again.Root(), v)
 }
 
-// changedManagers returns the managers whose entries differ in more than their time, in the order in which
-// they come.
+// changedManagers returns the managers whose entries differ in more than their time, in the order of the lists.
 func changedManagers(was, is *managedFields) []manager {
 	var out []manager
 	var c rawjson.Comparison
@@ -197,7 +195,8 @@ func changedManagers(was, is *managedFields) []manager {
 	return out
 }
 
-// keepLast leaves one entry of each manager, the last, as API servers read a list: a write of the Scale may store two.
+// keepLast keeps the last entry of each manager, as API servers do when they read the list. A write of the Scale may store two entries of
+// one manager.
 func (m *managedFields) keepLast() {
 	if len(m.entries) == len(m.order) {
 		return
@@ -217,13 +216,14 @@ func (m *managedFields) keepLast() {
 	*m = last
 }
 
-// isAged reports whether an entry has no time after the beginning of 1970. No API server writes such a time, and it takes one for none.
+// isAged reports whether the entry has no time after the beginning of 1970. No API server writes such a time, and it reads such a time as
+// no time.
 func (e *managedEntry) isAged() bool {
 	at, err := time.Parse(time.RFC3339, e.time)
 	return err != nil || at.Unix() <= 0
 }
 
-// valid reports whether each of the managers has one entry at most, of a version and with fields that an API server would write.
+// valid reports whether each of the managers has at most one entry, with a version and with fields that an API server would write.
 func (m *managedFields) valid(managers []manager) bool {
 	for _, who := range managers {
 		if len(m.of[who]) > 1 {
@@ -254,7 +254,7 @@ func (m *managedFields) fields(who manager) *fieldpath.Set {
 	return fieldpath.NewSet()
 }
 
-// has reports whether the manager is there.
+// has reports whether the manager has an entry.
 func (m *managedFields) has(who manager) bool { return len(m.of[who]) > 0 }
 
 // hasBelow reports whether a set has something strictly below a path.
@@ -265,7 +265,7 @@ func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// union halves the sets, because a union costs as much as its larger part.
+// union returns the union of the sets. It halves the list, because one union costs as much as the larger of its two sets.
 func union(sets []*fieldpath.Set) *fieldpath.Set {
 	switch n := len(sets); n {
 	case 0:

@@ -17,7 +17,7 @@ func TestD8_ManagersVanishIntoAncientChangesAsAnAPIServerMergesThem(t *testing.T
 	for i := range 10 {
 		many = append(many, owner(fmt.Sprintf("n%d", i), "Update", fK1))
 	}
-	// Three are merged where one more is no reason for more than two.
+	// Three entries are merged, although the limit is a reason for two at most.
 	tooMany := append([]string{owner("ancient-changes", "Update", fK1), owner("x", "Update", `{}`), owner("y", "Update", `{}`)}, many[4:]...)
 	ancient := append([]string{owner("ancient-changes", "Update", fK0)}, many[1:]...)
 	for _, c := range []struct {

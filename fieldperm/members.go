@@ -7,11 +7,11 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// change is a member of an object that is not the same bytes on both sides, or is on one side only.
+// change is a member of an object whose bytes differ between the two sides, or that is on one side only.
 type change struct {
 	name     []byte // decoded
 	old, new rawjson.Value
-	// run is what the comparison of the two came to: going on below it begins from there.
+	// run is the result of comparing the two. A comparison below them continues from it.
 	run rawjson.Run
 }
 
@@ -19,15 +19,15 @@ type change struct {
 func (d *differ) members(s scope, old, new rawjson.Value) {
 	charged, passed := len(d.out), d.passed
 	d.eachMember(s, d.changes(old, new))
-	// Below an object that appears with nothing but defaults nothing was charged, but the object did
-	// appear: like an empty one it is a leaf. Only around what has a role (metadata) it is free.
+	// An object that appears with nothing but defaults has no charged parts, but it did appear. So it is charged as a leaf, like an empty
+	// one. An object around parts with a role (metadata) is free.
 	if len(d.out) == charged && d.passed == passed && old.IsAbsent() && d.err == nil && !(d.create && string(s.node.Default()) == "{}") {
 		d.charge(s, Added)
 	}
 }
 
-// membersInStep compares objects that have the same names in the same order, and reports whether these do,
-// and no name occurs twice.
+// membersInStep compares objects that have the same names in the same order. It reports false, and charges nothing, if the names differ
+// or a name occurs twice.
 func (d *differ) membersInStep(s scope, old, new rawjson.Value) bool {
 	begin := len(d.changed)
 	var names rawjson.Names
@@ -54,7 +54,7 @@ func (d *differ) membersInStep(s scope, old, new rawjson.Value) bool {
 	return true
 }
 
-// eachMember goes on below the changes from begin on, and takes them off the stack.
+// eachMember walks the changes from begin on, and removes them from the stack.
 func (d *differ) eachMember(s scope, begin int) {
 	for i := begin; i < len(d.changed); i++ {
 		c := d.changed[i]
@@ -64,9 +64,8 @@ func (d *differ) eachMember(s scope, begin int) {
 	d.changed = d.changed[:begin]
 }
 
-// changes puts the members that may differ between two objects on the stack of changes, in the order of
-// their names, and returns where they begin. What is no object has no members. A name must not occur
-// twice on either side.
+// changes puts the members that may differ between two objects on the stack of changes, in the order of their names, and returns the
+// index of the first. A value that is not an object has no members. A name must not occur twice on either side.
 func (d *differ) changes(old, new rawjson.Value) int {
 	begin := len(d.changed)
 	if old.IsObject() && new.IsObject() {
@@ -82,18 +81,18 @@ func (d *differ) changes(old, new rawjson.Value) int {
 	return d.sorted(begin)
 }
 
-// sorted puts the changes from begin on in the order of their names.
+// sorted sorts the changes from begin on by name.
 func (d *differ) sorted(begin int) int {
 	d.changed = d.changed[:begin+merge(d.changed[begin:])]
 	return begin
 }
 
-// gather walks two objects in step. Where the names part, the lesser goes on alone, which finds what was
-// added or removed among names that are sorted; one that is met again further on is put together by merge.
+// gather walks two objects in step. Where the names differ, only the side with the lesser name advances. In sorted objects this finds the
+// added and removed members. If a name appears again further on, merge joins the two changes.
 func (d *differ) gather(old, new rawjson.Value) {
 	x, y := old.Members(), new.Members()
 	more, others := x.Next(), y.Next()
-	// ahead is one member further than x, behind than y, once they have been looked at.
+	// ahead is one member further than x, and behind one further than y, once they have been read.
 	var ahead, behind peek
 	for more && others {
 		if x.Name().Equal(y.Name()) {
@@ -104,7 +103,7 @@ func (d *differ) gather(old, new rawjson.Value) {
 			ahead.seen, behind.seen = false, false
 			continue
 		}
-		// The next may be the one, where names are in the order of a struct's fields.
+		// The next member may have the same name, if the names are in the order of a struct's fields.
 		removed := ahead.is(x, y.Name())
 		added := !removed && behind.is(y, x.Name())
 		if removed || !added && x.Name().Compare(y.Name()) < 0 {
@@ -125,7 +124,7 @@ func (d *differ) gather(old, new rawjson.Value) {
 	}
 }
 
-// peek is a look at the member after another, taken once: what stands between may be long.
+// peek is the member after another one. It is read only once, because a long value may stand between the two.
 type peek struct {
 	seen, more bool
 	name       rawjson.Name
@@ -140,7 +139,7 @@ func (p *peek) is(m rawjson.Members, name rawjson.Name) bool {
 	return p.more && p.name.Equal(name)
 }
 
-// merge sorts by name, makes one of two that have the same, and returns how many are left.
+// merge sorts by name, joins two changes of the same name, and returns the number of changes left.
 func merge(changes []change) int {
 	if len(changes) < 2 {
 		return len(changes)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Subject is who did what to which object, for a message.
+// Subject describes the request for a message: the user, the action and the object.
 type Subject struct {
-	// Resource is as an API server writes it: "deployments.apps", "deployments.apps/status".
+	// Resource is the resource as an API server writes it: "deployments.apps", "deployments.apps/status".
 	Resource string
-	// Name of the object; may be empty on CREATE.
+	// Name is the name of the object; it may be empty on CREATE.
 	Name string
 	User string
-	// Verb is what the request does: "create", "update", "delete".
+	// Verb is the action of the request: "create", "update", "delete".
 	Verb string
 }
 
-// maxNameInMessage keeps a hostile name from filling logs.
+// maxNameInMessage is the maximum number of bytes of one name in a message, so that a hostile name cannot fill logs.
 const maxNameInMessage = 256
 
-// Message renders the denial as an API server does its own (P5).
+// Message returns the denial as text, in the form that an API server uses for its own denials (P5).
 func (d *Denial) Message(s Subject) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shorten(s.Name), shorten(s.User))
@@ -78,7 +78,7 @@ func (d *Denial) Message(s Subject) string {
 	return b.String()
 }
 
-// write says who denies what, so that nobody looks for the grant that is there.
+// write adds the authorizer that denies the verb, so that the reader does not search for a missing grant.
 func (r *Refusal) write(b *strings.Builder) {
 	if r == nil {
 		return
@@ -89,7 +89,7 @@ func (r *Refusal) write(b *strings.Builder) {
 	}
 }
 
-// Field returns the path of the first change that is not covered, "" if the denial is not about one.
+// Field returns the path of the first change that is not covered, "" if the denial names no change.
 func (d *Denial) Field() string {
 	if d.Requirement == nil {
 		return ""

@@ -28,7 +28,7 @@ func decode(v rawjson.Value, known map[rawjson.Value]any) any {
 		if i, ok := v.Int(); ok {
 			return i
 		}
-		// Beyond float64 the result is infinite, as CEL would compute it.
+		// A number that is too large for float64 becomes infinite, as in CEL.
 		f, _ := strconv.ParseFloat(v.NormalNumber(), 64)
 		return f
 	case rawjson.String:
@@ -50,7 +50,7 @@ func decode(v rawjson.Value, known map[rawjson.Value]any) any {
 	return nil
 }
 
-// spell returns a scalar's text as a person or a parameter would have it: 80, not 8e1.
+// spell returns the text of a scalar as a person or a parameter writes it: 80, not 8e1.
 func spell(v rawjson.Value) string {
 	switch v.Kind() {
 	case rawjson.String:

@@ -10,10 +10,10 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// The fewest checks with which anybody who knew all answers before could have proven the decision. Decide
-// does not know them; how far it is from that is what BenchmarkChecks measures.
+// The optimum is the fewest checks that prove the decision if all answers are known before. Decide does not know them. BenchmarkChecks
+// measures how far Decide is from the optimum.
 
-// entryOf returns how many checks the entry takes, and the chains that need verbs of their own then.
+// entryOf returns the number of checks for the generic permission and the marker, and the chains that then still need verbs.
 func entryOf(review Review, held cached) (checks int, needs [][]verbs.Verb) {
 	barredOnly := review.UncoveredOnly
 	if !barredOnly {
@@ -45,8 +45,8 @@ func distinctVerbs(chains [][]verbs.Verb) int {
 	return len(distinct)
 }
 
-// bestOrder returns the fewest verbs whose answers decide: all of the shortest chain of which none is held
-// or, if there is no such chain, the fewest held verbs that are in every chain.
+// bestOrder returns the fewest verbs whose answers decide. If no verb of some chain is held, these are all verbs of the shortest such
+// chain. Otherwise they are the fewest held verbs that occur in every chain.
 func bestOrder(chains [][]verbs.Verb, held cached) int {
 	denied := -1
 	var open [][]verbs.Verb
@@ -72,8 +72,7 @@ func bestOrder(chains [][]verbs.Verb, held cached) int {
 	}
 }
 
-// hit reports whether n verbs are enough to have one of each set. One of the smallest set must be among
-// them.
+// hit reports whether n verbs are enough to have one of each set. One of them must be in the smallest set.
 func hit(sets [][]verbs.Verb, n int) bool {
 	if len(sets) == 0 {
 		return true
@@ -87,7 +86,7 @@ func hit(sets [][]verbs.Verb, n int) bool {
 	})
 }
 
-// bestOfAll tries all sets of verbs, which bestOrder must not do worse than nor better.
+// bestOfAll tries all sets of verbs. bestOrder must give the same number.
 func bestOfAll(chains [][]verbs.Verb, held cached) int {
 	var all []verbs.Verb
 	for _, chain := range chains {

@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Kinds of which the versions have other names for the same fields, or the same names for other fields.
+// The kinds of these tests have versions with other names for the same fields, or the same names for other fields.
 
 const secretVerb = "granular:g.example/secret"
 
@@ -23,7 +23,7 @@ func structOf(name, properties string) string {
 	return fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"object","properties":{%s}}}}`, name, properties)
 }
 
-// said are the permissions of two versions, as the annotation has them.
+// said returns the permissions of two versions as the annotation holds them.
 func said(v1, v2 string) string {
 	return `"fieldperm.dev/permission-verbs":` + quoted(fmt.Sprintf(`{"v1":[%s],"v2":[%s]}`, v1, v2))
 }
@@ -39,7 +39,7 @@ const (
 	always   = `,"excluded":true`
 )
 
-// object is one of the kind in a version, with owners, and what else it has.
+// object returns an object of the kind in a version, with owners and more fields.
 func object(version, rest string, owners ...string) string {
 	return fmt.Sprintf(`{"apiVersion":"g.example/%s","metadata":{"name":"x","managedFields":[%s]},%s}`, version, strings.Join(owners, ","), rest)
 }
@@ -57,7 +57,7 @@ func asks(t *testing.T, k *schema.Kind, set schema.VerbSet, old, new, barrier st
 	})
 }
 
-// D8: what has the same path in another version may be another field. v1 .spec.b is v2 .spec.a, and v1 .spec.a is v2 .spec.c.
+// D8: the same path may be another field in another version. v1 .spec.b is v2 .spec.a, and v1 .spec.a is v2 .spec.c.
 func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	key, atomic := `{"type":"object","properties":{"key":{"type":"string"}}}`, `{"type":"object","x-kubernetes-map-type":"atomic","properties":{"key":{"type":"string"}}}`
 	fields := func(text, object, typ string) string {
@@ -109,7 +109,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	}
 }
 
-// D8: what is around a field in the other version goes with the applier's next apply without it.
+// D8: the unowned parts around a field of the other version disappear with the applier's next apply without that field.
 func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"},"guard":{"type":"string"}}}`, name))
@@ -123,7 +123,7 @@ func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	}
 }
 
-// D8: an item without the owner of its key is not kept, whatever another version calls the list.
+// D8: an item whose key has no owner is removed, whatever the name of the list in another version is.
 func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
@@ -150,7 +150,7 @@ func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
 	}
 }
 
-// D8: a set on the status holds for all owners there, with the verb of everything as well, and where there is no telling which they are.
+// D8: a set on the status holds for all owners there, also if it has granular:*, and also if the owners cannot be determined.
 func TestD8_BarriersForOwnersOfTheStatus(t *testing.T) {
 	alike := structOf("status", `"secret":{"type":"string"}`)
 	k := safesOf(t, lossless+said("", ""), alike, alike)("v1")
@@ -172,7 +172,7 @@ func TestD8_BarriersForOwnersOfTheStatus(t *testing.T) {
 	}
 }
 
-// D8: versions with the same names are one.
+// D8: versions with the same names count as one version.
 func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
 	alike := structOf("spec", `"x":{"type":"string"}`)
 	k := safesOf(t, lossless+said("", ""), alike, alike)("v1")
@@ -191,13 +191,13 @@ func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
 	if err != nil || len(got) > 0 {
 		t.Errorf("who applies the same in the request's version: %q, %v", renderAll(got), err)
 	}
-	// An API server that does not know the version drops the entry by and by.
+	// An API server that does not know the version drops the entry after some time.
 	if got, err := Diff(t.Context(), []byte(of("", ownerIn("v1", "me", "Apply", labels))), []byte(of("", ownerIn("v2", "me", "Apply", labels))), k, nil); err != nil || len(got) == 0 {
 		t.Errorf("an entry comes to have another version than the request's: %q, %v", renderAll(got), err)
 	}
 }
 
-// D8: an item that is atomic has nothing in it to own.
+// D8: an atomic item has no parts that managers can own.
 func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 	refs := structOf("spec", `"refs":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
 		"items":{"type":"object","x-kubernetes-map-type":"atomic","required":["name"],"properties":{"name":{"type":"string"}}}}`)
@@ -214,7 +214,7 @@ func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 	expectDiff(t, k, nil, old, object("v1", `"spec":{"refs":[{"name":"p"}]}`), `ownership .spec.refs[name="p"]: * specification g.example/ref`)
 }
 
-// D8: where a schema has made a list atomic, an API server gives its owners the whole in place of the parts.
+// D8: if a schema made a list atomic, an API server gives its owners the whole list in place of its parts.
 func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(replicas int, owners ...string) string {
@@ -233,7 +233,7 @@ func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
 	}
 }
 
-// D8: a list that has more in its items in another version is the same list.
+// D8: a list whose items have more fields in another version is the same list.
 func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
 	items := func(more string) string {
 		return structOf("spec", `"items":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],
@@ -261,7 +261,7 @@ func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
 	}
 }
 
-// D8: API servers convert to versions that they do not serve, and keep the entries of these.
+// D8: API servers convert to versions that they do not serve, and keep the entries of such versions.
 func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 	k := safes(t, bothSay+unserved)("v1")
 	if !asks(t, k, nil, safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), secretVerb) {
@@ -272,7 +272,7 @@ func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 	}
 }
 
-// D8: no API server makes parts of one version the whole of another.
+// D8: no API server turns the parts of a value in one version into the whole value in another.
 func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(entry string) string {
@@ -285,7 +285,7 @@ func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
 	}
 }
 
-// D8: an API server folds the parts of what is atomic in the version of the entry.
+// D8: an API server folds the parts of a value that is atomic in the version of the entry.
 func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
 	atomic := func(how, more string) string {
 		return structOf("spec", `"color":{"type":"string"},"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"}`+more+`}}`)
@@ -306,7 +306,7 @@ func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
 	}
 }
 
-// P5: a denial of the whole object says which entry of managedFields it is for.
+// P5: a denial of the whole object names the entry of managedFields that is the reason.
 func TestP5_TheEntryOfAnotherVersionIsNamed(t *testing.T) {
 	k := safesOf(t, "", structOf("spec", `"a":{"type":"string"}`), structOf("spec", `"b":{"type":"string"}`))("v1")
 	of := func(fields string) string {
@@ -322,7 +322,7 @@ func TestP5_TheEntryOfAnotherVersionIsNamed(t *testing.T) {
 	}
 }
 
-// D8: a conversion may lose an empty struct together with its owner, who then holds nothing that others own nothing of.
+// D8: a conversion may drop an empty struct together with its owner. That owner then does not hold the struct.
 func TestD8_AContainerIsHeldWhereConversionsKeepIt(t *testing.T) {
 	grp := structOf("spec", `"color":{"type":"string"},"grp":{"type":"object","properties":{"x":{"type":"integer"},"lock":{"type":"string"}}}`)
 	flat := structOf("spec", `"color":{"type":"string"},"grpX":{"type":"integer"},"grpLock":{"type":"string"}`)
@@ -343,7 +343,7 @@ func TestD8_AContainerIsHeldWhereConversionsKeepIt(t *testing.T) {
 	}
 }
 
-// D8: what is guarded may be absent yet, and get a value when its owner is forgotten.
+// D8: a guarded field may not exist yet, and may get a value after its owner was removed.
 func TestD8_OwnersOfWhatIsNotThereYet(t *testing.T) {
 	here, there := structOf("spec", `"color":{"type":"string"},"sub":{"type":"string"}`), structOf("spec", `"color":{"type":"string"},"under":{"type":"string"}`)
 	k := safesOf(t, lossless+said(permission(".spec.sub", "secret", always), permission(".spec.under", "secret", always)), here, there)("v1")

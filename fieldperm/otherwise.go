@@ -11,12 +11,12 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// What a path of managedFields means in another version depends on how the two are converted, which only some kinds declare. A path is
-// read in the names of the object's version if it leads to the same field in both. What else an entry of another version names is known
-// by the schema of that version alone, without values.
+// The meaning of a managedFields path in another version depends on the conversion between the versions, which only some kinds declare. A
+// path is read in the names of the object's version if it leads to the same field in both versions. All other paths of an entry in
+// another version are read with the schema of that version only, without values.
 
-// split divides what a manager owns into paths that mean the same in the object's version, and others. Of a version that nobody
-// knows, all count as the same.
+// split divides the paths that a manager owns into those that mean the same in the object's version, and the others. If the version of
+// the entry is not known, all paths count as the same.
 func (o *owners) split(in *managedFields, who manager) (here, otherwise *fieldpath.Set) {
 	all, e := in.fields(who), in.entry(who)
 	if e == nil || !o.d.kind.Knows(e.wroteIn) {
@@ -29,7 +29,7 @@ func (o *owners) split(in *managedFields, who manager) (here, otherwise *fieldpa
 	return here, all.Difference(here)
 }
 
-// theirs returns the kind in the version that a manager wrote in before, nil if that is not known.
+// theirs returns the kind in the version of the manager's old entry, nil if that version is not known.
 func (o *owners) theirs(who manager) *schema.Kind {
 	if e := o.was.entry(who); e != nil {
 		return o.d.kind.In(e.wroteIn)
@@ -45,8 +45,8 @@ func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
 	return o.d.kind.Alike(e.wroteIn, e.set())
 }
 
-// gainsOtherwise reports whether a manager gains something in an entry of another version, or whose version another one becomes. An API
-// server does so where it merges old entries alone.
+// gainsOtherwise reports whether a manager gains something in an entry of another version, or whether the version of its entry changes to
+// another one. An API server does so only when it merges old entries.
 func (o *owners) gainsOtherwise(who manager, here, otherwise *fieldpath.Set) bool {
 	e := o.is.entry(who)
 	if e == nil || e.wroteIn == o.version || here.Empty() && otherwise.Empty() && !o.versionChanged(who) {
@@ -56,8 +56,8 @@ func (o *owners) gainsOtherwise(who manager, here, otherwise *fieldpath.Set) boo
 }
 
 // chargeLostOtherwise charges what a manager no longer owns in the names of another version. An API server takes an owner away where a
-// value changes, which is here or next to what has the name here. Then what is guarded there is charged, and
-// everything if no value changed.
+// value changes: at this path, or at the nearest value that has a name in the object's version. If a value changed there, the barriers at
+// the path are charged; if no value changed, the whole object.
 func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 	if lost.Empty() {
 		return
@@ -79,8 +79,8 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 	})
 }
 
-// changesNear reports whether a value changed at a path of another version, in it, or nearest above it where it leads nowhere: one that
-// the other version may call by that path, because it has no other name for it.
+// changesNear reports whether a value changed at or below a path of another version. If the path leads nowhere, it looks at the nearest
+// value above: the other version may use that path for a value that has no other name there.
 func (o *owners) changesNear(p fieldpath.Path, version string) bool {
 	d := o.d
 	r := d.resolve(p)
@@ -104,7 +104,7 @@ type counterpart struct {
 	path    fieldpath.Path
 }
 
-// below is that of a member, nil of nil.
+// below returns the counterpart of a member, nil for nil.
 func (c *counterpart) below(name []byte) *counterpart {
 	if c == nil {
 		return nil
@@ -113,7 +113,8 @@ func (c *counterpart) below(name []byte) *counterpart {
 	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], fieldpath.PathElement{FieldName: &member})}
 }
 
-// chargeGuarded charges the barriers at a place of another version and in it. Without the owner of its keys an item is not kept.
+// chargeGuarded charges the barriers at and below a path of another version. If the path is a key, the item of that key counts, because
+// an item is removed when its keys have no owner.
 func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
 	isShell := isKey(p)
 	if isShell {
@@ -121,7 +122,7 @@ func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
 	}
 	s := o.scopeIn(their, p)
 	m, l := s.node.Map(), s.node.List()
-	// Who owns a container keeps what nobody owns in it. An API server takes that away with the container alone.
+	// The owner of a container keeps the parts that have no owner. An API server removes those parts only together with the container.
 	if isShell = isShell || m != nil && !m.Atomic() || l != nil && !l.Atomic(); isShell || s.barred() {
 		o.charge(s)
 	}
@@ -150,19 +151,19 @@ type theirField struct {
 	inStatus bool
 }
 
-// chargeVerbs charges barriers of which the place is not known.
+// chargeVerbs charges barriers whose place is not known.
 func (o *owners) chargeVerbs(barriers []verbs.Verb) {
 	for _, v := range barriers {
 		o.charge(scope{line: line{chain: []verbs.Verb{v}}})
 	}
 }
 
-// scopeIn returns where a path leads in another version, of which no values are known.
+// scopeIn returns the scope that a path leads to in another version. The values of that version are not known.
 func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
 	return o.d.follow(kind, rawjson.Value{}, p).scope
 }
 
-// follow returns where a path leads in an object that is compared with nothing.
+// follow returns where a path leads in one object, without an old object.
 func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p fieldpath.Path) waypoint {
 	at := waypoint{scope: d.enterRoot(kind, rawjson.Value{}, object), new: object, above: kind.Root}
 	for i := 0; i < len(p) && !at.end; i++ {
@@ -171,7 +172,7 @@ func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p fieldpath.Pat
 	return at
 }
 
-// chargeAll charges the whole object for the entry of a manager.
+// chargeAll charges the whole object because of the entry of a manager.
 func (o *owners) chargeAll(who manager) {
 	e := o.is.entry(who)
 	if e == nil {
@@ -180,7 +181,8 @@ func (o *owners) chargeAll(who manager) {
 	o.chargeObject(strconv.Quote(who.name) + " in " + e.wroteIn)
 }
 
-// chargeObject charges the whole object, and every barrier of the kind. entry says because of whom, "" if of nobody in particular.
+// chargeObject charges the whole object and every barrier of the kind. entry names the entry that is the reason, "" if there is no single
+// one.
 func (o *owners) chargeObject(entry string) {
 	charged := len(o.d.out)
 	o.charge(o.d.root)
@@ -190,7 +192,7 @@ func (o *owners) chargeObject(entry string) {
 	}
 }
 
-// chargeBarriers charges every barrier of the kind: what is guarded may be absent yet.
+// chargeBarriers charges every barrier of the kind, because a guarded field may not exist yet.
 func (o *owners) chargeBarriers() {
 	if o.barriers {
 		return
@@ -207,9 +209,9 @@ func (o *owners) chargeBarriers() {
 
 var statusOf = fieldpath.MakePathOrDie("status")
 
-// droppedByServer reports whether an API server took away the entry of a manager: it does so with each write through another API
-// group than that of the entry (Events have two), for it has no conversion between the groups. What changes no value is
-// charged all the same, so that the marker alone takes no owner away.
+// droppedByServer reports whether the API server removed the entry of a manager. It does so with each write through another API group
+// than that of the entry (Events have two groups), because it cannot convert between groups. A request that changes no value is charged
+// nevertheless, so that the marker alone cannot remove an owner.
 func (o *owners) droppedByServer(who manager) bool {
 	return o.written && o.version != "" && o.was.has(who) && !o.is.has(who) && groupOf(o.was.entry(who).wroteIn) != groupOf(o.version)
 }

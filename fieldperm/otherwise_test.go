@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// safes have a secret in v1 that v2 calls hidden, and a color and a box of things in both.
+// safes have a secret in v1 whose name in v2 is hidden, and a color and a box of things in both.
 func safes(t *testing.T, annotations string) func(version string) *schema.Kind {
 	t.Helper()
 	spec := func(name string) string {
@@ -76,14 +76,15 @@ func safeEntry(version, manager, fields string) string {
 	return strings.Replace(owner(manager, "Apply", `{"f:spec":{`+fields+`}}`), "example.com/v1", "g.example/"+version, 1)
 }
 
-// D8: what another version calls otherwise is charged as that version has it, whoever comes to own it and whoever loses it.
+// D8: a field with another name in another version is charged with the verbs of that version, both when a manager gains it and when a
+// manager loses it.
 func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	const secret = "granular:g.example/secret"
 	color, colored := `"f:color":{}`, safeEntry("v2", "argo", `"f:color":{}`)
 	given := func(field string) string { return safeEntry("v2", "argo", color+","+field) }
 	for name, c := range map[string]struct {
 		annotations, version, old, new string
-		// want are the verbs without which the change is refused, apart from those above what is guarded.
+		// want are the verbs without which the change is refused, except for those above the guarded field.
 		want []string
 	}{
 		"given in the other version's name":             {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
@@ -119,7 +120,7 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	}
 }
 
-// D8: through a lossy version an annotation may be a field, so that what is given in an entry of it is charged as the whole object.
+// D8: in a lossy version an annotation may be a field. So a gain in an entry of that version is charged as the whole object.
 func TestD8_EntriesOfALossyVersionAreChargedAsTheObject(t *testing.T) {
 	compiled, errs := load.Offline(nil)
 	if len(errs) > 0 {
@@ -148,11 +149,11 @@ func TestD8_EntriesOfALossyVersionAreChargedAsTheObject(t *testing.T) {
 	}
 	expect(of("1", entry(`{"f:spec":{"f:maxReplicas":{}}}`)), of("2", entry(strings.Replace(metrics, "}}}}", `}}},"f:spec":{"f:maxReplicas":{}}}`, 1))), true)
 	expect(of("1", entry(metrics)), of("1"), true)
-	// The API server takes the owner away where the field changes. Which field that is cannot be told.
+	// The API server removes the owner where the field changes. That field cannot be determined.
 	expect(of("1", entry(metrics)), of("2"), false)
 }
 
-// D8: a barrier of a set that holds for owners only bars nobody who changes a value.
+// D8: a barrier of a set that holds only for owners does not apply to a change of a value.
 func TestD8_BarriersForOwnersOnly(t *testing.T) {
 	k, _ := compileGadget(t)
 	scale, all := verb(t, "granular:scale"), verbs.All()
@@ -172,7 +173,8 @@ func TestD8_BarriersForOwnersOnly(t *testing.T) {
 	}
 }
 
-// D8: a condition is about the change at hand. Who gains the value by applying it removes it by the next apply without it.
+// D8: a condition is about the change of this request. A manager that gains the value by applying removes it with a later apply without
+// it.
 func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
 	entries := append(gadgetEntries(), entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null")))
 	entries = slices.DeleteFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
@@ -185,7 +187,7 @@ func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
 	expectDiff(t, k, none, owned(replicas2, owner("argo", "Apply", fReplicas)), owned(replicas3, owner("argo", "Apply", fReplicas)), change)
 }
 
-// D8: what is guarded in an atomic value goes with it, also what is new in it.
+// D8: guarded parts of an atomic value disappear with it, also the new parts.
 func TestD8_C2_AConditionSaysNothingOfWhatIsNewInWhatIsApplied(t *testing.T) {
 	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.rules[*].admin" })
 	k, none := compileEntries(t, append(entries, entry(".spec.rules[*].admin", "admin", excludedWhen("oldSelf != null && self == null"))))
@@ -200,7 +202,7 @@ func TestD8_C2_AConditionSaysNothingOfWhatIsNewInWhatIsApplied(t *testing.T) {
 	}
 }
 
-// D8: an item is held by who owns it and its keys.
+// D8: a manager holds an item only if it owns the item and its keys.
 func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	k, none := compileGadget(t)
 	fields := func(in string) string {
@@ -228,7 +230,7 @@ func TestD8_AnItemWithoutAnOwnerOfItsKeysIsNotHeld(t *testing.T) {
 	expectDiff(t, k, none, owned(spec("i"), creator(whole), shell), owned(spec("i"), creator(whole)), item, key, guard)
 }
 
-// D8: a set on the status guards what another version calls otherwise in it.
+// D8: a set on the status guards fields of the status that have another name in another version.
 func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
 	typ := func(name string) string {
 		return fmt.Sprintf(`{"type":"object","properties":{"status":{"type":"object","properties":{%q:{"type":"string"}}}}}`, name)
@@ -257,7 +259,7 @@ func TestD8_OwnersInTheStatusOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// D8: what holds for owners only does not hold for values where a version may hide them, nor for a new object of nothing but its name.
+// D8: a barrier that holds only for owners does not hold for values that a version may hide, nor for a new object with only a name.
 func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
 	compiled, errs := load.Offline(nil)
 	if len(errs) > 0 {
@@ -292,7 +294,7 @@ func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
 	}
 }
 
-// D8: an index names no item of a list with keys, and the key that a default stands in for needs no owner.
+// D8: an index does not name an item of a list with keys. A key with its default value needs no owner.
 func TestD8_ItemsByIndexAndByDefaultedKeys(t *testing.T) {
 	k, web := compileGadget(t, "granular:image(web)")
 	in := func(fields string) string { return `{"f:spec":{"f:containers":{` + fields + `}}}` }

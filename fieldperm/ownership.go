@@ -8,14 +8,14 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// ownership is a change of metadata.managedFields (D8): a power of its own, compared by managers and
-// paths and charged at the paths.
+// ownership is a change of metadata.managedFields (D8). Changing the owner of a field needs the verb of that field. The comparison works
+// on managers and paths, and the requirements are charged at the paths.
 type ownership struct {
 	scope    scope
 	old, new rawjson.Value
 }
 
-// finishOwnership charges changed owners after all values, so that a denial names a value first.
+// finishOwnership charges changed owners after all values, so that a denial names a changed value first.
 func (d *differ) finishOwnership() {
 	if d.owned.scope.node == nil || d.err != nil {
 		return
@@ -45,7 +45,7 @@ func (d *differ) finishOwnership() {
 	was.keepLast()
 	managers := changedManagers(was, is)
 	if d.create {
-		// The API server writes the creator's entry; more than one is somebody's plan.
+		// The API server writes one entry, for the client that creates the object. More entries come from the client.
 		if len(is.entries) > 1 || !is.valid(managers) {
 			d.charge(d.owned.scope, Ownership)
 		}
@@ -81,7 +81,7 @@ func (d *differ) finishOwnership() {
 	}
 }
 
-// startOwning makes every barrier hold that holds for owners.
+// startOwning puts into force the barriers that hold for changes of owners.
 func (d *differ) startOwning() {
 	d.owning = true
 	if len(d.uncovered) != len(d.all) {
@@ -91,7 +91,7 @@ func (d *differ) startOwning() {
 	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
 }
 
-// stopOwning ends what startOwning began: nobody was given anything by which another's apply could change a value.
+// stopOwning ends what startOwning began. It is called when no manager gained anything by which a later apply could change a value.
 func (d *differ) stopOwning() {
 	d.owning = false
 	if d.inStatus != nil {
@@ -100,13 +100,14 @@ func (d *differ) stopOwning() {
 	}
 }
 
-// restart enters the objects with other barriers in force. Where paths lead is the same, what guards it is not.
+// restart enters the objects again with other barriers in force. Paths lead to the same places, but the barriers on them differ.
 func (d *differ) restart() {
 	d.root = d.enterRoot(d.kind, d.old, d.new)
 	d.trail = trail{points: d.trail.points[:0]}
 }
 
-// chargeAnyOwner charges the whole object where there is no telling which fields changed owners, with every barrier that it has.
+// chargeAnyOwner charges the whole object and every barrier of it. It is for requests where the fields that changed owners cannot be
+// determined.
 func (d *differ) chargeAnyOwner() {
 	d.startOwning()
 	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeObject("")
@@ -121,27 +122,29 @@ type owners struct {
 	// version is that of the new object.
 	version string
 	charged map[string]bool
-	// written reports whether a value changed, and applied whether somebody came to own something by applying.
+	// written reports whether a value changed. applied reports whether a manager came to own something by applying.
 	written, applied bool
-	// vanished are the Update managers that are no longer there, and merged is what they owned, by version.
+	// vanished are the Update managers that the request removed. merged is what they owned, by version.
 	vanished []manager
 	merged   map[string]*fieldpath.Set
-	// kept is what each manager owned before and owns still, keptByUpdate what those of them do who apply nothing, and keptByApply those who apply. any is what
-	// somebody owns after the request. All are nil until somebody asks.
+	// kept is what each manager owned before and still owns. keptByUpdate is the part of it that managers hold that do not apply;
+	// keptByApply is the part of the managers that apply. any is everything that has an owner after the request. All are nil until they
+	// are needed.
 	kept, keptByUpdate, keptByApply, any *fieldpath.Set
-	// unowned are the containers whose unowned parts are charged, and whole the values of which all is that is guarded in them.
+	// unowned are the containers whose unowned parts are charged. whole are the values for which every barrier inside is charged.
 	unowned map[rawjson.Value]bool
-	// brought are those of which only what is guarded is charged, because others apply something in them.
+	// brought are the containers in which only the barriers are charged, because other managers apply something there.
 	brought map[rawjson.Value]bool
 	whole   map[within]bool
 	// barriers says that every barrier of the kind is charged.
 	barriers bool
-	// guarded are the places of other versions in which all barriers are charged, and hidden the fields in which they may hide others.
+	// guarded are the places of other versions in which all barriers are charged. hidden are the top-level fields of other versions whose
+	// hidden barriers are charged.
 	guarded map[theirNode]bool
 	hidden  map[theirField]bool
 }
 
-// within is a value in a scope: what is guarded in it depends on both.
+// within is a value in a scope. The barriers inside it depend on both.
 type within struct {
 	value rawjson.Value
 	scope string
@@ -164,7 +167,7 @@ func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
 	return o
 }
 
-// compare charges what a manager lost and gained, but for what is free.
+// compare charges the paths that a manager lost and gained, except those that are free.
 func (o *owners) compare(who manager) {
 	if o.droppedByServer(who) {
 		return
@@ -204,7 +207,7 @@ func (o *owners) versionChanged(who manager) bool {
 	return was != nil && is != nil && was.wroteIn != is.wroteIn
 }
 
-// only returns the paths that lead to something of a kind.
+// only returns the paths for which the condition holds.
 func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	paths.Iterate(func(p fieldpath.Path) {
@@ -218,8 +221,8 @@ func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.
 	return out
 }
 
-// each charges every path that a manager has in one of the two lists alone and that is not free, once however many managers it
-// concerns. Whoever owns a container decides on what is in it, so that what the container's verbs do not cover there is charged as well.
+// each charges every path in paths that is not free. A path is charged once, however many managers lost or gained it. The owner of a
+// container decides about its contents, so contents that the container's verbs do not cover are charged as well.
 func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 	paths.Iterate(func(shared fieldpath.Path) {
 		if o.d.stops() || free(shared) {
@@ -232,7 +235,7 @@ func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
 		case r.container && r.field:
 			o.chargeUnowned(p, r.scope, true)
 		case r.keyField:
-			// Without an owner of its keys an item is not kept, whoever owns the rest of it.
+			// An item whose keys have no owner is removed, even if managers own the rest of the item.
 			item := o.d.resolve(r.owner(p))
 			o.charge(item.scope)
 			o.chargeWithin(item.scope, item.old)
@@ -249,11 +252,12 @@ func (o *owners) charge(s scope) {
 	}
 }
 
-// lossIsFree: after is what the manager owns, gone what it lost of what changed.
+// lossIsFree reports whether a manager loses a path without a charge. after is what the manager still owns. gone is the part of its
+// losses whose values changed.
 //
-// To own an item's own entry is to keep the item when another applies without it. So it goes only with all that the manager had
-// in the item, something that changed among it, and while an Update manager keeps the item: those who apply may
-// have come to own it without having it in what they apply.
+// A manager that owns an item's own entry keeps the item when another manager applies without it. So the loss of that entry is free only
+// if the manager loses everything in the item, one of the lost values changed, and an Update manager still keeps the item. A manager that
+// applies does not count there: it may have gained the item without having it in its applied configuration.
 func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpath.Set) bool {
 	if o.isMerged(who, p) {
 		return true
@@ -263,7 +267,8 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 	case r.changed, r.byServer:
 		return true
 	case r.changedAbove:
-		// A value nearest above that changed may be what the path means in a version that nobody knows: the API server takes its owner away.
+		// The version of the entry is not known. The changed value above may be the one that the path names there, so the API server
+		// removes its owner.
 		return !o.d.kind.Knows(o.was.entry(who).wroteIn)
 	case r.own():
 		item := r.owner(p)
@@ -272,10 +277,11 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 	return false
 }
 
-// gainIsFree: before is what the manager owned, solid what it gains but for own entries and keys.
+// gainIsFree reports whether a manager gains a path without a charge. before is what the manager owned. solid is what it gains, except
+// own entries and keys.
 //
-// To own an item's own entry is to delete the item by applying without it, if no other owns it. So it comes only with something in
-// the item that is charged, and where another has owned the item and owns it still.
+// A manager that owns an item's own entry deletes the item by applying without it, if no other manager owns it. So the gain of that entry
+// is free only if something in the item is charged, and another manager owned the item before and still owns it.
 func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldpath.Set) bool {
 	r := o.d.resolve(p)
 	switch {
@@ -295,7 +301,7 @@ func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldp
 // own reports whether the path is an own entry or a key of something that stays.
 func (r *resolved) own() bool { return r.container || r.keyField }
 
-// owner is what the path is the own entry or a key of.
+// owner returns the path of the container or item that the own entry or the key belongs to.
 func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
 	if r.keyField {
 		return p[:len(p)-1]
@@ -305,32 +311,32 @@ func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
 
 func isItem(p fieldpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
-// capped reports whether the API server had more Update managers than it keeps.
+// capped reports whether the API server had more Update managers than it keeps, so that it merged some.
 func (o *owners) capped() bool {
 	if o.was.updates < maxUpdateManagers || o.is.updates < maxUpdateManagers {
 		return false
 	}
-	// It merges no more than it must: to make room for the one who makes the request, and for the bucket.
+	// It merges only as many as necessary: one to make room for the manager of the request, and one for the bucket.
 	return len(o.vanished) <= o.was.updates-maxUpdateManagers+2
 }
 
-// isBucket reports whether a manager is one into which an API server merges those of a version that it does not keep. Where somebody owns
-// the annotation of client-side apply nothing of that is free: sooner or later that one is merged as well.
+// isBucket reports whether a manager is a bucket, into which the API server merges the oldest Update managers of a version. If a manager
+// owns the annotation of client-side apply, no gain of the bucket is free, because that manager will be merged into a bucket too.
 func (o *owners) isBucket(who manager) bool {
 	return who.name == ancientManager && who.operation == operationUpdate && o.capped() && len(o.is.upgraded()) == 0
 }
 
-// isMerged reports whether an API server took a path of a manager away, and gave it to the bucket.
+// isMerged reports whether the API server moved a path from a manager to the bucket.
 func (o *owners) isMerged(who manager, p fieldpath.Path) bool {
 	return who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p)
 }
 
-// ancient is what the bucket of a version owns.
+// ancient returns what the bucket of a version owns.
 func (o *owners) ancient(version string) *fieldpath.Set {
 	return o.is.fields(manager{name: ancientManager, operation: operationUpdate, version: version})
 }
 
-// heldByVanished is what the managers of a version owned that were merged away.
+// heldByVanished returns what the vanished managers of a version owned.
 func (o *owners) heldByVanished(version string) *fieldpath.Set {
 	out, known := o.merged[version]
 	if !known {

@@ -88,7 +88,8 @@ func TestD8_Ownership(t *testing.T) {
 	}
 }
 
-// D8: who gains an own entry by applying deletes what is there by applying without it. So it is charged where nobody else owns it.
+// D8: an applier that gains an own entry deletes the container by a later apply without it. So the gain is charged if no other manager
+// owns the container.
 func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 	k, none := compileGadget(t)
 	const (

@@ -7,8 +7,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// Path is a place in an object, rendered only when somebody wants to read it. The zero Path is the
-// object itself. A Path is not changed: each method returns another one.
+// Path is a place in an object. It is rendered as text only on demand. The zero Path is the object itself. A Path is immutable: each
+// method returns a new one.
 type Path struct {
 	last *step
 }
@@ -16,11 +16,11 @@ type Path struct {
 type step struct {
 	up *step
 	stepKind
-	// name of a field or the key of a map's entry.
+	// name is the name of a field or the key of an entry of a map.
 	name string
-	// index in an atomic list.
+	// index is the position in an atomic list.
 	index int
-	// keys that identify an item of a list-map; for an item of a set its value alone.
+	// keys identify an item of a list-map. For an item of a set they hold its value alone.
 	keys []PathKey
 }
 
@@ -34,26 +34,26 @@ const (
 	stepMember
 )
 
-// PathKey is a property that identifies an item of a list-map.
+// PathKey is one property that identifies an item of a list-map.
 type PathKey struct {
 	Name string
-	// Value is JSON; nil if the item lacks the property. It must not be changed.
+	// Value is JSON, nil if the item lacks the property. Callers must not change it.
 	Value []byte
 }
 
-// Field is a named field of the object at p.
+// Field returns the path of a named field of the object at p.
 func (p Path) Field(name string) Path { return p.then(step{stepKind: stepField, name: name}) }
 
-// Key is the entry of a map, or a field that the schema does not know.
+// Key returns the path of an entry of a map, or of a field that the schema does not know.
 func (p Path) Key(name string) Path { return p.then(step{stepKind: stepKey, name: name}) }
 
-// Index is an item of a list by its position.
+// Index returns the path of a list item by its position, which starts at 0.
 func (p Path) Index(i int) Path { return p.then(step{stepKind: stepIndex, index: i}) }
 
-// Item is an item of a list-map.
+// Item returns the path of an item of a list-map.
 func (p Path) Item(keys []PathKey) Path { return p.then(step{stepKind: stepItem, keys: keys}) }
 
-// Member is an item of a set. The value is JSON and must not be changed.
+// Member returns the path of an item of a set. The value is JSON. Callers must not change it.
 func (p Path) Member(value []byte) Path {
 	return p.then(step{stepKind: stepMember, keys: []PathKey{{Value: value}}})
 }
@@ -95,9 +95,9 @@ func (p Path) steps() []*step {
 	return out
 }
 
-// String renders fields as .spec, keys of maps as ["a/b"], items of list-maps as [name="web"], items
-// of sets as [="x"] and items of atomic lists as [0]. Whatever an object's author chooses is quoted,
-// so that no key can look like another path. The object itself is ".".
+// String renders fields as .spec, keys of maps as ["a/b"], items of list-maps as [name="web"], items of sets as [="x"] and items of
+// atomic lists as [0]. Every text that the author of an object chooses is quoted, so that no key can look like another path. The object
+// itself is ".".
 func (p Path) String() string {
 	if p.isRoot() {
 		return "."
@@ -127,7 +127,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// quote renders a key's value; containers cannot be told apart in a path and need not be.
+// quote renders the value of a key. Containers are rendered as "…", because a path need not distinguish them.
 func (k PathKey) quote() string {
 	if k.Value == nil {
 		return "null"

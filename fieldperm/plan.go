@@ -1,65 +1,65 @@
 package fieldperm
 
-// plan is the order of checks for a set of requirements: level by level from general to specific
-// (P1), within a level first the verb that covers most (P2). A verb with a parameter shares its level with
-// the verb that follows it: container(web) is of one container, image of all, so neither is more general,
-// and P2 decides. It learns from answers which groups are covered and which have no verb left.
+// plan is the order of checks for a set of requirements: level by level from general to specific (P1), and within a level first the verb
+// that covers most requirements (P2). A verb with a parameter shares its level with the next verb: container(web) covers one container,
+// image covers all images, so neither is more general, and P2 decides. The plan learns from answers which groups are covered and which
+// have no verb left.
 //
-// Nothing is searched for, all is counted: a use of a verb in a chain is looked at when the plan is made,
-// at its level, when the verb is answered and when its group is covered, each time once. So a plan costs
-// what its chains are long, whatever is asked of whom.
+// The plan counts and never searches. It looks at each use of a verb in a chain at most four times: when the plan is made, at the level
+// of the use, when the verb is answered, and when the group is covered. So the cost of a plan is linear in the length of its chains,
+// whatever the answers are.
 type plan struct {
 	groups []group
 	// uses are the groups' chains, one after the other.
 	uses  []use
 	verbs []planned
-	// open is the first of the groups that may have a verb at this level or further down; their field
-	// next leads from one to the other.
+	// open is the first group that may have a verb at this level or a lower one; the field next of each group leads to the next such
+	// group.
 	open  groupID
 	level int32
-	// order is a heap of the level's verbs, the one to ask next on top.
+	// order is a heap of the level's verbs with the next verb to ask for on top.
 	order []verbID
-	// uncovered counts requirements.
+	// uncovered is the number of requirements that are not covered.
 	uncovered int
-	// blocked is the first group that is not covered and has no verb left to ask.
+	// blocked is the first group that is not covered and has no verb left to ask for.
 	blocked groupID
 }
 
-// group is requirements in a row that the same verbs cover.
+// group is a run of requirements that the same verbs cover.
 type group struct {
-	// from is the index of its first requirement, to the one after its last.
+	// from is the index of its first requirement; to is the index after its last.
 	from, to int32
-	// Its uses are uses[begin:end]; those before at are at levels that were put in order.
+	// Its uses are uses[begin:end]. The uses before at are at levels that are already in order.
 	begin, end, at useID
-	// unasked counts its uses of verbs that have no answer.
+	// unasked is the number of its uses whose verb has no answer yet.
 	unasked int32
 	covered verbID
 	next    groupID
 }
 
-// use is of a verb in a group's chain.
+// use is one verb in the chain of a group.
 type use struct {
 	verb  verbID
 	group groupID
 	level int32
-	// next is of the same verb elsewhere.
+	// next is the next use of the same verb.
 	next useID
 }
 
-// planned is a verb and what the plan knows of it.
+// planned is the state of one verb.
 type planned struct {
 	text          string
 	parameterized bool
 	asked         bool
-	// uses is the first of its uses; their field next leads from one to the other.
+	// uses is the first use of the verb; the field next of each use leads to the next one.
 	uses useID
-	// waiting counts its uses in groups that are not covered.
+	// waiting is the number of its uses in groups that are not covered.
 	waiting int32
-	// weighed is the level for which members and fewest hold.
+	// weighed is the level for which members and fewest are valid.
 	weighed int32
-	// members counts the requirements that it would cover.
+	// members is the number of requirements that the verb would cover.
 	members int32
-	// fewest is how many verbs come after it in the chain where the fewest do.
+	// fewest is the smallest number of verbs that follow it in a chain.
 	fewest int32
 }
 
@@ -69,16 +69,15 @@ type (
 	useID   int32
 )
 
-// none is no group, no verb and no use.
+// none means no group, no verb or no use.
 const none = -1
 
 func (g *group) isCovered() bool { return g.covered != none }
 
-// next returns the verbs to ask at the same time, at most limit of them, in order: of the lowest level
-// that has any, those that a group still waits for. An answer at the same level may have covered a
-// group by a verb that it has further down. Of a group's two verbs at a level, one has a parameter and the
-// other has none: they are not asked at the same time, because one of them may do. It returns none when
-// all groups are covered or blocked.
+// next appends the verbs to ask for in parallel to into, at most limit, in order. They come from the lowest level that has any, and a
+// group still waits for each of them. A group may already be covered at the same level by a verb further down its chain. If a group has
+// two verbs at one level, one has a parameter and the other has none; they are not asked for in parallel, because one of them may be
+// enough. next returns none when all groups are covered or blocked.
 func (p *plan) next(into []verbID, limit int) []verbID {
 	for p.uncovered > 0 {
 		for len(p.order) > 0 && len(into) < limit {
@@ -96,7 +95,7 @@ func (p *plan) next(into []verbID, limit int) []verbID {
 	return into
 }
 
-// descend puts the verbs of the level in order, and goes to the next. It reports false after the last.
+// descend puts the verbs of the next level in order. It reports false after the last level.
 func (p *plan) descend() bool {
 	at := &p.open
 	for *at != none {
@@ -131,8 +130,7 @@ func (p *plan) weigh(v verbID, members, left int32) {
 	w.fewest = min(w.fewest, left)
 }
 
-// before reports whether one verb of the level is asked before another (P2). Their texts decide last,
-// so that the order is always the same.
+// before reports whether verb a of the level is asked for before verb b (P2). The text decides last, so that the order is deterministic.
 func (p *plan) before(a, b verbID) bool {
 	v, w := &p.verbs[a], &p.verbs[b]
 	switch {
@@ -144,7 +142,7 @@ func (p *plan) before(a, b verbID) bool {
 	return v.text < w.text
 }
 
-// pop takes the verb on top. All of a level are seldom asked, so they are in a heap and not sorted.
+// pop removes the top verb. A heap is used, not a sort, because a review seldom asks for all verbs of a level.
 func (p *plan) pop() verbID {
 	top, last := p.order[0], len(p.order)-1
 	p.order[0] = p.order[last]
@@ -187,7 +185,7 @@ func (p *plan) learn(v verbID, allowed bool) {
 	}
 }
 
-// cover takes a group off the verbs that wait for it.
+// cover marks a group as covered, so that its verbs no longer wait for it.
 func (p *plan) cover(g *group, v verbID) {
 	g.covered = v
 	p.uncovered -= int(g.to - g.from)
@@ -196,7 +194,7 @@ func (p *plan) cover(g *group, v verbID) {
 	}
 }
 
-// block looks whether the group has a verb left.
+// block records the group as blocked if it has no verb left.
 func (p *plan) block(id groupID) {
 	if p.groups[id].unasked == 0 && (p.blocked == none || id < p.blocked) {
 		p.blocked = id
@@ -213,11 +211,11 @@ func (p *plan) lacking() *group {
 	return nil
 }
 
-// common returns the index, in the chain of the first group that is not covered, of the most specific
-// verb that would cover all groups that are not; none if there is no such verb.
+// common returns an index in the chain of the first uncovered group: that of the most specific verb that covers all uncovered groups. It
+// returns none if there is no such verb.
 func (p *plan) common() int {
 	lacking, n := p.lacking(), int32(0)
-	// No level is weighed any more, so a verb's members may count something else: the groups that have it.
+	// The plan weighs no further level, so members can now count the groups that have the verb.
 	for i := range p.verbs {
 		p.verbs[i].weighed, p.verbs[i].members = none, 0
 	}

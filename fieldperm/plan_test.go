@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// answers is an authorizer by its answers, and remembers the order of the questions.
+// answers is an authorizer with fixed answers that records the order of the checks.
 type answers struct {
 	answer map[string]Answer
 	fails  map[string]error
@@ -28,7 +28,7 @@ func (a *answers) Authorize(_ context.Context, verb string, generic bool) (Answe
 	return a.answer[verb], a.fails[verb]
 }
 
-// reviews draws reviews whose chains share much: prefixes, whole chains, verbs at different levels.
+// reviews draws random reviews whose chains have much in common: prefixes, whole chains, verbs at different levels.
 type reviews struct{ *rand.Rand }
 
 func (d reviews) verb(of int) verbs.Verb {
@@ -83,7 +83,7 @@ func (d reviews) requirements(of int) []Requirement {
 	return out
 }
 
-// answers holds each verb with a probability; few answers have faults and opinions.
+// answers holds each verb with a probability. A few answers have failures and authorizer names.
 func (d reviews) answers(requirements []Requirement) *answers {
 	a := &answers{answer: map[string]Answer{}, fails: map[string]error{}}
 	held, faults := []float64{0.05, 0.3, 0.6, 0.95}[d.IntN(4)], d.IntN(6) == 0
@@ -127,8 +127,7 @@ func (d reviews) review() (Review, Limits) {
 	return review, limits
 }
 
-// TestP1_P2_P3_P5_DecideAgreesWithTheReference holds whole decisions, their errors and the order of the
-// questions against those of the reference.
+// TestP1_P2_P3_P5_DecideAgreesWithTheReference compares decisions, errors and the order of checks with those of the reference.
 func TestP1_P2_P3_P5_DecideAgreesWithTheReference(t *testing.T) {
 	d := reviews{rand.New(rand.NewPCG(3617, 5))}
 	draws := 30000
@@ -173,7 +172,7 @@ func TestP1_P2_P3_P5_DecideAgreesWithTheReference(t *testing.T) {
 	}
 }
 
-// TestSpeed_DecideAllocatesWhatTheDecisionHolds: the checks and who covered what.
+// TestSpeed_DecideAllocatesWhatTheDecisionHolds: Decide allocates only the checks and the covering verbs.
 func TestSpeed_DecideAllocatesWhatTheDecisionHolds(t *testing.T) {
 	for name, c := range map[string]struct {
 		requirements []Requirement
@@ -184,7 +183,7 @@ func TestSpeed_DecideAllocatesWhatTheDecisionHolds(t *testing.T) {
 		"200 fields under one verb": {fields(200, false), holding("granular", "granular:specification")},
 	} {
 		for _, parallel := range []int{0, 1, 4} {
-			// A level of two verbs is asked by two goroutines, which are not free.
+			// Two goroutines ask for the verbs of a level with two verbs, and goroutines allocate.
 			if parallel > 1 && name == "two fields" {
 				continue
 			}
@@ -200,7 +199,7 @@ func TestSpeed_DecideAllocatesWhatTheDecisionHolds(t *testing.T) {
 	}
 }
 
-// An authorizer that allows what is no verb at all covers nothing with it.
+// An authorizer that allows an invalid verb covers nothing by it.
 func TestZeroVerbCoversNothing(t *testing.T) {
 	for _, chain := range [][]verbs.Verb{{{}}, {verbs.All(), {}}, nil} {
 		d, err := Decide(context.Background(), holding("granular", ""), Review{Generic: update, Requirements: []Requirement{{Chain: chain, Barrier: -1}}}, Limits{})

@@ -112,7 +112,7 @@ func pathsOf(rs []Requirement) []string {
 	return slices.Compact(out)
 }
 
-// checkLaw holds two objects against D10 and returns how many requirements there were.
+// checkLaw checks two objects against D10 and returns the number of requirements.
 func checkLaw(t testing.TB, k *schema.Kind, old, new []byte) int {
 	there, err := Diff(t.Context(), old, new, k, nil)
 	if err != nil {
@@ -141,7 +141,7 @@ func checkLaw(t testing.TB, k *schema.Kind, old, new []byte) int {
 	return len(there)
 }
 
-// equalButForServer compares without what D7 and D8 leave free, by texts that are the same for equal values.
+// equalButForServer compares two objects without the parts that D7 and D8 leave free, by texts that are the same for equal values.
 func equalButForServer(t testing.TB, old, new []byte) bool {
 	render := func(raw []byte) string {
 		doc, err := rawjson.Scan(raw)
@@ -201,7 +201,7 @@ func TestD10_Law(t *testing.T) {
 		old := d.gadget()
 		new := d.gadget()
 		if d.IntN(2) == 0 {
-			// Most requests change little, and some nothing.
+			// Most requests change little, and some change nothing.
 			for name := range old {
 				if d.IntN(3) > 0 {
 					new[name] = old[name]

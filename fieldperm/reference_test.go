@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// The reference is the deliberately dumb way to decide: it groups by text, looks through all groups for
-// every question, and counts nothing. It was in use before plan, and plan is held against it.
+// The reference is the deliberately simple implementation: it groups by text, searches all groups for every check, and counts nothing. It
+// was in use before plan; the tests compare plan with it.
 
 // decideByReference is Decide.
 func decideByReference(ctx context.Context, authorizer Authorizer, review Review, limits Limits) (Decision, error) {
@@ -40,8 +40,7 @@ type referenceGroup struct {
 
 func (g *referenceGroup) isCovered() bool { return !g.covered.IsZero() }
 
-// levelsOf counts the steps from general to specific: what a parameter singles out is as specific as the
-// next verb that has none.
+// levelsOf counts the steps from general to specific. A verb with a parameter is at the level of the next verb without one.
 func levelsOf(chain []verbs.Verb) []int {
 	var out []int
 	level := 0
@@ -179,7 +178,7 @@ func (p *referencePlan) needed(level []verbs.Verb) []verbs.Verb {
 	})
 }
 
-// alike returns how many verbs there are before the first that has a parameter where others have none.
+// alike returns the number of verbs before the first position where some verbs have a parameter and others have none.
 func alike(level []verbs.Verb) int {
 	_, first := level[0].Parameter()
 	for i, v := range level {

@@ -2,10 +2,10 @@ package fieldperm
 
 import "github.com/fieldperm/fieldperm/verbs"
 
-// Operation is what happened to a node.
+// Operation is the kind of change of a node.
 type Operation string
 
-// The operations. Ownership is a change in who owns a field whose value stays (D8).
+// These are the operations. Ownership is a change of the owners of a field whose value stays (D8).
 const (
 	Modified  Operation = "modified"
 	Added     Operation = "added"
@@ -14,29 +14,29 @@ const (
 	Ownership Operation = "ownership"
 )
 
-// Requirement is one changed node and what covers the change. The zero Requirement has an empty chain
-// and a barrier: nothing covers it.
+// Requirement is one changed node and the verbs that cover the change. The zero Requirement has an empty chain and a barrier, so nothing
+// covers it.
 type Requirement struct {
 	Path      Path
 	Operation Operation
-	// Chain holds the verbs of the annotated ancestors and of the node itself, from general to
-	// specific. A node whose verb takes a parameter has two: the verb for all parameters, then the verb
-	// for its own, if the value makes one. It must not be changed.
+	// Chain holds the verbs of the annotated ancestors and of the node itself, from general to specific. A node whose verb takes a
+	// parameter adds two verbs: the verb for all parameters, then the verb with its own parameter, if the value can be a parameter.
+	// Callers must not change Chain.
 	Chain []verbs.Verb
-	// Barrier is the index in Chain from which verbs count because of the last barrier on the path,
-	// the generic permission not at all (C2). -1 means that there is no barrier; at len(Chain) nothing
-	// covers the change.
+	// Barrier is the index in Chain of the first verb that counts, because of the last barrier on the path (C2). With a barrier the
+	// generic permission does not count. -1 means that there is no barrier; len(Chain) means that nothing covers the change.
 	Barrier int
-	// Instead is what can be done without one of the verbs, for a message; may be empty.
+	// Instead tells the user, for a message, what to do without one of the verbs; it may be empty.
 	Instead string
-	// Entry is the entry of managedFields that makes an Ownership requirement of the whole object, for a message; empty for others.
+	// Entry names, for a message, the entry of managedFields that is the reason for an Ownership requirement of the whole object. It is
+	// empty otherwise.
 	Entry string
 }
 
-// Barred reports whether the generic permission does not count.
+// Barred reports whether a barrier holds, so that the generic permission does not count.
 func (r *Requirement) Barred() bool { return r.Barrier >= 0 }
 
-// Candidates returns the verbs of which any one covers the change, from general to specific.
+// Candidates returns the verbs that cover the change, from general to specific. Any one of them is enough.
 func (r *Requirement) Candidates() []verbs.Verb {
 	if r.Barrier > 0 {
 		return r.Chain[r.Barrier:]

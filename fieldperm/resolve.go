@@ -10,10 +10,10 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// resolved is where a path of managedFields leads.
+// resolved is the result of following a path of managedFields.
 type resolved struct {
 	scope scope
-	// old is what was there, and new what is.
+	// old is the value before the request, new the value after it.
 	old, new rawjson.Value
 	// changed: the value at the path differs between the two objects, or is in one of them only.
 	changed bool
@@ -21,41 +21,41 @@ type resolved struct {
 	container bool
 	// field: the path ends at a field that the schema names.
 	field bool
-	// byServer: the path is of a field that only the API server writes. It takes such paths from managers by itself, and changes the field
+	// byServer: only the API server writes the field of the path. It removes such paths from managers by itself, and changes the field
 	// without them.
 	byServer bool
 	// keyField: the path is a key property of an item that is in both.
 	keyField bool
 	// missing: the path leads to nothing in either object.
 	missing bool
-	// changedAbove: what is nearest above a missing path differs between the objects. That is never said of the whole object, in
-	// which something always differs.
+	// changedAbove: the nearest existing value above a missing path differs between the objects. It is never true for the whole object,
+	// in which something always differs.
 	changedAbove bool
 }
 
-// waypoint is where a path of managedFields has come to after one of its elements.
+// waypoint is the state after one element of a path.
 type waypoint struct {
 	element  fieldpath.PathElement
 	scope    scope
 	old, new rawjson.Value
-	// What is nearest above is compared only if the path leads nowhere: it may be large.
+	// The nearest values above are compared only if the path leads nowhere, because they may be large.
 	oldAbove, newAbove rawjson.Value
 	above              *schema.Node
 	keyField, field    bool
-	// end says that the schema knows no such place, so that scope is the last known one.
+	// end reports whether the schema does not know the place; scope is then the last known one.
 	end bool
 }
 
-// trail is the way to the last path that was resolved. The next one begins as that did, mostly.
+// trail is the way to the last path that was resolved. Most paths start like the path before them.
 type trail struct {
 	points []waypoint
-	// result is that of the whole trail, if it is known.
+	// result is the result of the whole trail, if known is true.
 	result resolved
 	known  bool
 }
 
-// resolve follows a path of managedFields through the schema and both objects. Where the schema
-// knows no such place (another version's field) it ends at the last known one.
+// resolve follows a path of managedFields through the schema and both objects. If the schema does not know the place (a field of another
+// version), it ends at the last known one.
 func (d *differ) resolve(p fieldpath.Path) resolved {
 	t := &d.trail
 	n := 0
@@ -81,7 +81,7 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 // sameElement compares the pointers first: paths of one set share them.
 func sameElement(a, b *fieldpath.PathElement) bool { return *a == *b || a.Equals(*b) }
 
-// step goes on from a waypoint by the element of p at i.
+// step extends a waypoint by the element of p at index i.
 func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
 	element := &p[i]
 	at.element, at.keyField, at.field = *element, false, named(at.scope.node, element.FieldName)
@@ -109,8 +109,8 @@ func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
 	return at
 }
 
-// toItem goes on to the item of a keyed list that has the keys of another, which stands for one that is in
-// neither object.
+// toItem extends a waypoint to the item of a keyed list with the same keys as like. like also stands for an item that is in neither
+// object.
 func (d *differ) toItem(at *waypoint, like rawjson.Value) {
 	above := at.scope
 	list := above.node.List()
@@ -123,14 +123,14 @@ func (d *differ) toItem(at *waypoint, like rawjson.Value) {
 	d.child(above, list.Item(), path, emitted, at.old, at.new, into(&at.scope))
 }
 
-// arrive says what is where a path has come to.
+// arrive returns the result for the last waypoint of a path.
 func (d *differ) arrive(at waypoint) resolved {
 	s, old, new := at.scope, at.old, at.new
 	if at.end || old.IsAbsent() && new.IsAbsent() {
 		return resolved{scope: s, keyField: at.keyField && !at.end, missing: true, changedAbove: at.oldAbove != d.old && d.changedValue(at.above, at.oldAbove, at.newAbove)}
 	}
 	if staysContainer(s.node, old, new) && (!old.IsEmpty() || !new.IsEmpty()) {
-		// A container that stays is not changed as such: what changed in it has paths of its own.
+		// A container that stays is not changed itself: the changes in it have paths of their own.
 		return resolved{scope: s, old: old, new: new, container: true, field: at.field}
 	}
 	if onlyServerWrites(s.node) {
@@ -139,12 +139,12 @@ func (d *differ) arrive(at waypoint) resolved {
 	return resolved{scope: s, old: old, new: new, changed: !d.equalAt(old, new), keyField: at.keyField}
 }
 
-// staysContainer reports whether two values are a struct, map or list of which the parts have owners of their own.
+// staysContainer reports whether two values are a struct, map or list whose parts have owners of their own.
 func staysContainer(n *schema.Node, old, new rawjson.Value) bool {
 	return old.IsObject() && new.IsObject() && n.Map() != nil && !n.Map().Atomic() || old.IsList() && new.IsList() && n.List() != nil && !n.List().Atomic()
 }
 
-// equalAt compares two values that paths lead to. Many owners may name one, and it may be large.
+// equalAt compares two values that paths lead to. It caches results for large values, because many owners may name the same value.
 func (d *differ) equalAt(old, new rawjson.Value) bool {
 	if len(old.Raw()) < largeValue || len(new.Raw()) < largeValue {
 		return d.same.Equal(old, new)
@@ -161,15 +161,15 @@ func (d *differ) equalAt(old, new rawjson.Value) bool {
 	return out
 }
 
-// largeValue is from how many bytes on it pays to remember a comparison.
+// largeValue is the number of bytes from which a comparison is cached.
 const largeValue = 128
 
-// into is a visitor that takes the scope and no more.
+// into returns a visitor that only stores the scope.
 func into(s *scope) visitor {
 	return func(_ *differ, c scope, _, _ rawjson.Value) { *s = c }
 }
 
-// keyItem makes an item of nothing but its keys, to stand for one that is in neither object.
+// keyItem returns an item that has only its keys. It stands for an item that is in neither object.
 func keyItem(keys *smdvalue.FieldList) rawjson.Value {
 	item := make(map[string]any, len(*keys))
 	for _, k := range *keys {
@@ -178,10 +178,10 @@ func keyItem(keys *smdvalue.FieldList) rawjson.Value {
 	return encoded(item)
 }
 
-// fromSMD converts a key's value; what JSON cannot express becomes null, which equals no key.
+// fromSMD converts the value of a key. A value that JSON cannot express becomes null, which equals no key.
 func fromSMD(v smdvalue.Value) rawjson.Value { return encoded(v.Unstructured()) }
 
-// encoded returns a value whose document is not released: paths refer to it.
+// encoded returns v as a value. Its document is not released, because paths refer to it.
 func encoded(v any) rawjson.Value {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -194,8 +194,7 @@ func encoded(v any) rawjson.Value {
 	return doc.Root()
 }
 
-// find returns the item of a keyed list that has the keys of another, the first of several; absent if
-// there is none.
+// find returns the first item of a keyed list with the same keys as like; absent if there is none.
 func (d *differ) find(list *schema.List, in, like rawjson.Value) rawjson.Value {
 	if !in.IsList() {
 		return rawjson.Value{}
@@ -225,17 +224,16 @@ func (d *differ) find(list *schema.List, in, like rawjson.Value) rawjson.Value {
 	return rawjson.Value{}
 }
 
-// index has what is in lists and objects that paths of managedFields lead through, because owners name
-// many items and members.
+// index caches the contents of lists and objects that paths of managedFields lead through, because owners name many items and members.
 type index struct {
 	keyed   map[rawjson.Value]map[uint64][]rawjson.Value
 	members map[rawjson.Value]map[string]rawjson.Value
 	items   map[rawjson.Value][]rawjson.Value
-	// above says whether something changed around what leads nowhere, equal whether large values are.
+	// above caches whether something changed above a missing path, equal whether large values are equal.
 	above, equal map[[2]rawjson.Value]bool
 }
 
-// member is Get.
+// member returns the member of an object, like Get, from the cache.
 func (x *index) member(v rawjson.Value, name string) rawjson.Value {
 	if !v.IsObject() {
 		return rawjson.Value{}
@@ -275,8 +273,8 @@ func (x *index) item(v rawjson.Value, i int) rawjson.Value {
 	return items[i]
 }
 
-// changedValue reports whether something differs that is not passed over because of its role: around
-// managedFields something always does. Many paths ask it of one value.
+// changedValue reports whether the values differ in a part that is not skipped because of its role. Around managedFields some part always
+// differs. The result is cached, because many paths need it for one value.
 func (d *differ) changedValue(n *schema.Node, old, new rawjson.Value) bool {
 	both := [2]rawjson.Value{old, new}
 	out, known := d.index.above[both]
@@ -290,8 +288,8 @@ func (d *differ) changedValue(n *schema.Node, old, new rawjson.Value) bool {
 	return out
 }
 
-// differs reports whether something differs that is not passed over. at is nil unless what another version calls by the same path is passed
-// over as well.
+// differs reports whether the values differ in a part that is not skipped. If at is not nil, parts that have the same path in the other
+// version are skipped as well.
 func (d *differ) differs(n *schema.Node, old, new rawjson.Value, at *counterpart) bool {
 	if d.same.Equal(old, new) || onlyServerWrites(n) || at != nil && d.kind.SameWithin(at.version, at.path) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// room is what the plan of an ordinary request needs. It belongs on the stack of whoever decides: a plan
-// is made for every request, and none outlives its decision.
+// room is the memory for the plan of an ordinary request. It belongs on the stack of the caller: every request makes a plan, and no plan
+// outlives its decision.
 type room struct {
 	groups [8]group
 	uses   [32]use
@@ -15,11 +15,11 @@ type room struct {
 	order  [16]verbID
 }
 
-// fewVerbs are found faster by looking at each than in a map.
+// fewVerbs is the number of verbs up to which a linear search is faster than a map.
 const fewVerbs = 32
 
-// plan makes a plan for all requirements, or for those with a barrier only. It is valid as long as the room.
-// All that grows does so here: a method that appended to a plan would move the room to the heap.
+// plan makes a plan for all requirements, or only for those with a barrier. The plan is valid as long as the room. Only this method
+// appends to the plan: another method that appended would move the room to the heap.
 func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 	p := plan{groups: r.groups[:0], uses: r.uses[:0], verbs: r.verbs[:0], order: r.order[:0], open: none, blocked: none}
 	var ids verbIDs
@@ -37,7 +37,7 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 			continue
 		}
 		if len(p.groups) == cap(p.groups) {
-			// Where there are many, the ones to come are mostly like this one: a chain and a verb of its own.
+			// If there are many groups, most of the remaining ones are like this one: a chain and a verb of its own.
 			more := min(len(requirements)-i, 4*len(p.groups))
 			p.groups, p.uses, p.verbs = slices.Grow(p.groups, more), slices.Grow(p.uses, more*len(chain)), slices.Grow(p.verbs, more)
 		}
@@ -71,8 +71,8 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 	return p
 }
 
-// firstLevel returns the level of the first verb that counts: levels are of the whole chain, so that changes
-// with a barrier and changes without one ask for a verb at the same time.
+// firstLevel returns the level of the first verb that counts. Levels count the whole chain, so that changes with and without a barrier
+// ask for a verb at the same time.
 func firstLevel(r *Requirement) int32 {
 	level := int32(0)
 	for i := 1; i <= r.Barrier && i < len(r.Chain); i++ {
@@ -81,8 +81,7 @@ func firstLevel(r *Requirement) int32 {
 	return level
 }
 
-// below returns how many levels a verb is below the one before it in a chain: none if that has a parameter
-// and it has not.
+// below returns how many levels a verb is below the verb before it in a chain: 0 if only the verb before has a parameter, else 1.
 func below(before, v verbs.Verb) int32 {
 	if before.HasParameter() && !v.HasParameter() {
 		return 0
@@ -90,10 +89,10 @@ func below(before, v verbs.Verb) int32 {
 	return 1
 }
 
-// verbIDs are the verbs that a plan knows, by text, once they are more than a few.
+// verbIDs are the IDs of a plan's verbs, by text, once there are more than fewVerbs.
 type verbIDs map[string]verbID
 
-// of returns the ID of a verb: the one to give to it if it is not known yet.
+// of returns the ID of a verb. For a verb that is not known yet it returns the next free ID.
 func (ids *verbIDs) of(text string, known []planned) verbID {
 	unknown := verbID(len(known))
 	if len(known) <= fewVerbs {

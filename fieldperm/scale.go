@@ -8,15 +8,16 @@ import (
 
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// chargeScale charges the owners of replicas that a Scale leaves as they are. Every write of a Scale, of nothing too, changes owners that the webhook
-// is not shown: the API server takes the replicas from the entries of those who update, and gives them others, of which the next
-// write of the object keeps one (k8s.io/apimachinery/pkg/util/managedfields, ScaleHandler). Of an object that has no replicas it makes one
-// that has 0, which the Scale showed before: the verbs of the owners are those of the value, and every barrier holds.
+// chargeScale charges the owners of replicas when a write of the Scale does not change them. Every write of a Scale, also one without a
+// change, changes owners that the webhook does not see: the API server takes the replicas from the entries of the Update managers and
+// gives them to other entries, of which the next write of the object keeps one (k8s.io/apimachinery/pkg/util/managedfields,
+// ScaleHandler). For an object without replicas it writes 0, which the Scale showed before. The verbs of the owners are those of the
+// value, and every barrier holds.
 func (d *differ) chargeScale() {
 	if d.create || !d.kind.IsScale() {
 		return
 	}
-	// Most Scales change the replicas, and need no way to them.
+	// Most writes of a Scale change the replicas, and their value is charged already.
 	if !d.same.Equal(replicasOf(d.old), replicasOf(d.new)) {
 		return
 	}

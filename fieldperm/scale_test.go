@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// D8: a write of a Scale changes owners that the webhook is not shown, also a write of nothing.
+// D8: a write of a Scale changes owners that the webhook does not see, also if the write changes nothing.
 func TestD8_AWriteOfAScaleChangesTheOwnersOfTheReplicas(t *testing.T) {
 	topology, err := load.BuiltIn()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestD8_AWriteOfAScaleChangesTheOwnersOfTheReplicas(t *testing.T) {
 	}
 }
 
-// D8: of two entries of one manager an API server reads the last.
+// D8: if a manager has two entries, an API server reads the last one.
 func TestD8_TheLastOfTwoEntriesOfAManagerCounts(t *testing.T) {
 	k, none := compileGadget(t)
 	replicas, plain := owner("a", "Update", `{"f:spec":{"f:replicas":{}}}`), owner("a", "Update", `{"f:spec":{"f:plain":{}}}`)
@@ -59,7 +59,7 @@ func TestD8_TheLastOfTwoEntriesOfAManagerCounts(t *testing.T) {
 	expectDiff(t, k, none, of("2", replicas, plain), of("2", replicas), "ownership .spec.plain: * specification", "ownership .spec.replicas: * specification scale")
 }
 
-// D8: an entry without a time is the first that an API server forgets.
+// D8: an API server drops an entry without a time first.
 func TestD8_TimesThatAreGone(t *testing.T) {
 	k, none := compileGadget(t)
 	entry := func(at string) string {
@@ -107,6 +107,6 @@ func TestD8_NobodyComesToOwnWhatTheServerWrites(t *testing.T) {
 	}
 	const fields = `{"f:metadata":{"f:uid":{}}}`
 	expectDiff(t, k, none, of("1", "2"), of("2", "3", owner("a", "Update", fields)), "modified .spec.replicas: * specification scale", "ownership .metadata.uid: * metadata")
-	// The API server takes it away.
+	// The API server removes it.
 	expectDiff(t, k, none, of("1", "2", owner("a", "Update", fields)), of("2", "3"), "modified .spec.replicas: * specification scale")
 }

@@ -10,31 +10,32 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// scope is what is known at one place of the walk.
+// scope is the state of the walk at one place.
 type scope struct {
 	node *schema.Node
 	path Path
 	line
-	// others are the lines through the trees of the objects that the place becomes a part of (schema.Node.Trees).
+	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
 	others  []line
 	emitted *binding
-	// inStatus says that the place is in the status.
+	// inStatus reports whether the place is in the status.
 	inStatus bool
 }
 
-// line is the way to a place through one tree.
+// line is the chain of verbs to a place in one tree.
 type line struct {
 	chain   []verbs.Verb
 	barrier int
-	// apart is that of the verbs above only granular:* counts.
+	// apart means that of the verbs above only granular:* counts.
 	apart bool
 }
 
-// strict reports whether the verbs of other trees do not count for the line. A barrier at the root is that of every tree.
+// strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
+// every tree and does not make a line strict.
 func (l *line) strict() bool { return l.barrier > 0 || l.apart }
 
-// identity is the same for places that are charged alike. A path alone would not do: a field's name may look
-// like a path.
+// identity returns a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
+// look like a path.
 func (s *scope) identity() string {
 	var b strings.Builder
 	b.WriteString(s.path.String())
@@ -47,7 +48,7 @@ func (s *scope) identity() string {
 	return b.String()
 }
 
-// binding is a parameter's value that the path has emitted; the nearest of a name counts.
+// binding is a value for a parameter, emitted on the path. The nearest binding of a name counts.
 type binding struct {
 	up          *binding
 	name, value string
@@ -74,11 +75,11 @@ func (d *differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) scope {
 	return d.enter(scope{line: line{barrier: -1}}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
 }
 
-// visitor is what is done with a child of a scope.
+// visitor is called with the scope and the values of a child.
 type visitor func(d *differ, s scope, old, new rawjson.Value)
 
-// enter returns the scope of a child node whose value went from old to new. emit is the scalar that
-// the child's own parameter takes its value from; absent for none.
+// enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
+// its value; absent for none.
 func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit rawjson.Value) scope {
 	c := scope{node: node, path: path, line: s.line, others: s.others, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
@@ -92,7 +93,7 @@ func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, 
 	return c
 }
 
-// extendLines takes each line of a scope on to its node, whose value went from old to new.
+// extendLines extends each line of a scope to the node of the scope, whose value went from old to new.
 func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
 	trees, uncovered := c.node.Trees(), d.uncoveredAt(c)
 	if trees == nil && c.others == nil {
@@ -101,7 +102,7 @@ func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
 	}
 	c.others = slices.Clone(c.others)
 	for len(c.others) < len(trees)-1 {
-		// The other trees begin at the root.
+		// The other trees start at the root.
 		c.others = append(c.others, d.root.line)
 	}
 	of := func(tree int) []*schema.Permission {
@@ -116,7 +117,7 @@ func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
 	}
 }
 
-// enterStatus makes a barrier at the root hold that is one for the status alone: its verb is above the status.
+// enterStatus puts a barrier at the root into force that holds only in the status. Its verb stands above the status in the chain.
 func (d *differ) enterStatus(s *scope) {
 	if !d.inStatus.Has(verbs.All()) {
 		return
@@ -127,16 +128,16 @@ func (d *differ) enterStatus(s *scope) {
 	}
 }
 
-// extend returns the line with the permissions of the next node, whose value went from old to new.
+// extend returns the line with the permissions of the next node added. The value of that node went from old to new.
 func (d *differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
 	for _, p := range permissions {
 		if p.Apart() {
-			// Of what stands above only granular:* counts; a barrier above goes on holding.
+			// Of the verbs above only granular:* counts. A barrier above still holds.
 			l.chain, l.barrier, l.apart = l.chain[:1:1], min(l.barrier, 1), true
 		}
-		// The verb without its parameter stands for all parameters. So it comes first, and an excluded
-		// permission bars there: nothing more general than the verb counts, whatever the parameter.
+		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
+		// general verb counts, whatever the parameter is.
 		if p.MayBar() && d.bars(p, old, new) {
 			l.barrier = len(l.chain)
 		}
@@ -150,7 +151,7 @@ func (d *differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.
 	return l
 }
 
-// uncoveredAt returns the barriers of sets that hold for what is compared now at a place.
+// uncoveredAt returns the barriers of sets that hold at a place for the current comparison.
 func (d *differ) uncoveredAt(s *scope) schema.VerbSet {
 	if d.inStatus != nil && s.inStatus {
 		return d.inStatus
@@ -158,7 +159,7 @@ func (d *differ) uncoveredAt(s *scope) schema.VerbSet {
 	return d.uncovered
 }
 
-// add adds a verb to the chain. One that a set uncovers is a barrier.
+// add adds a verb to the chain. If a set uncovers the verb, it is a barrier.
 func (l *line) add(v verbs.Verb, uncovered schema.VerbSet) {
 	if uncovered.Has(v) {
 		l.barrier = len(l.chain)
@@ -177,8 +178,8 @@ func (d *differ) key(s scope, key []byte, old, new rawjson.Value, visit visitor)
 	d.child(s, child, s.path.Key(name), emitted.with(s.node.Emits(), name), old, new, visit)
 }
 
-// child enters a node. A scalar that emits its own value as a parameter is not modified: one value
-// is removed and another added, and each needs a verb of its own.
+// child enters a node. If a scalar emits its own value as a parameter, a change counts as one value removed and another added, and each
+// needs its own verb.
 func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, old, new rawjson.Value, visit visitor) {
 	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.same.Equal(old, new) {
 		visit(d, d.enter(s, node, path, emitted, old, new, old), old, rawjson.Value{})
@@ -192,8 +193,8 @@ func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, 
 	visit(d, d.enter(s, node, path, emitted, old, new, emit), old, new)
 }
 
-// charge records that the node of s changed. Where it is part of other objects as well, each barrier takes a verb from itself on, in its
-// own tree. Without barriers a verb of any tree will do.
+// charge records that the node of s changed. If the node is part of other objects as well, each barrier needs a verb from that barrier
+// on, in its own tree. Without barriers a verb of any tree is enough.
 func (d *differ) charge(s scope, op Operation) {
 	if s.others == nil {
 		d.require(s.path, op, s.line)
@@ -220,15 +221,15 @@ func (d *differ) require(path Path, op Operation, l line) {
 	d.out = append(d.out, Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }
 
-// lines returns the way to the place through each tree.
+// lines returns the line of the place in each tree.
 func (s *scope) lines() []line { return append([]line{s.line}, s.others...) }
 
-// barred reports whether a barrier holds for the place, whichever.
+// barred reports whether any barrier holds for the place.
 func (s *scope) barred() bool {
 	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
 }
 
-// guards reports whether the place has a barrier of its own, or stands apart, within another.
+// guards reports whether the place has a barrier of its own, or stands apart, inside the scope above.
 func (s *scope) guards(above scope) bool {
 	if s.node.StandsApart() || s.barrier > above.barrier {
 		return true
@@ -245,10 +246,10 @@ func (s *scope) guards(above scope) bool {
 	return false
 }
 
-// chargeHidden charges what a write through a version may change without showing it. For a lossy version that is, even for a
-// write of nothing, the root, and each barrier that may be passed. A lossless version may have the field of a barrier under
-// another name: there each change that may be one of that field is charged the barrier. A creation is charged as
-// well, because it may set what another version guards.
+// chargeHidden charges what a write through a version may change without showing it. For a lossy version it charges the root and each
+// barrier that the write may pass, even if nothing changed. In a lossless version the field of a barrier may have another name, so each
+// change that may be a change of that field is charged with the barrier. A creation is charged as well, because it may set a field that
+// another version guards.
 func (d *differ) chargeHidden(kind *schema.Kind) {
 	switch {
 	case kind.Lossy():

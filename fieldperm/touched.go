@@ -9,8 +9,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// onlyOneTime reports whether nothing but the time of one entry changed at most, as with most updates, and returns the entry,
-// absent if not even that did. An API server does that by itself, and so no other entry need be looked at.
+// onlyOneTime reports whether at most the time of one entry changed, as with most updates. It returns that entry, absent if no time
+// changed. The API server changes such a time by itself, so the other entries need not be compared.
 func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 	if !d.owned.old.IsList() || !d.owned.new.IsList() {
 		return touched, false
@@ -27,7 +27,7 @@ func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 		was, ok1 := entryMembers(x.Value())
 		is, ok2 := entryMembers(y.Value())
 		if !ok1 || !ok2 {
-			// What nobody understands may still be spelled in another way.
+			// Entries that are not understood may be equal in another spelling.
 			if d.same.Equal(x.Value(), y.Value()) {
 				continue
 			}
@@ -37,7 +37,7 @@ func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 		for i := range was {
 			equal := d.same.Equal(was[i], is[i])
 			respelled = respelled && equal
-			// An API server leaves out what is "".
+			// An API server leaves out empty strings.
 			if i != entryTime && !equal && (i == entryFields || was[i].Text() != is[i].Text()) {
 				return touched, false
 			}
@@ -46,7 +46,7 @@ func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 			continue
 		}
 		if d.same.Equal(was[entryTime], is[entryTime]) {
-			continue // What an API server leaves out, such as null.
+			continue // An API server leaves out such members, for example null.
 		}
 		if !touched.IsAbsent() {
 			return touched, false
@@ -55,8 +55,8 @@ func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
 	}
 }
 
-// ages reports whether a time is gone, or set back to one that counts as none. Of two entries of one manager, which a write of the Scale may leave, the
-// API server keeps the later one. So an entry without a time is lost then, with all that it owns.
+// ages reports whether the time of an entry is gone, or was set to a value that counts as no time. If a write of the Scale leaves two
+// entries of one manager, the API server keeps the later one. An entry without a time is then lost, with everything that it owns.
 func (o *owners) ages() bool {
 	return slices.ContainsFunc(o.is.order, func(who manager) bool {
 		was, is := o.was.entry(who), o.is.entry(who)
@@ -64,9 +64,9 @@ func (o *owners) ages() bool {
 	})
 }
 
-// timesAreFree reports whether the API server may have changed the times that changed. It sets that of the entry that the request
-// gave something to, which owns something then that the request changed; that of who applies something else than before; and
-// that of the bucket that old entries are merged into.
+// timesAreFree reports whether the API server may have changed the times that changed. It sets three times: that of the entry that the
+// request gave fields to, which then owns a changed value; that of an applier whose entry changed; and that of the bucket into which it
+// merges old entries.
 func (o *owners) timesAreFree() bool {
 	touched := 0
 	for _, who := range o.is.order {
@@ -89,8 +89,8 @@ func (o *owners) timesAreFree() bool {
 	return true
 }
 
-// ownsChange reports whether an entry owns a value that changed in the request, or may have applied another order of items: that is
-// owned by nobody.
+// ownsChange reports whether an entry owns a value that changed in the request, or may have applied another order of items. The order of
+// items has no owner.
 func (d *differ) ownsChange(e *managedEntry) bool {
 	if d.ownsLeaf(e.raw) {
 		return true
@@ -105,10 +105,10 @@ func (d *differ) ownsChange(e *managedEntry) bool {
 	return owns
 }
 
-// mostLeaves is how many of the changed scalars are remembered: the requester owns the first of them, mostly.
+// mostLeaves is how many changed scalars are remembered. In most requests the requester owns the first of them.
 const mostLeaves = 4
 
-// remember keeps the place of a scalar that appeared or changed.
+// remember stores the path of a scalar that appeared or changed.
 func (d *differ) remember(p Path, old, new rawjson.Value) {
 	if d.leafCount < mostLeaves && new.IsScalar() && (old.IsScalar() || old.IsAbsent()) {
 		d.leaves[d.leafCount] = p
@@ -116,7 +116,8 @@ func (d *differ) remember(p Path, old, new rawjson.Value) {
 	}
 }
 
-// ownsLeaf reports whether FieldsV1 own one of the first scalars that changed. It decodes nothing, and false says nothing.
+// ownsLeaf reports whether FieldsV1 own one of the remembered scalars. It decodes nothing. If it returns false, the entry may still own a
+// change.
 func (d *differ) ownsLeaf(fields rawjson.Value) bool {
 	for _, p := range d.leaves[:d.leafCount] {
 		if at := fieldsAt(fields, p.last); at.IsObject() && at.IsEmpty() {
@@ -126,8 +127,8 @@ func (d *differ) ownsLeaf(fields rawjson.Value) bool {
 	return false
 }
 
-// fieldsAt returns what FieldsV1 have at a path, absent if nothing or if the path is not that simple: of names and of items
-// with one key whose value nobody could spell in another way.
+// fieldsAt returns the part of FieldsV1 at a path, absent if there is none or the path is not simple. A simple path has only names, and
+// items with one key whose value has a single spelling.
 func fieldsAt(fields rawjson.Value, s *step) rawjson.Value {
 	if s == nil {
 		return fields
@@ -146,7 +147,7 @@ func fieldsAt(fields rawjson.Value, s *step) rawjson.Value {
 	return rawjson.Value{}
 }
 
-// isElement reports whether an element of FieldsV1 is that of the step.
+// isElement reports whether an element of FieldsV1 names the same place as the step.
 func (s *step) isElement(element []byte) bool {
 	switch {
 	case (s.stepKind == stepField || s.stepKind == stepKey) && element[0] == 'f':

@@ -10,14 +10,14 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// chargeUnheld charges what nobody owns in the structs, maps and lists around what a manager gains by applying, unless another manager
-// holds them. For when that manager applies without what it gained, the API server removes the named field that it was the last to
-// own something in, with all that is inside (structured-merge-diff: a set has the named fields above its paths as members).
+// chargeUnheld charges the unowned parts of the structs, maps and lists around what a manager gains by applying, unless another manager
+// holds these containers. When that manager applies without what it gained, the API server removes the named field in which it was the
+// last owner of anything, with its whole contents (structured-merge-diff: the members of a set include the named fields above its paths).
 //
-// A manager that updates may lose what it has in a container one value at a time, each by the verb of that value, and leave the
-// container to the one who applies. So it holds a container only by the container's own entry, which goes by the
-// container's verb. The manager that applies holds it by anything that it owned there: its own next apply has that. Another that
-// applies does so as well, until somebody removes what it has there: that does not do for what is guarded.
+// An Update manager holds a container only by the container's own entry, whose change needs the container's verb. Its values inside do
+// not hold the container: it may lose them one at a time, each with the verb of that value, until only the applier is left. The manager
+// that applies holds the container by anything that it owned there, because its own next apply has that. Another applier also holds it,
+// until a user removes what it owns there; this is not enough for contents behind barriers.
 func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
 	containers, brings, others := o.containers(), o.brings(who), o.bring()
 	gained.Iterate(func(p fieldpath.Path) {
@@ -30,7 +30,7 @@ func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
 		for i := range points {
 			at := &points[i]
 			if at.end || at.old.IsAbsent() || at.new.IsAbsent() || i == len(p)-1 && !r.container {
-				return // What appeared or disappeared with it is charged.
+				return // The values that appeared or disappeared with it are charged.
 			}
 			held, isMine, isTheirs := entries.Members.Has(p[i]), mine.Members.Has(p[i]), theirs.Members.Has(p[i])
 			entries, mine, theirs = entries.WithPrefix(p[i]), mine.WithPrefix(p[i]), theirs.WithPrefix(p[i])
@@ -46,7 +46,7 @@ func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
 	})
 }
 
-// named reports whether the schema names a member as a field: the members of a map are none.
+// named reports whether the schema names a member as a field. The members of a map are not fields.
 func named(above *schema.Node, member *string) bool {
 	if member == nil || above.Map() == nil {
 		return false
@@ -55,13 +55,13 @@ func named(above *schema.Node, member *string) bool {
 	return field
 }
 
-// isMetadata: whatever is applied has a name.
+// isMetadata reports whether an element is the metadata. Every applied object has a name there.
 func isMetadata(element *fieldpath.PathElement) bool {
 	return element.FieldName != nil && *element.FieldName == "metadata"
 }
 
-// chargeUnowned charges what stays in a container and is owned by nobody after the request. The path is the last that was resolved,
-// or leads to it. covered says that the container is charged as a whole: then only what its verbs do not cover is charged.
+// chargeUnowned charges the parts of a container that stay and have no owner after the request. The path is the last that was resolved,
+// or leads to it. covered says that the container is charged as a whole; then only the parts that its verbs do not cover are charged.
 func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
 	w := unowned{owners: o}
 	if covered {
@@ -70,23 +70,23 @@ func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
 	w.from(p, s, o.unowned)
 }
 
-// chargeBrought charges what is guarded of that, but for what the API server fills in by itself.
+// chargeBrought charges only the barriers in such parts, except for values that the API server fills in by itself.
 func (o *owners) chargeBrought(p fieldpath.Path, s scope) {
 	w := unowned{owners: o, above: &s, isBrought: true}
 	w.from(p, s, o.brought)
 }
 
-// unowned is a walk through what stays in a container.
+// unowned is a walk through the parts of a container that stay.
 type unowned struct {
 	*owners
-	// above is what is charged as a whole, nil for nothing.
+	// above is the scope that is charged as a whole, nil if none is.
 	above *scope
-	// isBrought says that what the API server fills in by itself is left out.
+	// isBrought leaves out the values that the API server fills in by itself.
 	isBrought bool
 }
 
-// from begins at the container that a path leads to, unless that, or one above it, is among those whose unowned parts are charged, or
-// among those that this kind of walk has seen.
+// from starts the walk at the container that a path leads to. It does nothing if the unowned parts of that container, or of one above it,
+// are already charged, or if this kind of walk has already seen it.
 func (w *unowned) from(p fieldpath.Path, s scope, seen map[rawjson.Value]bool) {
 	points, owns := w.d.trail.points, w.owned()
 	for i := range p {
@@ -100,7 +100,7 @@ func (w *unowned) from(p fieldpath.Path, s scope, seen map[rawjson.Value]bool) {
 	w.inside(s, owns, at.old, at.new)
 }
 
-// inside goes through a struct, map or list that stays. Its parts are looked at as if they vanished.
+// inside walks through a struct, map or list that stays. It looks at each part as if the part vanished.
 func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 	d := w.d
 	if w.above != nil && s.isCoveredBy(w.above) && !d.mayBarWithin(s) {
@@ -125,7 +125,8 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 	}
 }
 
-// part looks at one part of a container, which is now what is. What is no named field has an owner of its own besides those of what is in it.
+// part returns the visitor for one part of a container. is is the value of the part after the request. A part that is not a named field
+// has its own entry in the set of owned paths, besides the entries of its contents.
 func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
 	return func(d *differ, s scope, was, _ rawjson.Value) {
 		switch owned := d.hasMember(owns, &element, list); {
@@ -141,7 +142,7 @@ func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is ra
 	}
 }
 
-// charge charges what nobody owns, and what is guarded in it.
+// charge charges a part without owner, and the barriers in it.
 func (w *unowned) charge(s scope, was rawjson.Value) {
 	if w.isBrought && w.d.fillsIn(s, was) {
 		return
@@ -152,13 +153,13 @@ func (w *unowned) charge(s scope, was rawjson.Value) {
 	w.chargeWithin(s, was)
 }
 
-// isCoveredBy reports whether each verb that covers something above covers this place as well.
+// isCoveredBy reports whether every verb that covers the place above also covers this place.
 func (s *scope) isCoveredBy(above *scope) bool {
 	if len(s.others) != len(above.others) || !s.line.isCoveredBy(&above.line) {
 		return false
 	}
 	for i := range s.others {
-		// What is strict here and not above may be passed above by a verb of another tree.
+		// A line that is strict here and not above can be passed above by a verb of another tree.
 		if !s.others[i].isCoveredBy(&above.others[i]) || s.others[i].apart != above.others[i].apart || s.apart != above.apart {
 			return false
 		}
@@ -171,7 +172,8 @@ func (l *line) isCoveredBy(above *line) bool {
 	return l.barrier <= above.barrier && len(l.chain) >= n && slices.Equal(l.chain[:n], above.chain)
 }
 
-// chargeWithin charges the barriers inside something that is charged as a whole, and what stands apart there, as if it vanished.
+// chargeWithin charges the barriers inside a value that is charged as a whole, and the parts that stand apart there, as if the value
+// vanished.
 func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	d := o.d
 	if was.IsScalar() || !d.mayBarWithin(s) {
@@ -179,7 +181,7 @@ func (o *owners) chargeWithin(s scope, was rawjson.Value) {
 	}
 	at := within{was, s.identity()}
 	if o.whole[at] {
-		return // Thousands of managers may come to own one large value.
+		return // Thousands of managers may come to own one large value, so it is walked once.
 	}
 	if o.whole == nil {
 		o.whole = map[within]bool{}
@@ -200,7 +202,7 @@ func (d *differ) keyed(s scope, list rawjson.Value) bool {
 	return g.add(list, true) && len(g.groups) == len(g.items)
 }
 
-// element is how managedFields name an item.
+// element returns the path element that managedFields use for an item.
 func (d *differ) element(s scope, item rawjson.Value) fieldpath.PathElement {
 	keys := s.node.List().Keys()
 	if len(keys) == 0 {

@@ -16,8 +16,8 @@ const (
 	losesPolicy = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
 )
 
-// TestD8_WhatNobodyOwnsAroundAField: a manager that applies a field of a container may remove the container. What holds it is what does
-// not go by the verbs of single fields.
+// TestD8_WhatNobodyOwnsAroundAField: a manager that applies a field of a container may remove the container. A manager holds the
+// container only by something that the verbs of single fields cannot remove.
 func TestD8_WhatNobodyOwnsAroundAField(t *testing.T) {
 	k, none := compileGadget(t)
 	argo := owner("argo", "Apply", ownsA)
@@ -50,7 +50,7 @@ func TestD8_WhatNobodyOwnsAroundAField(t *testing.T) {
 	}
 }
 
-// TestD8_C2_BarriersInsideWhatChangesItsOwner: who owns a container may remove it, with what is behind barriers in it.
+// TestD8_C2_BarriersInsideWhatChangesItsOwner: the owner of a container may remove it, with the parts behind barriers.
 func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 	argo := func(fields string) string { return owner("argo", "Apply", fields) }
 	const barred = `ownership .metadata.labels["policy/x"]: (*) (metadata) (labels) (label) label(policy)`
@@ -85,7 +85,8 @@ func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 	}
 }
 
-// TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner: the barrier is above the field that nobody owns, and below what changes its owner.
+// TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner: the barrier is above the field without owner, and below the value that changes
+// its owner.
 func TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner(t *testing.T) {
 	k, none := compileEntries(t, append(gadgetEntries(), entry(".spec.limits", "limits", excluded)))
 	const spec = `|,"spec":{"limits":{"low":1},"tree":{"value":"v"}}`
@@ -93,7 +94,7 @@ func TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner(t *testing.T) {
 		"ownership .spec: * specification", "ownership .spec.limits.low: (*) (specification) limits")
 }
 
-// TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner: the container's verb does not cover it.
+// TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner: the container's verb does not cover a part that stands apart.
 func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
 	const apartLabel = `ownership .metadata.labels["a/applied"]: * applied`
@@ -103,8 +104,8 @@ func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
 }
 
-// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an object that was applied has values that the API server gives to each, that nobody
-// owns and that may be behind barriers. It gives them again.
+// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an applied object has values that the API server gives to every object. They have
+// no owner and may be behind barriers. If they are removed, the API server sets them again.
 func TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply(t *testing.T) {
 	k, set := compileEntries(t, append(gadgetEntries(), entry(".spec.replicas", "", written(endpoint.Write{On: "CREATE", Becomes: values("1")[0]}))), "granular:scale")
 	flux, bot := owner("flux", "Apply", `{"f:spec":{"f:tree":{"f:value":{}}}}`), owner("bot", "Apply", `{"f:spec":{"f:plain":{}}}`)
@@ -116,7 +117,7 @@ func TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply(t *testing.T) {
 	expectDiff(t, k, set, of("2", "a", flux), of("2", "b", flux, bot), plain, "ownership .spec.replicas: (*) (specification) scale")
 }
 
-// A default that is declared comes with the struct that it is in, and goes with it.
+// A declared default appears and disappears with the struct that contains it.
 func TestD8_C2_ADeclaredDefaultGoesWithItsStruct(t *testing.T) {
 	of := structOf("spec", `"image":{"type":"string"},"other":{"type":"string"},"pull":{"type":"string","default":"Always"}`)
 	k := safesOf(t, byName+said(permission(".spec.pull", "secret", always), permission(".spec.pull", "secret", always)), of, of)("v1")
@@ -129,7 +130,7 @@ func TestD8_C2_ADeclaredDefaultGoesWithItsStruct(t *testing.T) {
 	}
 }
 
-// An item is held by who owns it and its keys, however versions are converted: it is not empty.
+// A manager that owns an item and its keys holds the item through any conversion, because an item with keys is not empty.
 func TestD8_AnItemIsHeldThroughAnyConversion(t *testing.T) {
 	items := func(name string) string {
 		return structOf("spec", `"`+name+`":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"val":{"type":"integer"},"lock":{"type":"string"}}}}`)

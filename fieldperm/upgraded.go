@@ -11,9 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// Clients that come to apply on the server make their former entries of operation Update those of one who applies, and the next apply of an
-// unchanged manifest deletes what is not in it (k8s.io/client-go/util/csaupgrade). kubectl takes the managers that own the annotation of
-// client-side apply, by their names. Others know names.
+// Clients that change to server-side apply turn their former Update entries into an Apply entry. The next apply of an unchanged manifest
+// then deletes every owned field that is not in the manifest (k8s.io/client-go/util/csaupgrade). kubectl converts the managers that own
+// the annotation of client-side apply, and finds their other entries by manager name. Other clients convert fixed manager names.
 
 // clientSideAppliers are the names of managers that kubectl, Argo CD, Flux and Helm take over.
 var clientSideAppliers = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", beforeFirstApplyOwner}
@@ -24,12 +24,13 @@ var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.Last
 // inLastApplied is the end of its name. The slash before it may be escaped.
 var inLastApplied = []byte(path.Base(corev1.LastAppliedConfigAnnotation))
 
-// mayHaveApplied reports whether the entry may own the annotation. Few do, and entries are large.
+// mayHaveApplied reports whether the entry may own the annotation. It reads the text only: few entries own the annotation, and entries
+// are large to decode.
 func (e *managedEntry) mayHaveApplied() bool {
 	return bytes.Contains(e.raw.Raw(), inLastApplied) || bytes.Contains(e.raw.Raw(), []byte(`\u`))
 }
 
-// upgraded returns the names of those who update and own the annotation: kubectl will make them apply.
+// upgraded returns the names of the Update managers that own the annotation. kubectl will turn them into Apply managers.
 func (m *managedFields) upgraded() map[string]bool {
 	if m.upgradedNames == nil {
 		m.upgradedNames = map[string]bool{}
@@ -42,12 +43,12 @@ func (m *managedFields) upgraded() map[string]bool {
 	return m.upgradedNames
 }
 
-// applies reports whether what a manager owns goes with its next apply without it.
+// applies reports whether the next apply of a manager deletes what the manager owns and no longer applies.
 func (m *managedFields) applies(who manager) bool {
 	return who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) || m.upgraded()[who.name]
 }
 
-// manifest returns what a client applies that a manager writes with the request, absent if it writes none.
+// manifest returns the manifest of client-side apply that a manager writes with the request, absent if it writes none.
 func (o *owners) manifest(who manager) rawjson.Value {
 	if who.operation == operationApply || !o.is.fields(who).Has(lastApplied) {
 		return rawjson.Value{}
@@ -63,7 +64,8 @@ func (o *owners) manifest(who manager) rawjson.Value {
 	return doc.Root()
 }
 
-// isApplied reports whether a manifest has what a path leads to. The annotation that it is in is not in it.
+// isApplied reports whether a manifest has a value at a path. It is also true for the annotation that holds the manifest, which is not
+// part of the manifest.
 func (o *owners) isApplied(manifest rawjson.Value, p fieldpath.Path) bool {
 	if manifest.IsAbsent() {
 		return false
@@ -72,8 +74,8 @@ func (o *owners) isApplied(manifest rawjson.Value, p fieldpath.Path) bool {
 	return !at.end && !at.new.IsAbsent() || p.Equals(lastApplied)
 }
 
-// chargeTaken charges what is guarded at or in a value that changes and that a manager comes to own by applying: the next apply
-// without it deletes the value, with what is new in it and what stayed the same, whatever a condition says of the change at hand.
+// chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
+// deletes all of it, the new and the unchanged parts. So the barriers count whatever a condition says about the change of this request.
 func (o *owners) chargeTaken(who manager, gained *fieldpath.Set) {
 	manifest := o.manifest(who)
 	gained.Iterate(func(p fieldpath.Path) {
@@ -94,12 +96,12 @@ func (o *owners) chargeTaken(who manager, gained *fieldpath.Set) {
 	})
 }
 
-// upgradedSince returns those who come to apply, whether their entries changed or not.
+// upgradedSince returns the managers that become appliers with the request, whether their entries changed or not.
 func upgradedSince(was, is *managedFields) []manager {
 	return slices.DeleteFunc(slices.Clone(is.order), func(who manager) bool { return was.applies(who) || !is.applies(who) })
 }
 
-// chargeUpgraded charges all that those own who come to apply. What changes its value is charged already, but for what is guarded in it.
+// chargeUpgraded charges everything that these managers own. A changed value is charged already, but the barriers in it are not.
 func (o *owners) chargeUpgraded() {
 	for _, who := range upgradedSince(o.was, o.is) {
 		o.applied = true

@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// D8: kubectl makes one who applies of the managers that own the annotation of client-side apply, by their names.
+// D8: kubectl turns the managers that own the annotation of client-side apply into appliers, by their names.
 func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
@@ -59,7 +59,7 @@ func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
 	}
 }
 
-// D8: who comes to own the annotation of client-side apply will apply with all that it owns already.
+// D8: a manager that comes to own the annotation of client-side apply will apply with everything that it already owns.
 func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
 	k, set := compileGadget(t, "granular:label(policy)")
 	const note, label = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`, `"f:labels":{"f:policy/x":{}}`
@@ -93,7 +93,7 @@ func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
 	}
 }
 
-// D8: who will apply keeps no item for others.
+// D8: a manager that will become an applier does not keep an item for other managers.
 func TestD8_WhoWillApplyKeepsNoItem(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(image string, owners ...string) string {
@@ -111,7 +111,7 @@ func TestD8_WhoWillApplyKeepsNoItem(t *testing.T) {
 	}
 }
 
-// D8: no API server gives one who applies a part of an item without its keys, for such a manager could not apply any more.
+// D8: no API server gives an applier a part of an item without its keys, because such a manager could not apply any more.
 func TestD8_WhoAppliesOwnsNoPartOfAnItemAlone(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(owners ...string) string {
@@ -130,7 +130,7 @@ func TestD8_WhoAppliesOwnsNoPartOfAnItemAlone(t *testing.T) {
 	}
 }
 
-// D8: who applies on the client has what it changes in its manifest. So a condition says something of it.
+// D8: a client-side applier has the fields that it changes in its manifest. So a condition on the change applies.
 func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.replicas" })
 	k, none := compileEntries(t, append(entries, entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null"))))
@@ -148,7 +148,7 @@ func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 			t.Errorf("it writes %q: %q, %v; want a barrier %t", applied, renderAll(got), err, want)
 		}
 	}
-	// What was applied before says nothing of this request.
+	// An earlier manifest does not count for this request.
 	const said = `{"apiVersion":"example.com/v1","spec":{"replicas":3}}`
 	got, err := Diff(t.Context(), []byte(of(said, 2, before)), []byte(of(said, 3, after)), k, none)
 	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }) {
@@ -156,7 +156,8 @@ func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 	}
 }
 
-// D8: who comes to apply is charged what is guarded in what changes as well: the next apply takes the whole.
+// D8: a manager that becomes an applier is also charged for the barriers inside changed values, because its next apply may remove the
+// whole value.
 func TestD8_WhoComesToApplyWithAChange(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}`
@@ -170,7 +171,7 @@ func TestD8_WhoComesToApplyWithAChange(t *testing.T) {
 	}
 }
 
-// D8: entries that stay are read as well where their manager comes to apply, and count as what changes: reading them has a bound.
+// D8: unchanged entries are read as well if their manager becomes an applier, and count as changed. The amount that is read is limited.
 func TestD8_TooManyPathsOfWhoComesToApply(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestD8_D1_OwnersOfManyPathsWaitForRoom, and end with their deadline; others do not wait.
+// TestD8_D1_OwnersOfManyPathsWaitForRoom proves that heavy comparisons wait for room and end with their deadline, and that light ones do
+// not wait.
 func TestD8_D1_OwnersOfManyPathsWaitForRoom(t *testing.T) {
 	k, none := compileGadget(t)
 	renamed := func(n int) (old, new []byte) {

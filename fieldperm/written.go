@@ -7,9 +7,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// writtenByServer reports whether the API server itself makes the change from old to new, because another field changes in
-// this request (D13). That one is charged, so that what hangs on it need not be. Behind a barrier only what every silent client
-// gets is free.
+// writtenByServer reports whether the API server itself makes the change from old to new because another field changes in this request
+// (D13). The other field is charged, so its consequence need not be. Behind a barrier only a value that the API server gives to every
+// client that does not set the field is free.
 func (d *differ) writtenByServer(w *schema.Written, barred bool, old, new rawjson.Value) bool {
 	cases := w.Cases()
 	for i := range cases {
@@ -20,8 +20,8 @@ func (d *differ) writtenByServer(w *schema.Written, barred bool, old, new rawjso
 	return false
 }
 
-// unasked reports whether a new object has in a node what the API server gives to a client that says nothing of the node: the
-// declared default (C5) or a constant (D13).
+// unasked reports whether a new object has the value that the API server gives to a client that does not set the node: the declared
+// default (C5) or a constant (D13).
 func (d *differ) unasked(s scope, old, new rawjson.Value) bool {
 	if !d.create {
 		return false
@@ -30,8 +30,8 @@ func (d *differ) unasked(s scope, old, new rawjson.Value) bool {
 	return isDefault(s.node.Default(), new) || w != nil && d.writtenByServer(w, true, old, new)
 }
 
-// fillsIn reports whether a value is what the API server gives to any new object that does not have it, whatever else the object has. A
-// declared default is none: it comes with the struct that it is in.
+// fillsIn reports whether the API server gives this value to any new object that does not set the node, whatever else the object has. A
+// declared default does not count, because it comes with the struct that contains it.
 func (d *differ) fillsIn(s scope, v rawjson.Value) bool {
 	w := s.node.Written()
 	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
@@ -45,7 +45,7 @@ func (d *differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	}
 	original, found := valueAt(d.new, c.Original())
 	if len(c.Cause()) == 0 {
-		// The object itself: all that is told of it is that it is new.
+		// The cause is the creation of the object.
 		return found && c.OnCreate() && c.ByServer(d.native(old), d.native(new), nil, d.native(original))
 	}
 	was, before := valueAt(d.old, c.Cause())
@@ -56,8 +56,8 @@ func (d *differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	return c.ByServer(d.native(old), d.native(new), d.native(is), d.native(original))
 }
 
-// valueAt follows names from an object's root; absent if they lead nowhere. It reports false if a name occurs twice:
-// of two readers each may have another value then.
+// valueAt follows names from an object's root; the result is absent if they lead nowhere. It reports false if a name occurs twice,
+// because two readers may then see different values.
 func valueAt(v rawjson.Value, names []string) (rawjson.Value, bool) {
 	for _, name := range names {
 		if !v.IsObject() {

@@ -40,7 +40,8 @@ func writtenEntries() []schema.Entry {
 	)
 }
 
-// TestD13_WhatTheServerWritesBecauseOfAnotherField is free together with that field, and only as the server writes it.
+// TestD13_WhatTheServerWritesBecauseOfAnotherField: the change is free only together with that field, and only with the value that the
+// API server writes.
 func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 	k, none := compileEntries(t, writtenEntries())
 	const args = "modified .spec.args: * specification"
@@ -68,7 +69,7 @@ func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 	}
 }
 
-// TestD13_TheValueOfTheCause: where the server does it for some values only, others do not free the field.
+// TestD13_TheValueOfTheCause: if the API server writes the field only for some values of the cause, other values do not free the field.
 func TestD13_TheValueOfTheCause(t *testing.T) {
 	k, none := compileEntries(t, writtenEntries())
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func TestD13_TheValueOfTheCause(t *testing.T) {
 			t.Errorf("note %q, %s becomes %s: %v", c.note, c.old, c.new, renderAll(rs))
 		}
 	}
-	// A cause that an object has twice is another one to each reader.
+	// Two readers may see different values of a cause that an object has twice.
 	rs := changes(t, k, none, `{"spec":{"note":"before","plain":"a"}}`, `{"spec":{"note":"before","note":"drops"}}`)
 	if !charges(rs, ".spec.plain") {
 		t.Errorf("a cause that stands twice: %v", renderAll(rs))
@@ -101,7 +102,8 @@ func charges(rs []Requirement, path string) bool {
 	return false
 }
 
-// TestD13_OnCreate: a new object causes what the server gives to every new object, and is charged itself.
+// TestD13_OnCreate: the creation of an object is the cause of the values that the API server gives to every new object, and the creation
+// itself is charged.
 func TestD13_OnCreate(t *testing.T) {
 	k, none := compileEntries(t, writtenEntries())
 	expectDiff(t, k, none, "", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]},"extra":"new"}`, "added .spec.args: * specification")
@@ -124,7 +126,7 @@ func TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets(t *testing.T) {
 	for labels, charged := range map[string]string{
 		`"generation":"1"`: "",
 		`"generation":"2"`: `.metadata.labels["generation"]`,
-		// Who writes the name chooses what is copied from it.
+		// A user that chooses the name chooses the copied value.
 		`"named":"n"`: `.metadata.labels["named"]`,
 	} {
 		rs, err := Diff(t.Context(), nil, []byte(`{"metadata":{"name":"n","labels":{`+labels+`}},"spec":{"args":["a"]}}`), k, set)
@@ -143,8 +145,8 @@ func TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets(t *testing.T) {
 	}
 }
 
-// TestD13_ABarrierInsideANewItem: what each item of a new object gets refuses no new object either, and an item that is added
-// to an object is charged whole.
+// TestD13_ABarrierInsideANewItem: a value that every item of a new object gets does not refuse a new object either. An item that is added
+// to an existing object is charged as a whole.
 func TestD13_ABarrierInsideANewItem(t *testing.T) {
 	k, set := compileEntries(t, append(gadgetEntries(),
 		entry(".spec.ports[*].target", "target", excluded), entry(".spec.ports[*].protocol", "protocol", excluded),
@@ -184,14 +186,14 @@ func TestD13_ABarrierInsideANewItem(t *testing.T) {
 	}
 }
 
-// TestD13_ABarrierIsNotWrittenAway: what a barrier guards in an object that is there is charged, whoever wrote it.
+// TestD13_ABarrierIsNotWrittenAway: a change behind a barrier in an existing object is charged, even if the API server made it.
 func TestD13_ABarrierIsNotWrittenAway(t *testing.T) {
 	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)")
 	rs := changes(t, k, set, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["b"]}}`)
 	if len(rs) != 2 || !rs[0].Barred() {
 		t.Errorf("requirements %v, want the label behind its barrier and the arguments", renderAll(rs))
 	}
-	// Nor does what is known of one key take it out of what guards the keys of its prefix.
+	// A recorded write of one key does not remove it from the guard of the keys with its prefix.
 	k, none := compileEntries(t, append(writtenEntries(), entry(`.metadata.labels["example.com/"]`, "ours", excluded)))
 	rs = changes(t, k, none, `{"metadata":{"labels":{}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"example.com/written":"x"}},"spec":{"args":["b"]}}`)
 	if len(rs) != 2 || !rs[0].Barred() {

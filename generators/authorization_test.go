@@ -90,7 +90,7 @@ func TestA4_AuthorizationMatchConditions(t *testing.T) {
 	}
 }
 
-// A user name is data in an expression.
+// A user name is data in an expression and cannot change its meaning.
 func TestAuthorizationMatchConditionsQuoteUser(t *testing.T) {
 	for _, user := range []string{`a"b`, `a\b`, `a' || true || '`, "ü\u202e"} {
 		o := options(t)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// complete checks the options and fills in defaults.
+// complete applies the defaults, and returns an error if an option is not valid.
 func (o Options) complete() (Options, error) {
 	o = o.defaults()
 	o.ServiceURL = strings.TrimSuffix(o.ServiceURL, "/")
@@ -20,7 +20,7 @@ func (o Options) complete() (Options, error) {
 	return o, errors.Join(append(errs, o.checkObjects()...)...)
 }
 
-// completeCluster does so for what is applied to the cluster alone.
+// completeCluster does the same for the options of files that are applied to the cluster.
 func (o Options) completeCluster() (Options, error) {
 	o = o.defaults()
 	o.ServiceURL = strings.TrimSuffix(o.ServiceURL, "/")
@@ -56,7 +56,7 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// checkAddress is about how kube-apiserver reaches fieldperm.
+// checkAddress checks how kube-apiserver reaches fieldperm.
 func (o Options) checkAddress() []error {
 	errs := []error{o.checkURL(), o.checkCA()}
 	if o.TLSServerName == "" {
@@ -89,7 +89,7 @@ func (o Options) checkCA() error {
 	return nil
 }
 
-// checkFiles is about what lies on the control plane.
+// checkFiles checks the options for files on the control plane.
 func (o Options) checkFiles() []error {
 	var errs []error
 	for _, file := range []struct{ name, path string }{
@@ -113,7 +113,7 @@ func (o Options) checkFiles() []error {
 	return errs
 }
 
-// checkObjects is about what lies in the cluster.
+// checkObjects checks the options for objects in the cluster.
 func (o Options) checkObjects() []error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -53,7 +53,7 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # generic permission, which must not be answered by itself.
 `
 
-// The match conditions of the authorizer.
+// These are the match conditions of the authorizer.
 const (
 	onlyWrites     = `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`
 	onlyRequests   = `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`
@@ -61,7 +61,7 @@ const (
 	notGenericOnly = `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`
 )
 
-// AuthorizerConditions returns what the match conditions of the authorizer look like, whatever fieldperm's user.
+// AuthorizerConditions returns patterns of the authorizer's match conditions that match for any name of fieldperm's user.
 func AuthorizerConditions() []*regexp.Regexp {
 	whole := func(expression string) *regexp.Regexp { return regexp.MustCompile("^(?:" + expression + ")$") }
 	return []*regexp.Regexp{
@@ -114,8 +114,8 @@ func admissionKubeconfig(o Options) (string, string, []any, error) {
 	}}, nil
 }
 
-// hostPort is the name under which kube-apiserver looks up what to show to a webhook. It tries it
-// with the port, and without it if that is 443.
+// hostPort returns the name under which kube-apiserver looks up its credentials for a webhook. kube-apiserver tries the name with the
+// port, and without the port if that is 443.
 func (o Options) hostPort() (string, error) {
 	if o.Service != nil {
 		return net.JoinHostPort(o.Service.Host(), strconv.Itoa(int(o.Service.port()))), nil

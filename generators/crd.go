@@ -17,13 +17,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// CRD turns an author's CustomResourceDefinition, YAML or JSON, whose schemas have
-// x-kubernetes-permission-* keys, into one that an API server takes: YAML in which the keys stand in
-// the annotation fieldperm.dev/permission-verbs. What the annotation has for other paths stays; for
-// the same path the schema wins. CRD of its own result is that result.
+// CRD converts an author's CustomResourceDefinition, YAML or JSON, with x-kubernetes-permission-* keys in its schemas, into one that an
+// API server accepts. The result is YAML with the keys in the annotation fieldperm.dev/permission-verbs. Existing entries of the
+// annotation for other paths stay; for the same path the schema counts. CRD does not change its own result.
 //
-// The errors are *schema.Error, "source:pointer: message", with pointers into raw. What the result
-// would mean is compiled, so that mistakes are found before anything is installed.
+// The errors are *schema.Error, "source:pointer: message", with pointers into raw. CRD also compiles the result, so that it finds
+// mistakes before an installation.
 func CRD(source string, raw []byte) ([]byte, []error) {
 	tree, errs := parseCRD(source, raw)
 	if len(errs) > 0 {
@@ -59,16 +58,16 @@ func CRD(source string, raw []byte) ([]byte, []error) {
 	return out, nil
 }
 
-// definition is what counts of a CustomResourceDefinition here.
+// definition is the part of a CustomResourceDefinition that is used here.
 type definition struct {
 	source      string
 	crd         apiextensionsv1.CustomResourceDefinition
 	permissions map[string][]v1alpha1.FieldPermission
-	// inline holds version and path of what the schemas say.
+	// inline holds the version and path of every key in the schemas.
 	inline map[[2]string]bool
 }
 
-// newDefinition merges the two forms. raw is JSON that package load has decoded without an error.
+// newDefinition merges both forms. raw is JSON that package load has decoded without an error.
 func newDefinition(source string, raw []byte, inline map[string][]schema.Entry) (*definition, error) {
 	d := &definition{source: source, permissions: map[string][]v1alpha1.FieldPermission{}, inline: map[[2]string]bool{}}
 	if err := json.Unmarshal(raw, &d.crd); err != nil {
@@ -105,7 +104,7 @@ func (d *definition) fault(pointer, format string, args ...any) error {
 	return &schema.Error{Source: d.source, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
-// normal returns the one spelling of a path; what is no path the compiler refuses.
+// normal returns the normal spelling of a path. The compiler refuses an invalid path.
 func normal(path string) string {
 	if p, err := schema.ParsePattern(path); err == nil {
 		return p.String()
@@ -113,8 +112,8 @@ func normal(path string) string {
 	return path
 }
 
-// compile compiles the definition together with what the catalogue says of every kind. The documents
-// keep the places in the author's file; in them the annotation would win over the schemas.
+// compile compiles the definition together with the catalogue entries for every kind. The documents keep their places in the author's
+// file, because in the file the annotation would take precedence over the schemas.
 func (d *definition) compile(docs schema.Documents) []error {
 	for i := range docs.Permissions {
 		p := &docs.Permissions[i]
@@ -132,9 +131,8 @@ func (d *definition) compile(docs schema.Documents) []error {
 	return errs
 }
 
-// sameVerbs checks that served versions which have the same field have its verb, there or elsewhere: a user who asks
-// in one version must need what others need in another. A field that only some versions have may have a
-// verb of its own.
+// sameVerbs checks that a field has the same verb in all served versions that have the field. A user of one version must need the same
+// verb as a user of another. A field that only some versions have may have its own verb.
 func (d *definition) sameVerbs(docs schema.Documents) []error {
 	first := map[string]string{} // path to the first served version that guards it
 	verbs := map[string]string{}
@@ -165,7 +163,7 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 	return errs
 }
 
-// has reports whether the schema of a version declares a path. Of one that is no path the compiler tells.
+// has reports whether the schema of a version declares a path. The compiler reports an invalid path.
 func (d *definition) has(docs schema.Documents, version, path string) bool {
 	kind := runtimeschema.GroupVersionKind{Group: d.crd.Spec.Group, Version: version, Kind: d.crd.Spec.Names.Kind}
 	probe := schema.PermissionDocument{
@@ -176,8 +174,7 @@ func (d *definition) has(docs schema.Documents, version, path string) bool {
 	return len(errs) == 0
 }
 
-// annotation returns the annotation's value, "" for none: compact JSON with versions and paths in
-// order.
+// annotation returns the value of the annotation, "" for none: compact JSON with sorted versions and paths.
 func (d *definition) annotation() (string, error) {
 	if len(d.permissions) == 0 {
 		return "", nil

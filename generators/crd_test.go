@@ -38,7 +38,7 @@ func TestCRDGolden(t *testing.T) {
 		if again := crd(t, name, out); !bytes.Equal(out, again) {
 			t.Errorf("%s is not idempotent; the second run gives\n%s", name, again)
 		}
-		// An API server of 1.37 refuses or drops what its own type does not have.
+		// An API server of version 1.37 refuses or drops fields that its own type does not have.
 		if err := yaml.UnmarshalStrict(out, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// crdTree is a CustomResourceDefinition as YAML nodes, which keep the author's comments and order.
+// crdTree is a CustomResourceDefinition as YAML nodes, which keep the comments and the order of the author.
 type crdTree struct {
 	source   string
 	document *yamlv3.Node
-	// json is the same as JSON.
+	// json is the same document as JSON.
 	json []byte
 }
 
@@ -34,8 +34,8 @@ func parseCRD(source string, raw []byte) (*crdTree, []error) {
 			return nil, []error{t.fault("%v: give one file with one CustomResourceDefinition", err)}
 		}
 	}
-	// JSON would stay JSON, in YAML's clothes; what an anchor stands for may have permission keys that
-	// count in one place only.
+	// JSON nodes would be written as JSON again, inside YAML. The value of an anchor may have permission keys that apply at one place
+	// only.
 	if isJSON || hasAlias(t.document) {
 		if raw, err = blockYAML(t.json); err != nil {
 			return nil, []error{t.fault("is no YAML or JSON: %v: give one file with one CustomResourceDefinition", err)}
@@ -92,7 +92,7 @@ func hasAlias(n *yamlv3.Node) bool {
 	return n.Kind == yamlv3.AliasNode
 }
 
-// blockYAML turns JSON into YAML with sorted keys, numbers as they are.
+// blockYAML converts JSON into YAML with sorted keys and unchanged numbers.
 func blockYAML(raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -106,8 +106,7 @@ func blockYAML(raw []byte) ([]byte, error) {
 	return yaml.Marshal(value)
 }
 
-// finish takes the permission keys out of the schemas, sets the annotation unless value is empty, and
-// writes the result.
+// finish removes the permission keys from the schemas, sets the annotation unless value is empty, and returns the result.
 func (t *crdTree) finish(value string) ([]byte, error) {
 	root := t.document.Content[0]
 	if versions := child(child(root, "spec"), "versions"); versions != nil {
@@ -126,7 +125,7 @@ func (t *crdTree) finish(value string) ([]byte, error) {
 	if err := errors.Join(encoder.Encode(t.document), encoder.Close()); err != nil {
 		return nil, t.fault("%v", err)
 	}
-	// The encoder reflows text. It must not change it: a rule in CEL may be in there.
+	// The encoder wraps text. It must not change its meaning, because the text may be a rule in CEL.
 	var before, after any
 	if err := errors.Join(t.document.Decode(&before), yamlv3.Unmarshal(b.Bytes(), &after)); err != nil {
 		return nil, t.fault("cannot be written as YAML again: %v: give it as JSON", err)
@@ -137,8 +136,8 @@ func (t *crdTree) finish(value string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// strip takes the permission keys out of a schema. It goes where package load finds any: values that
-// are no schemas (defaults, enums) and properties of such a name are left alone.
+// strip removes the permission keys from a schema. It visits the same places as package load. It leaves values that are not schemas
+// (defaults, enums) and properties with such a name unchanged.
 func strip(node *yamlv3.Node) {
 	if node == nil || node.Kind != yamlv3.MappingNode {
 		return
@@ -175,7 +174,7 @@ func child(node *yamlv3.Node, key string) *yamlv3.Node {
 	return nil
 }
 
-// ensure returns the object at a key, new if there is none.
+// ensure returns the object at a key, and adds it if there is none.
 func ensure(node *yamlv3.Node, key string) *yamlv3.Node {
 	if c := child(node, key); c != nil && c.Kind == yamlv3.MappingNode {
 		return c

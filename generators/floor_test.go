@@ -22,13 +22,13 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// floorRequest is a write, and whether no barrier reaches it.
+// floorRequest is a write with the expected result: whether it is on the floor.
 type floorRequest struct {
 	operation             admission.Operation
 	group, resource, sub  string
 	namespace, name, user string
 	groups                []string
-	// old and new are metadata; nil is a name alone.
+	// old and new are metadata; nil is metadata with only a name.
 	old, new map[string]any
 	floor    bool
 }
@@ -97,7 +97,7 @@ func (r *floorRequest) object(metadata map[string]any) *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": content}}
 }
 
-// called reports what the API server makes of the match conditions.
+// called reports whether the API server calls the webhook, according to the match conditions.
 func (r *floorRequest) called(matcher matchconditions.Matcher) matchconditions.MatchResult {
 	object := r.object(r.new)
 	var options, before runtime.Object = &metav1.CreateOptions{}, nil
@@ -109,7 +109,7 @@ func (r *floorRequest) called(matcher matchconditions.Matcher) matchconditions.M
 	return matcher.Match(context.Background(), &admission.VersionedAttributes{Attributes: attributes, VersionedKind: gvk, VersionedObject: admission.NewLazyObject(object), VersionedOldObject: admission.NewLazyObject(before)}, nil, nil)
 }
 
-// reviewed is what a webhook would be sent.
+// reviewed returns the request that a webhook would receive.
 func (r *floorRequest) reviewed(t *testing.T) *admissionv1.AdmissionRequest {
 	t.Helper()
 	out := &admissionv1.AdmissionRequest{
@@ -126,8 +126,7 @@ func (r *floorRequest) reviewed(t *testing.T) *admissionv1.AdmissionRequest {
 	return out
 }
 
-// TestW4_TheConditionsAndTheDecisionAgree: what the webhook is not called for is what the decision leaves out, and
-// nothing else: D4 and D5 are in the table.
+// TestW4_TheConditionsAndTheDecisionAgree: the match conditions and the decision leave out the same requests. D4 and D5 are in the table.
 func TestW4_TheConditionsAndTheDecisionAgree(t *testing.T) {
 	w := UncoveredWebhook(ClientConfigAt("https://127.0.0.1:1", UncoveredPath, nil), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
 	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", UncoveredName, &w)

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; commit only what you understand")
 
-// golden compares files with what lies in dir, where nothing else may lie.
+// golden compares files with the contents of dir, which must hold no other files.
 func golden(t *testing.T, dir string, files []File) {
 	t.Helper()
 	if *update {

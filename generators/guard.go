@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// guardComment is for readers of the file; the messages of the policy name the way out too.
+// guardComment is for readers of the file. The messages of the policy name the way out too.
 const (
 	guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
 # or loosens them is refused. Labels, annotations, a wider rule or an additional webhook are not. fieldperm itself keeps
@@ -22,7 +22,7 @@ const (
 `
 )
 
-// certManager is the user that fills in CA bundles where cert-manager makes the certificates.
+// certManager is the user that sets CA bundles if cert-manager issues the certificates.
 const certManager = "system:serviceaccount:cert-manager:cert-manager-cainjector"
 
 func guard(o Options) (string, string, []any, error) {
@@ -33,9 +33,9 @@ func guard(o Options) (string, string, []any, error) {
 	return fileGuard, comment, []any{GuardPolicy(o), GuardBinding()}, nil
 }
 
-// GuardPolicy returns the policy that refuses to loosen the configurations RESTName and
-// UncoveredName. Of the options it needs User, CABundleUsers, Service, and Uncovered: if fieldperm does
-// not keep UncoveredName, everyone may change the rules in it. It checks none.
+// GuardPolicy returns the policy that refuses changes which loosen the configurations RESTName and UncoveredName. It uses the options
+// User, CABundleUsers, Service and Uncovered, and does not check them. If Uncovered is set, fieldperm does not maintain UncoveredName,
+// and every user may change its rules.
 func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	o = o.defaults()
 	fail, equivalent := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
@@ -54,7 +54,7 @@ func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
 					},
 				}},
 			},
-			// Not resourceNames of the rule: where a collection is deleted, they match nothing.
+			// resourceNames in the rule would not work: for a deletion of a collection they match nothing.
 			MatchConditions: []admissionregistrationv1.MatchCondition{{
 				Name:       "of-fieldperm",
 				Expression: `(object != null ? object : oldObject).metadata.name in ['` + RESTName + `', '` + UncoveredName + `']`,
@@ -70,7 +70,7 @@ func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	return policy
 }
 
-// GuardBinding puts GuardPolicy in force.
+// GuardBinding returns the binding that puts GuardPolicy into force.
 func GuardBinding() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
@@ -82,7 +82,7 @@ func GuardBinding() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
 	}
 }
 
-// guardVariables are what depends on the options, and what is missing in an object with none.
+// guardVariables returns the variables that depend on the options, and those that stand in for missing objects.
 func (o Options) guardVariables() []admissionregistrationv1.Variable {
 	own := `request.userInfo.username == ` + strconv.Quote(o.User)
 	mayChangeRules := "variables.own"
@@ -113,13 +113,13 @@ func (o Options) guardVariables() []admissionregistrationv1.Variable {
 	}
 }
 
-// allowed is an entry of a map from webhooks to expressions, as they are written there.
+// allowed returns an entry of a CEL map from webhooks to expressions, in CEL syntax.
 func allowed(webhook string, expressions ...string) string {
 	return `'` + webhook + `': [r"""` + strings.Join(expressions, `""", r"""`) + `"""]`
 }
 
-// guardValidations leave out what does not concern them: "before" is empty but for updates, and
-// "webhooks" is empty for deletions.
+// guardValidations returns the validations. For requests that a validation is not about, its variables are empty: "before" is empty
+// except for updates, and "webhooks" is empty for deletions.
 func guardValidations() []admissionregistrationv1.Validation {
 	const enforcing = `w.name in ['` + GranularWebhook + `', '` + UncoveredWebhookName + `']`
 	return []admissionregistrationv1.Validation{{

@@ -19,7 +19,7 @@ const (
 	master = "chief"
 )
 
-// guarded evaluates the policy without types, which the API server adds. test/e2e asks a real one.
+// guarded evaluates the policy without types, which the API server adds. test/e2e tests a real API server.
 type guarded struct {
 	conditions, variables, validations []cel.Program
 	names                              []string
@@ -61,7 +61,7 @@ func newGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// allows reports whether the policy lets a user put after in the place of before; nil is no object.
+// allows reports whether the policy lets a user replace before by after; nil means no object.
 func (g *guarded) allows(t *testing.T, user string, before, after *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	t.Helper()
 	operation := "UPDATE"
@@ -164,7 +164,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"a finalizer taken away": {bound, barriers, true, true},
 		"the review's versions":  {good, changed(func(c *configuration) { c.Webhooks[0].AdmissionReviewVersions = []string{"v1beta1", "v1"} }), false, false},
 	} {
-		// A member of system:masters may break the glass, and nothing else that others may not.
+		// A member of system:masters may delete the configuration of barriers, and has no other right that other users lack.
 		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay, master: c.somebodyMay || name == "barriers"} {
 			if got := g.allows(t, user, c.before, c.after); got != want {
 				t.Errorf("%s by %s: allowed is %t", name, user, got)

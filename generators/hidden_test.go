@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestA2_RulesOfALossyVersion: a write of any subresource through it may change what is behind a barrier.
+// TestA2_RulesOfALossyVersion: a write of any subresource through a lossy version may change a field behind a barrier.
 func TestA2_RulesOfALossyVersion(t *testing.T) {
 	compiled, _ := compile(t, string(definitionYAML("{}", "a: {type: string, x-kubernetes-permission-verb: example.com/a, x-kubernetes-permission-excluded: true}", "")))
 	got := lines(Uncovered(compiled, nil, nil))

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The names of the files that Manifests returns.
+// These are the names of the files that Manifests returns.
 const (
 	fileAdmission     = "admission-configuration.yaml"
 	fileAuthorization = "authorization-configuration.yaml"
@@ -21,13 +21,12 @@ const (
 	fileFlowSchema    = "flowschema.yaml"
 )
 
-// generator makes one file of completed options.
+// generator makes one file from completed options.
 type generator func(Options) (name, comment string, objects []any, err error)
 
-// Manifests returns the files that put fieldperm into a kube-apiserver. Those for the control plane
-// belong into ConfigDir there, where --authorization-config and --admission-control-config-file name
-// them; the others, those of ClusterManifests, are applied to the cluster. Static manifests need
-// kube-apiserver 1.37 or later.
+// Manifests returns the files that install fieldperm in a kube-apiserver. The files for the control plane belong in ConfigDir there,
+// where --authorization-config and --admission-control-config-file name them. The others, those of ClusterManifests, are applied to the
+// cluster. Static manifests need kube-apiserver 1.37 or later. It returns an error if an option is not valid.
 func Manifests(options Options) ([]File, error) {
 	o, err := options.complete()
 	if err != nil {
@@ -41,8 +40,8 @@ func Manifests(options Options) ([]File, error) {
 	return generate(o, append(generators, clusterGenerators(o)...))
 }
 
-// ClusterManifests returns those of the files that are applied to the cluster. They need no ConfigDir,
-// no ServiceURL where there is a Service, and no CABundle where something else fills it in.
+// ClusterManifests returns only the files that are applied to the cluster. They need no ConfigDir, no ServiceURL if there is a Service,
+// and no CABundle if another component sets it.
 func ClusterManifests(options Options) ([]File, error) {
 	o, err := options.completeCluster()
 	if err != nil {
@@ -55,7 +54,7 @@ func clusterGenerators(o Options) []generator {
 	if o.REST {
 		return []generator{restWebhooks, guard, rbac, flowSchema}
 	}
-	// fieldperm makes the webhooks that are objects.
+	// fieldperm itself creates the webhooks that are objects.
 	return []generator{guard, rbac, flowSchema}
 }
 
@@ -82,7 +81,7 @@ func generate(o Options, generators []generator) ([]File, error) {
 	return files, nil
 }
 
-// render writes an object as YAML, without the status that Kubernetes' types always have.
+// render returns an object as YAML, without the status that Kubernetes' types always have.
 func render(object any) ([]byte, error) {
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -96,5 +95,5 @@ func render(object any) ([]byte, error) {
 	return yaml.Marshal(fields)
 }
 
-// at returns the path on the control plane of a generated file or directory.
+// at returns the path of a generated file or directory on the control plane.
 func (o Options) at(name string) string { return path.Join(o.ConfigDir, name) }

@@ -17,7 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// options are valid ones.
+// options returns valid options.
 func options(t *testing.T) Options {
 	return Options{
 		ServiceURL: "https://127.0.0.1:9443",
@@ -170,7 +170,7 @@ func TestManifestsOwnUser(t *testing.T) {
 	}
 }
 
-// Everything that changes something is for named objects, or asks, or is a status.
+// Every rule that permits changes is for named objects, for reviews, or for a status.
 func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 	o := options(t)
 	for _, rest := range []bool{false, true} {
@@ -200,7 +200,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 	}
 }
 
-// RBAC in process follows all four kinds, and takes nothing but what an informer asks for.
+// In-process RBAC watches all four kinds, and needs only the verbs of an informer.
 func TestKEP3221_OwnUserMayFollowRBAC(t *testing.T) {
 	o := options(t)
 	for _, rest := range []bool{false, true} {

@@ -13,14 +13,14 @@ const rbacMigratorComment = `# Of kube-controller-manager's storage version migr
 # the user system:kube-controller-manager: bind that one then.
 `
 
-// migratorVerb is that of .status.storedVersions in the built-in catalogue.
+// migratorVerb is the verb of .status.storedVersions in the built-in catalogue.
 const migratorVerb = "storedVersions"
 
-// storageVersionMigrator is the service account that kube-controller-manager's controller of that name uses
-// (Kubernetes' plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go).
+// storageVersionMigrator is the service account of the controller of that name in kube-controller-manager (Kubernetes'
+// plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go).
 var storageVersionMigrator = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: "storage-version-migrator-controller"}
 
-// migratorRole gives the storage version migrator the verb of the barrier that it has to pass.
+// migratorRole returns the role and the binding that give the storage version migrator the verb of the barrier on its field.
 func migratorRole() (*rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, error) {
 	verb, err := verbs.New(migratorVerb)
 	if err != nil {

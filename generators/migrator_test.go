@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestC2_TheStorageVersionMigratorPassesItsBarrier: every way of installation gives it the one verb that it needs beside its own role, on
-// the endpoint that it writes.
+// TestC2_TheStorageVersionMigratorPassesItsBarrier: every way of installation gives the migrator the one verb that it needs besides its
+// own role, on the endpoint that it writes.
 func TestC2_TheStorageVersionMigratorPassesItsBarrier(t *testing.T) {
 	o := options(t)
 	for _, rest := range []bool{false, true} {

@@ -1,22 +1,20 @@
 package generators
 
-// The names of what lies in the cluster. Other programs and people look for them.
+// These are the names of objects in the cluster. Other programs and administrators refer to them.
 const (
-	// RESTName is the ValidatingWebhookConfiguration that enforces what an Allow of /authorize
-	// promises, where it is an object of the cluster.
+	// RESTName is the ValidatingWebhookConfiguration that enforces the Allows of /authorize, if it is an object of the cluster.
 	RESTName = "fieldperm"
 
-	// UncoveredName is the ValidatingWebhookConfiguration for the resources with barriers, which
-	// fieldperm keeps itself.
+	// UncoveredName is the ValidatingWebhookConfiguration for the resources with barriers. fieldperm maintains it.
 	UncoveredName = "fieldperm-uncovered"
 
-	// GuardName is the ValidatingAdmissionPolicy that protects both, and its binding.
+	// GuardName is the ValidatingAdmissionPolicy that protects both configurations, and its binding.
 	GuardName = "fieldperm-guard"
 
-	// Finalizer keeps RESTName enforcing after it was deleted, until fieldperm has let go.
+	// Finalizer keeps RESTName enforcing after its deletion, until fieldperm releases it.
 	Finalizer = "fieldperm.dev/interlock"
 
-	// GranularWebhook is the name of the webhook that enforces what an Allow of /authorize promises.
+	// GranularWebhook is the name of the webhook that enforces the Allows of /authorize.
 	GranularWebhook = "granular.fieldperm.dev"
 
 	// UncoveredWebhookName is the name of the webhook for the resources with barriers.
@@ -25,19 +23,19 @@ const (
 	// SchemasWebhook is the name of the webhook that refuses permission schemas that do not compile.
 	SchemasWebhook = "schemas.fieldperm.dev"
 
-	// WriterAnnotation is on UncoveredName: the version of the fieldperm that wrote it.
+	// WriterAnnotation is an annotation of UncoveredName with the version of the fieldperm that wrote it.
 	WriterAnnotation = "fieldperm.dev/written-by"
 
-	// AuthorizerName is fieldperm's in kube-apiserver's AuthorizationConfiguration.
+	// AuthorizerName is the name of fieldperm's authorizer in kube-apiserver's AuthorizationConfiguration.
 	AuthorizerName = "fieldperm"
 
-	// NameLabel is on what is installed into the cluster, with RESTName as its value.
+	// NameLabel is a label of every object that is installed in the cluster, with RESTName as its value.
 	NameLabel = "app.kubernetes.io/name"
 
 	staticName = "fieldperm.static.k8s.io"
 )
 
-// The paths of the webhooks below fieldperm's address.
+// These are the URL paths of the webhooks, relative to fieldperm's address.
 const (
 	GranularPath  = "/admit/granular"
 	UncoveredPath = "/admit/uncovered"

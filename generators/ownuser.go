@@ -42,7 +42,7 @@ const rbacDefaultComment = `# In the namespace default:
 #                                 does not stop that. Without the marker it gives nothing else.
 `
 
-// readVerbs are those of an informer.
+// readVerbs returns the verbs of an informer, and more.
 func readVerbs(more ...string) []string { return append([]string{"get", "list", "watch"}, more...) }
 
 func rbac(o Options) (string, string, []any, error) {
@@ -86,9 +86,10 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{own}, Resources: []string{"permissionschemas", "uncoveredpermissionsets"}, Verbs: readVerbs()},
 		{APIGroups: []string{own}, Resources: []string{"permissionschemas/status", "uncoveredpermissionsets/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
-		// The resource names of this would be the nonces.
+		// The resource names of this rule would be the nonces, which change.
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
-		// Always there, though few need it: the chain is a file of fieldperm's, which this does not read.
+		// This rule is always there, although few installations need it: it depends on the authorizer chain, which is in a file of
+		// fieldperm that the generator does not read.
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, Verbs: []string{"list", "watch"}},
 	}
 	if !o.REST {
@@ -103,17 +104,17 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 	}
 	kept := []string{"update", "patch"}
 	if o.REST {
-		// When it lets go of RESTName.
+		// fieldperm deletes RESTName when it releases it.
 		kept = append(kept, "delete")
 	}
 	if len(o.Uncovered) == 0 {
-		// Server-side apply creates under a name, so that even create is for one only.
+		// Server-side apply creates an object under a known name, so even create can be limited to one name.
 		kept = append([]string{"create"}, kept...)
 	}
 	return append(rules, configurations(kept, UncoveredName))
 }
 
-// subject is fieldperm's own user.
+// subject returns fieldperm's own user as a subject.
 func (o Options) subject() rbacv1.Subject {
 	if namespace, name, ok := serviceAccount(o.User); ok {
 		return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
@@ -138,7 +139,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: "fieldperm"},
 		Spec: flowcontrolv1.FlowSchemaSpec{
 			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: flowcontrolv1.PriorityLevelConfigurationNameExempt},
-			// Before every schema of Kubernetes' own but exempt (1) and probes (2).
+			// This precedes every flow schema of Kubernetes except exempt (1) and probes (2).
 			MatchingPrecedence: 10,
 			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
 				Subjects: []flowcontrolv1.Subject{subject, canary},
@@ -152,7 +153,7 @@ func flowSchema(o Options) (string, string, []any, error) {
 	}}, nil
 }
 
-// serviceAccount splits the user name of a service account.
+// serviceAccount splits the user name of a service account. ok is false for any other user name.
 func serviceAccount(user string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {

@@ -35,7 +35,7 @@ func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
 			t.Errorf("power %q has no verb", power)
 		}
 	}
-	// What a page writes once for several kinds counts for each of them.
+	// A part that a page writes once for several kinds counts for each of them.
 	for _, want := range []string{
 		"`granular:suspension` of CronJob.batch, Job.batch",
 		"`granular:retries`",

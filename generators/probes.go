@@ -12,8 +12,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// SetEndpoints returns the single endpoints of known resources that write a field which an UncoveredPermissionSet guards,
-// under all names of a resource. The floor is left out.
+// SetEndpoints returns the endpoints of known resources that write a field which an UncoveredPermissionSet guards, one by one and under
+// all names of a resource. It leaves out the floor.
 func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
 	resources := d.Set.Spec.Resources
 	if len(resources) == 0 {
@@ -41,14 +41,14 @@ func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[run
 	return p.sorted()
 }
 
-// KindEndpoints returns those that write a field behind a barrier in the schemas of a kind.
+// KindEndpoints returns the endpoints that write a field behind a barrier in the schemas of a kind.
 func KindEndpoints(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
 	w := newWriters(s, nil, plurals)
 	p := probes{schema: s, barrier: schema.Excluded, seen: map[endpoint.Ref]bool{}}
 	for _, rule := range UncoveredKind(s, kind, plurals) {
 		for _, name := range rule.Resources {
 			resource, subresource, _ := strings.Cut(name, "/")
-			// What has a body of another kind may be the endpoint of any resource: then nothing names one.
+			// An endpoint with a body of another kind may belong to any resource; then no single name exists.
 			if e, ok := endpoint.Lookup(rule.APIGroups[0], resource, subresource); ok && resource != "*" {
 				p.add(e, w.kinds)
 			}
@@ -57,7 +57,7 @@ func KindEndpoints(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[r
 	return p.sorted()
 }
 
-// probes gathers endpoints at which a barrier is known.
+// probes collects the endpoints at which a barrier is known.
 type probes struct {
 	schema  *schema.Schema
 	barrier string

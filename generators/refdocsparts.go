@@ -8,10 +8,10 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// minPart is how many guarded fields a part must have for a reference to be shorter than the part.
+// minPart is how many guarded fields a part needs before a reference to it is shorter than the part.
 const minPart = 6
 
-// refer replaces every part that has been written before by a reference to its first place.
+// refer replaces every part that was already written by a reference to its first place.
 func (r *reference) refer() {
 	first := map[string]refPlace{}
 	for _, k := range r.kinds {
@@ -38,7 +38,7 @@ func (r *reference) refer() {
 	}
 }
 
-// below returns the rows strictly below a row. They follow it.
+// below returns the rows strictly below a row. They are the rows that follow it.
 func (k *refKind) below(i int) []refRow {
 	end := i + 1
 	for end < len(k.rows) && isBelow(k.rows[end].path, k.rows[i].path) {
@@ -55,8 +55,8 @@ func (k *refKind) markRepeated(path string) {
 	}
 }
 
-// partContent is equal for parts that read the same. A part that only some versions have in full is
-// written out.
+// partContent returns a text that is equal for parts with equal content. A part that only some versions have completely is always written
+// out.
 func partContent(path string, rows []refRow, versions int) string {
 	var b strings.Builder
 	for i := range rows {
@@ -70,7 +70,7 @@ func partContent(path string, rows []refRow, versions int) string {
 	return b.String()
 }
 
-// refersTo returns the other kinds that rows of k refer to, each once.
+// refersTo returns the other kinds that rows of k refer to, without duplicates.
 func (k *refKind) refersTo() []*refKind {
 	var out []*refKind
 	for i := range k.rows {
@@ -103,7 +103,7 @@ func (r *reference) repeatedParts() []refPart {
 				out = append(out, refPart{first: placeText(row.like.kind, row.like.path)})
 			}
 			if row.like.kind.every {
-				// Nearly every kind: a list would say nothing.
+				// Nearly every kind has it, so a list would not help.
 				out[at].also = []string{"nearly every kind; [kinds.md](kinds.md) spells out the exceptions"}
 				continue
 			}
@@ -121,16 +121,16 @@ func placeText(k *refKind, path string) string {
 type refVerb struct {
 	text  string
 	every bool
-	// powers are those of the verb at any of its fields.
+	// powers are the powers of the verb at any of its fields.
 	powers []schema.Power
-	// repeated verbs stand in a part that repeats.
+	// repeated means that the verb is in a part that repeats.
 	repeated bool
 	paths    []string
 	at       map[string][]string
 	kinds    map[string]bool
 }
 
-// verbs returns every verb in the order of their names.
+// verbs returns every verb, sorted by name.
 func (r *reference) verbs() []*refVerb {
 	known := map[string]*refVerb{}
 	for _, k := range r.kinds {
@@ -163,7 +163,7 @@ func (r *reference) verbs() []*refVerb {
 }
 
 func (v *refVerb) note(k *refKind, row *refRow) {
-	// What every kind has at this path needs no list of kinds.
+	// A field that every kind has at this path needs no list of kinds.
 	if _, everywhere := v.at[row.path]; everywhere && v.every && !k.every && len(v.at[row.path]) == 0 {
 		return
 	}
@@ -181,7 +181,7 @@ func (v *refVerb) note(k *refKind, row *refRow) {
 		name += "†"
 	}
 	if row.barrier != "" {
-		// A bar would end the table's cell.
+		// A vertical bar would end the cell of the table.
 		name += " (" + strings.ReplaceAll(row.barrier, "|", `\|`) + ")"
 	}
 	v.at[row.path] = append(v.at[row.path], name)

@@ -14,9 +14,9 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// reference is what both pages of Refdocs are written from: the guarded fields of every kind.
+// reference holds the guarded fields of every kind. Both pages of Refdocs are written from it.
 type reference struct {
-	// kinds begin with the one that stands for every kind, if the documents have it.
+	// kinds begin with the entry for every kind, if the documents have one.
 	kinds []*refKind
 }
 
@@ -35,20 +35,20 @@ type refRow struct {
 	verb    string
 	barrier string
 	apart   bool
-	// why is what the catalogue says of a verb that stands apart.
+	// why is the catalogue's explanation of a verb that stands apart.
 	why string
-	// own are the powers that the catalogue gives the verb here, powers those and the powers of all that the verb covers.
+	// own are the powers that the catalogue gives to the verb here. powers are own and the powers of all fields that the verb covers.
 	own, powers []schema.Power
-	// versions that have the row.
+	// versions are the versions that have the row.
 	versions []string
-	// hidden rows are written elsewhere; like says where, on the row above them.
+	// hidden means that the row is written elsewhere. like, on the row above it, names the place.
 	hidden bool
 	like   *refPlace
-	// repeated rows are in a part that others refer to.
+	// repeated means that the row is in a part that other places refer to.
 	repeated bool
 }
 
-// alwaysBarrier is the remark on a barrier that does not depend on values.
+// alwaysBarrier is the remark for a barrier that does not depend on values.
 const alwaysBarrier = "barrier"
 
 type refPlace struct {
@@ -83,7 +83,7 @@ func newReference(s *schema.Schema, documents []schema.PermissionDocument) *refe
 	return r
 }
 
-// title is Pod or Deployment.apps.
+// title returns the heading of a kind: Pod or Deployment.apps.
 func (k *refKind) title() string {
 	switch {
 	case k.every:
@@ -121,8 +121,7 @@ func (k *refKind) place(row refRow) {
 	k.rows = slices.Insert(k.rows, at, row)
 }
 
-// effective returns the entry that counts for each path of a kind: as in a compile, the last of the
-// highest rank.
+// effective returns the entry that counts for each path of a kind: the last one of the highest rank, as in a compile.
 func effective(gvk runtimeschema.GroupVersionKind, documents []schema.PermissionDocument) []schema.Entry {
 	type ranked struct {
 		schema.Entry
@@ -153,8 +152,8 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 	return out
 }
 
-// guards reports whether the compiled kind has the entry's verb at the entry's path: entries that are
-// optional are left out where the kind has no such field.
+// guards reports whether the compiled kind has the entry's verb at the entry's path. An optional entry is left out if the kind has no
+// such field.
 func guards(root *schema.Node, e schema.Entry) bool {
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
@@ -178,7 +177,7 @@ func guards(root *schema.Node, e schema.Entry) bool {
 	})
 }
 
-// everyKind returns what documents say of every kind, nil if nothing.
+// everyKind returns the entries of the documents for every kind, nil if there are none.
 func everyKind(documents []schema.PermissionDocument) *refKind {
 	k := &refKind{every: true}
 	for i := range documents {
@@ -236,7 +235,8 @@ func powerWords(powers []schema.Power) string {
 	return strings.Join(words, ", ")
 }
 
-// addPowers gives each verb the powers of what it covers: all below it but what stands apart, or behind a barrier.
+// addPowers gives each verb the powers of the fields that it covers: all fields below it, except those that stand apart or are behind a
+// barrier.
 func (k *refKind) addPowers() {
 	for i := range k.rows {
 		row := &k.rows[i]
@@ -255,8 +255,8 @@ func (k *refKind) addPowers() {
 	}
 }
 
-// addBare adds rows for fields without a verb that have so many guarded ones below them that they are a
-// part: the specification in a template.
+// addBare adds rows for fields without a verb, if they have enough guarded fields below them to be a part, such as the specification in a
+// template.
 func (k *refKind) addBare() {
 	below := map[string]int{}
 	for i := range k.rows {
@@ -274,7 +274,7 @@ func (k *refKind) addBare() {
 	}
 }
 
-// remark is what stands beside the path.
+// remark returns the text beside the path.
 func (row *refRow) remark(k *refKind) string {
 	text := cmp.Or(row.verb, "-")
 	if row.barrier != "" {
@@ -295,7 +295,7 @@ func (row *refRow) remark(k *refKind) string {
 	return text
 }
 
-// split returns the steps of a pattern in its normal spelling: .name, ["name"] or [*].
+// split returns the steps of a pattern in normal spelling: .name, ["name"] or [*].
 func split(path string) []string {
 	var out []string
 	for path != "" {

@@ -21,7 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// service are options for the cluster alone: the certificates come from elsewhere.
+// service returns options for the cluster only; another component provides the certificates.
 func service() Options {
 	return Options{REST: true, Service: &ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}}
 }
@@ -57,8 +57,7 @@ func TestClusterManifests(t *testing.T) {
 	}
 }
 
-// What the generated file has is what GranularConfiguration returns, which is what the interlock and
-// the guard know.
+// The generated file must equal GranularConfiguration, which the enforcement proof and the guard use.
 func TestA5_GranularConfiguration(t *testing.T) {
 	files, err := ClusterManifests(service())
 	if err != nil {
@@ -84,7 +83,7 @@ func TestA5_GranularConfiguration(t *testing.T) {
 	}
 }
 
-// fieldperm's own Pods start while fieldperm is down, whatever has barriers.
+// fieldperm's own Pods can start while fieldperm is down, whatever barriers exist.
 func TestW2_UncoveredLeavesOutItsOwnNamespace(t *testing.T) {
 	o := service()
 	w := UncoveredWebhook(o.clientConfig(UncoveredPath), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})

@@ -9,13 +9,13 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// Union returns the rules for what any of the lists is for, in the terms of webhook rules: one for each
-// group, sorted, so that equal content is equal.
+// Union returns webhook rules that match everything that any of the lists matches: one rule for each group, sorted, so that equal content
+// gives equal rules.
 func Union(lists ...[]v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	return collect(lists...).list()
 }
 
-// Subtract returns the rules for what is in the first list and not covered by the second.
+// Subtract returns rules for everything that the first list matches and the second does not.
 func Subtract(list, by []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
 	covering, out := collect(by), rules{}
 	for group, names := range collect(list) {
@@ -40,7 +40,7 @@ func collect(lists ...[]v1alpha1.ResourceRule) rules {
 	return r
 }
 
-// covers reports whether the rules match all that a rule for the group and the name would.
+// covers reports whether the rules match everything that a rule for the group and the name matches.
 func (r rules) covers(group, name string) bool {
 	for _, g := range []string{group, "*"} {
 		if r[g][name] || covered(r[g], name) {
@@ -62,8 +62,8 @@ func (r rules) add(group string, resources ...string) {
 	}
 }
 
-// list returns one rule for each group, sorted, without what a wildcard covers already: the API
-// server refuses some of that.
+// list returns one rule for each group, sorted. It leaves out names that a wildcard already covers, because the API server refuses some
+// of them.
 func (r rules) list() []v1alpha1.ResourceRule {
 	every := r["*"]
 	var out []v1alpha1.ResourceRule
@@ -82,8 +82,7 @@ func (r rules) list() []v1alpha1.ResourceRule {
 	return out
 }
 
-// covered reports whether another name with a wildcard stands for name too. In webhook rules "*" is
-// every resource without its subresources.
+// covered reports whether another name with a wildcard includes name. In webhook rules "*" means every resource without its subresources.
 func covered(names map[string]bool, name string) bool {
 	resource, subresource, isSubresource := strings.Cut(name, "/")
 	if !isSubresource {

@@ -13,12 +13,12 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Uncovered returns the webhook rules of the endpoints that let a guarded field through (W2), for Options.Uncovered.
-// Every name of a resource has its own rule: an API server converts for a webhook (matchPolicy Equivalent) only if no rule
-// of it names what was requested.
+// Uncovered returns the webhook rules of the endpoints that can write a guarded field (W2), for Options.Uncovered. Every name of a
+// resource has its own rule: an API server converts an object for a webhook (matchPolicy Equivalent) only if no rule of the webhook names
+// the requested resource.
 //
-// No kind tells its resource: plurals has it for custom resources, and for others it is guessed as
-// Kubernetes does (meta.UnsafeGuessKindToResource), which is right for every built-in kind.
+// A kind does not name its resource. plurals holds the resource names of custom resources. For other kinds the name is guessed in
+// Kubernetes' way (meta.UnsafeGuessKindToResource), which is right for every built-in kind.
 func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
@@ -32,7 +32,7 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 	return r.list()
 }
 
-// UncoveredKind returns those of the rules that are for the barriers in the schemas of one kind.
+// UncoveredKind returns only the rules for the barriers in the schemas of one kind.
 func UncoveredKind(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	for _, k := range s.Kinds() {
@@ -43,14 +43,14 @@ func UncoveredKind(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[r
 	return r.list()
 }
 
-// UncoveredSet returns those of the rules that are for one UncoveredPermissionSet.
+// UncoveredSet returns only the rules for one UncoveredPermissionSet.
 func UncoveredSet(s *schema.Schema, spec *v1alpha1.UncoveredPermissionSetSpec, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
 	r := rules{}
 	r.addSet(spec, s, plurals)
 	return r.list()
 }
 
-// Resource returns the resource of a kind, as Uncovered does.
+// Resource returns the resource name of a kind, from plurals or by the guess that Uncovered uses.
 func Resource(kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) string {
 	if resource := plurals[kind]; resource != "" {
 		return resource
@@ -62,7 +62,7 @@ func Resource(kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]
 func (r rules) addKind(k *schema.Kind, s *schema.Schema, plurals map[runtimeschema.GroupKind]string) {
 	own := false
 	for _, e := range bodies() {
-		// A kind may be the body of what writes a part of another object, or nothing.
+		// A kind may be the body of an endpoint that writes a part of another object, or that writes nothing.
 		if e.GroupKind() == k.GroupKind() {
 			r.add(e.Group, e.Name())
 			own = true
@@ -73,15 +73,15 @@ func (r rules) addKind(k *schema.Kind, s *schema.Schema, plurals map[runtimesche
 	}
 	resource := Resource(k.GroupKind(), plurals)
 	for _, e := range endpoint.Writers(k.Group, resource) {
-		// What a version does not show may be changed by whatever writes the object.
+		// Every endpoint that writes the object may change fields that a version does not show.
 		if k.MayBarElsewhere() && (e.Whole || len(e.Fields) > 0) || letsThrough(&e, s, k, (*schema.Kind).BarsAt) {
 			r.add(e.Group, e.Name())
 		}
 	}
 }
 
-// letsThrough reports whether an endpoint lets a guarded field of a kind through. guarded reports whether a field of a
-// kind is one, or has a part that is, or is a part of one.
+// letsThrough reports whether an endpoint can write a guarded field of a kind. guarded reports whether a field of a kind is guarded,
+// contains a guarded field, or is a part of one.
 func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded func(k *schema.Kind, path string) bool) bool {
 	switch {
 	case e.Storage == "":
@@ -101,11 +101,11 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 	return slices.ContainsFunc(e.Refused, func(path string) bool { return guarded(k, path) })
 }
 
-// isIn reports whether a name is what a set names, which may be a wildcard.
+// isIn reports whether a set that names named, which may be a wildcard, includes name.
 func isIn(named, name string) bool { return named == "*" || named == name }
 
-// foreign is letsThrough of an endpoint whose body is of another kind. Its tree has what the object's says; where it is
-// not known, the fields of the object tell.
+// foreign is letsThrough for an endpoint whose body is of another kind. The tree of such a body includes the guards of the object. If the
+// tree is not known, the fields of the object decide.
 func foreign(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded func(k *schema.Kind, path string) bool) bool {
 	known := false
 	for _, body := range s.Kinds() {
@@ -126,14 +126,14 @@ func foreign(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded fun
 	})
 }
 
-// bodies are the endpoints whose body is no object that is stored as it is.
+// bodies returns the endpoints whose body is not an object that is stored unchanged.
 func bodies() []endpoint.Endpoint {
 	return slices.DeleteFunc(slices.Concat(endpoint.All(), endpoint.Custom()), func(e endpoint.Endpoint) bool {
 		return e.Whole || !isForeign(&e) || !e.Creates() && !e.Updates()
 	})
 }
 
-// isForeign reports whether the body is of another kind than the resource's.
+// isForeign reports whether the body is of another kind than the resource.
 func isForeign(e *endpoint.Endpoint) bool {
 	if e.Whole || e.Body.Kind == "" || e.Body.Kind == "*" {
 		return false
@@ -142,9 +142,8 @@ func isForeign(e *endpoint.Endpoint) bool {
 	return !ok || !own.Whole || own.Body != e.Body
 }
 
-// addSet adds what an UncoveredPermissionSet names, under every name that it has. There a resource stands for its
-// subresources; of those, only the ones that let a field with one of the verbs through can hold it. granular:* guards
-// every body.
+// addSet adds rules for the resources of an UncoveredPermissionSet, under all their names. In a set, a resource includes its
+// subresources. Only subresources that can write a field with one of the verbs get a rule. granular:* guards every body.
 func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schema, plurals map[runtimeschema.GroupKind]string) {
 	resources := spec.Resources
 	if len(resources) == 0 {
@@ -161,14 +160,14 @@ func (r rules) addSet(spec *v1alpha1.UncoveredPermissionSetSpec, s *schema.Schem
 	}
 }
 
-// writers finds the endpoints by which fields with some verbs are written.
+// writers finds the endpoints that write fields with certain verbs.
 type writers struct {
 	schema *schema.Schema
-	// every is that all fields are meant.
+	// every means that all fields count.
 	every bool
 	verbs []string
 	kinds map[runtimeschema.GroupResource][]*schema.Kind
-	// bearers are the places of trees of which it is known whether they have one of the verbs.
+	// bearers caches which places of trees have one of the verbs.
 	bearers map[bearer]bool
 }
 
@@ -189,14 +188,14 @@ func newWriters(s *schema.Schema, uncovered []string, plurals map[runtimeschema.
 	return w
 }
 
-// add adds the rules for what is also written where a set names a resource, which may be a wildcard.
+// add adds rules for the other endpoints that write a resource of a set. The name may be a wildcard.
 func (w *writers) add(r rules, group, name string) {
 	resource, subresource, isSubresource := strings.Cut(name, "/")
 	if isSubresource {
 		for _, alias := range endpoint.Aliases(group, resource, subresource) {
 			r.add(alias.Group, nameOf(alias))
 		}
-		// Who owns what is written there is written with the object, and with its other parts.
+		// A write of the object, or of its other parts, can change the owners of the fields of this subresource.
 		if e, known := endpoint.Lookup(group, resource, subresource); known && !e.Updates() {
 			return
 		}
@@ -226,14 +225,14 @@ func (w *writers) add(r rules, group, name string) {
 			case e.Resource != at.Resource || e.Group != at.Group:
 				r.add(e.Group, e.Name())
 			case e.Subresource != "" && !w.every:
-				// In the terms of the set: a wildcard stays one.
+				// The rule uses the terms of the set: a wildcard stays a wildcard.
 				r.add(group, resource+"/"+e.Subresource)
 			}
 		}
 	}
 }
 
-// requests are the subresources of a resource that store nothing of their body, which has verbs all the same.
+// requests returns the subresources of a resource that do not store their body. The fields of the body have verbs nevertheless.
 func requests(at runtimeschema.GroupResource) []endpoint.Endpoint {
 	return slices.DeleteFunc(bodies(), func(e endpoint.Endpoint) bool {
 		return e.GroupResource() != at || e.Subresource == "" || len(e.Fields) > 0
@@ -247,8 +246,8 @@ func nameOf(r endpoint.Ref) string {
 	return r.Resource + "/" + r.Subresource
 }
 
-// resources returns the resources that a name of a set may mean: those that are known, and itself, or any custom one
-// where it is a wildcard.
+// resources returns the resources that a name of a set can mean: the known ones and the named one itself. A wildcard also means any
+// custom resource.
 func (w *writers) resources(group, resource string) map[runtimeschema.GroupResource]bool {
 	out := map[runtimeschema.GroupResource]bool{{Group: group, Resource: resource}: true}
 	matches := func(g, r string) bool { return (group == "*" || group == g) && (resource == "*" || resource == r) }
@@ -265,8 +264,8 @@ func (w *writers) resources(group, resource string) map[runtimeschema.GroupResou
 	return out
 }
 
-// writes reports whether an endpoint writes a field with one of the verbs. Of a resource whose kind is not known
-// any field may have one.
+// writes reports whether an endpoint writes a field with one of the verbs. If the kind of a resource is not known, any of its fields may
+// have one.
 func (w *writers) writes(at runtimeschema.GroupResource, e *endpoint.Endpoint) bool {
 	kinds := w.kinds[at]
 	switch {
@@ -277,13 +276,13 @@ func (w *writers) writes(at runtimeschema.GroupResource, e *endpoint.Endpoint) b
 	case len(kinds) == 0:
 		return len(e.Fields)+len(e.Refused) > 0
 	case len(e.Fields) == 0 && isForeign(e):
-		// What stores nothing of its body may have verbs in it.
+		// A body that is not stored may have verbs on its fields.
 		return foreign(e, w.schema, kinds[0], w.bears)
 	}
 	return slices.ContainsFunc(kinds, func(k *schema.Kind) bool { return letsThrough(e, w.schema, k, w.bears) })
 }
 
-// bears reports whether a field of a kind, something in it, or something that it is a part of has one of the verbs.
+// bears reports whether a field of a kind, a part of it, or a value that contains it has one of the verbs.
 func (w *writers) bears(k *schema.Kind, path string) bool {
 	at := bearer{k.Root, path}
 	found, known := w.bearers[at]
@@ -296,7 +295,7 @@ func (w *writers) bears(k *schema.Kind, path string) bool {
 	return found
 }
 
-// named reports whether one of the verbs, with a parameter or without, has the name of v.
+// named reports whether one of the verbs, with or without a parameter, has the name of v.
 func named(uncovered []string, v verbs.Verb) bool {
 	return slices.ContainsFunc(uncovered, func(text string) bool {
 		u, err := verbs.Parse(text)

@@ -66,7 +66,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 		"pods":            {[]string{permissionSchema("", "Pod", ".spec.nodeName", "nodeAssignment", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize"}},
 		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize", ": pods/status"}},
 		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
-		// Neither writes it; both change who owns it.
+		// Neither endpoint writes the field; both change its owners.
 		"owners":     {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
 		"two groups": {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
 		"custom": {[]string{
@@ -107,7 +107,7 @@ func TestW2_UncoveredRules(t *testing.T) {
 	}
 }
 
-// A set without resources is for all, and leaves nothing to say of single ones.
+// A set without resources applies to all of them, so single resources add nothing.
 func TestW2_UncoveredRulesOfEveryResource(t *testing.T) {
 	for verb, want := range map[string][]string{
 		"granular:label(a)": {"*: *", "*: */approval", "*: */binding", "*: */ephemeralcontainers", "*: */finalize", "*: */resize", "*: */status"},

@@ -11,24 +11,23 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// LacksGeneric is W1's condition, as a CEL expression of webhook match conditions: the webhook is
-// called for whoever was let in by the marker. A check that fails lets the webhook decide. It never
-// asks for the marker: the API server may still hold an Allow of fieldperm's authorizer after the
-// grant of the marker is gone. An Allow of that authorizer does not count as generic (A4), its reason
-// tells it.
+// LacksGeneric is the condition of W1, as a CEL expression for webhook match conditions: the API server calls the webhook if the marker,
+// and not the generic permission, allowed the request. If a check fails, the webhook decides. The condition never asks for the marker,
+// because the API server may still cache an Allow of fieldperm's authorizer after the grant of the marker is gone. An Allow of that
+// authorizer does not count as the generic permission (A4); the condition recognizes it by its reason.
 //
-// One expression, because all conditions are evaluated even after a false one, each check costs
-// 350,000 of the 1,000,000 that an expression may cost, and && stops after the first.
+// It is one expression, because the API server evaluates all conditions even after a false one. Each check costs 350,000 of the 1,000,000
+// that an expression may cost, and && stops after the first false operand.
 const LacksGeneric = `request.operation == 'CREATE'
   ? ![authorizer.requestResource.check('create')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
   : (![authorizer.requestResource.check('update')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
     && ![authorizer.requestResource.check('patch')].exists(d, d.allowed() && !d.reason().startsWith('granular:')))`
 
 const (
-	// skipMasters is W2's condition. The API server itself is a member.
+	// skipMasters is the condition of W2. The API server itself is a member of system:masters.
 	skipMasters = `!has(request.userInfo.groups) || !('system:masters' in request.userInfo.groups)`
 
-	// skipAPIServer keeps the API server's own writes from waiting for fieldperm.
+	// skipAPIServer excludes the API server's own writes, so that they never wait for fieldperm.
 	skipAPIServer = `request.userInfo.username != 'system:apiserver'`
 )
 
@@ -67,8 +66,8 @@ func restWebhooks(o Options) (string, string, []any, error) {
 	return fileWebhooks, restComment + writtenComment, append(objects, UncoveredConfiguration(o.clientConfig(UncoveredPath), o.Uncovered)), nil
 }
 
-// GranularConfiguration returns the configuration RESTName. Of the options it needs Service or
-// ServiceURL, and CABundle if nothing else fills that in; it checks none.
+// GranularConfiguration returns the configuration RESTName. It uses the options Service or ServiceURL, and CABundle unless another
+// component sets it. It does not check them.
 func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := newConfiguration(RESTName, granularWebhook(o.clientConfig(GranularPath)), NewSchemasWebhook(o.clientConfig(SchemasPath)))
 	out.Labels = map[string]string{NameLabel: RESTName}
@@ -76,8 +75,8 @@ func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhook
 	return out
 }
 
-// UncoveredConfiguration returns the configuration UncoveredName: without rules it has no webhook,
-// because a webhook without rules is never called.
+// UncoveredConfiguration returns the configuration UncoveredName. Without rules the configuration has no webhook, because a webhook
+// without rules is never called.
 func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := newConfiguration(UncoveredName)
 	out.Labels = map[string]string{NameLabel: RESTName}
@@ -101,10 +100,9 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: LacksGeneric})
 }
 
-// UncoveredWebhook returns the webhook for the resources with barriers (W2). It leaves out the floor
-// (W4). Where it calls a Service, it leaves out the Service's namespace: fieldperm's own Pods could not
-// start while fieldperm is down if Pods had a barrier, and whoever writes there can replace fieldperm
-// anyway.
+// UncoveredWebhook returns the webhook for the resources with barriers (W2). It excludes the floor (W4). If it calls a Service, it also
+// excludes the namespace of the Service: if Pods had a barrier, fieldperm's own Pods could not start while fieldperm is down. A user that
+// can write in that namespace can replace fieldperm anyway.
 func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) admissionregistrationv1.ValidatingWebhook {
 	namespace := ""
 	if client.Service != nil {
@@ -113,8 +111,7 @@ func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules 
 	return webhook(UncoveredWebhookName, client, rules, uncoveredConditions(namespace)...)
 }
 
-// uncoveredConditions are the match conditions of the webhook for barriers. The namespace is fieldperm's
-// own, "" if it has none.
+// uncoveredConditions returns the match conditions of the webhook for barriers. namespace is fieldperm's own, "" if it has none.
 func uncoveredConditions(namespace string) []admissionregistrationv1.MatchCondition {
 	conditions := []admissionregistrationv1.MatchCondition{{Name: "not-system-masters", Expression: skipMasters}}
 	for _, c := range admission.Floor() {
@@ -126,8 +123,8 @@ func uncoveredConditions(namespace string) []admissionregistrationv1.MatchCondit
 	return conditions
 }
 
-// skipNamespace leaves out what is in a namespace. The Namespace object itself counts as being in it,
-// and is not left out.
+// skipNamespace returns a condition that excludes objects in a namespace. request.namespace is also set for the Namespace object itself,
+// which is not excluded.
 func skipNamespace(name string) string {
 	return `!has(request.namespace) || request.namespace != ` + strconv.Quote(name) + ` || request.resource.resource == 'namespaces'`
 }
@@ -140,14 +137,14 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"permissionschemas", "uncoveredpermissionsets"}},
 		},
 		admissionregistrationv1.MatchCondition{Name: "not-api-server", Expression: skipAPIServer})
-	// A schema that does not compile and lands while fieldperm is down harms nobody: its kind is refused
-	// to marker users. That nobody could install a CustomResourceDefinition in that time would.
+	// A faulty schema that is created while fieldperm is down is harmless, because requests of marker users for its kind are refused. It
+	// would be harmful if users could not install CustomResourceDefinitions in that time.
 	ignore := admissionregistrationv1.Ignore
 	out.FailurePolicy = &ignore
 	return out
 }
 
-// webhook spells out what could be left to defaults: the interlock (A5) and a reader look at it.
+// webhook sets all fields, also those with defaults, because the proof of enforcement (A5) and human readers look at them.
 func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
 	sideEffects, scope, timeout := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.AllScopes, int32(admitTimeoutSeconds)
@@ -170,13 +167,13 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 	return out
 }
 
-// ClientConfigAt says how to reach one of fieldperm's paths at an address such as
-// https://127.0.0.1:9443, with a certificate of the PEM bundle.
+// ClientConfigAt returns the client configuration for one of fieldperm's paths at an address such as https://127.0.0.1:9443, with a PEM
+// bundle of CA certificates.
 func ClientConfigAt(address, path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	return Options{ServiceURL: strings.TrimSuffix(address, "/"), CABundle: bundle}.clientConfig(path)
 }
 
-// clientConfig says how kube-apiserver reaches one of fieldperm's paths.
+// clientConfig returns the client configuration with which kube-apiserver reaches one of fieldperm's paths.
 func (o Options) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	if o.Service == nil {
 		url := o.ServiceURL + path
@@ -189,8 +186,8 @@ func (o Options) clientConfig(path string) admissionregistrationv1.WebhookClient
 	}
 }
 
-// ClientConfigFor returns how to reach another of fieldperm's paths, given how to reach GranularPath.
-// It is false if that is not what is given.
+// ClientConfigFor returns the client configuration for another of fieldperm's paths, given the one for GranularPath. It reports false if
+// granular is not for GranularPath.
 func ClientConfigFor(granular *admissionregistrationv1.WebhookClientConfig, path string) (admissionregistrationv1.WebhookClientConfig, bool) {
 	out := *granular.DeepCopy()
 	switch {

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkAdmission reads the file and what it names as kube-apiserver does.
+// checkAdmission reads the file, and the files that it names, in the way kube-apiserver does.
 func checkAdmission(t *testing.T, path string, static bool) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -85,7 +85,7 @@ func TestW1_W2_Webhooks(t *testing.T) {
 		}
 		policy := admissionregistrationv1.Fail
 		if name == "schemas" {
-			// W3: nobody's writes to CustomResourceDefinitions wait for fieldperm because of it.
+			// W3: no write of a CustomResourceDefinition waits for fieldperm because of this webhook.
 			policy = admissionregistrationv1.Ignore
 		}
 		if *w.FailurePolicy != policy || *w.MatchPolicy != admissionregistrationv1.Equivalent ||
@@ -112,7 +112,7 @@ func TestW1_W2_Webhooks(t *testing.T) {
 	}
 }
 
-// A8: the static manifest has granular alone, so that it need not be written again when a barrier comes.
+// A8: the static manifest has only the webhook granular, so that a new barrier does not require a change of the manifest.
 func TestA8_TheStaticManifestHasGranularAlone(t *testing.T) {
 	webhooks := configuration(t, options(t)).Webhooks
 	if len(webhooks) != 1 || webhooks[0].Name != GranularWebhook {

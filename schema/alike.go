@@ -9,21 +9,21 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// likeness is which fields of a version are the same ones in another, by the paths of managedFields. A field of two versions counts as
-// one if it has the same path and the same type in both. A struct, map or list of which the parts have owners counts as one if both have
-// it, whatever the parts. nil is a place that is not alike, with nothing alike in it.
+// likeness says which fields are the same in two versions, by the paths of managedFields. A field is the same if it has the same path and
+// the same type in both. A struct, map or list whose parts have owners is the same if both versions have it, whatever its parts are. A
+// nil likeness is a place where nothing is the same.
 type likeness struct {
-	// whole says that all that is in the place is alike.
+	// whole means that everything at and below the place is the same.
 	whole  bool
 	fields map[string]*likeness
-	// items are those of a list, or the values of a map.
+	// items is the likeness of the items of a list or the values of a map.
 	items *likeness
 }
 
 // allAlike is the likeness of two versions in which each field has the same path.
 var allAlike = &likeness{whole: true}
 
-// next returns the likeness of what is one step further.
+// next returns the likeness one path element further.
 func (l *likeness) next(e fieldpath.PathElement) *likeness {
 	if e.FieldName != nil {
 		if out, declared := l.fields[*e.FieldName]; declared {
@@ -33,7 +33,8 @@ func (l *likeness) next(e fieldpath.PathElement) *likeness {
 	return l.items
 }
 
-// of returns the paths of a set that lead to the same field in both versions. It goes no further than the versions differ: sets are large.
+// of returns the paths of a set that lead to the same field in both versions. It descends only where the versions differ, because sets
+// are large.
 func (l *likeness) of(set *fieldpath.Set) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	switch {
@@ -57,7 +58,8 @@ func (l *likeness) of(set *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// Alike returns the paths of managedFields of another version that lead to the same field in this one. Neither set may be changed.
+// Alike returns the paths of managedFields in another version that lead to the same field in this version. Callers must not change either
+// set.
 func (k *Kind) Alike(apiVersion string, paths *fieldpath.Set) *fieldpath.Set {
 	if apiVersion == k.GroupVersion().String() {
 		return paths
@@ -65,13 +67,13 @@ func (k *Kind) Alike(apiVersion string, paths *fieldpath.Set) *fieldpath.Set {
 	return k.alike[apiVersion].of(paths)
 }
 
-// Knows reports whether an API server can convert the kind to a version, as far as its sources say.
+// Knows reports whether, according to the sources of the kind, an API server can convert it to a version.
 func (k *Kind) Knows(apiVersion string) bool {
 	_, known := k.alike[apiVersion]
 	return known || apiVersion == k.GroupVersion().String()
 }
 
-// SameWithin reports whether all that a path of managedFields leads to has the same paths in another version.
+// SameWithin reports whether a path of managedFields and everything below it has the same paths in another version.
 func (k *Kind) SameWithin(apiVersion string, p fieldpath.Path) bool {
 	l := k.alike[apiVersion]
 	for i := 0; i < len(p) && l != nil && !l.whole; i++ {
@@ -80,11 +82,11 @@ func (k *Kind) SameWithin(apiVersion string, p fieldpath.Path) bool {
 	return l != nil && l.whole
 }
 
-// ConvertsByName reports whether a conversion between the versions of the kind changes nothing but the apiVersion, or nothing is converted.
-// Any other conversion may drop a struct, map or list that is empty.
+// ConvertsByName reports whether conversion between the versions of the kind changes only the apiVersion, or there is no conversion. Any
+// other conversion may drop an empty struct, map or list.
 func (k *Kind) ConvertsByName() bool { return k.convertsByName }
 
-// compareVersions finds out which fields of a version are the same ones in the others.
+// compareVersions finds the fields of a version that are the same in the other versions.
 func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind) {
 	gvk := k.GroupVersionKind
 	k.alike, k.convertsByName = map[string]*likeness{}, true
@@ -107,7 +109,7 @@ func (c *compiler) compareVersions(k *Kind, all []runtimeschema.GroupVersionKind
 	}
 }
 
-// likenessOf returns what two versions have in common whose names do not tell.
+// likenessOf returns the likeness of two versions whose conversion is not by name only.
 func (c *compiler) likenessOf(k, their *Kind) *likeness {
 	m := match{}
 	l := m.compare(shapeOf(k.GroupVersionKind, c.owner), shapeOf(their.GroupVersionKind, c.owner))
@@ -117,7 +119,7 @@ func (c *compiler) likenessOf(k, their *Kind) *likeness {
 	return l
 }
 
-// withoutAnnotations leaves out annotations, in which a conversion may keep what a version has no field for.
+// withoutAnnotations removes the annotations, because a conversion may store fields there that a version does not have.
 func (l *likeness) withoutAnnotations() *likeness {
 	if l == nil {
 		return nil
@@ -131,7 +133,7 @@ func (l *likeness) withoutAnnotations() *likeness {
 	return out
 }
 
-// match is a comparison of the types of two versions. What is compared is remembered by its types: they may refer to themselves.
+// match compares the types of two versions. It caches the results by types, because types may be recursive.
 type match map[pair]*likeness
 
 func (m match) compare(a, b shape) *likeness {
@@ -154,7 +156,7 @@ func (m match) compare(a, b shape) *likeness {
 	return m.inside(a, b)
 }
 
-// inside compares the parts of two types that are not the same. Lists with other keys have no items in common.
+// inside compares the parts of two types that are not the same. Lists with different keys have no items in common.
 func (m match) inside(a, b shape) *likeness {
 	one, _ := a.types.Resolve(a.ref)
 	two, _ := b.types.Resolve(b.ref)

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 )
 
-// Excluded is what Barriers calls the barriers that a kind's own schemas have.
+// Excluded is the name of the barriers of a kind's own schemas in the result of Barriers.
 const Excluded = "excluded"
 
-// SetBarrier is what Barriers calls the barriers of an UncoveredPermissionSet. Another content makes another one.
+// SetBarrier returns the name of an UncoveredPermissionSet's barriers in the result of Barriers. Sets with different content have
+// different names.
 func SetBarrier(d *UncoveredDocument) string {
 	content, err := json.Marshal(d.Set.Spec)
 	if err != nil {
@@ -21,8 +22,8 @@ func SetBarrier(d *UncoveredDocument) string {
 
 func everywhere(Pattern) bool { return true }
 
-// Barriers returns what bars fields of a body that is sent to an endpoint, under any of its names. Match conditions and
-// conditions of schemas count as true.
+// Barriers returns the names of the barriers on fields of a body that is sent to an endpoint, under any of its names. Conditional
+// barriers and match conditions count as true.
 func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
 	var out []string
 	if body.MayBar() || body.MayBarElsewhere() {

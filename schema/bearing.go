@@ -13,8 +13,9 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// bearing checks an UncoveredPermissionSet against what its resources bear: a barrier that holds nowhere looks
-// like one that holds. What cannot bear anything is a fault; what may come later is unmatched, and holds then.
+// bearing checks an UncoveredPermissionSet against the verbs of its resources, because a barrier that has no effect looks like one that
+// holds. A verb that can never guard a field there is a fault. A resource that may be created later is unmatched, and the barrier holds
+// from then on.
 type bearing struct {
 	*landscape
 	c      *compiler
@@ -22,7 +23,7 @@ type bearing struct {
 	verbs  []verbs.Verb
 	// targets are the known resources that the set names.
 	targets []*target
-	// open is that it names what is not known yet; wild that it names more than single resources.
+	// open means that the set names resources that are not known yet; wild means that it names more than single resources.
 	open, wild bool
 }
 
@@ -30,7 +31,7 @@ func (b *bearing) report(unmatched bool, pointer, format string, args ...any) {
 	b.c.report(&Error{Source: b.source, Pointer: pointer, Message: fmt.Sprintf(format, args...), Unmatched: unmatched})
 }
 
-// check reports what bears on nothing. pointers are those of the verbs.
+// check reports the verbs and resources that have no effect. pointers are those of the verbs.
 func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []string) {
 	named := map[*target]string{}
 	for i := range spec.Resources {
@@ -51,7 +52,7 @@ func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []st
 	}
 }
 
-// allFit reports whether every verb holds somewhere: else that is the fault to mend first.
+// allFit reports whether every verb guards a field of some resource. If one does not, the author must correct that first.
 func (b *bearing) allFit() bool {
 	for _, v := range b.verbs {
 		if !slices.ContainsFunc(b.targets, func(t *target) bool { return b.fit(t, v) == fits }) {
@@ -61,8 +62,8 @@ func (b *bearing) allFit() bool {
 	return true
 }
 
-// rule finds the resources of one rule. It names every combination of its groups and resources, of which some
-// need not exist; but each of them must exist in one.
+// rule finds the resources of one rule. A rule names every combination of its groups and resources. Not every combination need exist, but
+// each group and each resource must exist in one.
 func (b *bearing) rule(rule *v1alpha1.ResourceRule, at string, named map[*target]string) {
 	used := map[string]bool{}
 	for j, name := range rule.Resources {
@@ -185,7 +186,7 @@ func (b *bearing) verb(v verbs.Verb, pointer string) {
 	}
 }
 
-// unborne reports a verb that no field of the resources has.
+// unborne reports a verb that guards no field of the resources.
 func (b *bearing) unborne(v verbs.Verb, pointer string) {
 	near := spelling.Nearest(v.Name(), b.names(b.targets))
 	switch {
@@ -203,7 +204,7 @@ func (b *bearing) unborne(v verbs.Verb, pointer string) {
 	}
 }
 
-// described names the resources, as far as that is short.
+// described returns the names of the resources, or a summary if there are too many.
 func (b *bearing) described() string {
 	if b.wild {
 		return "any known kind"
@@ -211,7 +212,7 @@ func (b *bearing) described() string {
 	return listed(b.targets)
 }
 
-// listed names the first few of some resources.
+// listed returns the names of the first few resources.
 func listed(targets []*target) string {
 	var out []string
 	for _, t := range targets[:min(len(targets), 3)] {

@@ -48,7 +48,7 @@ func schemaOf(group, kind, entries string) string {
 
 const deployments = "{apiGroups: [apps], resources: [deployments]}"
 
-// A barrier that bears on nothing looks like one that holds.
+// A barrier that guards no field looks like one that holds.
 func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		verbs, resources, conditions, want string
@@ -91,7 +91,7 @@ func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
 	}
 }
 
-// A condition that fails holds, and so does one whose context has ended; only one that is false does not.
+// A condition counts as true if it fails or if its context has ended; it is false only if it returns false.
 func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	s, errs := compileWith(t, setOf("'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == \"alice\" && request.namespace == \"shop\" && request.dryRun'}"))
 	if len(errs) > 0 {
@@ -107,7 +107,7 @@ func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	}
 }
 
-// A notation that is refused and lands all the same bars no less than the one that is right.
+// If a set with a refused notation exists nevertheless, its barriers are as strong as with the correct notation.
 func TestC2_TheNotationOfWebhookRulesBars(t *testing.T) {
 	for _, resource := range []string{"'*/*'", "deployments/*"} {
 		s, _ := compileWith(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: ["+resource+"]}", ""))
@@ -129,7 +129,7 @@ func TestC2_GuardedFieldsAreCounted(t *testing.T) {
 	if want := "[{apps deployments 4} { pods 3} {apps statefulsets/scale 1}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	// The verb of images is a fault there, and counts nothing.
+	// The verb of images is a fault there, and has no effect.
 	parts, errs := compileWith(t, setOf("'granular:image(web)', 'granular:conditions'", "{apiGroups: [''], resources: [pods/status]}", ""))
 	if len(errs) != 1 {
 		t.Fatal(errs)
@@ -142,7 +142,7 @@ func TestC2_GuardedFieldsAreCounted(t *testing.T) {
 	}
 }
 
-// Barriers answers for the names of an endpoint what a probe of it may be refused by.
+// Barriers returns, for any name of an endpoint, the barriers by which a probe of it may be refused.
 func TestA6_BarriersOfAnEndpoint(t *testing.T) {
 	scale, other := setOf("'granular:scale'", deployments, "{name: a, expression: 'false'}"), setOf("'granular:label(a)'", deployments, "")
 	s, errs := compileWith(t, scale, other, schemaOf("apps", "StatefulSet", "{path: .spec.serviceName, verb: example.com/service, excluded: true}"))

@@ -2,13 +2,13 @@ package schema
 
 import "slices"
 
-// blind makes the trees of objects that requests change and do not show: a Binding has no field of the Pod that is there. Of a
-// condition on values only what reads nothing but the new value, and that of a scalar, can be told then: a map or a list may be merged into
-// what is there, so that its new value is not that of the request. All other barriers hold always. The nodes that were made are kept by
-// those that they are of: a tree may be recursive.
+// blind makes the trees of objects that requests change and do not show: a Binding has no field of the existing Pod. A condition can then
+// be evaluated only if it reads just the new value and that value is a scalar. A map or a list may be merged with the existing one, so
+// its new value differs from that in the request. All other barriers always hold. blind caches the new nodes by the nodes that they
+// replace, because a tree may be recursive.
 type blind map[*Node]*Node
 
-// node returns the node itself if nothing at it or below it has such a condition.
+// node returns the node without such conditions, or the node itself if there are none at or below it.
 func (b blind) node(n *Node) *Node {
 	if made := b[n]; made != nil {
 		return made
@@ -44,7 +44,7 @@ func (b blind) all(nodes map[string]*Node) map[string]*Node {
 	return out
 }
 
-// permissions returns those of a node with the barriers that hold whatever the values. Each is a permission of its own.
+// permissions returns the permissions of a node with barriers for all values in place of such conditions.
 func (b blind) permissions(n *Node, permissions []*Permission) []*Permission {
 	isScalar := n.list == nil && n.mapping == nil
 	return whereConditional(permissions, func(p *Permission) *Permission {

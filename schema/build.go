@@ -9,21 +9,21 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// builder makes the nodes of one topology. Nodes are shared wherever type, overlay, default and
-// emitted parameters are the same, which also ends recursion.
+// builder makes the nodes of one topology. Nodes with the same type, overlay, default and emitted parameters are shared. This also makes
+// the build of recursive types end.
 type builder struct {
 	topology *Topology
 	inline   map[string]*overlay
 	memo     map[memoKey]*Node
-	// permissions are those of the whole compile.
+	// permissions are shared by the whole compile.
 	permissions permissions
 	writes      map[string]*Written
-	// at is where the builder is, for errors.
+	// at is the current path, for errors.
 	at   Pattern
 	errs []error
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
-	// atomic are the atomic lists on the way to at.
+	// atomic are the atomic lists on the path at.
 	atomic []string
 }
 
@@ -47,8 +47,8 @@ func newBuilder(topology *Topology, known permissions) *builder {
 	return b
 }
 
-// kind returns the root of a type under the overlay of a kind, and what is wrong with it. A kind with a
-// fault leaves nothing for the next one to share, which would miss the fault.
+// kind returns the root of a type under the overlay of a kind, and the faults. After a fault it keeps no nodes for the next kind, which
+// would otherwise share a node and miss the fault.
 func (b *builder) kind(name string, o *overlay) (*Node, []error) {
 	b.lacking = map[*guard]error{}
 	root := b.build(smd.TypeRef{NamedType: &name}, o, nil, place{})
@@ -59,10 +59,10 @@ func (b *builder) kind(name string, o *overlay) (*Node, []error) {
 	return root, errs
 }
 
-// place is what the path to a node has emitted so far, sorted.
+// place holds the parameters that the path to a node has emitted, sorted.
 type place struct {
 	emitted []string
-	// key is the same as one string.
+	// key is emitted as one string.
 	key string
 }
 
@@ -76,7 +76,7 @@ func (p place) with(emits ...string) place {
 	return p
 }
 
-// below builds the node that is one step further.
+// below builds the node one step further.
 func (b *builder) below(step element, ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
 	b.at = append(b.at, step)
 	n := b.build(ref, o, fallback, p)
@@ -135,7 +135,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	return n
 }
 
-// withType lays an overlay over what the type says of itself.
+// withType combines an overlay with the permissions of the type itself.
 func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
 	if ref.NamedType == nil {
 		return o
@@ -207,7 +207,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 	return out
 }
 
-// hasValues tells a map from a struct: structured-merge-diff gives a struct no element type.
+// hasValues reports whether an object type is a map and not a struct. structured-merge-diff gives a struct no element type.
 func hasValues(m *smd.Map) bool {
 	return m.ElementType.NamedType != nil || m.ElementType.Inlined != (smd.Atom{}) || len(m.Fields) == 0
 }
@@ -224,8 +224,8 @@ func (b *builder) fieldDefaults(item smd.TypeRef) map[string][]byte {
 	return defaults
 }
 
-// defaultJSON returns nil where there is no default that JSON could express. The value may come from
-// YAML, whose maps encoding/json does not take.
+// defaultJSON returns the default as JSON, nil if there is none or JSON cannot express it. The value may come from YAML, whose maps
+// encoding/json does not accept.
 func defaultJSON(value any) []byte {
 	if value == nil {
 		return nil
@@ -237,7 +237,7 @@ func defaultJSON(value any) []byte {
 	return raw
 }
 
-// source returns the parameter name that the node emits, after a check that it can.
+// source returns the parameter name that the node emits, after a check that it can emit one.
 func (b *builder) source(o *overlay, atom smd.Atom) string {
 	for _, g := range []*guard{o.guard, o.general} {
 		if g == nil || g.entry.ParameterSource == "" {
@@ -255,7 +255,7 @@ func (b *builder) source(o *overlay, atom smd.Atom) string {
 	return ""
 }
 
-// unknownPaths reports the guards below o that lead nowhere in the type.
+// unknownPaths reports the guards below o whose paths do not exist in the type.
 func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 	isMap := atom.Map != nil && hasValues(atom.Map)
 	if o.any != nil && !isMap && atom.List == nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// dialect is a CEL environment of Kubernetes' own libraries with the variables of one use.
+// dialect is a CEL environment with Kubernetes' own libraries and the variables of one use.
 type dialect struct {
 	env func() (*cel.Env, error)
 }
@@ -24,8 +24,8 @@ func newDialect(variables ...cel.EnvOption) dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) { return newEnv(nil, variables...) })}
 }
 
-// newRequestDialect knows the fields of an admission request as API servers do, so that a misspelt one is an error of
-// the expression, rather than of each evaluation.
+// newRequestDialect returns a dialect that knows the fields of an admission request, as API servers do. A misspelled field is then an
+// error of the expression, not of each evaluation.
 func newRequestDialect() dialect {
 	return dialect{env: sync.OnceValues(func() (*cel.Env, error) {
 		request := plugincel.BuildRequestType()
@@ -51,14 +51,14 @@ var (
 	requestDialect   = newRequestDialect()
 )
 
-// compile type-checks the expression and bounds its cost to what Kubernetes allows one call. Loops look at the context
-// as often as those of Kubernetes do.
+// compile type-checks the expression and limits its cost to what Kubernetes allows for one call. Loops check the context as often as in
+// Kubernetes.
 func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
 	program, _, err := d.compileAST(expression, result)
 	return program, err
 }
 
-// compileAST is compile, and returns what was compiled as well.
+// compileAST is compile, and also returns the compiled syntax tree.
 func (d dialect) compileAST(expression string, result *cel.Type) (cel.Program, *cel.Ast, error) {
 	env, err := d.env()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// P4: a loop of an expression ends with the context, and what was not evaluated to its end counts as a barrier.
+// P4: a loop in an expression ends with the context, and an expression that was not evaluated completely counts as a barrier.
 func TestP4_AConditionEndsWithItsContext(t *testing.T) {
 	condition, err := newBarrierCondition("self.exists(x, x == 1)")
 	if err != nil {

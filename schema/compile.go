@@ -12,12 +12,11 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Compile turns documents into a Schema. It always returns one: a kind that a faulty document
-// touches is among its Failed kinds, and Kind refuses it. The errors are *Error, each once, in the
-// order of the documents; one that is Unmatched leaves every kind intact.
+// Compile turns documents into a Schema, and always returns one. If a document has a fault, the kinds that it touches are in Failed, and
+// Kind returns an error for them. The errors are *Error, without duplicates, in alphabetical order. An Unmatched error leaves every kind
+// intact.
 //
-// The Schema keeps nothing of the documents but strings. Its kinds share every part of their trees that
-// is the same, whichever documents it comes from.
+// The Schema keeps only strings of the documents. Its kinds share all equal parts of their trees, also across documents.
 func Compile(docs Documents) (*Schema, []error) {
 	docs.Permissions = slices.Clone(docs.Permissions)
 	slices.SortStableFunc(docs.Permissions, func(a, b PermissionDocument) int { return int(a.Rank) - int(b.Rank) })
@@ -72,23 +71,23 @@ func Compile(docs Documents) (*Schema, []error) {
 
 type compiler struct {
 	docs Documents
-	// statements are those of the permission documents that have been read.
+	// statements are the entries of the permission documents that have been read.
 	statements [][]statement
-	// matched counts the kinds that a document is about, each version as one.
+	// matched counts, for each document, the versions of kinds that it applies to.
 	matched []int
-	// lost are the errors about the path of a guard, one for each kind that lacks it.
+	// lost are the errors about the path of a guard, one for each kind without that path.
 	lost        map[*guard][]error
 	permissions permissions
 	sharing     *sharing
 	faulty      map[string]error
 	seen        map[string]bool
 	errs        []error
-	// owner is the topology that a kind is compiled from, and versions are all of those.
+	// owner is the topology that each kind is compiled from. versions are all versions of each kind.
 	owner    map[runtimeschema.GroupVersionKind]*Topology
 	versions map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind
-	// overlays are what documents say of versions that others borrow from.
+	// overlays are the entries for versions from which other versions borrow.
 	overlays map[runtimeschema.GroupVersionKind]*overlay
-	// trees are the shared trees of kinds: what is the same has one.
+	// trees are the shared trees of kinds. Equal trees are the same node.
 	trees map[runtimeschema.GroupVersionKind]*Node
 }
 
@@ -117,8 +116,8 @@ func (c *compiler) owners() map[runtimeschema.GroupVersionKind]*Topology {
 	return out
 }
 
-// topology compiles the kinds that one topology owns. What it builds is shared at once, so that no more
-// than one topology's own nodes are held at a time.
+// topology compiles the kinds that one topology owns. It shares the nodes at once, so that at most one topology's own nodes are in memory
+// at a time.
 func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.GroupVersionKind]*Topology, touched map[runtimeschema.GroupVersionKind][]string) {
 	var b *builder
 	for _, gvk := range inOrder(t.Kinds) {
@@ -133,7 +132,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		root, errs := b.kind(t.Kinds[gvk], o)
 		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
-			// Their documents touch the kind, which fails by that.
+			// The documents of the faults touch this kind, so the kind fails.
 			c.report(errs...)
 			continue
 		}
@@ -143,7 +142,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 	}
 }
 
-// inOrder returns kinds in the order of their names, so that a compile takes the same way each time.
+// inOrder returns kinds sorted by group, version and kind, so that a compile is deterministic.
 func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.GroupVersionKind {
 	out := make([]runtimeschema.GroupVersionKind, 0, len(kinds))
 	for gvk := range kinds {
@@ -155,7 +154,7 @@ func inOrder[V any](kinds map[runtimeschema.GroupVersionKind]V) []runtimeschema.
 	return out
 }
 
-// overlay lays the documents about a kind over each other, and returns their sources.
+// overlay combines all documents about a kind in one tree. It also returns their sources.
 func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []string) {
 	o := c.lay(gvk)
 	var sources []string
@@ -174,7 +173,7 @@ func (c *compiler) overlay(gvk runtimeschema.GroupVersionKind) (*overlay, []stri
 	return o, sources
 }
 
-// lay lays the documents about one version over each other.
+// lay combines the documents about one version in one tree.
 func (c *compiler) lay(gvk runtimeschema.GroupVersionKind) *overlay {
 	o := &overlay{}
 	for i := range c.docs.Permissions {
@@ -198,8 +197,8 @@ func (c *compiler) read(i int) []statement {
 	return c.statements[i]
 }
 
-// lacking takes the guards whose path a kind lacks, and returns the faults among them. What a document says of
-// one kind need not hold for every version: it is a fault if no version has the path.
+// lacking takes the guards whose path a kind does not have, and returns those that are faults. An entry need not hold for every version
+// of a kind: it is a fault only if no version has the path.
 func (c *compiler) lacking(guards map[*guard]error) []error {
 	var errs []error
 	for g, err := range guards {
@@ -223,7 +222,7 @@ func (c *compiler) reportLost() {
 	}
 }
 
-// newKind gives a kind a root of its own, because the same type may also be a field.
+// newKind gives a kind its own root node, because the same type may also be the type of a field.
 func newKind(gvk runtimeschema.GroupVersionKind, inner *Node) *Kind {
 	root := *inner
 	root.permissions = []*Permission{{verb: verbs.All()}}

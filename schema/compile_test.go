@@ -100,7 +100,7 @@ func TestCompile_Refuses(t *testing.T) {
 	}
 }
 
-// TestCompile_AFaultFailsEveryKindThatSharesIt guards against a shared node hiding it from the second.
+// TestCompile_AFaultFailsEveryKindThatSharesIt proves that a shared node does not hide a fault from the second kind.
 func TestCompile_AFaultFailsEveryKindThatSharesIt(t *testing.T) {
 	bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "self ="}
 	s, _ := Compile(things(t, document("a.yaml", "A", RankAdministrator, bad), document("b.yaml", "B", RankAdministrator, bad)))

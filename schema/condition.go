@@ -19,19 +19,19 @@ type condition struct {
 	name    string
 	program cel.Program
 	reads   reads
-	// readsOld is that it reads oldObject.
+	// readsOld means that it reads oldObject.
 	readsOld bool
-	// fields are what it reads of objects, where that is more than their metadata.
+	// fields are the fields of objects that it reads, except for metadata.
 	fields []Pattern
 }
 
-// reads is what an expression reads of object and oldObject.
+// reads says which part of object and oldObject an expression reads.
 type reads int
 
 const (
-	// readsRequest: nothing of them.
+	// readsRequest: the expression reads neither.
 	readsRequest reads = iota
-	// readsMetadata: their metadata, which is the same in every version of a kind.
+	// readsMetadata: the expression reads only their metadata, which is the same in every version of a kind.
 	readsMetadata
 	readsObject
 )
@@ -53,7 +53,7 @@ func newCondition(name, expression string) (condition, error) {
 	return out, nil
 }
 
-// readsOf finds what an expression reads. A variable of its own that has the name of one of the objects counts as that.
+// readsOf finds the fields that an expression reads. A local variable with the name of one of the objects counts as that object.
 func (c *condition) readsOf(ast *cel.Ast) {
 	c.readsOld = len(identifiers(ast, oldObjectVariable)) > 0
 	for _, e := range identifiers(ast, objectVariable, oldObjectVariable) {
@@ -66,7 +66,7 @@ func (c *condition) readsOf(ast *cel.Ast) {
 	}
 }
 
-// identifiers returns the places of an expression that have one of the names.
+// identifiers returns the places in an expression where one of the names occurs.
 func identifiers(ast *cel.Ast, names ...string) []celast.NavigableExpr {
 	return celast.MatchDescendants(celast.NavigateAST(ast.NativeRep()), func(e celast.NavigableExpr) bool {
 		return e.Kind() == celast.IdentKind && slices.Contains(names, strings.TrimPrefix(e.AsIdent(), "."))
@@ -100,9 +100,10 @@ func selected(e celast.NavigableExpr) Pattern {
 	}
 }
 
-// matches reports false only if a condition is false; an error does not outweigh that. A condition that reads more of the
-// object than the request shows counts as true: what it would read is something else. Where conditions that read the object are
-// all that is false, the set still holds for changes of owners: the object that they are about is that of another's next apply.
+// matches reports whether the set applies. It is false only if a condition is false; an error elsewhere does not change that. A condition
+// that reads more of the object than the request shows counts as true, because it would read another value. If only conditions that read
+// the object are false, the set still holds for changes of owners, because such a change takes effect in the next apply of another
+// manager, with another object.
 func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown view) (Extent, bool, error) {
 	var extent Extent
 	var failure error
@@ -123,7 +124,7 @@ func (u *uncoveredSet) matches(ctx context.Context, input map[string]any, shown 
 	return extent, true, failure
 }
 
-// reads returns the most that one of the conditions does.
+// reads returns the largest part that any of the conditions reads.
 func (u *uncoveredSet) reads() reads {
 	out := readsRequest
 	for i := range u.conditions {
@@ -132,8 +133,8 @@ func (u *uncoveredSet) reads() reads {
 	return out
 }
 
-// showsObject reports whether the body of a request is the object that the set names. It is not where the set names
-// Deployments and the body is a Scale. A set that names nothing but the subresource is about that body.
+// showsObject reports whether the body of a request is the object that the set names. It is false if the set names Deployments and the
+// body is a Scale. If a set names only the subresource, it is about the body of the subresource.
 func (u *uncoveredSet) showsObject(ref ResourceRef, body runtimeschema.GroupKind) bool {
 	shows := true
 	for _, at := range namesOf(ref) {
@@ -148,7 +149,7 @@ func (u *uncoveredSet) showsObject(ref ResourceRef, body runtimeschema.GroupKind
 	return shows
 }
 
-// namesOf returns the endpoint and the others that do the same.
+// namesOf returns the endpoint and its aliases.
 func namesOf(ref ResourceRef) []ResourceRef {
 	out := []ResourceRef{ref}
 	for _, alias := range endpoint.Aliases(ref.Group, ref.Resource, ref.Subresource) {
@@ -157,7 +158,7 @@ func namesOf(ref ResourceRef) []ResourceRef {
 	return out
 }
 
-// namesEndpoint reports whether the set covers the endpoint by its own name alone, and not by that of a resource that has it.
+// namesEndpoint reports whether the set covers the endpoint only by the endpoint's own name, and not by the name of its resource.
 func (u *uncoveredSet) namesEndpoint(ref ResourceRef) bool {
 	names := false
 	for r := range u.named(ref.Group) {
@@ -171,7 +172,7 @@ func (u *uncoveredSet) namesEndpoint(ref ResourceRef) bool {
 	return names
 }
 
-// isObject reports whether a body of this kind is an object of the endpoint's resource, all of it.
+// isObject reports whether a body of this kind is the whole object of the endpoint's resource.
 func isObject(ref ResourceRef, body runtimeschema.GroupKind) bool {
 	own, ok := endpoint.Lookup(ref.Group, ref.Resource, "")
 	if !ok || !own.Whole {
@@ -180,7 +181,7 @@ func isObject(ref ResourceRef, body runtimeschema.GroupKind) bool {
 	if own.Body.Kind != "" {
 		return own.GroupKind() == body
 	}
-	// Which kind a custom resource has is not known here. Its subresources are.
+	// The kind of a custom resource is not known here. The kinds of its subresources are.
 	at, ok := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
 	return ok && at.Body == own.Body
 }
@@ -191,16 +192,16 @@ func takes(ref ResourceRef, body runtimeschema.GroupKind) bool {
 	return ok && e.GroupKind() == body
 }
 
-// Unread says where match conditions of an UncoveredPermissionSet count as true because they read an object that requests
-// do not show.
+// Unread describes where match conditions of an UncoveredPermissionSet count as true because they read an object that requests do not
+// show.
 type Unread struct {
-	// Conditions are the names of those that read the object.
+	// Conditions are the names of the conditions that read the object.
 	Conditions []string
-	// Where are endpoints with a body of another kind, and versions that are lossy.
+	// Where lists endpoints whose body has another kind, and lossy versions.
 	Where []string
 }
 
-// Unread returns nil if there is no such place.
+// Unread returns these places for the set of a source, nil if there are none.
 func (s *Schema) Unread(source string) *Unread {
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
@@ -247,13 +248,13 @@ func (s *Schema) otherBodies(set *uncoveredSet) []string {
 	return out
 }
 
-// lossyVersions returns the versions of the resources that a set names that do not show what a condition reads.
+// lossyVersions returns the versions of the set's resources that do not show the fields that a condition reads.
 func (s *Schema) lossyVersions(set *uncoveredSet) []string {
 	var out []string
 	for _, t := range set.targets {
 		own, _ := endpoint.Lookup(t.Group, t.Resource, "")
 		for _, k := range t.kinds {
-			// Not all versions of built-in kinds that are known are served.
+			// Not all known versions of built-in kinds are served.
 			served := own.Body.Kind == "" || own.GroupKind() == k.GroupKind() && slices.Contains(own.Versions, k.Version)
 			if text := fmt.Sprintf("%s in version %s", t, k.Version); served && !set.isShownIn(k) && !slices.Contains(out, text) {
 				out = append(out, text)
@@ -263,7 +264,7 @@ func (s *Schema) lossyVersions(set *uncoveredSet) []string {
 	return out
 }
 
-// name is the resource with its subresource.
+// name returns the resource with its subresource.
 func (r ResourceRef) name() string {
 	if r.Subresource == "" {
 		return r.Resource
@@ -271,7 +272,7 @@ func (r ResourceRef) name() string {
 	return r.Resource + "/" + r.Subresource
 }
 
-// String is the endpoint without its version.
+// String returns the endpoint without its version.
 func (r ResourceRef) String() string {
 	return runtimeschema.GroupResource{Group: r.Group, Resource: r.name()}.String()
 }

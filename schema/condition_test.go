@@ -15,10 +15,10 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// onLabel is false for a body that has no labels, whatever the object has.
+// onLabel is a condition that is false for a body without labels, whatever labels the object has.
 const onLabel = `{name: onLabel, expression: "object.?metadata.labels[?'env'].orValue('') == 'prod'"}`
 
-// compileFew is compileWith the kinds alone that these tests are about.
+// compileFew is compileWith for only the kinds of these tests.
 func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
 	t.Helper()
 	docs, err := builtIn()
@@ -38,12 +38,12 @@ func compileFew(t *testing.T, documents ...string) (*schema.Schema, []error) {
 		}
 		docs = docs.Append(more)
 	}
-	// What the catalogue says of other kinds fits nothing here.
+	// The catalogue's entries for other kinds do not apply here.
 	s, errs := schema.Compile(docs)
 	return s, slices.DeleteFunc(errs, func(err error) bool { return !strings.HasPrefix(err.Error(), "doc") })
 }
 
-// bodyOf is a request of alice in the namespace shop with a body of a kind.
+// bodyOf is a request of alice in the namespace shop, with a body of a kind.
 func bodyOf(kind metav1.GroupVersionKind, labels map[string]any) schema.Request {
 	return requestOf(kind, schema.Variables{
 		Request: map[string]any{"userInfo": map[string]any{"username": "alice"}, "namespace": "shop"},
@@ -55,7 +55,7 @@ func requestOf(kind metav1.GroupVersionKind, variables schema.Variables) schema.
 	return schema.Request{Kind: runtimeschema.GroupVersionKind(kind), Variables: func() (schema.Variables, error) { return variables, nil }}
 }
 
-// A match condition that reads the object counts as true where the body is another object.
+// A match condition that reads the object counts as true if the body is another object.
 func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 	var (
 		deployment = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -121,7 +121,7 @@ func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 				if fails := strings.Contains(c.conditions, "fails"); err != nil != fails || holds != want {
 					t.Errorf("env %s: it holds: %t, %v; want %t", env, holds, err, want)
 				}
-				// Of who owns fields, only conditions on the request say something.
+				// For changes of owners, only conditions on the request count.
 				if owners := len(got) == 1; owners != (holds || !strings.Contains(c.conditions, "onUser")) {
 					t.Errorf("env %s: it holds for owners: %t", env, owners)
 				}
@@ -130,7 +130,8 @@ func TestC2_AConditionOnTheObjectHoldsForOtherBodies(t *testing.T) {
 	}
 }
 
-// D8: owners of the status are written with the object. So a set on the status holds for these there, and for nothing else.
+// D8: a write of the object can change owners in the status. So a set on the status holds for these owners in such a write, and for
+// nothing else.
 func TestD8_C2_ASetOnTheStatusHoldsForItsOwners(t *testing.T) {
 	s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [apps], resources: [deployments/status]}", ""))
 	if len(errs) > 0 {
@@ -149,7 +150,8 @@ func TestD8_C2_ASetOnTheStatusHoldsForItsOwners(t *testing.T) {
 	}
 }
 
-// D8: owners of what a subresource writes are written with the object as well, and nobody can tell there which those are.
+// D8: a write of the object can also change owners of the fields that a subresource writes, and these owners cannot be told apart from
+// others.
 func TestD8_C2_ASetOnAPartHoldsForItsOwners(t *testing.T) {
 	for resource, want := range map[string]schema.VerbSet{"pods/resize": {verbs.All(): {OwnersOnly: true}}, "'*/resize'": {verbs.All(): {OwnersOnly: true}}, "pods/binding": nil, "pods/eviction": nil} {
 		s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [''], resources: ["+resource+"]}", ""))
@@ -165,7 +167,7 @@ func TestD8_C2_ASetOnAPartHoldsForItsOwners(t *testing.T) {
 	}
 }
 
-// C5: a condition on the endpoint is asked as if the owners of the status were written there.
+// C5: a condition on the endpoint is evaluated as if the owners in the status changed through the status endpoint.
 func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testing.T) {
 	for resources, want := range map[string]schema.VerbSet{"deployments": {verbs.All(): {StatusOnly: true}}, "deployments/status": {verbs.All(): {StatusOnly: true}}, "deployments/scale": nil} {
 		s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [apps], resources: ["+resources+"]}", `{name: a, expression: "has(request.subResource) && request.subResource == 'status'"}`))
@@ -179,7 +181,7 @@ func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testin
 	}
 }
 
-// What an expression reads is found in what it means, not in its text.
+// The fields that an expression reads are found in its syntax tree, not in its text.
 func TestC2_WhatAConditionReads(t *testing.T) {
 	scale := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
 	for expression, reads := range map[string]bool{
@@ -204,7 +206,7 @@ func TestC2_WhatAConditionReads(t *testing.T) {
 	}
 }
 
-// boxes are objects of which v1beta1 does not show everything.
+// boxes are objects whose version v1beta1 does not show every field.
 const boxes = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: boxes.example.com}
@@ -254,7 +256,7 @@ func TestC3_AConditionOnTheObjectHoldsThroughALossyVersion(t *testing.T) {
 	}
 }
 
-// Where conditions count as true is said, and only of what lets a guarded field through.
+// The places where conditions count as true are reported, and only those at which a guarded field can be written.
 func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 	custom := strings.Replace(boxes, "CONVERSION", "{strategy: None}", 1)
 	for name, c := range map[string]struct {
@@ -296,7 +298,7 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 	}
 }
 
-// A Binding is CREATE to admission, and changes a Pod that it does not show: a condition on changes of Pods holds for it.
+// Admission sees a Binding as CREATE, and it changes a Pod that it does not show. A condition on changes of Pods holds for it.
 func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 	var (
 		pods, podBinding = schema.ResourceRef{Version: "v1", Resource: "pods"}, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "binding"}
@@ -305,7 +307,7 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		resources, expression string
-		// created, bound: it holds for a Pod that is created, and for a Binding.
+		// created and bound say whether the set holds for the creation of a Pod and for a Binding.
 		created, bound bool
 	}{
 		"of changes":               {"pods", "request.operation == 'UPDATE'", false, true},
@@ -340,7 +342,7 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 	}
 }
 
-// C2: a condition on the object is one on the replicas where the set names the scale alone.
+// C2: if a set names only the scale, a condition on the object is a condition on the Scale and its replicas.
 func TestC2_AConditionOnAScaleSeesTheReplicas(t *testing.T) {
 	const reads = `{name: few, expression: "object.spec.replicas < 2 && oldObject.spec.replicas == 0"}`
 	s, errs := compileFew(t, setOf("'granular:scale'", "{apiGroups: [apps], resources: [deployments/scale]}", reads), schemaOf("apps", "Deployment", "{path: .spec.replicas, verb: scale, excludedWhen: 'self == 0 || oldSelf == 0'}"))

@@ -11,15 +11,15 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Documents are the decoded sources of one compile. Later ones win, per kind in Topologies and per
-// node among entries of the same rank.
+// Documents are the decoded sources of one compile. Later documents take precedence: per kind in Topologies, and per node among entries
+// of the same rank.
 type Documents struct {
 	Topologies  []Topology
 	Permissions []PermissionDocument
 	Uncovered   []UncoveredDocument
 }
 
-// Append returns d followed by more, in slices of its own. Many are better appended in one call.
+// Append returns d followed by more, in new slices. To append many documents, use one call.
 func (d Documents) Append(more ...Documents) Documents {
 	out := Documents{Topologies: slices.Clone(d.Topologies), Permissions: slices.Clone(d.Permissions), Uncovered: slices.Clone(d.Uncovered)}
 	for _, next := range more {
@@ -30,36 +30,36 @@ func (d Documents) Append(more ...Documents) Documents {
 	return out
 }
 
-// Topology is the types of one source, in structured-merge-diff's terms, and the kinds they stand for.
+// Topology is the types of one source, in the terms of structured-merge-diff, and the kinds that use them.
 type Topology struct {
 	// Source names the document in errors.
 	Source string
 	Types  *smd.Schema
 	// Kinds maps each kind to the name of its type.
 	Kinds map[runtimeschema.GroupVersionKind]string
-	// Plurals names the resources of kinds whose names do not follow Kubernetes' way to pluralize.
+	// Plurals holds the resource names of kinds whose plural does not follow the Kubernetes rule.
 	Plurals map[runtimeschema.GroupVersionKind]string
-	// Replicas is where a kind's scale subresource writes, for kinds where it is not .spec.replicas.
+	// Replicas is the path that a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
-	// Lossy are the kinds whose version may change more than it shows. Where it is nil nothing is known of
-	// conversion, and Compile compares the versions.
+	// Lossy are the kinds whose version may change more than it shows. If it is nil, nothing is known about conversion, and Compile
+	// compares the versions.
 	Lossy map[runtimeschema.GroupVersionKind]Loss
-	// Unserved are versions that a server can convert to and shows nobody. Owners of fields may be named in them.
+	// Unserved are versions that a server can convert to but does not serve. managedFields may name them.
 	Unserved []runtimeschema.GroupVersionKind
-	// KeepsNames says that a field has the same path in every version: conversion changes nothing but the apiVersion.
+	// KeepsNames means that a field has the same path in every version: conversion changes only the apiVersion.
 	KeepsNames bool
-	// RoundTrips says that the newest version of each kind has everything that the others have: Kubernetes' own
-	// tests hold that for its kinds.
+	// RoundTrips means that the newest version of each kind has every field of the others. Kubernetes' own tests ensure this for its
+	// kinds.
 	RoundTrips bool
-	// TypePermissions are the permission keys that the source carries on a named type, with paths
-	// relative to it (vendor extensions of an OpenAPI document).
+	// TypePermissions are the permission keys of named types in the source (vendor extensions of an OpenAPI document). Their paths are
+	// relative to the type.
 	TypePermissions map[string][]Entry
 }
 
-// Rank orders permission documents: per node the entry of the highest rank wins.
+// Rank orders permission documents. Per node the entry of the highest rank counts.
 type Rank int
 
-// The ranks, in the order in which sources are compiled together.
+// These are the ranks, from low to high.
 const (
 	RankEveryKind Rank = iota
 	RankCatalogue
@@ -74,7 +74,7 @@ type PermissionDocument struct {
 	Rank   Rank
 	// Group and Kind are "*" for every kind.
 	Group, Kind string
-	// Versions that the document holds for; empty means every version.
+	// Versions are the versions that the document applies to; empty means every version.
 	Versions []string
 	Entries  []Entry
 }
@@ -91,27 +91,26 @@ func (d *PermissionDocument) matches(gvk runtimeschema.GroupVersionKind) bool {
 	return len(d.Versions) == 0
 }
 
-// matchesKind is matches for any version.
+// matchesKind reports whether the document is about the kind in any version.
 func (d *PermissionDocument) matchesKind(gvk runtimeschema.GroupVersionKind) bool {
 	return d.Kind == "*" || d.Group == gvk.Group && d.Kind == gvk.Kind
 }
 
-// Entry is one guarded node with its place in the source.
+// Entry is one guarded node and its position in the source.
 type Entry struct {
 	v1alpha1.FieldPermission
-	// Role is for the built-in catalogue only.
+	// Role is the role of the node. Only the built-in catalogue may use it.
 	Role Role
-	// Apart is that no verb above the node's counts for it but granular:*. For the built-in catalogue only.
+	// Apart means that of the verbs above the node only granular:* covers it. Only the built-in catalogue may use it.
 	Apart bool
-	// Why says what the holder of a verb that stands apart gets done by it. For readers only.
+	// Why explains what a user can do with a verb that stands apart. It is documentation only.
 	Why string
-	// Powers are what the verb is worth beyond its field. For the built-in catalogue only.
+	// Powers are what the verb permits beyond its field. Only the built-in catalogue may use it.
 	Powers []Power
-	// Writes say when the API server writes the node by itself (D13). An entry with writes says nothing else, and is made
-	// of what was recorded only.
+	// Writes are the cases in which the API server writes the node by itself (D13). An entry with writes has no other content, and comes
+	// only from recorded observations.
 	Writes []endpoint.Write
-	// Optional entries are left out where the kind has no such path or the path emits no such
-	// parameter.
+	// Optional entries are ignored if the kind has no such path or the path emits no such parameter.
 	Optional bool
 	// Pointer is the JSON pointer of the entry in its document.
 	Pointer string
@@ -126,12 +125,13 @@ type UncoveredDocument struct {
 	Set    v1alpha1.UncoveredPermissionSet
 }
 
-// Error is a fault in a document.
+// Error is a fault in a document. Source names the document, Pointer is the JSON pointer of the fault in it, and Message ends with the
+// cure.
 type Error struct {
 	Source  string
 	Pointer string
 	Message string
-	// Unmatched faults are those of a document about a kind that nobody has, which may come later.
+	// Unmatched means that the document is about a kind or resource that does not exist yet, and that may be created later.
 	Unmatched bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// Compile a CustomResourceDefinition whose author has given two fields a verb.
+// This example compiles a CustomResourceDefinition whose author gave verbs to two fields.
 func ExampleCompile() {
 	const definition = `
 apiVersion: apiextensions.k8s.io/v1

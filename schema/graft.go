@@ -6,25 +6,25 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// graft puts the permissions of objects' trees into that of a body.
+// graft adds the permissions of objects' trees to the tree of a body.
 type graft struct {
 	body *Node
-	// unseen is that requests do not show the objects that they change.
+	// unseen means that requests do not show the objects that they change.
 	unseen bool
-	// zero is what an absent number means in the body.
+	// zero is the meaning of an absent number in the body.
 	zero zero
-	// onto are the places of the body, with the nodes of the objects that they become.
+	// onto are the places of the body, with the nodes of the objects' fields that they become.
 	onto []grafted
 }
 
-// grafted is one place. A field of a body becomes a field of several objects where the object has several kinds or versions.
+// grafted is one place. If the object has several kinds or versions, a field of the body becomes a field of several objects.
 type grafted struct {
 	at      Pattern
 	objects []*Node
 }
 
-// add grafts a field of an object. The node of the object gets the permissions above it as its own, because the way to the
-// body's field is another.
+// add grafts a field of an object. The node gets the permissions above it in the object as its own, because the path to the body's field
+// is a different one.
 func (g *graft) add(f endpoint.Field, object *Node) {
 	from, err := ParsePattern(f.From)
 	if err != nil {
@@ -56,8 +56,8 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 	g.onto = append(g.onto, grafted{from, []*Node{&n}})
 }
 
-// reach returns the node at a path, and its permissions after those above it. A condition above it is about a value that the
-// body does not hold: the barrier holds always then. Keys of maps on the path are parameters that the body does not emit.
+// reach returns the node at a path, and its permissions after those above it. A condition above it is about a value that the body does
+// not contain, so that barrier always holds. Keys of maps on the path are parameters that the body does not emit.
 func reach(n *Node, path Pattern) (permissions []*Permission, at *Node, ok bool) {
 	emitted := map[string]string{}
 	for _, e := range path {
@@ -76,12 +76,12 @@ func reach(n *Node, path Pattern) (permissions []*Permission, at *Node, ok bool)
 			return nil, nil, false
 		}
 	}
-	// The root's verb is the body's as well.
+	// The body has the verb of the root as well.
 	permissions = slices.DeleteFunc(permissions, func(p *Permission) bool { return p.verb.Name() == "*" })
 	return append(permissions, spelled(n.permissions, emitted)...), n, true
 }
 
-// spelled returns the permissions with the parameters that are known already as permissions of their own.
+// spelled returns the permissions; each parameter that is already known becomes a permission of its own.
 func spelled(permissions []*Permission, emitted map[string]string) []*Permission {
 	out := make([]*Permission, 0, len(permissions))
 	for _, p := range permissions {
@@ -97,12 +97,12 @@ func spelled(permissions []*Permission, emitted map[string]string) []*Permission
 	return out
 }
 
-// always returns the permissions with barriers that hold whatever the values.
+// always returns the permissions with barriers for all values.
 func always(permissions []*Permission) []*Permission {
 	return whereConditional(permissions, (*Permission).always)
 }
 
-// root returns the body's tree with all that was added, nil if that says nothing new.
+// root returns the body's tree with everything that was added, nil if the additions change nothing.
 func (g *graft) root() *Node {
 	root := g.body
 	for i := range g.onto {
@@ -116,7 +116,7 @@ func (g *graft) root() *Node {
 	return root
 }
 
-// adds drops the objects that say what the body says itself or another object says, and reports whether any is left.
+// adds removes the objects that add nothing to the body or to another object, and reports whether any object is left.
 func (o *grafted) adds(root *Node) bool {
 	permissions, node, ok := reach(root, o.at)
 	if !ok {
@@ -134,8 +134,8 @@ func (o *grafted) adds(root *Node) bool {
 	return len(o.objects) > 0
 }
 
-// into returns a copy of n with the permissions at the end of the path below it. held are permissions above n that move
-// down to the end.
+// into returns a copy of n in which the node at the end of the path has the added permissions. held are permissions above n that move
+// down to that node.
 func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *Node {
 	out := *n
 	if len(path) == 0 {
@@ -146,8 +146,7 @@ func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *
 		return n
 	}
 	if len(n.mapping.fields) == 1 && n.mapping.value == nil && !isRoot {
-		// The only field is the object's: what is said of what holds it gives way to what the object says, unless it
-		// is a barrier.
+		// The only field here belongs to the object. The object's permissions replace those of the values around it, except for barriers.
 		held = slices.Concat(held, slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() }))
 		out.permissions = nil
 	}
@@ -156,7 +155,7 @@ func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *
 	return &out
 }
 
-// at returns a copy of the tree in which the field that the names lead to is changed, the tree itself if they lead nowhere.
+// at returns a copy of the tree with the field changed that the names lead to. If they lead nowhere, it returns the tree itself.
 func (n *Node) at(names []string, change func(Node) *Node) *Node {
 	if len(names) == 0 {
 		return change(*n)

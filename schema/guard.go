@@ -11,11 +11,11 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// permissions are those of a compile, by the content of the entries that they come from. CEL is slow to
-// compile and large, and hundreds of definitions say the same.
+// permissions are the permissions of a compile, by the content of their entries. CEL programs are slow to compile and large, and hundreds
+// of definitions have the same entries.
 type permissions map[string]*Permission
 
-// permission compiles one guard where it stands, nil if it has no verb, does not apply, or is faulty.
+// permission compiles one guard at a place. It returns nil if the guard has no verb, does not apply, or is faulty.
 func (b *builder) permission(g *guard, p place) *Permission {
 	if g == nil {
 		return nil
@@ -31,7 +31,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	}
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
-		// The overlay has refused such entries.
+		// The overlay has already refused such entries.
 		b.errs = append(b.errs, g.fault("%s: %v", b.at.orRoot(), err))
 		return nil
 	}
@@ -53,7 +53,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	return out
 }
 
-// takes reports whether the path emits the parameter that the guard takes, if it takes one.
+// takes reports whether the path emits the parameter of the guard. It is true if the guard has no parameter.
 func (b *builder) takes(g *guard, p place) bool {
 	e := g.entry
 	if e.ParameterizedBy == "" {

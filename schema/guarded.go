@@ -7,14 +7,13 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// maxGuardedPlaces bounds how many places of a kind are looked at to count its guarded fields: a schema may
-// unfold without bound.
+// maxGuardedPlaces is how many places of a kind are visited to count its guarded fields, because a schema may unfold without bound.
 const maxGuardedPlaces = 5000
 
 // Borne is a verb of an UncoveredPermissionSet that guards a field of a resource.
 type Borne struct{ Source, Resource, Verb string }
 
-// Borne returns what the sets bar, for each of the known resources that they name.
+// Borne returns the barriers of all sets, for each known resource that they name.
 func (s *Schema) Borne() []Borne {
 	var out []Borne
 	for i := range s.uncovered {
@@ -23,14 +22,14 @@ func (s *Schema) Borne() []Borne {
 	return out
 }
 
-// Unborne returns what the sets bar in one schema, and not in the next.
+// Unborne returns the barriers of sets that exist in the schema before and not in the schema after.
 func Unborne(before, after *Schema) []Borne {
 	left := after.Borne()
 	return slices.DeleteFunc(before.Borne(), func(b Borne) bool { return slices.Contains(left, b) })
 }
 
-// TakenBy is the fault of a source that replaces the verb: the barrier would hold there no more, without a word of whoever made
-// the set.
+// TakenBy returns the fault of a source that replaces the verb. The barrier would silently lose its effect, without notice to the author
+// of the set.
 func (b Borne) TakenBy(source string) error {
 	return &Error{Source: source, Pointer: "/spec/permissions", Message: fmt.Sprintf("takes verb %q away from %q, where %s has it as a barrier: keep the verb, or change that set first", b.Verb, b.Resource, b.Source)}
 }
@@ -61,7 +60,7 @@ func (s *Schema) GuardedFields(source string) []v1alpha1.GuardedFields {
 	return out
 }
 
-// guards counts the places of a kind that bear a verb of the set, are charged, and count.
+// guards counts the places of a kind that have a verb of the set, are charged, and for which counts is true.
 func (u *uncoveredSet) guards(k *Kind, counts func(Pattern) bool) int32 {
 	n := int32(0)
 	k.Guarded(maxGuardedPlaces, func(at Pattern, node *Node) {

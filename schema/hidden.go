@@ -10,46 +10,45 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Loss says that a write through one version of a kind may change what the version does not show: fields that
-// it prunes, keeps in annotations, or gives to a conversion webhook.
+// Loss describes a lossy version: a write through it may change fields that it does not show, because it prunes them, stores them in
+// annotations, or passes them to a conversion webhook.
 type Loss struct {
-	// Instead is what a requester or administrator can do, for messages: the end of a sentence.
+	// Instead tells users, in messages, what to do instead. It is the end of a sentence.
 	Instead string
-	// Metadata says that labels and annotations may be changed as well.
+	// Metadata means that the write may change labels and annotations as well.
 	Metadata bool
-	// Elsewhere says that also a write of a subresource may change what is hidden in the rest of the object.
+	// Elsewhere means that a write of a subresource may also change hidden fields in the rest of the object.
 	Elsewhere bool
 }
 
-// hidden is what a write through a version may change without showing it, of all versions of the kind.
+// hidden describes what a write through one version may change, in any version of the kind, without showing it.
 type hidden struct {
 	instead   string
 	elsewhere bool
-	// shows is what match conditions may read of the object.
+	// shows says which parts of the object match conditions may read.
 	shows reads
-	// lossless says that the version keeps every field, but has some under names that are not known, or with other verbs.
+	// lossless means that the version keeps every field, but some fields have unknown names in it, or other verbs.
 	lossless bool
 	// shown are the top-level fields in which a lossless version hides nothing.
 	shown map[string]bool
-	// replicas says that the scale of a lossless version hides nothing.
+	// replicas means that the Scale of a lossless version hides nothing.
 	replicas bool
-	// barriers are those of the schemas, without their parameters, sorted. Conditions are about values that
-	// the version does not show, so they count as true.
+	// barriers are the barriers of the schemas, without their parameters, sorted. Conditional ones are included, because their conditions
+	// are about values that the version does not show.
 	barriers []verbs.Verb
-	// verbs are all that guard something, by name.
+	// verbs are the names of all verbs that guard a field.
 	verbs map[string]bool
 }
 
-// Lossy reports whether a write through this version may change what the version does not show. No verb but
-// granular:* covers such a write, and it must pass HiddenBarriers.
+// Lossy reports whether a write through this version may change fields that the version does not show. Only granular:* covers such a
+// write, and the write must also pass HiddenBarriers.
 func (k *Kind) Lossy() bool { return k.hidden != nil && !k.hidden.lossless }
 
-// MayHide reports whether a change in a top-level field may be a change of a field that has a barrier under another name
-// in another version. The whole object is "". Such a change must pass HiddenBarriers. A lossy version may hide
-// more: Lossy tells.
+// MayHide reports whether a change in a top-level field may be a change of a field that has a barrier under another name in another
+// version. "" is the whole object. Such a change must pass HiddenBarriers. A lossy version may hide more fields; see Lossy.
 func (k *Kind) MayHide(field string) bool { return k.hidden != nil && !k.hidden.shown[field] }
 
-// Instead says what can be done in place of a write that must pass HiddenBarriers, "" where none must.
+// Instead returns advice for a write that must pass HiddenBarriers, "" if no write must.
 func (k *Kind) Instead() string {
 	if k.hidden == nil {
 		return ""
@@ -57,10 +56,10 @@ func (k *Kind) Instead() string {
 	return k.hidden.instead
 }
 
-// HiddenBarriers returns, for a write through a lossy version, the barriers of every version of the kind: those
-// of the schemas, without their parameters, and those of uncovered that any version bears. For a lossless version these
-// are the barriers on fields that it may have under other names. Each is passed by its own
-// verb alone. It does not return granular:*, which is the root's own.
+// HiddenBarriers returns the barriers that a write must pass because of hidden fields. For a lossy version these are the barriers of
+// every version of the kind: those of the schemas, without their parameters, and those of uncovered whose verb any version has. For a
+// lossless version they are the barriers on fields that may have other names in it. Only its own verb passes such a barrier. granular:*
+// is not returned, because it belongs to the root.
 func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	if k.hidden == nil {
 		return nil
@@ -68,22 +67,22 @@ func (k *Kind) HiddenBarriers(uncovered VerbSet) []verbs.Verb {
 	return k.hidden.borne(uncovered)
 }
 
-// BarredWithin returns the barriers of the schema and of uncovered at the node and below it, without their parameters. Conditions count as
-// true.
+// BarredWithin returns the barriers of the schema and of uncovered at and below the node, without their parameters. Conditional barriers
+// are included.
 func (n *Node) BarredWithin(uncovered VerbSet) []verbs.Verb {
 	h := &hidden{verbs: map[string]bool{}}
 	walk(n, nil, map[*Node]bool{}, h.guard)
 	return h.borne(uncovered)
 }
 
-// MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema,
-// wherever in the object that is.
+// MayBarElsewhere reports whether a write of any subresource through this version must pass a barrier of a schema, wherever the barrier
+// is in the object.
 func (k *Kind) MayBarElsewhere() bool {
 	return k.hidden != nil && k.hidden.elsewhere && len(k.hidden.barriers) > 0
 }
 
-// Through returns the kind for a request that was sent as another kind, a version of the same, and converted
-// before it was reviewed. It is the kind itself, unless the version that was sent is lossy.
+// Through returns the kind for a request that was sent in the version sent of the same kind, and converted before the review. It returns
+// k itself unless sent is lossy.
 func (k *Kind) Through(sent *Kind) *Kind {
 	if !sent.Lossy() {
 		return k
@@ -109,8 +108,8 @@ func (s VerbSet) sorted() []verbs.Verb {
 	return out
 }
 
-// conceal finds the lossy versions of every kind, and what versions hide. A lossy version of which another version
-// failed to compile fails as well, because the barriers of the other are not known.
+// conceal finds the lossy versions of every kind, and what each version hides. If another version failed to compile, a lossy version
+// fails as well, because the barriers of the other are not known.
 func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
 	roundTrips := map[runtimeschema.GroupKind]bool{}
@@ -173,8 +172,8 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 	}
 }
 
-// compare tells what a version loses by its tree. A version that is the same as the newest has all that the newest
-// has; if nothing is known of how a server converts, it has to be the same as every other.
+// compare finds from the trees whether a version is lossy. If the versions round-trip, a version that equals the newest has all its
+// fields. If nothing is known about conversion, the version must equal every other.
 func (c *compiler) compare(gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) (Loss, bool) {
 	newest := all[0]
 	with := all
@@ -199,14 +198,14 @@ func (h *hidden) bar(v verbs.Verb) {
 	}
 }
 
-// advise gives the advice, unless there is one.
+// advise sets the advice, unless it is already set.
 func (h *hidden) advise(instead string) {
 	if h.instead == "" {
 		h.instead = instead
 	}
 }
 
-// guard adds what guards a node.
+// guard adds the permissions of a node.
 func (h *hidden) guard(_ Pattern, n *Node) {
 	for _, p := range n.permissions {
 		h.verbs[p.verb.Name()] = true
@@ -216,7 +215,7 @@ func (h *hidden) guard(_ Pattern, n *Node) {
 	}
 }
 
-// borne returns the barriers of the schema and those of uncovered that guard something.
+// borne returns the barriers of the schema, and those of uncovered whose verb guards a field.
 func (h *hidden) borne(uncovered VerbSet) []verbs.Verb {
 	out := slices.Clone(h.barriers)
 	for _, v := range uncovered.sorted() {
@@ -227,7 +226,7 @@ func (h *hidden) borne(uncovered VerbSet) []verbs.Verb {
 	return out
 }
 
-// add adds what guards the fields of a kind. Metadata is the same in every version.
+// add adds the permissions of a kind's fields. metadata says whether to include those of metadata, which is the same in every version.
 func (h *hidden) add(k *Kind, metadata bool) {
 	seen := map[*Node]bool{}
 	if m := k.Root.mapping; m != nil {

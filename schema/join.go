@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// join makes one tree of the nodes that a value has in several: first that of the body, which says how values compare,
-// then those of the objects that the value becomes a part of.
+// join merges the nodes of one value in several trees. The first node is that of the body, which says how values compare. The others are
+// those of the objects that the value becomes a part of.
 func join(nodes []*Node) *Node { return joining{}.join(nodes) }
 
-// joining has the joined nodes by those that they are of: a tree may be recursive.
+// joining caches the joined nodes by their parts, because a tree may be recursive.
 type joining map[string]*Node
 
 func (j joining) join(nodes []*Node) *Node {
@@ -64,7 +64,7 @@ func (j joining) join(nodes []*Node) *Node {
 	return &out
 }
 
-// items returns the node of what a list at n has.
+// items returns the node of the items of a list at n.
 func (n *Node) items() *Node {
 	if n.list == nil || n.list.item == nil {
 		return unknown
@@ -72,7 +72,7 @@ func (n *Node) items() *Node {
 	return n.list.item
 }
 
-// values returns the node of what a map at n has, but for the names that it singles out.
+// values returns the node of the values of a map at n, except for the keys that it singles out.
 func (n *Node) values() *Node {
 	if n.mapping == nil || n.mapping.value == nil {
 		return unknown
@@ -100,7 +100,7 @@ func singled(nodes []*Node) []string {
 	return slices.Compact(out)
 }
 
-// permissionsOf returns all that guards a value, and what guards it in each tree. What is said twice counts once in all.
+// permissionsOf returns all permissions of a value without duplicates, and its permissions in each tree.
 func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
 	own, theirs, found := nodes[0].permissions, []*Permission(nil), false
 	for _, n := range nodes {
@@ -125,7 +125,8 @@ func permissionsOf(nodes []*Node) (all []*Permission, trees [][]*Permission) {
 	return append(all, theirs...), trees
 }
 
-// says reports whether permissions have all that p adds: its verb, as a barrier if it may be one, and apart if it is.
+// says reports whether permissions already include everything that p adds: its verb, its barrier if it can be one, and that it stands
+// apart if it does.
 func says(permissions []*Permission, p *Permission) bool {
 	return slices.ContainsFunc(permissions, func(q *Permission) bool {
 		return q == p || sameVerb(q, p) && (!p.MayBar() || q.excluded) && (!p.apart || q.apart)
@@ -134,7 +135,7 @@ func says(permissions []*Permission, p *Permission) bool {
 
 func sameVerb(a, b *Permission) bool { return a.verb == b.verb && a.parameter == b.parameter }
 
-// alike reports whether two trees guard the same values in the same way. seen are the pairs that are being compared.
+// alike reports whether two trees guard the same values in the same way. seen are the pairs that are already being compared.
 func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 	if a == b || seen[[2]*Node{a, b}] {
 		return true
@@ -149,7 +150,7 @@ func alike(a, b *Node, seen map[[2]*Node]bool) bool {
 	return a.mapping == nil || !slices.ContainsFunc(singled([]*Node{a, b}), func(name string) bool { return !alike(a.named(name), b.named(name), seen) })
 }
 
-// sameGuard reports whether two permissions do the same. Of expressions only the same one is known to.
+// sameGuard reports whether two permissions have the same effect. Two expressions are compared by identity only.
 func sameGuard(a, b *Permission) bool {
 	return a == b || sameVerb(a, b) && a.treatment == b.treatment && a.apart == b.apart && a.expression == nil && b.expression == nil &&
 		(a.excluded && b.excluded || !a.MayBar() && !b.MayBar())

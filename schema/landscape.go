@@ -11,11 +11,11 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// landscape is the resources of a compile with the verbs that their objects bear.
+// landscape holds the resources of a compile with the verbs that guard their fields.
 type landscape struct {
-	// kinds are those of a resource, in all versions.
+	// kinds are the kinds of a resource, in all versions.
 	kinds map[runtimeschema.GroupResource][]*Kind
-	// failed are resources of which a version did not compile: nothing can be said of their verbs.
+	// failed are the resources with a version that did not compile, so that their verbs are not known.
 	failed map[runtimeschema.GroupResource]bool
 	groups map[string]bool
 	// scaled are the resources whose definitions have the subresource scale, in order.
@@ -32,11 +32,11 @@ type bearer struct {
 	at   string
 }
 
-// borne is what bears the verbs of one name in a tree.
+// borne holds the permissions in a tree whose verbs have one name.
 type borne struct {
-	// permissions are of fields that are charged.
+	// permissions are those on fields that are charged.
 	permissions []*Permission
-	// free says that a field bears one which is never charged because of its role.
+	// free means that a field with such a permission is never charged because of its role.
 	free bool
 }
 
@@ -62,23 +62,23 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 	return l
 }
 
-// builtIn reports whether all resources of the group are known: nobody adds any to it.
+// builtIn reports whether the group is built in, so that all its resources are known.
 func builtIn(group string) bool {
 	return slices.ContainsFunc(endpoint.All(), func(e endpoint.Endpoint) bool { return e.Group == group })
 }
 
-// target is a resource that a set names, with the kinds of the bodies that are written through it. subresource
-// is "" for the resource with all its subresources.
+// target is a resource that a set names, with the kinds of the bodies that write it. If subresource is "", the target includes all
+// subresources.
 type target struct {
 	runtimeschema.GroupResource
 	subresource string
 	kinds       []*Kind
 	failed      bool
-	// writes is the subresource that takes the object's own kind, and writes a part of it; nil for all of it.
+	// writes is the subresource if it takes the object's own kind and writes only a part of the object; nil means the whole object.
 	writes *endpoint.Endpoint
 }
 
-// has reports whether a field of a body counts.
+// has reports whether the target writes the field at a path.
 func (t *target) has(path Pattern) bool { return t.writes == nil || t.writes.Reaches(path.String()) }
 
 func (t *target) String() string {
@@ -92,7 +92,8 @@ func (t *target) String() string {
 	return name
 }
 
-// target returns a resource with the kinds of its own objects and of its subresources' bodies.
+// target returns a resource with the kinds of its objects and of its subresources' bodies. It reports false if the resource or
+// subresource is not known.
 func (l *landscape) target(resource runtimeschema.GroupResource, subresource string) (*target, bool) {
 	own, failed := l.kinds[resource], l.failed[resource]
 	if len(own) == 0 && !failed {
@@ -115,7 +116,7 @@ func (l *landscape) target(resource runtimeschema.GroupResource, subresource str
 	return t, true
 }
 
-// narrow makes a target that of a subresource alone.
+// narrow limits a target to one subresource.
 func (l *landscape) narrow(t *target, e *endpoint.Endpoint) {
 	if len(t.kinds) == 0 {
 		return // It failed to compile.
@@ -143,7 +144,7 @@ func (t *target) add(kinds []*Kind) {
 	}
 }
 
-// bearers returns what bears verbs of each name in what is written of a kind.
+// bearers returns, by verb name, the permissions in the part of a kind that the target writes.
 func (l *landscape) bearers(t *target, k *Kind) map[string]*borne {
 	at := bearer{root: k.Root}
 	if t.writes != nil {
@@ -174,14 +175,14 @@ func (l *landscape) bearers(t *target, k *Kind) map[string]*borne {
 	if t.writes == nil {
 		walk(k.Root, nil, map[*Node]bool{}, visit)
 	} else {
-		// A node may be at several places, of which the subresource writes one.
+		// A node may occur at several places, and the subresource may write only one of them.
 		k.Guarded(maxGuardedPlaces, visit)
 	}
 	l.borne[at] = out
 	return out
 }
 
-// mayBe reports whether the permission's verb may be v: with the parameter of v, if v has one.
+// mayBe reports whether the permission can have the verb v. If v has a parameter, the permission must be able to have that parameter.
 func (p *Permission) mayBe(v verbs.Verb) bool {
 	if p.verb != v.WithoutParameter() {
 		return false
@@ -190,17 +191,17 @@ func (p *Permission) mayBe(v verbs.Verb) bool {
 	return !parameterized || p.parameter != "" && p.mayYield(value)
 }
 
-// mayYield reports whether a key or value may become this parameter.
+// mayYield reports whether a key or value can give this parameter.
 func (p *Permission) mayYield(value string) bool {
 	return p.expression != nil || p.treatment != v1alpha1.TreatmentSlashDelimitedPrefix || !strings.Contains(value, "/")
 }
 
-// fit is how a verb fits resources.
+// fit says how well a verb fits resources. Higher values fit better.
 type fit int
 
 const (
 	noField fit = iota
-	// freeField: fields that are never charged.
+	// freeField: only fields that are never charged have the verb.
 	freeField
 	noParameter
 	noSuchParameter
@@ -247,7 +248,7 @@ func (l *landscape) names(targets []*target) []string {
 	return sortedKeys(seen)
 }
 
-// everything returns all resources that have the subresource, or all for "".
+// everything returns all resources that have the subresource, or all resources for "".
 func (l *landscape) everything(in func(runtimeschema.GroupResource) bool, subresource string) []*target {
 	var out []*target
 	all := map[runtimeschema.GroupResource]bool{}

@@ -9,14 +9,14 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// A conversion that loses nothing may still give a field another name, or move it. Then a barrier that is known in one
-// version has no place in another. A field of two versions counts as one only if it has the same path and the
-// same type in both. Any other field behind a barrier may be anywhere in the other version, unless permission documents that
-// name this version put a barrier with the same verb there, one for each. What guards the same field in both is in both trees,
-// but where the documents of this version say something else of it.
+// A lossless conversion may still rename or move a field. Then a barrier that is known in one version has no place in another. Two
+// versions have a field in common only if it has the same path and the same type in both. Any other field behind a barrier may be
+// anywhere in the other version. An exception is a version that permission documents name: if they put a barrier with the same verb
+// there, one for each field, those are the fields. A common field has its guards in both trees, unless the documents of this version give
+// it other ones.
 
-// concealNames finds the barriers of other versions that are not in the tree of a lossless version: those on fields that it may
-// have under other names, and those on fields that have another verb here.
+// concealNames finds the barriers of other versions that are missing in the tree of a lossless version: barriers on fields that may have
+// other names in it, and barriers on fields that have another verb in it.
 func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind) {
 	own := shapeOf(gvk, c.owner)
 	replicas, err := ParsePattern(c.owner[gvk].replicas(gvk))
@@ -50,7 +50,7 @@ func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, a
 	s.kinds[gvk].hidden = h
 }
 
-// The strengths of what guards a field, each with those before it.
+// These are the strengths of a guard. Each includes those before it.
 const (
 	mayBeUncovered = iota
 	barsAtTimes
@@ -68,7 +68,7 @@ func (p *Permission) strength() int {
 	return mayBeUncovered
 }
 
-// guarding counts the places with a verb, by the least strength that they have.
+// guarding counts, by verb, the places that have at least each strength.
 type guarding map[string]*[strengths]int
 
 func (g guarding) add(p *Permission) {
@@ -82,19 +82,19 @@ func (g guarding) add(p *Permission) {
 	}
 }
 
-// versionPair is a version of a kind and another one of the same.
+// versionPair is a version of a kind, and another version of the same kind.
 type versionPair struct {
 	kind, other *Kind
 	own, theirs shape
 	keepsNames  bool
-	// replicas are where this version has them.
+	// replicas is the path of the replicas in this version.
 	replicas Pattern
 }
 
-// isSame reports whether a path of the other version is the same field in this one.
+// isSame reports whether a path leads to the same field in both versions.
 func (p *versionPair) isSame(at Pattern) bool { return p.own.at(at).same(p.theirs.at(at)) }
 
-// concealAround says of a version with other names where nothing is hidden in it.
+// concealAround removes from h the fields in which the version may hide renamed fields, so that only the others count as shown.
 func (p *versionPair) concealAround(h *hidden) {
 	h.shows = readsRequest
 	for name := range h.shown {
@@ -107,8 +107,7 @@ func (p *versionPair) concealAround(h *hidden) {
 		"\", or name version \"" + p.kind.Version + "\" in a permission schema that guards the field there")
 }
 
-// unnamed adds to h what guards fields of another version that this one may have under other names, and reports whether
-// there is any.
+// unnamed adds to h the guards of fields of another version that may have other names in this version. It reports whether there are any.
 func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	needed, known := guarding{}, guarding{}
 	isWhole := pair.other.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
@@ -155,7 +154,7 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	return found
 }
 
-// saidOf returns what documents say of a version that they name. The catalogue knows every version.
+// saidOf returns the entries of the documents that name a version. The catalogue counts as naming every version.
 func (c *compiler) saidOf(gvk runtimeschema.GroupVersionKind) []statement {
 	var out []statement
 	for i := range c.docs.Permissions {

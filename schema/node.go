@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Role marks what the API server itself writes. Only the built-in catalogue gives roles: whoever
-// could give one could free a field from every check.
+// Role marks fields that the API server itself writes. Only the built-in catalogue may give roles, because a role can free a field from
+// every check.
 type Role string
 
 const (
@@ -21,48 +21,48 @@ const (
 	RoleOwnership Role = "ownership"
 )
 
-// Node is one place in a kind's compiled tree. A value that fits the node is null or one of the
-// forms that it allows; a node may allow several (int-or-string, unknown fields). The graph of nodes
-// has cycles where the schema is recursive. Nodes are immutable.
+// Node is one place in the compiled tree of a kind. A value fits the node if it is null or has one of the forms that the node allows. A
+// node may allow several forms (int-or-string, unknown fields). The graph of nodes has cycles if the schema is recursive. Nodes are
+// immutable.
 type Node struct {
 	scalar      bool
 	list        *List
 	mapping     *Map
 	fallback    []byte
 	permissions []*Permission
-	// trees are the permissions by the tree that they are of: that of the kind, then those of the objects that a field of the kind becomes
-	// a part of. It is nil where there is one tree, or all of them have the same node.
+	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
+	// part of. It is nil if there is one tree, or if all trees have the same node here.
 	trees [][]*Permission
 	emits string
 	role  Role
-	// unbarred is that no permission below the node may bar. The zero value says that one may.
+	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
 	unbarred bool
-	// united is that no permission below the node stands apart. The zero value says that one may.
+	// united means that no permission below the node stands apart. The zero value means that one may.
 	united bool
-	// powers are those of what the verbs of the node cover below it.
+	// powers are the powers of the fields below that the verbs of the node cover.
 	powers  []Power
 	written *Written
 }
 
-// List is how a list compares.
+// List says how a list compares.
 type List struct {
 	atomic bool
 	keys   []Key
 	item   *Node
 }
 
-// Key is one of the properties that identify an item of a list-map.
+// Key is one property that identifies an item of a list-map.
 type Key struct {
-	// Name of the property.
+	// Name is the name of the property.
 	Name string
-	// Default is JSON that stands in for an absent property; nil if there is none.
+	// Default is the JSON value of an absent property; nil if there is none.
 	Default []byte
-	// Emits is the name under which the property's value is a parameter, "" for none.
+	// Emits is the parameter name under which verbs can use the property's value, "" for none.
 	Emits string
 }
 
-// Map is how an object compares: named fields, and values for all other keys. A permission schema
-// may single out keys of a map; they compare as its other values do.
+// Map says how an object compares: it has named fields, and values for all other keys. A permission schema may single out keys of a map;
+// they compare like its other values.
 type Map struct {
 	atomic bool
 	fields map[string]*Node
@@ -70,11 +70,11 @@ type Map struct {
 	value  *Node
 }
 
-// unknown is the node of everything that the schema does not know (D6): scalars, atomic lists, and
-// maps that compare key by key.
+// unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
+// key.
 var unknown = newUnknown()
 
-// plain is the node of every scalar of which there is nothing more to say.
+// plain is the node of every scalar without permissions or other properties.
 var plain = &Node{scalar: true, unbarred: true, united: true}
 
 func newUnknown() *Node {
@@ -87,38 +87,38 @@ func newUnknown() *Node {
 // AllowsScalar reports whether a string, number or boolean fits the node.
 func (n *Node) AllowsScalar() bool { return n.scalar }
 
-// List returns how a list at the node compares, nil if no list fits.
+// List returns how a list at the node compares, nil if the node allows no list.
 func (n *Node) List() *List { return n.list }
 
-// Map returns how an object at the node compares, nil if no object fits.
+// Map returns how an object at the node compares, nil if the node allows no object.
 func (n *Node) Map() *Map { return n.mapping }
 
-// Default returns the declared default as JSON, nil if there is none. It must not be changed.
+// Default returns the declared default as JSON, nil if there is none. Callers must not change it.
 func (n *Node) Default() []byte { return n.fallback }
 
-// Permissions returns what guards the node, from general to specific: nothing if the node has no verb
-// of its own, two where a path names one key of a map whose values have a verb as well. What other trees (Trees) add
-// comes last. The slice must not be changed.
+// Permissions returns the permissions that guard the node, from general to specific. It is empty if the node has no verb of its own. It
+// has two if a path names one key of a map whose values have a verb as well. Permissions of other trees (Trees) come last. Callers must
+// not change the slice.
 func (n *Node) Permissions() []*Permission { return n.permissions }
 
-// Trees returns the permissions by the tree that they are of, where a field of the kind becomes a part of other objects: that of
-// the kind, then those of the objects. Each tree has a chain of its own, which begins with the verb of the
-// root. It is nil where there is one tree, or all of them have Permissions. The slices must not be changed.
+// Trees returns the permissions by tree, if a field of the kind becomes a part of other objects: first those of the kind, then those of
+// each object. Each tree has a chain of its own, which begins with the verb of the root. It is nil if there is one tree, or if all trees
+// have the same Permissions. Callers must not change the slices.
 func (n *Node) Trees() [][]*Permission { return n.trees }
 
-// MayBarWithin reports whether a permission below the node, the node's own not counted, may be a barrier,
-// so that a change of the whole has to be searched for barriers. UncoveredPermissionSets are not counted.
+// MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
+// be searched for barriers. UncoveredPermissionSets are not counted.
 func (n *Node) MayBarWithin() bool { return !n.unbarred }
 
-// MayStandApartWithin reports whether a permission below the node, the node's own not counted, stands apart, so that
-// what covers a change of the whole does not cover what it guards.
+// MayStandApartWithin reports whether a permission below the node, without the node's own, stands apart. A verb that covers a change of
+// the whole does not cover the field of such a permission.
 func (n *Node) MayStandApartWithin() bool { return !n.united }
 
 // StandsApart reports whether a permission of the node itself stands apart.
 func (n *Node) StandsApart() bool { return slices.ContainsFunc(n.permissions, (*Permission).Apart) }
 
-// Emits returns the parameter's name under which the keys of this map or the value of this scalar
-// are known below and at the node, "" for none.
+// Emits returns the parameter name of the keys of this map or the value of this scalar, "" for none. Verbs at and below the node can use
+// it.
 func (n *Node) Emits() string { return n.emits }
 
 // Role returns the node's role.
@@ -127,7 +127,7 @@ func (n *Node) Role() Role { return n.role }
 // Atomic reports whether the list compares as a whole.
 func (l *List) Atomic() bool { return l.atomic }
 
-// Keys returns the properties that identify an item; none for a set. The slice must not be changed.
+// Keys returns the properties that identify an item; none for a set. Callers must not change the slice.
 func (l *List) Keys() []Key { return l.keys }
 
 // Item returns the node of the items.
@@ -136,8 +136,8 @@ func (l *List) Item() *Node { return l.item }
 // Atomic reports whether the object compares as a whole.
 func (m *Map) Atomic() bool { return m.atomic }
 
-// Child returns the node below a key, which is the node of unknown fields if the schema has none. A key of the schema
-// that ends in a slash stands for all keys that begin with it.
+// Child returns the node below a key. If the schema does not know the key, it is the node of unknown fields. A key of the schema that
+// ends in a slash applies to all keys that begin with it.
 func (m *Map) Child(key string) *Node {
 	if n, ok := m.fields[key]; ok {
 		return n
@@ -156,19 +156,19 @@ func (m *Map) Child(key string) *Node {
 	return unknown
 }
 
-// IsField reports whether the key is a named field of a struct, rather than the key of a map's entry.
+// IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
 func (m *Map) IsField(key string) bool {
 	_, ok := m.fields[key]
 	return ok
 }
 
-// Lookup is Child and IsField in one, for a key whose bytes are the caller's to change: it allocates
-// nothing and keeps nothing. A nil Map knows no key.
+// Lookup returns the results of Child and IsField for a key given as bytes. It allocates nothing and does not keep the bytes, so the
+// caller may reuse them. A nil Map knows no key.
 func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	if m == nil {
 		return unknown, false
 	}
-	// The compiler looks a converted key up in place.
+	// The Go compiler does not allocate for a conversion inside a map lookup.
 	if n, ok := m.fields[string(key)]; ok {
 		return n, true
 	}

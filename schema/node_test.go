@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-// TestLookup_IsChildAndIsFieldWithoutAllocation compares it with the two on every way that a key can be known.
+// TestLookup_IsChildAndIsFieldWithoutAllocation compares Lookup with Child and IsField for every way in which a key can be known.
 func TestLookup_IsChildAndIsFieldWithoutAllocation(t *testing.T) {
 	leaf := func() *Node { return &Node{scalar: true} }
 	both := &Map{fields: map[string]*Node{"name": leaf()}, keys: map[string]*Node{"a.b/c": leaf(), "name": leaf()}, value: leaf()}

@@ -13,36 +13,34 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// overlay is the tree of a kind's entries by path pattern. An overlay is not changed once the build
-// of nodes has begun.
+// overlay is the tree of a kind's entries by path pattern. It does not change after the build of nodes has begun.
 type overlay struct {
 	guard *guard
-	// general is the guard of all the map's values, where this overlay singles out one key.
+	// general is the guard of all values of the map, if this overlay singles out one key.
 	general *guard
 	role    Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
-	// emitter is a guard that emitted a parameter, before another took its place.
+	// emitter is a guard that emitted a parameter before another guard replaced it.
 	emitter *guard
 	fields  map[string]*overlay
 	any     *overlay
 	key     string
 }
 
-// guard is the winning entry of one pattern.
+// guard is the entry that counts for one pattern.
 type guard struct {
 	entry  *Entry
 	source string
 	rank   Rank
-	// content is all that a node takes from the entry, in words that no other content has, and says the part of it that
-	// makes a permission.
+	// content is a unique text for everything that a node takes from the entry. says is the part of it that makes the permission.
 	content, says string
-	// also are conditions under which other versions have the barrier.
+	// also are the conditions under which other versions have the barrier.
 	also []string
-	// lent is that the entry, or a part of it, is about another version. The verb goes without its parameter where the path does not
-	// emit it.
+	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
+	// without it.
 	lent bool
-	// everyKind is that the document is about every kind, rather than about the versions of one.
+	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 }
 
@@ -52,14 +50,14 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 	return g
 }
 
-// describe sets the content, once all else is.
+// describe sets content and says from the other fields.
 func (g *guard) describe() {
 	e := g.entry
 	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
 	g.content = fmt.Sprintf("%s%q%v%v%d%s", g.says, e.ParameterSource, e.Optional, g.lent, g.rank, writesKey(e.Writes))
 }
 
-// writesKey is all of the writes in one text.
+// writesKey returns a unique text for the writes.
 func writesKey(writes []endpoint.Write) string {
 	if len(writes) == 0 {
 		return ""
@@ -84,14 +82,14 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return out
 }
 
-// statement is an entry whose path and verb are in order.
+// statement is an entry with a valid path and verb.
 type statement struct {
 	path  Pattern
 	guard *guard
 }
 
-// statements reads the entries of one document, once for all the kinds that it is about. A document that
-// names a path twice contradicts itself.
+// statements reads the entries of one document, once for all its kinds. A document that names a path twice contradicts itself, which is a
+// fault.
 func statements(source string, rank Rank, entries []Entry) ([]statement, []error) {
 	var out []statement
 	var errs []error
@@ -123,14 +121,14 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 	return out, errs
 }
 
-// lay puts the statements of one document into the tree.
+// lay adds the statements of one document to the tree.
 func (o *overlay) lay(document []statement) {
 	for _, s := range document {
 		at := o
 		for _, step := range s.path {
 			at = at.grow(step)
 		}
-		// A role is the catalogue's to give and nobody's to take away.
+		// The catalogue gives a role, and no other document can remove it.
 		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
 		}
@@ -183,8 +181,8 @@ func (o *overlay) items() *overlay {
 	return o.any
 }
 
-// merge lays outer over inner: per node the higher rank wins, and among equals outer, because a
-// field's marker wins over its type's.
+// merge lays outer over inner. Per node the higher rank counts. For equal ranks outer counts, because the entry of a field takes
+// precedence over that of its type.
 func merge(outer, inner *overlay) *overlay {
 	if outer == nil {
 		return inner
@@ -223,8 +221,8 @@ func merge(outer, inner *overlay) *overlay {
 	return m
 }
 
-// singleOut returns what holds for one named key of a map: its own overlay, and below its own guard
-// that of all values. A key of which only is known when the API server writes it has the guard of its prefix.
+// singleOut returns the overlay of one named key of a map: its own overlay, and below its own guard the guard of all values. If a key has
+// only recorded writes, it has the guard of its prefix.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
 	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 && own.guard == nil {
@@ -238,7 +236,7 @@ func (o *overlay) singleOut(name string) *overlay {
 	return m
 }
 
-// identity tells overlays apart by content, so that equal ones share compiled nodes.
+// identity returns a text that is equal for overlays with equal content, so that they share compiled nodes.
 func (o *overlay) identity() string {
 	if o == nil {
 		return ""

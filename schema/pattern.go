@@ -16,8 +16,7 @@ type element struct {
 // .metadata.annotations["example.com/key"]. The empty pattern is the object's root.
 type Pattern []element
 
-// ParsePattern reads a pattern. Names after a dot end at the next dot or bracket; any other name is
-// written as a JSON string in brackets.
+// ParsePattern parses a pattern. A name after a dot ends at the next dot or bracket. Every other name is a JSON string in brackets.
 func ParsePattern(text string) (Pattern, error) {
 	var p Pattern
 	for rest := text; rest != ""; {
@@ -67,7 +66,7 @@ func (p Pattern) String() string {
 	return b.String()
 }
 
-// Steps returns the names of the pattern, "" for any item or value.
+// Steps returns the names of the pattern, with "" for any item or value.
 func (p Pattern) Steps() []string {
 	out := make([]string, len(p))
 	for i, e := range p {
@@ -76,7 +75,7 @@ func (p Pattern) Steps() []string {
 	return out
 }
 
-// child returns p with one more element, in memory of its own.
+// child returns p with one more element, in new memory.
 func (p Pattern) child(e element) Pattern {
 	return append(p[:len(p):len(p)], e)
 }

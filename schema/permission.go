@@ -11,25 +11,24 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Permission is the compiled guard of one node, or of several: documents that say the same have one between
-// them.
+// Permission is the compiled guard of one node or of several. Documents with equal content share one Permission.
 type Permission struct {
 	verb       verbs.Verb
 	parameter  string
 	treatment  string
 	expression cel.Program
 	excluded   bool
-	// excludedWhen are conditions, any of which makes a barrier.
+	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
 	excludedWhen []barrierCondition
 	zero         zero
 	apart        bool
 	powers       []Power
 }
 
-// barrierCondition is a condition on values.
+// barrierCondition is one condition on values.
 type barrierCondition struct {
 	program cel.Program
-	// readsOld is that it reads the old value.
+	// readsOld means that the condition reads the old value.
 	readsOld bool
 }
 
@@ -53,7 +52,7 @@ func (p *Permission) Base() verbs.Verb { return p.verb }
 // ParameterName returns the name of the parameter that the verb takes, "" for none.
 func (p *Permission) ParameterName() string { return p.parameter }
 
-// Describe returns the verb as references show it, with what its parameter is in place of a value:
+// Describe returns the verb in the form of the reference pages, with a description of its parameter in place of a value:
 // granular:image(containerName), granular:label(prefix of labelKey).
 func (p *Permission) Describe() string {
 	switch {
@@ -67,10 +66,10 @@ func (p *Permission) Describe() string {
 	return p.verb.String() + "(" + p.parameter + ")"
 }
 
-// Parameterized returns the node's verb with its parameter filled in from lookup, which knows the values
-// that the path has emitted. It is one step more specific than Base, which stands for all parameters. It
-// reports false when there is no such verb: the permission takes no parameter, or the value is missing,
-// empty, too long, or the expression fails on it. Base and more general verbs cover the node then.
+// Parameterized returns the node's verb with its parameter. It takes the value from lookup, which knows the values that the path has
+// emitted. The result is one step more specific than Base, which covers all parameters. It reports false if there is no such verb: the
+// permission takes no parameter; the value is missing, empty or too long; or the expression fails on it. Then Base and more general verbs
+// cover the node.
 func (p *Permission) Parameterized(lookup func(name string) (string, bool)) (verbs.Verb, bool) {
 	if p.parameter == "" {
 		return verbs.Verb{}, false
@@ -101,25 +100,25 @@ func (p *Permission) readsOld() bool {
 	return slices.ContainsFunc(p.excludedWhen, func(c barrierCondition) bool { return c.readsOld })
 }
 
-// always returns the permission as a barrier that holds whatever the values.
+// always returns the permission as a barrier for all values.
 func (p *Permission) always() *Permission {
 	out := *p
 	out.excluded = true
 	return &out
 }
 
-// zero is what an absent value means in a body from which API servers leave out a number that is 0.
+// zero is the meaning of an absent value in a body from which API servers leave out a number that is 0.
 type zero int
 
 const (
 	nothingIsZero zero = iota
 	// absentIsZero: the object always has the number.
 	absentIsZero
-	// absentMayBeZero: what was there may be 0 or nothing. What a request writes is 0.
+	// absentMayBeZero: an absent old value means 0 or no value. An absent new value means 0.
 	absentMayBeZero
 )
 
-// withZero returns the permissions as those of such a number.
+// withZero returns the permissions for such a number.
 func withZero(permissions []*Permission, is zero) []*Permission {
 	return whereConditional(permissions, func(p *Permission) *Permission {
 		one := *p
@@ -128,7 +127,7 @@ func withZero(permissions []*Permission, is zero) []*Permission {
 	})
 }
 
-// whereConditional returns the permissions with what becomes of those that are barriers under conditions.
+// whereConditional returns a copy of the permissions in which become replaces every conditional barrier.
 func whereConditional(permissions []*Permission, become func(*Permission) *Permission) []*Permission {
 	out := slices.Clone(permissions)
 	for i, p := range out {
@@ -139,16 +138,16 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 	return out
 }
 
-// Apart reports whether the verbs above the permission do not count for its node, but for granular:*. Its verb is worth more
-// than theirs say.
+// Apart reports whether the permission stands apart: of the verbs above its node only granular:* covers the node. Such a verb gives more
+// power than the verbs above it suggest.
 func (p *Permission) Apart() bool { return p.apart }
 
-// Powers returns what the verb is worth beyond its field, in the order of AllPowers. The slice must not be changed.
+// Powers returns what the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }
 
-// Bars reports whether the permission is a barrier for a change from oldSelf to self, decoded JSON
-// values of the node itself; nil stands for absent and for null. An error counts as a barrier, that of a context which
-// ends included: a caller who has to tell them apart asks the context.
+// Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON values of the node itself;
+// nil means absent or null. An error counts as a barrier. This includes the end of the context; a caller that must distinguish the two
+// checks the context.
 func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 	if p.excluded {
 		return true

@@ -1,9 +1,9 @@
 package schema
 
-// Guarded visits every place of the kind that has permissions, parents first and names in order, and reports
-// whether it came to the end. Walk visits a node once; here a node that several paths lead to, such as the
-// containers of initContainers, is visited at each. A path never enters a node twice, so that recursive
-// schemas end, and at most limit places are looked at, because a schema may unfold without bound.
+// Guarded visits every place of the kind that has permissions, parents first and names in order. It reports false if it stopped at the
+// limit. Walk visits a node once. Guarded visits a node once for each path that leads to it, such as containers and initContainers. No
+// path contains a node twice, so the visit of a recursive schema ends. At most limit places are visited, because a schema may unfold
+// without bound.
 func (k *Kind) Guarded(limit int, visit func(Pattern, *Node)) bool {
 	u := &unfolding{left: limit, leads: leads(k.Root), within: map[*Node]bool{}, visit: visit}
 	u.enter(nil, k.Root)
@@ -12,7 +12,7 @@ func (k *Kind) Guarded(limit int, visit func(Pattern, *Node)) bool {
 
 type unfolding struct {
 	left int
-	// leads are the nodes from which a permission can be reached, within those of the path.
+	// leads are the nodes from which a permission can be reached; within are the nodes on the current path.
 	leads, within map[*Node]bool
 	visit         func(Pattern, *Node)
 }
@@ -32,8 +32,7 @@ func (u *unfolding) enter(p Pattern, n *Node) {
 	delete(u.within, n)
 }
 
-// leads returns the nodes below root from which one with permissions can be reached, those themselves
-// included.
+// leads returns the nodes at and below root that have permissions or from which a node with permissions can be reached.
 func leads(root *Node) map[*Node]bool {
 	above := map[*Node][]*Node{}
 	out := map[*Node]bool{}
@@ -58,7 +57,7 @@ func leads(root *Node) map[*Node]bool {
 	return out
 }
 
-// children visits what is directly below a node, in the order of a walk.
+// children visits the nodes directly below a node, in the order of Walk.
 func children(n *Node, visit func(element, *Node)) {
 	if n.list != nil && n.list.item != nil {
 		visit(element{any: true}, n.list.item)

@@ -2,10 +2,10 @@ package schema
 
 import "slices"
 
-// Power is what a verb is worth beyond the field that it guards: what its holder gets done by it.
+// Power is something that a verb lets its holder do beyond writing the field that it guards.
 type Power string
 
-// The powers, a closed vocabulary.
+// These are all powers; documents can use no others.
 const (
 	RunsCode           Power = "runsCode"
 	ReadsSecrets       Power = "readsSecrets"
@@ -16,12 +16,12 @@ const (
 	DisablesProtection Power = "disablesProtection"
 )
 
-// AllPowers returns the vocabulary, in the order in which powers are shown.
+// AllPowers returns all powers in the order in which they are shown.
 func AllPowers() []Power {
 	return []Power{RunsCode, ReadsSecrets, Escalates, DisablesProtection, Deletes, RedirectsTraffic, PlacesPods}
 }
 
-// Sentence says what the power is, "" for a word that is not in the vocabulary.
+// Sentence returns a sentence that explains the power, "" for a word that is not a power.
 func (p Power) Sentence() string {
 	switch p {
 	case RunsCode:
@@ -42,8 +42,8 @@ func (p Power) Sentence() string {
 	return ""
 }
 
-// powersBelow returns the powers of what a verb at the node covers below it, found out from the nodes directly below: not
-// what stands apart or is behind a barrier.
+// powersBelow returns the powers of the fields below the node that a verb at the node covers, from the nodes directly below. Fields that
+// stand apart or are behind a barrier do not count.
 func (n *Node) powersBelow() []Power {
 	var out []Power
 	children(n, func(_ element, child *Node) {
@@ -69,6 +69,5 @@ func ordered(powers []Power) []Power {
 	return out
 }
 
-// Worth returns what a verb of the node is worth: its own powers, and those of all that it covers below. In the order of
-// AllPowers.
+// Worth returns the powers of a verb of the node: its own, and those of all fields below that it covers, in the order of AllPowers.
 func (n *Node) Worth(p *Permission) []Power { return ordered(slices.Concat(p.powers, n.powers)) }

@@ -4,8 +4,8 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// unemitted is the fault of an entry that takes the place of one that emits a parameter, and does not emit it
-// itself: every verb that takes the parameter would be gone, and the barriers on it with them.
+// unemitted returns the fault of an entry that replaces an entry with a parameter source and has none itself. Without the source, every
+// verb with that parameter would disappear, with the barriers on it.
 func (b *builder) unemitted(o *overlay, atom smd.Atom) error {
 	if o.emitter == nil || o.guard == nil || o.guard == o.emitter {
 		return nil
@@ -17,12 +17,12 @@ func (b *builder) unemitted(o *overlay, atom smd.Atom) error {
 	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", b.at.orRoot(), name, o.emitter.source, name)
 }
 
-// emits reports whether keys or a value of the type can be a parameter.
+// emits reports whether a type can emit a parameter, from its keys or its value.
 func emits(atom smd.Atom) bool {
 	return atom.Scalar != nil || atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
 }
 
-// barsForNothing are the faults of barriers at or below a field that is never charged because of its role.
+// barsForNothing returns the faults of barriers at or below a field that is never charged because of its role.
 func (o *overlay) barsForNothing(at Pattern) []error {
 	if o.role == RoleNone {
 		return nil

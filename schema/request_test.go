@@ -1,6 +1,6 @@
 package schema
 
-// named is a request of alice that shows an object of a name.
+// named is a request of alice that shows an object with a name.
 func named(name string) Request {
 	return Request{Variables: func() (Variables, error) {
 		return Variables{

@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// apart returns documents in which A and B have topologies of their own that say the same.
+// apart returns documents in which A and B have separate topologies with equal content.
 func apart(t *testing.T, documents ...PermissionDocument) Documents {
 	t.Helper()
 	docs := things(t, documents...)
@@ -67,7 +67,7 @@ func TestCompile_TopologiesShareWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// TestCompile_EveryDocumentWithAFaultIsNamed: what the kinds share must not hide where else a fault is.
+// TestCompile_EveryDocumentWithAFaultIsNamed: parts that kinds share must not hide a second document with the same fault.
 func TestCompile_EveryDocumentWithAFaultIsNamed(t *testing.T) {
 	bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale", ExcludedWhen: "self ="}
 	documents := []PermissionDocument{document("a.yaml", "A", RankAdministrator, bad), document("b.yaml", "B", RankAdministrator, bad)}
@@ -106,7 +106,7 @@ func TestCompile_TheSchemaKeepsNoTypes(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// TestCompile_LeavesTheDocumentsAsTheyAre: others compile the same at the same time.
+// TestCompile_LeavesTheDocumentsAsTheyAre: other goroutines may compile the same documents at the same time.
 func TestCompile_LeavesTheDocumentsAsTheyAre(t *testing.T) {
 	docs := apart(t,
 		document("high", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "high"}),

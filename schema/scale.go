@@ -10,16 +10,15 @@ import (
 // scaleSubresource writes the replicas of its parent.
 const scaleSubresource = "scale"
 
-// scaleKind is the kind of that object.
+// scaleKind is the kind of the body of that subresource.
 var scaleKind = runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// replicasPath is where a kind has its replicas unless its topology says otherwise.
+// replicasPath is the path of a kind's replicas, unless its topology has another one.
 const replicasPath = ".spec.replicas"
 
-// KindFor returns the tree for an object of a kind that is written through a resource. It is Kind, but where the body
-// is of another kind than the object that it writes: there the fields of the body have the verbs of the object's fields
-// that they become, and the object's barriers hold, those of an UncoveredPermissionSet too. Errors are Kind's, the
-// object's included.
+// KindFor returns the tree for a body of a kind that is written through a resource. It returns the result of Kind, unless the body is of
+// another kind than the object that it writes. Then the fields of the body have the verbs of the object's fields that they become, and
+// the object's barriers hold, including those of UncoveredPermissionSets. The errors are those of Kind for the body and the object.
 func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*Kind, error) {
 	at := through{ref.Group, ref.Resource, ref.Subresource, gvk, ""}
 	if err := s.failedBodies[at]; err != nil {
@@ -38,7 +37,7 @@ func (s *Schema) KindFor(gvk runtimeschema.GroupVersionKind, ref ResourceRef) (*
 	return s.Kind(gvk)
 }
 
-// zeroIn returns what absent replicas mean: built-in kinds always have some.
+// zeroIn returns the meaning of absent replicas. Objects of built-in kinds always have replicas.
 func zeroIn(at through) zero {
 	switch {
 	case !IsScale(at.body.GroupKind()):
@@ -55,7 +54,7 @@ func IsScale(body runtimeschema.GroupKind) bool { return body == scaleKind.Group
 // IsScale reports whether objects of the kind are written through the scale subresource of others.
 func (k *Kind) IsScale() bool { return IsScale(k.GroupKind()) }
 
-// deriveScales makes the Scales of resources whose kind hides something.
+// deriveScales makes the Scales of resources whose kind has hidden fields.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	for gvk, k := range s.kinds {
 		resource := owners[gvk].resource(gvk)
@@ -72,7 +71,7 @@ func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersion
 	}
 }
 
-// resource is the kind's resource, as the source names it or as Kubernetes pluralizes it.
+// resource returns the kind's resource, with the plural from the source or the one that Kubernetes derives.
 func (t *Topology) resource(gvk runtimeschema.GroupVersionKind) runtimeschema.GroupResource {
 	if plural, ok := t.Plurals[gvk]; ok {
 		return runtimeschema.GroupResource{Group: gvk.Group, Resource: plural}

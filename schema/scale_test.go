@@ -17,7 +17,7 @@ const scaleTypes = `types:
   map: {fields: [{name: replicas, type: {scalar: numeric}}]}
 `
 
-// TestC2_ABarrierOnReplicasHoldsOnScale proves that the scale subresource is no way around it.
+// TestC2_ABarrierOnReplicasHoldsOnScale proves that a user cannot bypass the barrier through the scale subresource.
 func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	parser, err := typed.NewParser(scaleTypes)
 	if err != nil {
@@ -90,8 +90,8 @@ func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
 	}
 }
 
-// TestC2_ABarrierOnTheScaleHoldsBesideTheParents: what an administrator says of every Scale is not lost where a
-// resource has a Scale of its own.
+// TestC2_ABarrierOnTheScaleHoldsBesideTheParents: an administrator's entry for every Scale also holds for a resource that has a Scale of
+// its own.
 func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 	parser, err := typed.NewParser(scaleTypes)
 	if err != nil {
@@ -143,8 +143,8 @@ func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *Kind
 	return k
 }
 
-// TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: what a Scale calls its replicas is none of the verbs below a barrier of
-// the object's, whose replicas have another.
+// TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas: the Scale's own verb for its replicas does not pass a barrier of the object,
+// whose replicas have another verb.
 func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
 	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "locked", Excluded: true}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
 	var after []string
@@ -159,8 +159,8 @@ func TestC2_AVerbOfTheScaleAlonePassesNoBarrierAboveReplicas(t *testing.T) {
 	}
 }
 
-// TestC2_AVerbAboveTheReplicasHoldsThroughTheScale: what holds the replicas of the object has its verbs in the Scale too, for grants
-// and for sets, although the Scale's own field has a verb of that name.
+// TestC2_AVerbAboveTheReplicasHoldsThroughTheScale: the verbs above the replicas in the object also count in the Scale, for grants and
+// for sets, although the Scale's own field has a verb of that name.
 func TestC2_AVerbAboveTheReplicasHoldsThroughTheScale(t *testing.T) {
 	k := scaleWithItsOwnVerb(t, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size"})
 	var chain []string

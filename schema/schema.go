@@ -10,8 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// ErrUnknownKind is what Kind's error is when no source has the kind. Nothing is known of such a
-// kind, its barriers least of all.
+// ErrUnknownKind is the error of Kind for a kind that no source has. Nothing is known about such a kind, in particular not its barriers.
 var ErrUnknownKind = errors.New("kind is not known")
 
 // Schema is the compiled permission schema of every known kind. The zero Schema knows none.
@@ -19,13 +18,13 @@ type Schema struct {
 	kinds     map[runtimeschema.GroupVersionKind]*Kind
 	failed    map[runtimeschema.GroupVersionKind]error
 	uncovered []uncoveredSet
-	// landscape is nil where there are no sets.
+	// landscape is nil if there are no sets.
 	landscape *landscape
-	// bodies are the trees of bodies that write a part of an object of another kind; failedBodies says of which
-	// that object's is not known.
+	// bodies are the trees of request bodies that write a part of an object of another kind. failedBodies are those for which the tree of
+	// that object is not known.
 	bodies       map[through]*Kind
 	failedBodies map[through]error
-	// concealing are the Scales of resources whose kind hides something.
+	// concealing are the Scales of resources whose kind has hidden fields.
 	concealing map[runtimeschema.GroupVersionResource]*Kind
 }
 
@@ -35,19 +34,19 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
-	// hidden is what a write through this version may change without showing it, nil for nothing.
+	// hidden describes what a write through this version may change without showing it; nil means nothing.
 	hidden *hidden
-	// unlike are the fields of match conditions, by path, that another version has otherwise.
+	// unlike are the fields of match conditions, by path, that are different in another version.
 	unlike map[string]bool
-	// versions are those that compiled, by apiVersion; nil where there is one.
+	// versions are the versions that compiled, by apiVersion; nil if there is only one.
 	versions map[string]*Kind
-	// alike says which fields of other versions are the same ones, by apiVersion.
+	// alike says which fields are the same in other versions, by apiVersion.
 	alike map[string]*likeness
 	// convertsByName: see ConvertsByName.
 	convertsByName bool
 }
 
-// In returns the kind as another version has it, nil if that is not known.
+// In returns the kind in another version, nil if that version is not known.
 func (k *Kind) In(apiVersion string) *Kind {
 	if apiVersion == k.GroupVersion().String() {
 		return k
@@ -59,7 +58,7 @@ func (k *Kind) In(apiVersion string) *Kind {
 // UncoveredPermissionSets are not counted.
 func (k *Kind) MayBar() bool { return k.mayBar }
 
-// Kind returns the tree of a kind. The error is ErrUnknownKind, or why the kind did not compile.
+// Kind returns the tree of a kind. The error is ErrUnknownKind, or the reason why the kind did not compile.
 func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {
 	if k, ok := s.kinds[gvk]; ok {
 		return k, nil
@@ -70,7 +69,7 @@ func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {
 	return nil, fmt.Errorf("permission schema of %s: %w: give a CustomResourceDefinition or an OpenAPI document that has it", gvk, ErrUnknownKind)
 }
 
-// Kinds returns every kind that compiled, in no order.
+// Kinds returns every kind that compiled, in random order.
 func (s *Schema) Kinds() []*Kind {
 	out := make([]*Kind, 0, len(s.kinds))
 	for _, k := range s.kinds {
@@ -79,7 +78,7 @@ func (s *Schema) Kinds() []*Kind {
 	return out
 }
 
-// Failed returns the kinds that did not compile, and why.
+// Failed returns the kinds that did not compile, each with the reason.
 func (s *Schema) Failed() map[runtimeschema.GroupVersionKind]error {
 	out := make(map[runtimeschema.GroupVersionKind]error, len(s.failed))
 	for gvk, err := range s.failed {
@@ -88,19 +87,19 @@ func (s *Schema) Failed() map[runtimeschema.GroupVersionKind]error {
 	return out
 }
 
-// VerbSet is a set of verbs that are barriers, and how far each is; nil is empty.
+// VerbSet is a set of verbs that are barriers, each with its extent; nil is empty.
 type VerbSet map[verbs.Verb]Extent
 
-// Extent is how far a barrier holds. The zero value is everything.
+// Extent says for which changes a barrier holds. The zero value means all changes.
 type Extent struct {
-	// OwnersOnly says that it holds for changes of owners alone: what becomes of the value is for another request to say then, so
-	// that a condition on values says nothing.
+	// OwnersOnly means that the barrier holds only for changes of owners. The value then changes in a later request, so a condition on
+	// the values of this request does not apply.
 	OwnersOnly bool
-	// StatusOnly says that it holds for the owners of what is in the status, and for nothing else.
+	// StatusOnly means that the barrier holds only for changes of owners in the status.
 	StatusOnly bool
 }
 
-// Add adds a barrier, the further of the two if it is known.
+// Add adds a barrier. If the verb is already in the set, the wider extent counts.
 func (s VerbSet) Add(v verbs.Verb, e Extent) {
 	if was, known := s[v]; !known || was.StatusOnly || was.OwnersOnly && !e.StatusOnly {
 		s[v] = e
@@ -112,12 +111,12 @@ func (s VerbSet) ForValues() VerbSet {
 	return s.without(func(e Extent) bool { return e.OwnersOnly || e.StatusOnly })
 }
 
-// ForOwners returns those that hold for changes of owners, but for the owners of what is in the status. For these all hold.
+// ForOwners returns the barriers that hold for changes of owners outside the status. For owners in the status all barriers hold.
 func (s VerbSet) ForOwners() VerbSet {
 	return s.without(func(e Extent) bool { return e.StatusOnly })
 }
 
-// without returns the set itself where nothing is left out.
+// without returns the set without the verbs for which left is true. If there are none, it returns s itself.
 func (s VerbSet) without(left func(Extent) bool) VerbSet {
 	out := s
 	for v, e := range s {
@@ -131,7 +130,7 @@ func (s VerbSet) without(left func(Extent) bool) VerbSet {
 	return out
 }
 
-// Has reports whether v is in the set. The zero verb never is.
+// Has reports whether v is in the set. The zero verb is never in a set.
 func (s VerbSet) Has(v verbs.Verb) bool {
 	_, ok := s[v]
 	return ok && !v.IsZero()

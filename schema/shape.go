@@ -7,8 +7,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// shape is a type of a topology, for comparisons with types of others. The zero shape is of a field that does not
-// exist.
+// shape is a type of a topology, for comparison with types of other topologies. The zero shape is that of a field that does not exist.
 type shape struct {
 	types *smd.Schema
 	ref   smd.TypeRef
@@ -58,18 +57,17 @@ func (s shape) fields() map[string]bool {
 	return out
 }
 
-// pair is two named types as they are referred to.
+// pair is a pair of references to named types.
 type pair struct {
 	one, other                        string
 	relationOfOne, relationOfTheOther smd.ElementRelationship
 }
 
-// same reports whether both types take the same values and compare them alike, defaults left out. What exists in neither is
-// not the same.
+// same reports whether both types exist, accept the same values and compare them alike. Defaults are ignored.
 func (s shape) same(other shape) bool { return s.sameBut(other, map[pair]bool{}) }
 
-// sameBut is same where met are pairs that are the same, or a difference of which has yet to be found: one difference is enough, so
-// that no pair has to be compared twice.
+// sameBut is same for recursive types. met are the pairs that are already compared or being compared. One difference ends the comparison,
+// so no pair needs a second comparison.
 func (s shape) sameBut(other shape, met map[pair]bool) bool {
 	if !s.exists() || !other.exists() {
 		return false
@@ -106,7 +104,7 @@ func (s shape) sameBut(other shape, met map[pair]bool) bool {
 	})
 }
 
-// sameItems reports whether the same keys tell the items of both lists apart.
+// sameItems reports whether both lists identify their items by the same keys.
 func sameItems(a, b *smd.List) bool {
 	return a.ElementRelationship == b.ElementRelationship && slices.Equal(a.Keys, b.Keys)
 }

@@ -7,7 +7,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// chainOfTypes has a type with two fields of the next type, and so on: it unfolds to 2^64 fields. leaf is what the last one is.
+// chainOfTypes has a type with two fields of the next type, and so on, so that it unfolds to 2^64 fields. leaf is the last type.
 func chainOfTypes(leaf smd.Atom) shape {
 	const depth = 64
 	types := &smd.Schema{}
@@ -33,7 +33,7 @@ func TestShape_SharedTypesAreComparedOnce(t *testing.T) {
 	}
 }
 
-// A type that one field has as a whole and another in parts is two.
+// A type that one field uses as a whole and another field in parts counts as two.
 func TestShape_ATypeThatIsReferredToInTwoWays(t *testing.T) {
 	of := func(second smd.ElementRelationship) shape {
 		name, first, text := "t", "root", smd.String
@@ -48,7 +48,7 @@ func TestShape_ATypeThatIsReferredToInTwoWays(t *testing.T) {
 	}
 }
 
-// C7: a verb that a body gets from an object stands apart for what is above it in the body.
+// C7: a verb that a body gets from an object stands apart from the verbs above it in the body.
 func TestC7_AVerbOfAnObjectStandsApartInABody(t *testing.T) {
 	leaf := func(p ...*Permission) *Node { return &Node{scalar: true, unbarred: true, united: true, permissions: p} }
 	tree := func(n *Node) *Node {

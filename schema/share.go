@@ -5,24 +5,22 @@ import (
 	"slices"
 )
 
-// sharing makes one of what is the same in the trees of a compile, whichever topologies it was built from:
-// 500 definitions have the same metadata, and most of their fields are alike. On the way it settles which
-// nodes have barriers below them.
+// sharing replaces equal nodes in the trees of a compile by one node, also across topologies: 500 definitions have the same metadata, and
+// most of their fields are alike. It also finds the nodes that have barriers below them.
 //
-// Nodes are the same if they say the same and what is below them is the same. It works from the bottom up:
-// once everything below a node is one of its kind, the node's content is its own words and the numbers of
-// the nodes below. Of a cycle (a type that contains itself) nothing can be numbered before the rest, so it
-// is compared as a whole, from the node where it was entered; one that was entered elsewhere is not
-// recognized, and stays as it was built.
+// Two nodes are equal if their own content and the nodes below them are equal. sharing works from the bottom up: once all nodes below a
+// node are shared, the content of the node is its own fields and the numbers of the nodes below. The nodes of a cycle (a type that
+// contains itself) cannot be numbered one after the other. So a cycle is compared as a whole, from the node where the search entered it.
+// An equal cycle that was entered at another node is not recognized, and stays as it was built.
 type sharing struct {
-	// one is the node that stands for a node as built, numbers are those of such nodes.
+	// one is the shared node for each node as built; numbers are the numbers of shared nodes.
 	one     map[*Node]*Node
 	numbers map[*Node]uint64
 	guards  map[*Permission]uint64
-	// known are the nodes of each content: one, or those of a cycle.
+	// known are the shared nodes of each content: one node, or those of a cycle.
 	known map[string][]*Node
 
-	// path holds the nodes that are entered and not yet closed, at their place in it: Tarjan's search for cycles.
+	// path holds the nodes that are entered and not yet closed. entered is the index of each in path (Tarjan's search for cycles).
 	path    []*Node
 	entered map[*Node]int
 	content []byte
@@ -39,7 +37,7 @@ func newSharing() *sharing {
 	return s
 }
 
-// share returns the node that stands for n. No node below n may be changed any more.
+// share returns the shared node for n. After the call, no node below n may be changed.
 func (s *sharing) share(n *Node) *Node {
 	if s.one[n] == nil {
 		s.enter(n)
@@ -47,8 +45,8 @@ func (s *sharing) share(n *Node) *Node {
 	return s.one[n]
 }
 
-// enter closes what is at or below n, and returns the place in the path of the first node that n leads
-// back to. If that is n, the path from n on is a cycle, or n alone.
+// enter closes the nodes at and below n. It returns the index in path of the first node that n leads back to. If that is the index of n,
+// the path from n on is a cycle, or n alone.
 func (s *sharing) enter(n *Node) int {
 	at := len(s.path)
 	first := at
@@ -75,7 +73,7 @@ func (s *sharing) enter(n *Node) int {
 	return at
 }
 
-// close finds out what stands for nodes of which everything else below has been closed.
+// close finds or makes the shared nodes for members. All other nodes below them are closed.
 func (s *sharing) close(members []*Node) {
 	nodes := s.describe(members)
 	if same := s.known[string(s.content)]; same != nil {
@@ -87,7 +85,7 @@ func (s *sharing) close(members []*Node) {
 	s.know(nodes)
 	for _, n := range nodes {
 		s.adopt(n)
-		// Members of a cycle are below each other: one finds a barrier for all of them.
+		// Members of a cycle are below each other, so a barrier below one is below all.
 		n.unbarred, n.united = true, true
 	}
 	if slices.ContainsFunc(nodes, (*Node).mayStandApartBelow) {
@@ -110,7 +108,7 @@ func (s *sharing) close(members []*Node) {
 	}
 }
 
-// know remembers nodes by the content that was described last.
+// know stores nodes under the content that was described last.
 func (s *sharing) know(nodes []*Node) {
 	s.known[string(s.content)] = nodes
 	for _, n := range nodes {
@@ -118,7 +116,7 @@ func (s *sharing) know(nodes []*Node) {
 	}
 }
 
-// adopt puts in the place of the nodes below n those that stand for them.
+// adopt replaces the nodes below n by the shared ones.
 func (s *sharing) adopt(n *Node) {
 	if n.list != nil {
 		n.list.item = s.one[n.list.item]
@@ -132,7 +130,7 @@ func (s *sharing) adopt(n *Node) {
 	}
 }
 
-// all returns what stands for named nodes. A map of its own, because one that is written to again may grow.
+// all returns the shared nodes of named nodes, in a new map, because a map that is written to again may grow.
 func (s *sharing) all(nodes map[string]*Node) map[string]*Node {
 	if nodes == nil {
 		return nil
@@ -144,8 +142,8 @@ func (s *sharing) all(nodes map[string]*Node) map[string]*Node {
 	return out
 }
 
-// describe writes the content of a cycle's members, or of one node, and returns them in the order in which
-// they come up from the first.
+// describe writes the content of a cycle's members, or of one node. It returns them in the order in which the walk from the first meets
+// them.
 func (s *sharing) describe(members []*Node) []*Node {
 	s.content = s.content[:0]
 	nodes := append(make([]*Node, 0, len(members)), members[0])
@@ -168,7 +166,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 	return nodes
 }
 
-// words writes what a node says of itself, and how many nodes are below it in which way.
+// words writes the own content of a node, and how many nodes are below it in each way.
 func (s *sharing) words(n *Node) {
 	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
 	s.text(string(n.role))
@@ -219,7 +217,7 @@ func (s *sharing) text(t string) {
 	s.content = append(s.content, t...)
 }
 
-// mayBarBelow is MayBarWithin, found out from the nodes directly below.
+// mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
 	found := false
 	children(n, func(_ element, child *Node) {
@@ -228,7 +226,7 @@ func (n *Node) mayBarBelow() bool {
 	return found
 }
 
-// mayStandApartBelow is MayStandApartWithin, found out from the nodes directly below.
+// mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
 func (n *Node) mayStandApartBelow() bool {
 	found := false
 	children(n, func(_ element, child *Node) {

@@ -10,15 +10,15 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// randomNodes returns nodes that refer to each other at random, cycles included, alike enough for some to be
-// the same. The same seed makes the same nodes.
+// randomNodes returns nodes with random references to each other, also in cycles. They are similar enough for some to be equal. The same
+// seed makes the same nodes.
 func randomNodes(seed uint64, guards []*Permission) []*Node {
 	r := rand.New(rand.NewPCG(seed, 0))
 	nodes := make([]*Node, 2+r.IntN(24))
 	for i := range nodes {
 		nodes[i] = &Node{scalar: r.IntN(2) == 0}
 	}
-	// Without this nearly every node would be in one cycle.
+	// Without this limit nearly every node would be in one cycle.
 	below := func(i int) *Node {
 		if i == len(nodes)-1 || r.IntN(8) == 0 {
 			return nodes[r.IntN(len(nodes))]
@@ -58,7 +58,7 @@ func someGuards() []*Permission {
 	return []*Permission{{verb: verbs.All()}, {verb: verbs.All(), excluded: true}}
 }
 
-// same compares two trees place by place, as deep as they go.
+// same compares two trees place by place, to their full depth.
 func same(a, b *Node, within map[[2]*Node]bool) error {
 	if within[[2]*Node{a, b}] {
 		return nil
@@ -128,7 +128,7 @@ func TestSharing_EqualTreesAreOne(t *testing.T) {
 	}
 }
 
-// TestSharing_TellsApart: each of these nodes says something else.
+// TestSharing_TellsApart: each of these nodes has other content.
 func TestSharing_TellsApart(t *testing.T) {
 	leaf := func() *Node { return &Node{scalar: true} }
 	list := func(l List) *Node {
@@ -195,7 +195,7 @@ func TestC2_ABarrierIsNotSharedWithTheSameVerbElsewhere(t *testing.T) {
 	}
 }
 
-// TestMayBarWithin_FindsEveryBarrierBelow compares it with a search of its own from every node.
+// TestMayBarWithin_FindsEveryBarrierBelow compares MayBarWithin with a separate search from every node.
 func TestMayBarWithin_FindsEveryBarrierBelow(t *testing.T) {
 	guards := someGuards()
 	found := map[bool]int{}

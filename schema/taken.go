@@ -9,16 +9,16 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Taken is a verb that covers a field no more.
+// Taken is a verb that no longer covers a field.
 type Taken struct {
-	// Path of the first such field.
+	// Path is the first such field.
 	Path Pattern
 	Verb verbs.Verb
-	// Parameterized is that the verb had a parameter there: all verbs of its name are meant.
+	// Parameterized means that the verb had a parameter there, so all verbs of its name are meant.
 	Parameterized bool
 }
 
-// Is reports whether a verb, as a role has it, is the one that was taken.
+// Is reports whether a verb, as written in a role, is the verb that was taken.
 func (t Taken) Is(verb string) bool {
 	v, err := verbs.Parse(verb)
 	if err != nil {
@@ -27,7 +27,7 @@ func (t Taken) Is(verb string) bool {
 	return v == t.Verb || t.Parameterized && v.WithoutParameter() == t.Verb
 }
 
-// TakenFrom returns the verbs that cover a field of a kind in one schema, and not in the next, in the order of fields.
+// TakenFrom returns the verbs that cover a field of a kind in the schema before and not in the schema after, in the order of the fields.
 func TakenFrom(kind runtimeschema.GroupKind, before, after *Schema) []Taken {
 	had, has := verbsOf(kind, before), verbsOf(kind, after)
 	var out []Taken

@@ -8,17 +8,17 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// through is an endpoint with a kind of body that it takes.
+// through is an endpoint with the kind of one of its bodies.
 type through struct {
 	group, resource, subresource string
 	body                         runtimeschema.GroupVersionKind
-	// version is that of the resource, for a scale: each version has its replicas where it says. It is "" for all versions together.
+	// version is the version of the resource, for a Scale, because each version has its own path of replicas. It is "" for all versions
+	// together.
 	version string
 }
 
-// deriveBodies makes the trees of the bodies that write a part of an object of another kind: a Scale, a Binding, an
-// Event of the other group. Where a field of the body becomes a field of the object, it has the verbs and barriers of
-// both.
+// deriveBodies makes the trees of bodies that write a part of an object of another kind: a Scale, a Binding, an Event of the other group.
+// If a field of the body becomes a field of the object, it has the verbs and barriers of both.
 func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
 	for _, gvk := range inOrder(s.kinds) {
@@ -72,7 +72,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 			s.bodies[at] = &k
 		}
 	}
-	// A webhook may be asked about one name when another was addressed.
+	// The API server may ask a webhook about one name although the client addressed another.
 	for at, k := range s.bodies {
 		for _, alias := range endpoint.Aliases(at.group, at.resource, at.subresource) {
 			if other := (through{alias.Group, alias.Resource, alias.Subresource, at.body, at.version}); s.bodies[other] == nil {
@@ -87,8 +87,7 @@ func (c *compiler) deriveBodies(s *Schema, owners map[runtimeschema.GroupVersion
 	}
 }
 
-// becomes returns which fields of an endpoint's body are which fields of the object, as the object's own endpoint names
-// them.
+// becomes returns which fields of an endpoint's body become which fields of the object, in the names of the object's own endpoint.
 func becomes(e, own *endpoint.Endpoint, body *Node, replicas string) []endpoint.Field {
 	var out []endpoint.Field
 	if !e.Whole {
@@ -103,7 +102,7 @@ func becomes(e, own *endpoint.Endpoint, body *Node, replicas string) []endpoint.
 	if body.mapping == nil {
 		return nil
 	}
-	// One object under two names. Both bodies say by which names of the store they go.
+	// The object has two names. The fields of both bodies are matched by their names in storage.
 	for _, name := range sortedKeys(body.mapping.fields) {
 		from := "." + name
 		if name == "apiVersion" || name == "kind" {
@@ -114,7 +113,7 @@ func becomes(e, own *endpoint.Endpoint, body *Node, replicas string) []endpoint.
 	return out
 }
 
-// stored returns what the store calls a field of an endpoint's body.
+// stored returns the name in storage of a field of an endpoint's body.
 func stored(e *endpoint.Endpoint, path string) string {
 	for _, f := range e.Fields {
 		if f.From == path {
@@ -124,7 +123,7 @@ func stored(e *endpoint.Endpoint, path string) string {
 	return path
 }
 
-// unstored returns what an endpoint's body calls a field of the store.
+// unstored returns the name in an endpoint's body of a field in storage.
 func unstored(e *endpoint.Endpoint, path string) string {
 	for _, f := range e.Fields {
 		if f.Stored() == path {
@@ -134,8 +133,9 @@ func unstored(e *endpoint.Endpoint, path string) string {
 	return path
 }
 
-// BarsAt reports whether a barrier of the kind's schema guards a field, something in it, or something that it is a part
-// of. UncoveredPermissionSets are not counted. A path that the kind lacks is unknown fields of what it is in.
+// BarsAt reports whether a barrier of the kind's schema guards a field, a part of it, or a value that contains it.
+// UncoveredPermissionSets are not counted. A path that the kind does not have counts as unknown fields of the value that would contain
+// it. It is true for an invalid path.
 func (k *Kind) BarsAt(path string) bool {
 	p, err := ParsePattern(path)
 	if err != nil {
@@ -158,8 +158,8 @@ func (k *Kind) BarsAt(path string) bool {
 	return n.MayBarWithin() || slices.ContainsFunc(n.permissions, (*Permission).MayBar)
 }
 
-// WalkAt visits the nodes on the way to a field, and those at and below it, each once. A path that the kind lacks ends at
-// what it is in.
+// WalkAt visits the nodes on the way to a field, and those at and below it, each once. If the kind does not have the path, the walk ends
+// at the last known node.
 func (k *Kind) WalkAt(path string, visit func(*Node)) {
 	p, err := ParsePattern(path)
 	if err != nil {

@@ -16,24 +16,24 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// ResourceRef is what a request is about, as an authorizer sees it.
+// ResourceRef is the resource of a request, as an authorizer sees it.
 type ResourceRef struct {
 	Group, Version, Resource, Subresource string
 }
 
-// Request is what sets are matched with: a write, as its body shows it.
+// Request describes a write for the matching of sets.
 type Request struct {
-	// Kind is that of the body.
+	// Kind is the kind of the body.
 	Kind runtimeschema.GroupVersionKind
-	// SentAs is the kind in which the client sent it, nil if that is not told.
+	// SentAs is the kind in which the client sent the body, nil if it is not known.
 	SentAs *runtimeschema.GroupVersionKind
-	// Variables returns what match conditions read, or why it cannot be read: then all conditions count as true. It is called
-	// only where a set has conditions. nil is nothing to read.
+	// Variables returns the input of match conditions. If it returns an error, all conditions count as true. It is called only if a set
+	// has conditions. nil means that there is no input.
 	Variables func() (Variables, error)
 }
 
-// Variables are the request, the object and the old object of match conditions, as decoded JSON with int64 and float64 for numbers.
-// None of them is changed.
+// Variables are the request, the object and the old object for match conditions, as decoded JSON with int64 and float64 for numbers. The
+// evaluation does not change them.
 type Variables struct {
 	Request           map[string]any
 	Object, OldObject any
@@ -60,15 +60,15 @@ type uncoveredSet struct {
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []condition
-	// targets are the known resources that it names.
+	// targets are the known resources that the set names.
 	targets []*target
 	borne   []Borne
 }
 
-// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet
-// that matches it by any name of the endpoint. A match condition counts as true where it fails, also because the context
-// ends, and where it reads an object that the request does not show. What changes a stored object that it does not show is matched as the
-// operation that it is to admission, and as an UPDATE. The error is for the log.
+// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that matches any name of the endpoint.
+// A match condition counts as true if it fails, if the context ends, or if it reads an object that the request does not show. Some
+// requests change a stored object that they do not show; they are matched twice, with their own operation and as an UPDATE. The error is
+// for the log only.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
@@ -98,7 +98,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 		}
 		if len(set.conditions) > 0 && input == nil {
 			var err error
-			// Without input every condition fails, and so every set holds.
+			// Without input every condition fails and counts as true, so every set holds.
 			if input, err = request.input(); err != nil {
 				errs = append(errs, err)
 			}
@@ -119,7 +119,8 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 	return out, utilerrors.NewAggregate(errs)
 }
 
-// at returns the input of conditions for the same request at a subresource: who owns what is written there is decided at the object.
+// at returns the input of conditions for the same request at a subresource, because a write of the object can also change owners of what
+// the subresource writes.
 func at(input map[string]any, subresource string) map[string]any {
 	return withRequest(input, map[string]any{"subResource": subresource, "requestSubResource": subresource})
 }
@@ -142,15 +143,16 @@ func withRequest(input, fields map[string]any) map[string]any {
 	return out
 }
 
-// coversAny reports whether the set covers the endpoint or another one that does the same.
+// coversAny reports whether the set covers the endpoint under any of its names.
 func (u *uncoveredSet) coversAny(ref ResourceRef) bool {
 	return slices.ContainsFunc(namesOf(ref), u.covers)
 }
 
 const status = "status"
 
-// parts returns the other subresources that the set covers of what an endpoint writes. A write of the object, or of a part of it in the
-// object's kind, gives what they write other owners, and only for the status an API server says whose they are.
+// parts returns the other subresources that the set covers and whose fields the endpoint's object has. A write of the object, or of a
+// part of it in the object's kind, can change the owners of such fields. Only for the status does an API server record which owners
+// belong to it.
 func (u *uncoveredSet) parts(ref ResourceRef) []string {
 	if ref.Subresource != "" {
 		if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); !known || !e.ChangesOwners() {
@@ -164,7 +166,7 @@ func (u *uncoveredSet) parts(ref ResourceRef) []string {
 			if part == "" || resource != "*" && resource != name.Resource || slices.Contains(out, part) || part == ref.Subresource {
 				continue
 			}
-			// What is only created there has no owners.
+			// A subresource that only creates objects has no owners there.
 			if e, known := endpoint.Lookup(name.Group, name.Resource, part); !known || e.Updates() {
 				out = append(out, part)
 			}
@@ -186,7 +188,7 @@ func (u *uncoveredSet) covers(ref ResourceRef) bool {
 	return len(u.resources) == 0
 }
 
-// named goes through what the set names in a group.
+// named returns the resource names of the set in a group.
 func (u *uncoveredSet) named(group string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, rule := range u.resources {
@@ -194,7 +196,7 @@ func (u *uncoveredSet) named(group string) iter.Seq[string] {
 				continue
 			}
 			for _, r := range rule.Resources {
-				// The suffix is a fault, which must not bar less.
+				// The suffix is a fault in the set, which must not make the barrier weaker.
 				if !yield(strings.TrimSuffix(r, "/*")) {
 					return
 				}
@@ -212,8 +214,8 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// uncovered compiles the sets, and checks each against what its resources bear. A verb that bears on nothing
-// stays a barrier: it may come to bear on something, and bars nothing until then.
+// uncovered compiles the sets, and checks that their verbs guard a field of their resources. A verb that guards no field stays in the
+// set: it has no effect until a field has that verb.
 func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	if len(c.docs.Uncovered) == 0 {
 		return nil

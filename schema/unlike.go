@@ -2,8 +2,9 @@ package schema
 
 import "slices"
 
-// concealUnlike adds to h what guards a field in the other version and not in this one, which has the field under the same
-// name: documents of the two versions may give it two verbs. Who writes it through this version needs the verbs of both.
+// concealUnlike adds to h the guards that a field has in the other version and not in this one, although this version has the field under
+// the same name. The documents of the two versions may give the field two verbs. A user that writes the field through this version needs
+// both.
 func (p *versionPair) concealUnlike(h *hidden) {
 	isWhole := p.other.Guarded(maxGuardedPlaces, func(at Pattern, theirs *Node) {
 		if len(at) == 0 || !p.keepsNames && !p.isSame(at) {
@@ -36,8 +37,8 @@ func (p *versionPair) concealUnlike(h *hidden) {
 	}
 }
 
-// reach returns the node of this version at a path of the other one, nil if there is none, and whether the same parameters are
-// emitted on the way.
+// reach returns the node of this version at a path of the other one, nil if there is none. alike reports whether both paths emit the same
+// parameters.
 func (p *versionPair) reach(at Pattern) (own *Node, alike bool) {
 	own, theirs := p.kind.Root, p.other.Root
 	alike = own.emits == theirs.emits
@@ -72,12 +73,13 @@ func (n *Node) below(e element) *Node {
 	return nil
 }
 
-// barsLike reports whether p is a barrier with the verb of other wherever other is one. Of conditions only the same ones are known to.
+// barsLike reports whether p is a barrier with the verb of other in every case in which other is one. Two conditions are compared by
+// identity only.
 func (p *Permission) barsLike(other *Permission) bool {
 	return p == other || p.verb == other.verb && p.excluded
 }
 
-// bearsLike reports whether p makes the verbs of other, where both paths emit alike or not.
+// bearsLike reports whether p has the verbs of other. alike says whether both paths emit the same parameters.
 func (p *Permission) bearsLike(other *Permission, alike bool) bool {
 	if other.parameter == "" {
 		return p.verb == other.verb

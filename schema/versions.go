@@ -6,17 +6,18 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A field of several versions is one field with one verb: what a document says of it for one version holds in the others as well,
-// where nothing of the same rank is said for them. A barrier holds in all of them, as strong as it is in any.
+// A field that several versions have is one field with one verb. An entry for the field in one version applies to the other versions too,
+// unless a document of the same rank has an entry for them. A barrier holds in all versions, with the strongest form that any version
+// has.
 
-// loan is a statement of a document about other versions.
+// loan is an entry of a document about other versions that applies to this one.
 type loan struct {
 	statement
-	// same is that the path is the same field in this version. Any other field gets barriers alone.
+	// same means that the path is the same field in this version. To a field that is not the same, only barriers apply.
 	same bool
 }
 
-// borrow lays statements about other versions over what is said of this one.
+// borrow adds entries for other versions to the entries of this version.
 func (o *overlay) borrow(loans []loan) {
 	for _, s := range loans {
 		e := s.guard.entry
@@ -40,7 +41,7 @@ func (o *overlay) borrow(loans []loan) {
 	}
 }
 
-// borrow returns the guard of a field, nil for none, with what the guard of the same field in another version adds.
+// borrow returns the guard of a field, nil for none, together with what the guard of the same field in another version adds.
 func (g *guard) borrow(theirs *guard) *guard {
 	switch {
 	case g == nil:
@@ -60,7 +61,7 @@ func (g *guard) borrow(theirs *guard) *guard {
 	return theirs.lend(g.entry.ParameterSource)
 }
 
-// with returns a changed copy that is lent.
+// with returns a changed copy that is marked as lent.
 func (g *guard) with(change func(*guard)) *guard {
 	out, e := *g, *g.entry
 	out.entry, out.lent = &e, true
@@ -69,7 +70,7 @@ func (g *guard) with(change func(*guard)) *guard {
 	return &out
 }
 
-// lend returns the guard for a field that emits a parameter already, "" for none.
+// lend returns the guard for a field that already emits the parameter emitted, "" for none.
 func (g *guard) lend(emitted string) *guard {
 	return g.with(func(out *guard) {
 		out.entry.Optional = true
@@ -79,7 +80,7 @@ func (g *guard) lend(emitted string) *guard {
 	})
 }
 
-// bare returns the guard without the parameter that its verb takes.
+// bare returns the guard without the parameter of its verb.
 func (g *guard) bare() *guard {
 	return g.with(func(out *guard) {
 		out.entry.ParameterizedBy, out.entry.ParameterTreatment, out.entry.ParameterExpression = "", "", ""
@@ -91,7 +92,7 @@ func (g *guard) sameVerb(other *guard) bool {
 	return a.Verb == b.Verb && a.ParameterizedBy == b.ParameterizedBy && a.ParameterTreatment == b.ParameterTreatment && a.ParameterExpression == b.ParameterExpression
 }
 
-// strengthen returns the guard as a barrier wherever the other one is.
+// strengthen returns the guard as a barrier in every case in which the other one is a barrier.
 func (g *guard) strengthen(other *guard) *guard {
 	if g.entry.Excluded || !other.bars() {
 		return g
@@ -108,13 +109,13 @@ func (g *guard) strengthen(other *guard) *guard {
 	})
 }
 
-// keepsNames reports whether a field has the same path in both versions, whatever their types.
+// keepsNames reports whether every field has the same path in both versions, whatever its type.
 func (c *compiler) keepsNames(a, b runtimeschema.GroupVersionKind) bool {
 	return c.owner[a].KeepsNames && c.owner[a] == c.owner[b]
 }
 
-// loans returns what a document about other versions says that counts there. The document may be about versions that nobody has:
-// its barriers count all the same.
+// loans returns the entries of a document about other versions that apply to this version. If the document is about versions that do not
+// exist, all its entries are candidates, so that its barriers hold.
 func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocument, said []statement) []loan {
 	var others []runtimeschema.GroupVersionKind
 	for _, other := range c.versions[gvk.GroupKind()] {
@@ -138,7 +139,7 @@ func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocume
 	return out
 }
 
-// said returns what the documents about a version say of it. It must not be changed.
+// said returns the entries of the documents about a version. Callers must not change it.
 func (c *compiler) said(gvk runtimeschema.GroupVersionKind) *overlay {
 	if c.overlays[gvk] == nil {
 		c.overlays[gvk] = c.lay(gvk)

@@ -8,21 +8,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// view is what a request shows of the object that a set is about. The zero view shows nothing.
+// view says what a request shows of the object of a set. The zero view shows nothing.
 type view struct {
 	reads reads
 	// kinds are the versions in which the object is shown.
 	kinds []*Kind
-	// unseen is that the request changes a stored object that it does not show: it has no oldObject, though there is one.
+	// unseen means that the request changes a stored object that it does not show: there is no oldObject although the object exists.
 	unseen bool
 }
 
-// shows reports whether a condition finds what it reads.
+// shows reports whether the request shows everything that a condition reads.
 func (v view) shows(c *condition) bool {
 	return c.reads <= v.reads && !(v.unseen && c.readsOld) && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(c.fields, k.isUnlike) })
 }
 
-// shown returns what a request shows of the object that a set is about.
+// shown returns what a request shows of the object of a set.
 func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *Request) view {
 	if u.reads() == readsRequest || !u.showsObject(ref, request.Kind.GroupKind()) {
 		return view{}
@@ -48,7 +48,7 @@ func changesUnseen(ref ResourceRef) bool {
 	return ok && e.ChangesUnseen()
 }
 
-// shows returns what a version shows of an object: one that is lossy may lack what a condition reads.
+// shows returns what a version shows of an object. A lossy version may lack fields that a condition reads.
 func (k *Kind) shows() reads {
 	if k.hidden == nil {
 		return readsObject
@@ -62,12 +62,12 @@ func (u *uncoveredSet) isShownIn(k *Kind) bool {
 	return !slices.ContainsFunc(u.conditions, func(c condition) bool { return !v.shows(&c) })
 }
 
-// isUnlike reports whether the version has the field of a match condition otherwise than another version.
+// isUnlike reports whether a field of a match condition is different in another version.
 func (k *Kind) isUnlike(field Pattern) bool { return k.unlike[field.String()] }
 
-// compareFields finds the fields of match conditions that versions have otherwise: a condition that names the field of one version
-// says nothing of an object that is shown as another one. It says so in a version that lacks the field, and in all that have it if
-// its type is not the same in them.
+// compareFields finds the fields of match conditions that differ between versions. A condition on the field of one version cannot be
+// evaluated on an object of another version. This is the case for a version without the field, and for all versions with the field if its
+// types differ.
 func (c *compiler) compareFields(s *Schema) {
 	fields := map[string]Pattern{}
 	for i := range s.uncovered {
@@ -113,7 +113,7 @@ func (c *compiler) isUnlike(gvk runtimeschema.GroupVersionKind, field Pattern) b
 	})
 }
 
-// isServed reports whether objects may be sent in a version. Not all versions of built-in kinds that are known are served.
+// isServed reports whether clients may send objects in a version. Not all known versions of built-in kinds are served.
 func (c *compiler) isServed(gvk runtimeschema.GroupVersionKind) bool {
 	resource := c.owner[gvk].resource(gvk)
 	own, _ := endpoint.Lookup(resource.Group, resource.Resource, "")

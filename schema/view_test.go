@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// renamedBoxes are objects of which v1beta1 has one field under another name and one with another type.
+// renamedBoxes are objects whose version v1beta1 has one field under another name and one with another type.
 const renamedBoxes = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: boxes.example.com, annotations: {fieldperm.dev/lossless-conversion: "true"}}
@@ -26,7 +26,7 @@ spec:
   - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, LEVEL: {type: string}, mode: MODE}}}}}}
 `
 
-// A match condition on a field counts as true in a version that has the field otherwise, whatever is guarded.
+// A match condition on a field counts as true in a version in which that field is different, whatever is guarded.
 func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 	const guard = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: example.com/size}]}\n"
 	both := []string{"v1", "v1beta1"}
@@ -77,7 +77,7 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("it counts as true in %q, want %q", got, c.want)
 			}
-			// Who applies the set is told.
+			// The author of the set is warned.
 			if unread := s.Unread("doc2"); (unread == nil) != (len(where) == 0) || unread != nil && !slices.Equal(unread.Where, where) {
 				t.Errorf("the warning is about %+v, want %q", unread, where)
 			}
@@ -85,7 +85,7 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 	}
 }
 
-// The request's own version counts as well as the one that it was converted to.
+// The version of the request counts as well as the version to which the object was converted.
 func TestC2_AConditionOnAFieldOfAVersionThatWasSentOtherwise(t *testing.T) {
 	definition := strings.NewReplacer("LEVEL", "level", "MODE", "{type: string}").Replace(renamedBoxes)
 	s, errs := compileFew(t, definition, setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", `{name: a, expression: "has(object.spec.tier) && object.spec.tier == 'gold'"}`))
@@ -99,7 +99,7 @@ func TestC2_AConditionOnAFieldOfAVersionThatWasSentOtherwise(t *testing.T) {
 	}
 }
 
-// What is built in has one version that is served, or fields that are the same in those that are: its conditions are evaluated.
+// A built-in kind has one served version, or the field is the same in all served versions. So its conditions are evaluated.
 func TestC2_AConditionOnABuiltInKindIsEvaluated(t *testing.T) {
 	for _, c := range []struct {
 		kind                       metav1.GroupVersionKind

@@ -12,32 +12,31 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Written says of a node when the API server writes it by itself because another field of the object changes (D13): in any
-// of its cases. Only what was recorded from an API server says so, because a client could free a field from every check
-// with it.
+// Written holds the cases in which the API server writes a node by itself because another field of the object changes (D13). It comes
+// only from recorded observations of an API server, because a document of a client could use it to free a field from every check.
 type Written struct {
 	cases []WrittenCase
-	// key tells one Written from another.
+	// key identifies the content of a Written.
 	key string
 }
 
-// Cases returns the cases. The slice must not be changed.
+// Cases returns the cases. Callers must not change the slice.
 func (w *Written) Cases() []WrittenCase { return w.cases }
 
 // WrittenCase is one write of the API server. The zero WrittenCase never holds.
 type WrittenCase struct {
 	onCreate        bool
 	cause, original []string
-	// is are the values that the cause has to have, any if there are none.
+	// is are the values that the cause must have; empty means any value.
 	is []any
-	// from is what an update finds in the node, present that it finds anything.
+	// from is the required old value of the node in an update. present means that there must be some old value, whichever it is.
 	from    any
 	present bool
 	effect  effect
 	becomes any
 }
 
-// effect is what becomes of the node.
+// effect is what happens to the node.
 type effect int
 
 const (
@@ -48,24 +47,23 @@ const (
 	effectCopies
 )
 
-// OnCreate reports whether the case is one of new objects; else it is one of updates.
+// OnCreate reports whether the case applies to new objects; otherwise it applies to updates.
 func (c *WrittenCase) OnCreate() bool { return c.onCreate }
 
-// Constant reports whether a new object that says nothing of the node gets one certain value there. Who asks for that value
-// asks for nothing.
+// Constant reports whether a new object that does not set the node always gets the same value there. A client that sends this value gains
+// nothing by it.
 func (c *WrittenCase) Constant() bool { return c.onCreate && c.effect == effectValue }
 
-// Cause returns the names on the way from the object's root to the field that has to change in the request; none is
-// the object itself, which has to be new. The slice must not be changed.
+// Cause returns the names on the path from the object's root to the field that must change in the request. An empty path is the object
+// itself, which must be new. Callers must not change the slice.
 func (c *WrittenCase) Cause() []string { return c.cause }
 
-// Original returns the names on the way to the field whose value the node gets, none if that is not another field's.
-// The slice must not be changed.
+// Original returns the names on the path to the field whose value the node gets, empty if the value does not come from a field. Callers
+// must not change the slice.
 func (c *WrittenCase) Original() []string { return c.original }
 
-// ByServer reports whether a change of the node from oldSelf to self is what the API server makes of it when the
-// cause has become what it is, and the original is what it is. All are decoded JSON, nil for absent. Whether the cause
-// changed at all is the caller's to know.
+// ByServer reports whether the API server changes the node from oldSelf to self, given the new values of the cause and the original. All
+// are decoded JSON, nil for absent. The caller checks whether the cause changed.
 func (c *WrittenCase) ByServer(oldSelf, self, cause, original any) bool {
 	if len(c.is) > 0 && !contained(c.is, cause) {
 		return false
@@ -96,7 +94,7 @@ func contained(values []any, v any) bool {
 	return false
 }
 
-// counts reports whether self is the number after oldSelf, in the same spelling.
+// counts reports whether self is oldSelf plus one, in the same number type.
 func counts(oldSelf, self any) bool {
 	switch old := oldSelf.(type) {
 	case int64:
@@ -108,10 +106,10 @@ func counts(oldSelf, self any) bool {
 	return false
 }
 
-// Written returns when the API server writes the node by itself, nil for never.
+// Written returns the cases in which the API server writes the node by itself, nil for none.
 func (n *Node) Written() *Written { return n.written }
 
-// written compiles what was recorded of a node, nil if that is nothing or faulty.
+// written compiles the recorded writes of a node. It returns nil if there are none or they are faulty.
 func (b *builder) written(g *guard) *Written {
 	if g == nil {
 		return nil
@@ -177,7 +175,7 @@ func decoded(raw json.RawMessage) (any, error) {
 	return v, err
 }
 
-// names are the steps of a path that leads to one field.
+// names returns the steps of a path that leads to one field.
 func names(path string) ([]string, error) {
 	p, err := ParsePattern(path)
 	if err != nil {

@@ -16,7 +16,7 @@ func ExampleParse() {
 	fmt.Println(verb.Name(), parameter)
 	fmt.Println("more general:", verb.WithoutParameter())
 
-	// An error says what to write instead.
+	// The error names the correct spelling.
 	_, err = verbs.Parse("granular:Image")
 	fmt.Println(err)
 	// Output:
@@ -35,7 +35,7 @@ func ExampleVerb_WithParameter() {
 	verb, ok := label.WithParameter("team (red)")
 	fmt.Println(verb, ok)
 
-	// No verb has an empty parameter. Only more general verbs cover such a value.
+	// A verb cannot have an empty parameter. Only more general verbs cover such a value.
 	_, ok = label.WithParameter("")
 	fmt.Println(ok)
 	// Output:

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// maxDomainLength and maxLabelLength are those of a DNS subdomain (RFC 1123).
+// maxDomainLength and maxLabelLength are the limits of a DNS subdomain (RFC 1123), in bytes.
 const (
 	maxDomainLength = 253
 	maxLabelLength  = 63
 	maxNameLength   = 63
 )
 
-// ValidateName returns an error that says what to write instead if name is not
-// [domain "/"] lowerCamelCase.
+// ValidateName returns an error if name is not [domain "/"] lowerCamelCase. The error names the cure.
 func ValidateName(name string) error {
 	local := name
 	if domain, after, qualified := strings.Cut(name, "/"); qualified {
@@ -46,7 +45,7 @@ func isLowerCamelCase(s string) bool {
 	return s != ""
 }
 
-// suggestName turns what was written into the lowerCamelCase that was probably meant.
+// suggestName returns the lowerCamelCase name that the author probably meant.
 func suggestName(name string) string {
 	domain, local, qualified := strings.Cut(name, "/")
 	if !qualified {
@@ -80,7 +79,7 @@ func suggestName(name string) string {
 	return b.String()
 }
 
-// isSubdomain is RFC 1123's: dot-separated labels of a-z, 0-9 and inner hyphens.
+// isSubdomain reports whether s is a DNS subdomain (RFC 1123): labels of a-z, 0-9 and inner hyphens, separated by dots.
 func isSubdomain(s string) bool {
 	if s == "" || len(s) > maxDomainLength {
 		return false

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxParameterBytes bounds an encoded parameter.
+// MaxParameterBytes is the maximum length of an encoded parameter in bytes.
 const MaxParameterBytes = 1024
 
 const upperHex = "0123456789ABCDEF"
 
-// isPlain reports whether a byte stands for itself in a parameter. Parentheses, percent, blanks and
-// everything beyond ASCII do not, so that a value can never end the parameter it is in.
+// isPlain reports whether a byte is written unchanged in a parameter. Parentheses, percent signs, blanks and all bytes outside ASCII are
+// encoded, so that a value can never end its parameter.
 func isPlain(c byte) bool {
 	switch c {
 	case '.', '_', '~', ':', '/', '@', '-':
@@ -21,8 +21,7 @@ func isPlain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// encodedLength returns how many bytes a value has once it is encoded, and false for what cannot be a
-// parameter.
+// encodedLength returns the length in bytes of the encoded value. It reports false if the value cannot be a parameter.
 func encodedLength(value string) (int, bool) {
 	if value == "" || len(value) > MaxParameterBytes || !utf8.ValidString(value) {
 		return 0, false
@@ -36,7 +35,7 @@ func encodedLength(value string) (int, bool) {
 	return n, n <= MaxParameterBytes
 }
 
-// writeParameter writes a value as it is encoded.
+// writeParameter writes the encoded value.
 func writeParameter(b *strings.Builder, value string) {
 	for i := range len(value) {
 		if c := value[i]; isPlain(c) {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// Marker is the verb that lets a request pass authorization. It grants no field.
+	// Marker is the verb that lets a request pass authorization. It covers no field.
 	Marker = "granular"
-	// Prefix begins every verb that grants fields, and every reason of fieldperm's authorizer.
+	// Prefix begins every verb that covers fields, and every reason of fieldperm's authorizer.
 	Prefix = "granular:"
 )
 
-// Verb is one verb of the grammar, in its only spelling: equal verbs are equal Go values.
-// The zero Verb is invalid, covers nothing and is never emitted.
+// Verb is one verb of the grammar. Each verb has one spelling, so equal verbs are equal Go values. The zero Verb is invalid, covers
+// nothing and never appears in output.
 type Verb struct {
 	text string
 }
@@ -21,10 +21,10 @@ type Verb struct {
 // MarkerVerb returns the marker as a Verb.
 func MarkerVerb() Verb { return Verb{Marker} }
 
-// All returns granular:*, the verb of every object's root.
+// All returns granular:*, the verb of the root of every object.
 func All() Verb { return Verb{Prefix + "*"} }
 
-// New returns granular:name. It fails if the name is not of the grammar.
+// New returns granular:name. It returns an error if the name does not follow the grammar.
 func New(name string) (Verb, error) {
 	if err := ValidateName(name); err != nil {
 		return Verb{}, err
@@ -32,11 +32,9 @@ func New(name string) (Verb, error) {
 	return Verb{Prefix + name}, nil
 }
 
-// WithParameter returns the verb with the raw value as its parameter. It reports false, with the
-// zero Verb, when the value cannot be a parameter (empty, not UTF-8, or longer than
-// MaxParameterBytes once encoded) or the verb takes none (zero, marker, granular:*, or one that has
-// a parameter already): then no verb exists, and only more general verbs cover what it would have
-// guarded.
+// WithParameter returns the verb with the value, not encoded, as its parameter. It reports false, with the zero Verb, in two cases: the
+// value cannot be a parameter (it is empty, not UTF-8, or longer than MaxParameterBytes after encoding), or the verb takes no parameter
+// (zero, marker, granular:*, or it already has one). Then only more general verbs cover the value.
 func (v Verb) WithParameter(value string) (Verb, bool) {
 	if v.IsZero() || v.text == Marker || v.text == Prefix+"*" || strings.HasSuffix(v.text, ")") {
 		return Verb{}, false
@@ -57,8 +55,8 @@ func (v Verb) WithParameter(value string) (Verb, bool) {
 	return Verb{b.String()}, true
 }
 
-// Parse reads a verb. Parse(v.String()) == v for every valid v; a spelling that String would not
-// produce (lower-case hex, needless escapes) is refused, so that a verb has one spelling only.
+// Parse parses a verb. Parse(v.String()) == v for every valid v. It returns an error for every other spelling (lower-case hex, needless
+// escapes), so that a verb has only one spelling.
 func Parse(text string) (Verb, error) {
 	if text == Marker {
 		return MarkerVerb(), nil
@@ -94,7 +92,7 @@ func Parse(text string) (Verb, error) {
 // IsZero reports whether v is the invalid zero Verb.
 func (v Verb) IsZero() bool { return v.text == "" }
 
-// String returns the verb as an authorizer sees it, "" for the zero Verb.
+// String returns the verb in the form that authorizers see, "" for the zero Verb.
 func (v Verb) String() string { return v.text }
 
 // Name returns the name without prefix and parameter: "*" for granular:*, "" for the marker and the
@@ -108,16 +106,16 @@ func (v Verb) Name() string {
 	return name
 }
 
-// HasParameter reports whether there is a parameter. Unlike Parameter it decodes nothing.
+// HasParameter reports whether the verb has a parameter. Unlike Parameter it decodes nothing.
 func (v Verb) HasParameter() bool { return strings.HasSuffix(v.text, ")") }
 
-// WithoutParameter returns the verb less its parameter: the verb that stands for all its parameters.
+// WithoutParameter returns the verb without its parameter, which covers all parameters.
 func (v Verb) WithoutParameter() Verb {
 	text, _, _ := strings.Cut(v.text, "(")
 	return Verb{text}
 }
 
-// Parameter returns the decoded parameter and whether there is one.
+// Parameter returns the decoded parameter, and whether the verb has one.
 func (v Verb) Parameter() (string, bool) {
 	_, rest, ok := strings.Cut(v.text, "(")
 	if !ok {

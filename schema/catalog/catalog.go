@@ -8,6 +8,6 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Files returns the catalogue, flat: every file is a YAML document of the format in README.md.
-// Fragments are known by name across files, so decode all files before expanding any.
+// Files returns the catalogue as a flat file system. Every file is a YAML document in the format of README.md. A file may use fragments
+// of other files by name, so decode all files before you expand any.
 func Files() fs.FS { return files }

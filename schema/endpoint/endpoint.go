@@ -7,38 +7,38 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Endpoint is a resource or a subresource that can be written to. The zero Endpoint writes nothing.
+// Endpoint is a resource or a subresource that clients can write to. The zero Endpoint writes nothing.
 type Endpoint struct {
 	Group       string `json:"group"`
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource,omitempty"`
-	// Versions are those that serve it.
+	// Versions are the API versions that serve it.
 	Versions []string `json:"versions,omitempty"`
 	// Body is the kind of the request's body.
 	Body Kind `json:"body"`
-	// Operations are what admission calls its requests: CREATE, UPDATE, both.
+	// Operations are the admission operations of its requests: CREATE, UPDATE, or both.
 	Operations []string `json:"operations"`
-	// Storage is where the object is kept that the endpoint writes: resources with the same are one object under
-	// several names. Empty if it writes none.
+	// Storage identifies where the API server stores the object that the endpoint writes. Resources with the same Storage are one object
+	// under several names. It is empty if the endpoint writes no object.
 	Storage string `json:"storage,omitempty"`
-	// Whole is that the body is the object, all of it. Fields names only what is called differently then.
+	// Whole means that the body is the whole object. Fields then has only the fields that have another name in storage.
 	Whole bool `json:"whole,omitempty"`
-	// Fields are what gets through from the body into the stored object.
+	// Fields are the fields of the body that reach the stored object.
 	Fields []Field `json:"fields,omitempty"`
-	// Refused are fields of the body of which every value that was tried was refused: nothing shows that the API server
-	// would take them back. Reaches counts them.
+	// Refused are fields of the body for which the API server refused every value that was tried. There is no evidence that it would
+	// ignore other values, so Reaches counts these fields.
 	Refused []string `json:"refused,omitempty"`
-	// Sets are fields of the stored object that the API server sets or changes when it is written to by this endpoint,
-	// and that are not the body's.
+	// Sets are fields of the stored object that the API server sets or changes on a write to this endpoint, and that do not come from the
+	// body.
 	Sets []string `json:"sets,omitempty"`
-	// Deletes is that the object was gone after a request.
+	// Deletes means that the object no longer existed after a request.
 	Deletes bool `json:"deletes,omitempty"`
-	// Note says why an endpoint stores nothing, or could not be exercised.
+	// Note is the reason why an endpoint stores nothing or could not be tested.
 	Note string `json:"note,omitempty"`
 }
 
-// IsBinding reports whether an endpoint places a Pod: it creates a Binding, which is stored nowhere, and writes into the
-// Pod without asking whoever is asked about Pods.
+// IsBinding reports whether an endpoint assigns a Pod to a node. It creates a Binding, which is not stored, and writes into the Pod
+// without a review of the Pod by its webhooks.
 func IsBinding(group, resource, subresource string) bool {
 	e, ok := Lookup(group, resource, subresource)
 	return ok && e.Body == Kind{Kind: "Binding"} && e.Storage != ""
@@ -47,15 +47,15 @@ func IsBinding(group, resource, subresource string) bool {
 // Kind is the kind of a body, without its version.
 type Kind struct{ Group, Kind string }
 
-// Field is a field of a body and the field of the stored object that it becomes, with everything below. Paths are as in
+// Field is a field of a body and the field of the stored object that it becomes, both with everything below. Paths have the form of
 // permission schemas: .spec.replicas, .spec.containers[*].image. "" is the object itself.
 type Field struct {
 	From string
-	// To is From if it is empty.
+	// To is the field of the stored object; empty means that it equals From.
 	To string
 }
 
-// Stored returns the field of the stored object.
+// Stored returns the path in the stored object.
 func (f Field) Stored() string {
 	if f.To == "" {
 		return f.From
@@ -63,17 +63,17 @@ func (f Field) Stored() string {
 	return f.To
 }
 
-// GroupResource is the endpoint's resource, without its subresource.
+// GroupResource returns the endpoint's resource, without its subresource.
 func (e *Endpoint) GroupResource() runtimeschema.GroupResource {
 	return runtimeschema.GroupResource{Group: e.Group, Resource: e.Resource}
 }
 
-// GroupKind is the kind of the body.
+// GroupKind returns the kind of the body.
 func (e *Endpoint) GroupKind() runtimeschema.GroupKind {
 	return runtimeschema.GroupKind{Group: e.Body.Group, Kind: e.Body.Kind}
 }
 
-// Name is the resource with its subresource, as rules of roles and webhooks have it.
+// Name returns the resource with its subresource, as in rules of roles and webhooks.
 func (e *Endpoint) Name() string {
 	if e.Subresource == "" {
 		return e.Resource
@@ -81,21 +81,21 @@ func (e *Endpoint) Name() string {
 	return e.Resource + "/" + e.Subresource
 }
 
-// Creates and Updates report what the endpoint's requests are to admission.
+// Creates reports whether admission sees requests to the endpoint as CREATE.
 func (e *Endpoint) Creates() bool { return slices.Contains(e.Operations, create) }
 
 // Updates reports whether admission sees requests to the endpoint as UPDATE, with an old and a new object.
 func (e *Endpoint) Updates() bool { return slices.Contains(e.Operations, update) }
 
-// ChangesUnseen reports whether the endpoint's requests change a stored object that they do not show: they are CREATE to
-// admission, and fields of their body become fields of an object that is there already.
+// ChangesUnseen reports whether requests to the endpoint change a stored object that they do not show: admission sees them as CREATE, and
+// fields of their body become fields of an existing object.
 func (e *Endpoint) ChangesUnseen() bool {
 	return e.Creates() && !e.Whole && e.Storage != "" && len(e.Fields) > 0
 }
 
-// ChangesOwners reports whether the endpoint changes who owns fields that it does not write. Where the body is the object, the API
-// server records owners before the strategy takes back what the endpoint may not write. Of a status it records those of the
-// status alone.
+// ChangesOwners reports whether the endpoint changes owners of fields that it does not write. If the body is the object, the API server
+// records owners before the strategy reverts the fields that the endpoint may not write. On the status endpoint it records only owners in
+// the status.
 func (e *Endpoint) ChangesOwners() bool {
 	own, known := Lookup(e.Group, e.Resource, "")
 	return e.Subresource != "status" && len(e.Fields)+len(e.Refused) > 0 && (e.Body.Kind == "" || e.Body.Kind == "*" || known && own.GroupKind() == e.GroupKind())
@@ -106,8 +106,8 @@ const (
 	update = "UPDATE"
 )
 
-// Reaches reports whether a request to the endpoint may change a field of the stored object, a part of it, or something
-// that it is a part of. The path is one of the stored object.
+// Reaches reports whether a request to the endpoint may change a field of the stored object, a part of it, or a value that contains it.
+// The path is one of the stored object.
 func (e *Endpoint) Reaches(path string) bool {
 	if e.Storage == "" {
 		return false
@@ -123,8 +123,8 @@ func (e *Endpoint) Reaches(path string) bool {
 	return slices.ContainsFunc(e.Refused, func(refused string) bool { return overlap(path, refused) })
 }
 
-// overlap reports whether one path leads to or into the other. Steps in brackets are alike: a barrier may name one of the
-// items that an observation has as [*].
+// overlap reports whether one path equals or contains the other. All steps in brackets are equal: a barrier may name one of the items
+// that an observation records as [*].
 func overlap(a, b string) bool {
 	x, y := steps(a), steps(b)
 	for i := range min(len(x), len(y)) {

@@ -8,7 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The generated file decodes, is in order, and says of every endpoint what it writes or why it writes nothing.
+// The generated file decodes and is sorted. For every endpoint it has the written fields, or the reason why the endpoint writes nothing.
 func TestObserved(t *testing.T) {
 	if !strings.HasPrefix(APIServer(), "v1.") {
 		t.Errorf("API server %q", APIServer())
@@ -51,7 +51,7 @@ func TestLookup(t *testing.T) {
 		{"", "serviceaccounts", "token", "", Field{}},
 		{"", "pods", "exec", "", Field{}},
 		{"authorization.k8s.io", "subjectaccessreviews", "", "", Field{}},
-		// A custom resource: what it may have is known.
+		// The possible endpoints of a custom resource are known.
 		{"example.com", "widgets", "scale", "widgets", Field{From: ".spec.replicas", To: SpecReplicas}},
 		{"example.com", "widgets", "status", "widgets", Field{From: ".status"}},
 	} {

@@ -14,20 +14,20 @@ import (
 //go:embed observed.yaml
 var observedYAML []byte
 
-// Observation is what was observed in one run, the content of observed.yaml.
+// Observation is the result of one observed run, the content of observed.yaml.
 type Observation struct {
 	// APIServer is the version of the API server.
 	APIServer string `json:"apiServer"`
-	// Endpoints are those of built-in resources, by group, resource and subresource.
+	// Endpoints are the endpoints of built-in resources, sorted by group, resource and subresource.
 	Endpoints []Endpoint `json:"endpoints"`
-	// Custom are those of a custom resource, whose Resource and Storage are "*" here.
+	// Custom are the endpoints of a custom resource, with "*" as Resource and Storage.
 	Custom []Endpoint `json:"custom"`
 }
 
-// SpecReplicas stands in Custom for what a CustomResourceDefinition names as specReplicasPath.
+// SpecReplicas is the placeholder in Custom for the specReplicasPath of a CustomResourceDefinition.
 const SpecReplicas = "{specReplicasPath}"
 
-// anyResource stands in Custom for the resource.
+// anyResource is the placeholder in Custom for the resource.
 const anyResource = "*"
 
 type key struct{ group, resource, subresource string }
@@ -49,7 +49,7 @@ type storage struct {
 	writers []Endpoint
 }
 
-// observed is what is compiled in. The file is generated and a test reads it: it decodes.
+// observed is the embedded Observation. The file is generated, and a test proves that it decodes.
 var observed = sync.OnceValue(func() *index {
 	out, err := decode(observedYAML)
 	if err != nil {
@@ -99,17 +99,16 @@ func decode(content []byte) (*index, error) {
 	return out, nil
 }
 
-// APIServer returns the version of the API server that was observed.
+// APIServer returns the version of the observed API server.
 func APIServer() string { return observed().APIServer }
 
-// All returns the endpoints of built-in resources, by group, resource and subresource.
+// All returns the endpoints of built-in resources, sorted by group, resource and subresource.
 func All() []Endpoint { return slices.Clone(observed().Endpoints) }
 
-// Custom returns the endpoints that a custom resource may have, its Resource "*" and its replicas SpecReplicas.
+// Custom returns the endpoints that a custom resource can have, with "*" as Resource and SpecReplicas as the path of its replicas.
 func Custom() []Endpoint { return slices.Clone(observed().Custom) }
 
-// Lookup returns what is known of an endpoint, and false if that is nothing. A resource that is not built in is taken for
-// a custom one.
+// Lookup returns an endpoint, and false if it is not known. A resource that is not built in counts as a custom resource.
 func Lookup(group, resource, subresource string) (Endpoint, bool) {
 	o := observed()
 	if e := o.endpoints[key{group, resource, subresource}]; e != nil {
@@ -125,24 +124,24 @@ func Lookup(group, resource, subresource string) (Endpoint, bool) {
 	return e.of(group, resource), true
 }
 
-// of returns a custom resource's endpoint.
+// of returns the endpoint for one custom resource.
 func (e *Endpoint) of(group, resource string) Endpoint {
 	out := *e
 	out.Group, out.Resource, out.Storage = group, resource, group+"/"+resource
 	if out.Body.Kind == anyResource {
-		// Which kind it is only the definition knows.
+		// Only the definition knows the kind.
 		out.Body = Kind{Group: group}
 	}
 	return out
 }
 
-// BuiltIn reports whether a resource is one of those that were observed.
+// BuiltIn reports whether a resource was observed, which means that it is built in.
 func BuiltIn(group, resource string) bool {
 	return observed().endpoints[key{group, resource, ""}] != nil
 }
 
-// Class returns all resources that are one object under several names, in the order of their names; a resource that has
-// no other name is alone in its class.
+// Class returns all resources that are one object under several names, sorted by name. A resource with a single name is alone in its
+// class.
 func Class(group, resource string) []runtimeschema.GroupResource {
 	o := observed()
 	if e := o.endpoints[key{group, resource, ""}]; e != nil && e.Whole && e.Storage != "" {
@@ -151,8 +150,8 @@ func Class(group, resource string) []runtimeschema.GroupResource {
 	return []runtimeschema.GroupResource{{Group: group, Resource: resource}}
 }
 
-// alike reports whether two endpoints of one storage do the same: both take the whole object, or the same subresource of
-// it, or the same body of another kind, which writes the same fields.
+// alike reports whether two endpoints of one storage do the same: both take the whole object, or the same subresource of it, or the same
+// body of another kind that writes the same fields.
 func (e *Endpoint) alike(other *Endpoint) bool {
 	if e.Whole || other.Whole {
 		return e.Whole && other.Whole && e.Subresource == other.Subresource
@@ -161,8 +160,8 @@ func (e *Endpoint) alike(other *Endpoint) bool {
 		(e.Subresource == other.Subresource || e.Subresource == "" || other.Subresource == "")
 }
 
-// Aliases returns the other endpoints that do the same as one: what guards any of them guards all. The slice must not be
-// changed.
+// Aliases returns the other endpoints that do the same as this one. A barrier at one of them must hold at all. Callers must not change
+// the slice.
 func Aliases(group, resource, subresource string) []Ref {
 	return observed().aliases[key{group, resource, subresource}]
 }
@@ -182,7 +181,7 @@ func Target(group, resource, subresource string) (runtimeschema.GroupResource, b
 	return s.class[0], true
 }
 
-// Writers returns every endpoint that writes objects of a resource, under whichever of its names, its own among them.
+// Writers returns every endpoint that writes objects of a resource, under any name of the resource, including its own.
 func Writers(group, resource string) []Endpoint {
 	o := observed()
 	if e := o.endpoints[key{group, resource, ""}]; e != nil {
@@ -198,7 +197,7 @@ func Writers(group, resource string) []Endpoint {
 	return out
 }
 
-// Parse reads a written Observation, for tests and generators.
+// Parse decodes a written Observation, for tests and generators.
 func Parse(content []byte) (*Observation, error) {
 	o, err := decode(content)
 	if err != nil {
@@ -207,7 +206,7 @@ func Parse(content []byte) (*Observation, error) {
 	return &o.Observation, nil
 }
 
-// Sort puts endpoints in the order of observed.yaml.
+// Sort sorts endpoints in the order of observed.yaml.
 func Sort(endpoints []Endpoint) {
 	slices.SortFunc(endpoints, func(a, b Endpoint) int {
 		if c := strings.Compare(a.Group, b.Group); c != 0 {

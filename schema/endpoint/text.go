@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// becomes stands in text between the two paths of a Field.
+// becomes is the text between the two paths of a Field.
 const becomes = " -> "
 
-// MarshalJSON renders the field as one text: ".metadata.labels", ".target.name -> .spec.nodeName".
+// MarshalJSON renders the field as one string: ".metadata.labels", ".target.name -> .spec.nodeName".
 func (f Field) MarshalJSON() ([]byte, error) {
 	if f.To == "" || f.To == f.From {
 		return json.Marshal(f.From)
@@ -33,7 +33,7 @@ func (f *Field) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// String is the kind with its group behind a dot, as resources are written: "Pod", "Scale.autoscaling".
+// String returns the kind with its group after a dot, as resources are written: "Pod", "Scale.autoscaling".
 func (k Kind) String() string {
 	if k.Group == "" {
 		return k.Kind

@@ -16,47 +16,46 @@ var writtenYAML []byte
 //go:embed charged.yaml
 var chargedYAML []byte
 
-// WriteObservation is the content of written.yaml: what the API server was seen to write by itself.
+// WriteObservation is the content of written.yaml: the observed writes of the API server itself.
 type WriteObservation struct {
 	// APIServer is the version of the API server.
 	APIServer string  `json:"apiServer"`
 	Writes    []Write `json:"writes"`
 }
 
-// Write is a field of an object that the API server writes although the request does not name it. The zero Write says
-// nothing of what it becomes, and is not predictable.
+// Write is a field of an object that the API server writes although the request does not name it. The zero Write is not predictable.
 type Write struct {
 	Kind     Kind     `json:"kind"`
 	Versions []string `json:"versions"`
-	// Field is a path as in permission schemas.
+	// Field is a path in the form of permission schemas.
 	Field string `json:"field"`
-	// On is CREATE or UPDATE, as admission calls the request.
+	// On is the admission operation of the request, CREATE or UPDATE.
 	On string `json:"on"`
-	// With is the field that has to change in the request. Empty is none, where the object is new.
+	// With is the field whose change in the request causes the write. It is empty if the cause is that the object is new.
 	With string `json:"with,omitempty"`
-	// Is are the values that With has then, any if there are none.
+	// Is are the values that With must have; empty means any value.
 	Is []json.RawMessage `json:"is,omitempty"`
-	// From is what an UPDATE finds in the field, and Present that it finds anything; without both, it finds nothing.
+	// From is the old value of the field in an UPDATE. Present means that it has some value. Without both, it has none.
 	From    json.RawMessage `json:"from,omitempty"`
 	Present bool            `json:"present,omitempty"`
-	// Becomes is the value that the field gets. Removed, Counts and Copies stand in its place.
+	// Becomes is the value that the field gets. Removed, Counts and Copies are alternatives to it.
 	Becomes json.RawMessage `json:"becomes,omitempty"`
-	// Removed is that the field disappears.
+	// Removed means that the field disappears.
 	Removed bool `json:"removed,omitempty"`
-	// Counts is that the number in the field grows by one.
+	// Counts means that the number in the field grows by one.
 	Counts bool `json:"counts,omitempty"`
-	// Copies is the field whose value it gets.
+	// Copies is the field whose value this field gets.
 	Copies string `json:"copies,omitempty"`
-	// Varies is that it was another value each time.
+	// Varies means that the value was different each time.
 	Varies bool `json:"varies,omitempty"`
-	// DependsOn are the fields on which it depends, where no single one explains it.
+	// DependsOn are the fields that influence the value, if no single field explains it.
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// Settings is that an API server without alpha and beta features, and without the admission plugins that change
-	// objects, was not seen to write it.
+	// Settings means that the write was not observed on an API server without alpha and beta features and without the admission plugins
+	// that change objects.
 	Settings bool `json:"settings,omitempty"`
 }
 
-// Predictable reports whether the write says exactly what the field becomes, whatever the API server's settings are.
+// Predictable reports whether the write determines exactly what happens to the field, whatever the API server's settings are.
 func (w *Write) Predictable() bool {
 	says := 0
 	for _, said := range []bool{w.Becomes != nil, w.Removed, w.Counts, w.Copies != ""} {
@@ -68,12 +67,12 @@ func (w *Write) Predictable() bool {
 	return says == 1 && caused && !w.Varies && !w.Settings && len(w.DependsOn) == 0
 }
 
-// Charged is a decision, made by hand, that what a field becomes is charged even if it was predictable in a run. That the field
-// disappears stays free: there is no value in it to choose.
+// Charged is a decision, made by hand, that a value of a field is charged even if a run showed it to be predictable. A removal of the
+// field stays free, because the client cannot choose a value by it.
 type Charged struct {
 	Kind  Kind   `json:"kind"`
 	Field string `json:"field"`
-	// Reason says why, as docs/reference/fields.md does.
+	// Reason is the reason of the decision, as in docs/reference/fields.md.
 	Reason string `json:"reason"`
 }
 
@@ -84,7 +83,7 @@ type writes struct {
 	charged []Charged
 }
 
-// written is what is compiled in. The files are checked by a test: they decode.
+// written is the embedded data. A test proves that the files decode.
 var written = sync.OnceValue(func() *writes {
 	out, err := decodeWrites(writtenYAML, chargedYAML)
 	if err != nil {
@@ -124,11 +123,11 @@ func decodeWrites(observed, decided []byte) (*writes, error) {
 	return out, nil
 }
 
-// Writes returns what the API server was seen to write by itself.
+// Writes returns the observed writes of the API server itself.
 func Writes() []Write { return slices.Clone(written().Writes) }
 
-// FreeWrites returns the writes that cost nobody a verb (D13): those that are predictable, without what is charged by
-// decision, and without those of which one is the cause of the other.
+// FreeWrites returns the writes that need no verb (D13): the predictable ones, without those that are charged by decision, and without
+// those that are the cause of each other.
 func FreeWrites() []Write {
 	known := written()
 	return freed(slices.DeleteFunc(Writes(), func(w Write) bool {
@@ -136,8 +135,8 @@ func FreeWrites() []Write {
 	}))
 }
 
-// freed leaves out the writes whose cause may be free because of them. Two fields that the API server copies into each other would
-// free each other, and nobody would be charged for either.
+// freed removes the writes whose cause may be free because of them. If the API server copies two fields into each other, each would make
+// the other free, and neither would be charged.
 func freed(writes []Write) []Write {
 	causes := func(of Kind, field string) []string {
 		var out []string
@@ -167,10 +166,10 @@ func freed(writes []Write) []Write {
 	return free
 }
 
-// ChargedWrites returns the decisions.
+// ChargedWrites returns the decisions of charged.yaml.
 func ChargedWrites() []Charged { return slices.Clone(written().charged) }
 
-// ParseWrites reads a written WriteObservation, for tests and the recorder.
+// ParseWrites decodes a written WriteObservation, for tests and the recorder.
 func ParseWrites(content []byte) (*WriteObservation, error) {
 	w, err := decodeWrites(content, nil)
 	if err != nil {

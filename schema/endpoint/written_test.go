@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// D13: the generated file decodes, is in order, and each decision is about a row of it.
+// D13: the generated file decodes and is sorted, and each decision is about one of its rows.
 func TestD13_WrittenParses(t *testing.T) {
 	all, free := Writes(), FreeWrites()
 	if len(all) < 100 || len(free) < 50 || len(free) >= len(all) {
@@ -29,7 +29,7 @@ func TestD13_WrittenParses(t *testing.T) {
 	}
 }
 
-// D13: what a client could have chosen costs its verb.
+// D13: a value that a client could have chosen needs its verb.
 func TestD13_WhatIsNotPredictableIsNotFree(t *testing.T) {
 	one := json.RawMessage(`1`)
 	for name, w := range map[string]Write{
@@ -79,7 +79,7 @@ func TestD13_DecodeWritesRefuses(t *testing.T) {
 	}
 }
 
-// TestD13_NoWriteFreesItsOwnCause: of fields that the API server copies into each other, somebody has to hold a verb.
+// TestD13_NoWriteFreesItsOwnCause: if the API server copies two fields into each other, the user needs a verb for one of them.
 func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
 	pod := Kind{Kind: "Pod"}
 	write := func(field, with string) Write {

@@ -42,7 +42,7 @@ func permissionsOf(group, kind, entries string) string {
 	return fmt.Sprintf("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: p}\nspec: {group: %q, kind: %s, permissions: [%s]}", group, kind, entries)
 }
 
-// A barrier that bears on nothing is refused with the nearest right name; what may come later is unmatched.
+// A barrier that guards no field is refused, with the nearest valid name. A barrier on a resource that may be created later is unmatched.
 func TestA6_F5_F6_ASetThatBearsOnNothing(t *testing.T) {
 	on := func(verb, group, resource string) string {
 		return setOf(fmt.Sprintf("{uncoveredPermissions: [%q], resources: [{apiGroups: [%q], resources: [%q]}]}", verb, group, resource))
@@ -88,7 +88,7 @@ func TestA6_F5_F6_ASetThatBearsOnNothing(t *testing.T) {
 	}
 }
 
-// Roles win over permissions: nothing is ever charged there.
+// Roles take precedence over permissions: a field with such a role is never charged.
 func TestA6_ABarrierOnWhatIsNeverCharged(t *testing.T) {
 	for path, want := range map[string]string{".metadata.name": "identifies the object", ".metadata.uid": "the API server itself writes", ".metadata.managedFields": "owners"} {
 		_, errs := compileAll(t, permissionsOf("", "ConfigMap", "{path: "+path+", verb: example.com/x, excluded: true}"))
@@ -103,8 +103,7 @@ func TestA6_ABarrierOnWhatIsNeverCharged(t *testing.T) {
 	}
 }
 
-// An entry that takes the place of one that emits a parameter must emit it: else label(…) is gone, and the
-// barriers on it with it.
+// An entry that replaces an entry with a parameter source must have one too. Otherwise label(…) would disappear, with the barriers on it.
 func TestA6_F4_AParameterIsNotDroppedInSilence(t *testing.T) {
 	for entries, want := range map[string]string{
 		"{path: .metadata.labels, verb: example.com/tags}":                            `add parameterSource: labelKey`,
@@ -122,7 +121,7 @@ func TestA6_F4_AParameterIsNotDroppedInSilence(t *testing.T) {
 	}
 }
 
-// A verb that some fields of a kind have with a parameter and others without is a barrier at all of them.
+// If some fields of a kind have a verb with a parameter and others have it without, the verb is a barrier at all of them.
 func TestA6_C2_ABarrierHoldsWithAndWithoutAParameter(t *testing.T) {
 	for _, c := range []struct {
 		verb      string

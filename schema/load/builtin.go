@@ -38,8 +38,8 @@ const (
 	schemaComponentRef = "#/components/schemas/"
 )
 
-// extraKinds are persisted, or the body of an endpoint that writes a part of an object (Scale, Binding), and not
-// in client-go's typed schema.
+// extraKinds are kinds that client-go's typed schema does not have. They are persisted, or are the body of an endpoint that writes a part
+// of an object (Scale, Binding).
 func extraKinds() map[runtimeschema.GroupVersionKind]string {
 	return map[runtimeschema.GroupVersionKind]string{
 		corev1.SchemeGroupVersion.WithKind("Binding"):                           corev1.Binding{}.OpenAPIModelName(),
@@ -49,9 +49,9 @@ func extraKinds() map[runtimeschema.GroupVersionKind]string {
 	}
 }
 
-// BuiltIn returns the kinds that a kube-apiserver stores, in every version that client-go knows, old ones
-// included: client-go's typed schema, and what that lacks (extraKinds). Types are those that the server
-// publishes, with defaults, list types and map types.
+// BuiltIn returns the kinds that a kube-apiserver stores, in every version that client-go knows, including old ones: client-go's typed
+// schema, and the kinds that it lacks (extraKinds). The types are those that the server publishes, with defaults, list types and map
+// types.
 func BuiltIn() (schema.Topology, error) {
 	known, err := clientScheme()
 	if err != nil {
@@ -94,8 +94,8 @@ func BuiltIn() (schema.Topology, error) {
 	return topology, nil
 }
 
-// clientScheme returns client-go's kinds and nothing else: its own scheme is a global that any package of the
-// program may have added to.
+// clientScheme returns only client-go's kinds. client-go's own scheme is a global variable, to which any package of the program may have
+// added kinds.
 func clientScheme() (*runtime.Scheme, error) {
 	known := runtime.NewScheme()
 	if err := scheme.AddToScheme(known); err != nil {
@@ -111,7 +111,7 @@ func isBuiltIn(kind runtimeschema.GroupKind) bool {
 			return true
 		}
 	}
-	// Most custom resources need no scheme of their own to be asked.
+	// Most custom resources are answered here, without building a scheme.
 	if !scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return false
 	}
@@ -125,7 +125,7 @@ func isBuiltIn(kind runtimeschema.GroupKind) bool {
 	})
 }
 
-// persisted returns an object of the kind if a server stores such objects.
+// persisted returns an object of the kind, and whether a server stores such objects.
 func persisted(known *runtime.Scheme, gvk runtimeschema.GroupVersionKind) (runtime.Object, bool) {
 	if gvk.Version == runtime.APIVersionInternal || virtual(gvk.GroupKind()) {
 		return nil, false
@@ -141,7 +141,7 @@ func persisted(known *runtime.Scheme, gvk runtimeschema.GroupVersionKind) (runti
 	return object, true
 }
 
-// virtual reports whether objects of the kind are questions or actions that no server stores.
+// virtual reports whether objects of the kind are queries or actions that no server stores.
 func virtual(kind runtimeschema.GroupKind) bool {
 	switch kind.Group {
 	case "authentication.k8s.io", "authorization.k8s.io":
@@ -151,11 +151,11 @@ func virtual(kind runtimeschema.GroupKind) bool {
 	case "":
 		return kind.Kind == "Binding" || kind.Kind == "RangeAllocation" || kind.Kind == "ComponentStatus"
 	}
-	// Neither Scale nor Binding is stored; the one version that is served comes from extraKinds.
+	// Neither Scale nor Binding is stored. Their only served version comes from extraKinds.
 	return kind.Kind == "Scale"
 }
 
-// extensionTypes converts the definitions that apiextensions-apiserver publishes, as a server does.
+// extensionTypes converts the definitions that apiextensions-apiserver publishes, in the way a server does.
 func extensionTypes() ([]smd.TypeDef, error) {
 	models := map[string]*spec.Schema{}
 	definitions := apiextensionsopenapi.GetOpenAPIDefinitions(func(name string) spec.Ref {

@@ -60,7 +60,7 @@ func TestBuiltIn_IgnoresWhatOthersRegister(t *testing.T) {
 	}
 }
 
-// Every reference leads to a type, and every name to one type: structured-merge-diff notices neither.
+// Every reference leads to a type, and every name to one type. structured-merge-diff checks neither.
 func TestBuiltIn_TypesAreWhole(t *testing.T) {
 	topology := builtIn(t)
 	seen := map[string]bool{}
@@ -165,7 +165,7 @@ func strictSchema(t *testing.T) (schema.Topology, *schema.Schema) {
 	return topology, compiled
 }
 
-// Every document of the catalogue is about a kind that there is.
+// Every document of the catalogue is about an existing kind.
 func TestCatalogue_EveryKindExists(t *testing.T) {
 	topology := builtIn(t)
 	permissions, err := Catalogue(true)
@@ -193,7 +193,7 @@ func TestCatalogue_EveryKindExists(t *testing.T) {
 	}
 }
 
-// Design §5: every field of every built-in kind is under some verb below the root's.
+// Design §5: every field of every built-in kind has a verb above or at it, below the root's verb.
 func TestCatalogue_EveryFieldHasAVerb(t *testing.T) {
 	topology, compiled := strictSchema(t)
 	if len(compiled.Kinds()) != len(topology.Kinds) {
@@ -209,16 +209,16 @@ func TestCatalogue_EveryFieldHasAVerb(t *testing.T) {
 	}
 }
 
-// coverage walks a type together with its nodes, because a node may be shared by places with
-// different chains, and says nothing of its fields' names.
+// coverage walks a type together with its nodes. Places with different chains may share a node, and a node does not hold the names of its
+// fields.
 type coverage struct {
 	types *smd.Schema
 	seen  map[coverageKey]bool
 	bare  map[string]bool
 }
 
-// coverageKey has both, because types with the same nodes differ in their fields' names, and types that are
-// the same in their nodes.
+// coverageKey has the type and the node, because types with equal nodes may have different field names, and equal types may have
+// different nodes.
 type coverageKey struct {
 	atom    smd.Atom
 	node    *schema.Node
@@ -257,7 +257,7 @@ func (w *coverage) visit(ref smd.TypeRef, n *schema.Node, path string, root, cov
 	}
 }
 
-// The guard of the test above: without the catalogue every field is bare.
+// This proves that the test above can fail: without the catalogue no field has a verb.
 func TestCatalogue_EveryFieldHasAVerb_NoticesBareFields(t *testing.T) {
 	topology := builtIn(t)
 	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}})
@@ -276,11 +276,11 @@ func TestCatalogue_EveryFieldHasAVerb_NoticesBareFields(t *testing.T) {
 	}
 }
 
-// Templates keep the verbs of metadata to themselves.
+// Templates have their own verbs for metadata.
 func TestCatalogue_TemplateMetadataIsNotMetadata(t *testing.T) {
 	_, compiled := strictSchema(t)
 	for _, k := range compiled.Kinds() {
-		// Every place, because the two would share a node if they said the same.
+		// This checks every place, because the two would share a node if they had the same permissions.
 		whole := k.Guarded(100_000, func(p schema.Pattern, n *schema.Node) {
 			path := p.String()
 			if !strings.Contains(strings.TrimPrefix(path, ".metadata"), ".metadata") {

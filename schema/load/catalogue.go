@@ -13,9 +13,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Catalogue returns the built-in permissions, and what was recorded of the fields that the API server writes by itself. Strict keeps what the catalogue says of entries that a
-// kind must have, for kinds of the linked version; otherwise every entry is optional, because a
-// server of another version may lack a field. The error joins every fault.
+// Catalogue returns the built-in permissions and the recorded writes of the API server itself. If strict is true, an entry that is not
+// optional is required for kinds of the linked version. If strict is false, every entry is optional, because a server of another version
+// may lack a field. The error joins all faults.
 func Catalogue(strict bool) ([]schema.PermissionDocument, error) {
 	docs, err := catalogue(catalog.Files(), strict)
 	if err != nil {
@@ -47,7 +47,7 @@ type catalogueEntry struct {
 	Powers                   []schema.Power `json:"powers"`
 }
 
-// alone reports whether the entry says nothing but where to include a fragment.
+// alone reports whether the entry only includes a fragment.
 func (e *catalogueEntry) alone() bool {
 	return e.Role == schema.RoleNone && !e.Apart && e.Why == "" && len(e.Powers) == 0 && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
 }
@@ -99,7 +99,7 @@ func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
 	return docs, nil
 }
 
-// writes returns what was recorded of the fields that the API server writes by itself (D13).
+// writes returns the recorded fields that the API server writes by itself (D13).
 func writes() []schema.PermissionDocument {
 	type about struct {
 		kind     endpoint.Kind
@@ -136,7 +136,7 @@ func writes() []schema.PermissionDocument {
 
 func source(file string) string { return "catalogue/" + file }
 
-// orEvery stands in "" for no versions, which means every version.
+// orEvery returns "" for an empty list, which means every version.
 func orEvery(versions []string) []string {
 	if len(versions) == 0 {
 		return []string{""}
@@ -159,7 +159,7 @@ func (r *catalogueReader) decode(files fs.FS, name string, into *catalogueFile) 
 
 func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.PermissionDocument {
 	doc := schema.PermissionDocument{
-		// A source for each kind, so that a fault in one takes no other with it.
+		// Each kind has its own source, so that a fault in one kind does not affect others.
 		Source: source(file) + "#" + k.Kind, Rank: schema.RankCatalogue,
 		Group: k.Group, Kind: k.Kind, Versions: k.Versions,
 	}
@@ -173,8 +173,7 @@ func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.Per
 	return doc
 }
 
-// expand returns the entries below a path with every fragment in its place. Within are the names of the
-// fragments that are being expanded.
+// expand returns the entries below a path with every fragment expanded. within are the names of the fragments that are being expanded.
 func (r *catalogueReader) expand(source, at, path string, optional bool, list []catalogueEntry, within []string) []schema.Entry {
 	var out []schema.Entry
 	for i, e := range list {

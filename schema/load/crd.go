@@ -17,18 +17,18 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// verbScale guards what a CustomResourceDefinition declares to be its replicas.
+// verbScale is the verb for the replicas that a CustomResourceDefinition declares.
 const verbScale = "scale"
 
-// CRD decodes one CustomResourceDefinition, YAML or JSON: the types of every served version, and the
-// permissions of both forms, the keys in its schema and the annotation. Keys that only a newer API
-// server knows are let pass, because a server has admitted them; Decode refuses them in files.
+// CRD decodes one CustomResourceDefinition, YAML or JSON. It returns the types of every served version, and the permissions in both
+// forms: the keys in the schemas and the annotation. It accepts keys that only a newer API server knows, because a server has admitted
+// them; Decode refuses them in files.
 func CRD(source string, raw []byte) (schema.Documents, []error) {
 	return customResource(source, raw, false)
 }
 
-// InlinePermissions returns the permission keys that an author wrote into the schemas of a
-// CustomResourceDefinition, per version, served or not. Errors name the definition as their source.
+// InlinePermissions returns the permission keys that an author wrote into the schemas of a CustomResourceDefinition, by version, served
+// or not. The errors name the definition as their source.
 func InlinePermissions(raw []byte) (map[string][]schema.Entry, []error) {
 	d, errs := decodeDefinition("CustomResourceDefinition", raw, false)
 	if len(errs) > 0 {
@@ -42,8 +42,7 @@ func InlinePermissions(raw []byte) (map[string][]schema.Entry, []error) {
 	return entries, nil
 }
 
-// definition is a decoded CustomResourceDefinition, and the same as a tree, because the typed form has
-// no place for the permission keys.
+// definition is a decoded CustomResourceDefinition, also as a tree, because the typed form has no fields for the permission keys.
 type definition struct {
 	source string
 	crd    apiextensionsv1.CustomResourceDefinition
@@ -69,8 +68,8 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 		return schema.Documents{}, errs
 	}
 	docs := schema.Documents{Topologies: []schema.Topology{topology}}
-	// Of two entries for one path the later counts: the author's over the derived one, and the annotation,
-	// which is all that a server keeps, over the schema's keys.
+	// If there are two entries for one path, the later one counts: the author's over the derived one, and the annotation over the keys of
+	// the schema, because a server keeps only the annotation.
 	for _, entries := range []map[string][]schema.Entry{d.scale(), inline, annotated} {
 		for _, version := range slices.Sorted(maps.Keys(entries)) {
 			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
@@ -98,7 +97,7 @@ func decodeDefinition(source string, raw []byte, strict bool) (*definition, []er
 	if !strict {
 		return d, nil
 	}
-	// The finder looks at the schemas, with knowledge of the permission keys.
+	// The finder checks the schemas, because it knows the permission keys.
 	outline, err := json.Marshal(withoutSchemas(d.tree))
 	if err != nil {
 		return nil, []error{fault(source, "", "%v: correct the value", err)}
@@ -137,7 +136,7 @@ func (d *definition) check() []error {
 			errs = append(errs, fault(d.source, required.pointer, "is empty: a CustomResourceDefinition needs it"))
 		}
 	}
-	// Such a definition is never served, whatever its versions, and its permissions must not bear on the real kind.
+	// A server never serves such a definition, whatever its versions, and its permissions must not apply to the real kind.
 	if kind := (runtimeschema.GroupKind{Group: spec.Group, Kind: spec.Names.Kind}); isBuiltIn(kind) {
 		errs = append(errs, fault(d.source, "/spec/names/kind", "kind %q of group %q is built in: choose another group", kind.Kind, kind.Group))
 	} else if endpoint.BuiltIn(spec.Group, spec.Names.Plural) {
@@ -160,7 +159,7 @@ func (d *definition) check() []error {
 	return errs
 }
 
-// inline finds the permission keys in the schemas.
+// inline returns the permission keys in the schemas, by version.
 func (d *definition) inline(strict bool) (map[string][]schema.Entry, []error) {
 	f := &finder{source: d.source}
 	if strict {
@@ -195,7 +194,7 @@ func schemaKeywords() map[string]bool {
 	return out
 }
 
-// annotated reads the annotation fieldperm.dev/permission-verbs.
+// annotated decodes the annotation fieldperm.dev/permission-verbs.
 func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 	text, ok := d.crd.Annotations[v1alpha1.PermissionVerbsAnnotation]
 	if !ok {
@@ -236,8 +235,8 @@ func barred(versions map[string][]schema.Entry) bool {
 
 func isBarrier(e schema.Entry) bool { return e.Excluded || e.ExcludedWhen != "" }
 
-// scale guards the replicas that the scale subresource writes, so that whoever holds the verb may
-// change them by either way.
+// scale returns the entries for the replicas that the scale subresource writes, so that the same verb allows a change through the object
+// and through the Scale.
 func (d *definition) scale() map[string][]schema.Entry {
 	out := map[string][]schema.Entry{}
 	for i, v := range d.crd.Spec.Versions {
@@ -253,7 +252,7 @@ func (d *definition) scale() map[string][]schema.Entry {
 	return out
 }
 
-// entries gives each permission of a list its place.
+// entries returns the permissions as entries with their pointers.
 func entries(permissions []v1alpha1.FieldPermission, pointer string) []schema.Entry {
 	out := make([]schema.Entry, 0, len(permissions))
 	for i, p := range permissions {

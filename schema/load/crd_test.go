@@ -79,7 +79,7 @@ func TestCRD_Topology(t *testing.T) {
 	if metadata.Child("managedFields").Role() != schema.RoleOwnership || verbsOf(metadata.Child("labels").Map().Child("a")) != "granular:label(labelKey)" {
 		t.Error("the catalogue does not cover the metadata of custom resources")
 	}
-	// A version without a schema: everything but metadata is unknown.
+	// In a version without a schema, every field except metadata is unknown.
 	alpha := node(t, compiled, gvk("example.com", "v1alpha1", "Widget")).Map()
 	if !alpha.IsField("metadata") || alpha.Child("spec").Map() == nil || alpha.Child("spec").Map().IsField("replicas") {
 		t.Error("the version without a schema has fields")
@@ -122,7 +122,7 @@ func annotate(raw []byte, annotation string) []byte {
 	return []byte(strings.Replace(string(raw), "metadata:\n", "metadata:\n  annotations:\n    fieldperm.dev/permission-verbs: '"+annotation+"'\n", 1))
 }
 
-// The annotation is all that a server keeps, so it counts over the keys and over the derived scale.
+// A server keeps only the annotation, so the annotation takes precedence over the keys and over the derived scale.
 func TestCRD_Annotation(t *testing.T) {
 	docs, errs := CRD("widgets", annotate(widgets(t), `{"v1":[{"path":".spec.colour","verb":"example.com/paint"},{"path":".spec.replicas","verb":"example.com/amount"}],"v1alpha1":[{"path":".spec","verb":"example.com/all"}]}`))
 	noErrors(t, errs)
@@ -183,7 +183,7 @@ func TestCRD_Refuses(t *testing.T) {
 	}
 }
 
-// A newer server's keys are no reason to refuse what it serves; unknown permission keys are.
+// Keys of a newer server are not a fault in a definition that it serves; unknown permission keys are.
 func TestCRD_LetsKeysOfNewerServersPass(t *testing.T) {
 	newer := []byte(strings.NewReplacer("scope: Namespaced", "scope: Namespaced\n  novelty: {a: 1}", "format: int32", "", "tags:\n                type: object", "tags:\n                x-kubernetes-novelty: 1\n                type: object").Replace(string(widgets(t))))
 	_, errs := CRD("widgets", newer)

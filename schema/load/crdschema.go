@@ -12,8 +12,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// topology converts the served versions as an API server does: their structural schemas, with
-// apiVersion, kind and metadata of Kubernetes at the root and in embedded resources.
+// topology converts the served versions in the way an API server does. It uses their structural schemas, with the apiVersion, kind and
+// metadata of Kubernetes at the root and in embedded resources.
 func (d *definition) topology() (schema.Topology, error) {
 	losses := d.losses()
 	types := &smd.Schema{}
@@ -35,7 +35,8 @@ func (d *definition) topology() (schema.Topology, error) {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
 		}
 		name := d.crd.Spec.Names.Kind + "." + v.Name + "." + d.crd.Spec.Group
-		// Each alone, so that a fault names its version. What the converter adds to each, for unknown fields, is the same.
+		// Each version is converted by itself, so that a fault names its version. The types that the converter adds to each, for unknown
+		// fields, are equal.
 		converted, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: model}, d.crd.Spec.PreserveUnknownFields)
 		if err != nil {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
@@ -58,7 +59,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	return topology, nil
 }
 
-// versionSchema returns the schema of one version. Without one, every field but metadata is unknown.
+// versionSchema returns the schema of one version. If the version has no schema, every field except metadata is unknown.
 func versionSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*spec.Schema, error) {
 	model := &spec.Schema{}
 	model.AddExtension("x-kubernetes-preserve-unknown-fields", true)
@@ -74,12 +75,12 @@ func versionSchema(v *apiextensionsv1.CustomResourceDefinitionVersion) (*spec.Sc
 	return model, nil
 }
 
-// completeSchema visits the schema and what is below it.
+// completeSchema prepares the schema and everything below it for the converter.
 func completeSchema(s *spec.Schema) {
 	if s == nil {
 		return
 	}
-	// The converter takes a single-element allOf with a reference for the type; a structural schema has none.
+	// The converter reads an allOf with a single reference as the type; a structural schema has none.
 	s.AllOf, s.AnyOf, s.OneOf, s.Not = nil, nil, nil, nil
 	for name, property := range s.Properties {
 		completeSchema(&property)
@@ -88,7 +89,7 @@ func completeSchema(s *spec.Schema) {
 	if s.Items != nil {
 		completeSchema(s.Items.Schema)
 	} else if s.Type.Contains("array") {
-		// Allowed with x-kubernetes-preserve-unknown-fields: items of any form.
+		// With x-kubernetes-preserve-unknown-fields, items of any form are allowed.
 		s.Items = &spec.SchemaOrArray{Schema: &spec.Schema{}}
 	}
 	if s.AdditionalProperties != nil {
@@ -99,7 +100,7 @@ func completeSchema(s *spec.Schema) {
 	}
 }
 
-// embedObject gives an object what every object of Kubernetes has.
+// embedObject adds the fields that every Kubernetes object has.
 func embedObject(s *spec.Schema) {
 	s.SetProperty("apiVersion", *spec.StringProperty())
 	s.SetProperty("kind", *spec.StringProperty())

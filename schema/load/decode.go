@@ -19,9 +19,8 @@ import (
 
 const acceptedKinds = "PermissionSchema and UncoveredPermissionSet (fieldperm.dev/v1alpha1), CustomResourceDefinition (apiextensions.k8s.io/v1), and a v1 List of them"
 
-// Decode decodes a file of permission documents: YAML or JSON, one document or several, of the
-// accepted kinds. Keys that nobody reads are errors. Each document is a source of its own, named
-// SOURCE#N, or SOURCE alone if there is only one; of a list, SOURCE/items/N.
+// Decode decodes a file of permission documents: YAML or JSON, one or several documents of the accepted kinds. Unknown keys are errors.
+// Each document is a source of its own, named SOURCE#N, or SOURCE if there is only one. The items of a list are named SOURCE/items/N.
 func Decode(source string, raw []byte) (schema.Documents, []error) {
 	parts, err := split(raw)
 	if err != nil {
@@ -88,7 +87,7 @@ func decodeList(source string, raw []byte) (schema.Documents, []error) {
 	return schema.Documents{}.Append(all...), errs
 }
 
-// PermissionSchema turns an administrator's object into a document.
+// PermissionSchema converts an administrator's object into a document.
 func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.Documents, []error) {
 	var errs []error
 	if kind := object.Spec.Kind; kind == "" || kind == "*" {
@@ -115,8 +114,8 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	}}}, nil
 }
 
-// split separates documents. Each keeps its place in the file (blank lines stand for what came
-// before), so that the YAML library's line numbers are those of the file. Empty documents are left out.
+// split separates documents and leaves out empty ones. Each keeps its position in the file, with blank lines in place of the text before
+// it, so that the line numbers of the YAML library are those of the file.
 func split(raw []byte) ([][]byte, error) {
 	if isJSON(raw) {
 		return splitJSON(raw)
@@ -177,7 +176,7 @@ func splitJSON(raw []byte) ([][]byte, error) {
 	}
 }
 
-// toJSON returns JSON as it is, and converts YAML without keys that stand twice.
+// toJSON returns JSON unchanged, and converts YAML. Duplicate keys in YAML are errors.
 func toJSON(source string, raw []byte) (json.RawMessage, []error) {
 	if isJSON(raw) {
 		return raw, nil
@@ -189,11 +188,10 @@ func toJSON(source string, raw []byte) (json.RawMessage, []error) {
 	return out, nil
 }
 
-// unknownField is what an error of sigs.k8s.io/json says of a key that the type does not have.
+// unknownField matches the error of sigs.k8s.io/json for a key that the type does not have.
 var unknownField = regexp.MustCompile(`^unknown field "`)
 
-// decodeStrict decodes JSON that stands at a place of a document; keys that are unknown or stand twice
-// are errors.
+// decodeStrict decodes JSON at a pointer of a document. Unknown and duplicate keys are errors.
 func decodeStrict(source, pointer string, raw json.RawMessage, into any) []error {
 	faults, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// wantFaults checks that every error is positioned and that one of them is each of the wanted
-// "source:pointer: message", of which the beginning and a part of the rest are given.
+// wantFaults checks that every error has a position, and that each wanted "source:pointer: message" is among the errors. A wanted text is
+// the beginning and a part of the rest.
 func wantFaults(t *testing.T, errs []error, begins string, contains ...string) {
 	t.Helper()
 	if len(errs) == 0 {
@@ -95,7 +95,7 @@ func TestDecode_Refuses(t *testing.T) {
 	}
 }
 
-// What only the compiler can know: each error names the file and the place all the same.
+// The compiler's errors name the file and the place as well.
 func TestDecode_ThenCompileRefuses(t *testing.T) {
 	builtins, errs := builtInDocuments()
 	noErrors(t, errs)
@@ -152,7 +152,7 @@ func TestDecode_EmptyDocuments(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Decode returns; and errors are positioned.
+// Decode returns for any bytes, and its errors have positions.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(deploymentHead + "  - {path: .spec.paused, verb: a}\n"))
 	f.Add([]byte("a: 1\n---\na: [\n"))

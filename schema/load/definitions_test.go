@@ -11,9 +11,8 @@ const fieldsEach = 200
 
 type object = map[string]any
 
-// customDefinitions returns definitions of one version, as an API server would send them. They are in the
-// style of operators: list-maps, sets, defaults, free-form parts, structs in structs, and names of which a
-// third is their own.
+// customDefinitions returns definitions of one version, in the form in which an API server sends them. They have the style of operators:
+// list-maps, sets, defaults, free-form parts and nested structs. A third of the field names is unique to each definition.
 func customDefinitions(tb testing.TB, n int) [][]byte {
 	tb.Helper()
 	out := make([][]byte, n)
@@ -106,7 +105,7 @@ func listMap(items object, keys ...string) object {
 	return object{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": items}
 }
 
-// countFields counts the properties of a schema and of what is below it.
+// countFields counts the properties at and below a schema.
 func countFields(schema object) int {
 	fields, _ := schema["properties"].(object)
 	n := len(fields)

@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// fault makes the error for a place in a document.
+// fault returns the error for a place in a document.
 func fault(source, pointer, format string, args ...any) *schema.Error {
 	return &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
@@ -17,7 +17,7 @@ func fault(source, pointer, format string, args ...any) *schema.Error {
 // pointerTo appends steps to a JSON pointer (RFC 6901).
 func pointerTo(pointer string, steps ...string) string {
 	for _, step := range steps {
-		// A step is made for every keyword of every schema, and next to none needs an escape.
+		// This runs for every keyword of every schema, and almost no keyword needs an escape.
 		if strings.ContainsAny(step, "~/") {
 			step = strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
 		}
@@ -26,7 +26,7 @@ func pointerTo(pointer string, steps ...string) string {
 	return pointer
 }
 
-// separate undoes errors.Join.
+// separate returns the errors that errors.Join joined.
 func separate(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -39,16 +39,16 @@ func separate(err error) []error {
 
 var indexStep = regexp.MustCompile(`\[(\d+)\]`)
 
-// fieldPointer turns a path of sigs.k8s.io/json, such as spec.permissions[0].path, into a JSON
-// pointer. Keys that have dots in them come out as several steps.
+// fieldPointer converts a path of sigs.k8s.io/json, such as spec.permissions[0].path, into a JSON pointer. A key with dots becomes
+// several steps.
 func fieldPointer(path string) string {
 	return pointerTo("", strings.Split(indexStep.ReplaceAllString(path, ".$1"), ".")...)
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
-// syntaxFaults takes the errors of the YAML library apart: one for each line that it names, with the
-// line's number as the place, because there is no document to point into.
+// syntaxFaults splits the error of the YAML library into one error for each line that it names. The place of each is its line number,
+// because there is no decoded document to point into.
 func syntaxFaults(source string, err error) []error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	var errs []error

@@ -8,8 +8,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// Files decodes files, and in directories the files *.yaml, *.yml and *.json, in the order of their
-// names and without those of subdirectories. Whatever can be decoded is returned beside the errors.
+// Files decodes files. For a directory it decodes the files *.yaml, *.yml and *.json, sorted by name, without subdirectories. It returns
+// everything that can be decoded, together with the errors.
 func Files(paths []string) (schema.Documents, []error) {
 	var parts []schema.Documents
 	var errs []error
@@ -54,8 +54,8 @@ func builtInDocuments() (schema.Documents, []error) {
 	return schema.Documents{Topologies: []schema.Topology{topology}, Permissions: permissions}, nil
 }
 
-// Paths returns the path itself, or the files *.yaml, *.yml and *.json of a directory without those of
-// its subdirectories, in the order of their names. The error is the file system's.
+// Paths returns the path itself if it is a file. For a directory it returns the files *.yaml, *.yml and *.json, sorted by name, without
+// subdirectories. The error is that of the file system.
 func Paths(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -74,7 +74,7 @@ func Paths(path string) ([]string, error) {
 		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
 			continue
 		}
-		// Mounted ConfigMaps are symbolic links, so the entry's own type does not tell.
+		// Files of mounted ConfigMaps are symbolic links, so the type of the directory entry is not enough.
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {
 			names = append(names, name)
 		}

@@ -29,7 +29,7 @@ func TestFiles_DirectoriesInOrder(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, name), text)
 	}
-	// As a mounted ConfigMap looks.
+	// The directory has the layout of a mounted ConfigMap.
 	if err := os.Symlink(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "link.yaml")); err != nil {
 		t.Fatal(err)
 	}

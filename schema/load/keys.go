@@ -21,7 +21,7 @@ const (
 	keyWhen       = keyPrefix + "excluded-when"
 )
 
-// isPermissionKey also catches the prefix without its dash, which no other key has.
+// isPermissionKey reports whether a key has the prefix of permission keys, or the prefix without its dash, which no other key has.
 func isPermissionKey(key string) bool {
 	return strings.HasPrefix(key, strings.TrimSuffix(keyPrefix, "-"))
 }
@@ -31,7 +31,7 @@ type finder struct {
 	source string
 	// components are the named schemas that a $ref may point to.
 	components map[string]any
-	// known are the keywords that a schema may have; nil for any.
+	// known are the keywords that a schema may have; nil means any.
 	known   map[string]bool
 	entries []schema.Entry
 	errs    []error
@@ -41,8 +41,8 @@ func (f *finder) fault(pointer, format string, args ...any) {
 	f.errs = append(f.errs, fault(f.source, pointer, format, args...))
 }
 
-// walk visits a schema and what is below it. It does not follow references: what the referred type
-// says of its own fields is found when that type is walked.
+// walk visits a schema and everything below it. It does not follow references: the keys of a referred type are found when that type is
+// walked.
 func (f *finder) walk(node map[string]any, path, pointer string) {
 	own, found := f.keys(node, pointer)
 	if target, ok := f.target(node); ok {
@@ -92,8 +92,8 @@ func (f *finder) alternatives(keyword string, value []any, at string) {
 	}
 }
 
-// refuse reports permission keys where they say nothing of a field. Values that are no schemas
-// (defaults, examples) are not looked at.
+// refuse reports permission keys at places where they cannot apply to a field. It ignores values that are not schemas (defaults,
+// examples).
 func (f *finder) refuse(value any, pointer string) {
 	node, ok := value.(map[string]any)
 	if !ok {
@@ -161,8 +161,7 @@ func (f *finder) target(node map[string]any) (map[string]any, bool) {
 	return target, ok
 }
 
-// override lays a field's keys over its type's, key by key. Of keys that exclude each other the
-// field's wins.
+// override combines the keys of a field with those of its type, key by key. If two keys exclude each other, the field's key counts.
 func override(inner, outer v1alpha1.FieldPermission) v1alpha1.FieldPermission {
 	for _, keys := range [][2]*string{
 		{&inner.Verb, &outer.Verb}, {&inner.ParameterSource, &outer.ParameterSource}, {&inner.ParameterizedBy, &outer.ParameterizedBy},

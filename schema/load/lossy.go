@@ -13,20 +13,19 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// What an API server does on a write through version V of an object that is stored in version X, while S is the
-// storage version (apiextensions-apiserver, pkg/apiserver/customresource_handler.go):
+// An API server does the following on a write through version V of an object that is stored in version X, while S is the storage version
+// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
 //
-//  1. It reads the object, and prunes and defaults it by X. It converts it to V, and prunes it by V.
-//  2. It applies the request, and prunes and defaults the result by V. Admission sees the objects of 1 and 2.
+//  1. It reads the object, prunes it by X and applies the defaults of X. It converts the result to V, and prunes it by V.
+//  2. It applies the request, prunes the result by V and applies the defaults of V. Admission sees the objects of 1 and 2.
 //  3. It converts the result to S, prunes it by S, and stores it.
 //
-// So the write changes only what admission sees if V keeps every object of X, and S every object of V. Other
-// versions take no part, whether they are served or not. X is the storage version, or one of
-// status.storedVersions, which the API server maintains. A definition without a status is new: nothing is
-// stored in another version than S.
+// So admission sees every change of the write only if V keeps every object of X, and S keeps every object of V. Other versions have no
+// effect, whether they are served or not. X is the storage version, or one of status.storedVersions, which the API server maintains. A
+// definition without a status is new: no object is stored in another version than S.
 
-// structural returns the structural schemas by version, without what has no bearing on what is stored:
-// validations and documentation. It leaves out what is no structural schema; nil is for no schema.
+// structural returns the structural schemas by version, without the parts that do not affect stored objects: validations and
+// documentation. It leaves out schemas that are not structural. A version without a schema has nil.
 func (d *definition) structural() map[string]*structuralschema.Structural {
 	out := map[string]*structuralschema.Structural{}
 	for i := range d.crd.Spec.Versions {
@@ -92,8 +91,8 @@ func (d *definition) losses() map[string]schema.Loss {
 	return out
 }
 
-// keeps returns what tells whether a version keeps every object of another. Nothing is known of a conversion
-// webhook, which may drop or move any field but what identifies an object, unless the definition vouches for it.
+// keeps returns a function that reports whether one version keeps every object of another. Nothing is known about a conversion webhook:
+// it may drop or move any field except those that identify an object, unless the definition declares that it is lossless.
 func (d *definition) keeps() func(by, of string) bool {
 	if d.convertsByWebhook() {
 		vouched := d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true"
@@ -107,13 +106,13 @@ func (d *definition) keeps() func(by, of string) bool {
 	}
 }
 
-// convertsByWebhook reports whether versions are converted by anything but a change of their apiVersion.
+// convertsByWebhook reports whether conversion between versions changes more than the apiVersion.
 func (d *definition) convertsByWebhook() bool {
 	c := d.crd.Spec.Conversion
 	return c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter
 }
 
-// instead is what a denial of a write through the version advises.
+// instead returns the advice in a denial of a write through the version.
 func (d *definition) instead(version string, lossless func(string) bool) string {
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
@@ -132,10 +131,10 @@ func (d *definition) instead(version string, lossless func(string) bool) string 
 	return fmt.Sprintf("objects may be stored in a version that version %q does not keep: migrate them to version %q, then leave no other in status.storedVersions of CustomResourceDefinition %q", version, storage, d.crd.Name)
 }
 
-// keepsNode reports whether every value of one schema passes through the other unchanged, so that pruning, removal
-// of nulls and defaulting do nothing to it. It is so only if they are equal, but for properties that a value of
-// the one cannot have, and that the other does not add by a default. root objects have apiVersion, kind and
-// metadata in any case. open nodes keep unknown fields although they do not say so: items of a list that does.
+// keepsNode reports whether every value of one schema passes through the other unchanged by pruning, removal of nulls and defaulting.
+// This requires equal schemas, except for properties that a value of the one cannot have and to which the other gives no default. root
+// objects always have apiVersion, kind and metadata. open nodes keep unknown fields without declaring it, such as items of a list that
+// declares it.
 func keepsNode(by, of *structuralschema.Structural, root, open bool) bool {
 	if by == nil || of == nil {
 		return by == nil && of == nil

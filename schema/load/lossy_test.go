@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// versions is a definition of which v1 is stored and v1beta1 is served as well; top is what goes beside them.
+// versions is a definition with the storage version v1 and the served version v1beta1; top is added beside them.
 type versions struct {
 	v1, v1beta1 string // the schemas of .spec
 	metadata    string
@@ -71,8 +71,8 @@ func boxOf(version string) runtimeschema.GroupVersionKind {
 	return runtimeschema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Box"}
 }
 
-// TestA1_OnlyEqualVersionsAreLossless: of two versions that are converted by name alone, those through which a write
-// of nothing may change what is stored are lossy.
+// TestA1_OnlyEqualVersionsAreLossless: two versions are converted by name only. A version is lossy if a write through it may change the
+// stored object without changing what it shows.
 func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 	const plain = `{type: object, properties: {size: {type: integer}}}`
 	object := func(properties string) string { return `{type: object, properties: {` + properties + `}}` }
@@ -137,7 +137,7 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 	}
 }
 
-// TestA1_ALossSaysWhatToDo: each advice can be followed.
+// TestA1_ALossSaysWhatToDo: the administrator can follow each advice.
 func TestA1_ALossSaysWhatToDo(t *testing.T) {
 	const plain, more = `{type: object, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
 	for want, c := range map[string]versions{
@@ -155,7 +155,8 @@ func TestA1_ALossSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestC3_AVersionThatPrunesTakesTheVerbOfAll: a write through it loses what it does not show.
+// TestC3_AVersionThatPrunesTakesTheVerbOfAll: a write through such a version may remove fields that it does not show, so it needs
+// granular:*.
 func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}, secret: {type: string}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String())
 	scale := runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
@@ -182,7 +183,7 @@ func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := fieldperm.Diff(t.Context(), []byte(`{"metadata":{"name":"x"},"spec":{"replicas":2}}`), []byte(`{"metadata":{"name":"x"},"spec":{"replicas":2}}`), k, nil)
-		// A write of a Scale changes owners, if no value.
+		// A write of a Scale may change owners even if it changes no value.
 		got = slices.DeleteFunc(got, func(r fieldperm.Requirement) bool { return r.Operation == fieldperm.Ownership })
 		if err != nil || (len(got) == 1) != c.lossy {
 			t.Errorf("%s: a write of nothing is charged %v, %v; want lossy %v", c.name, got, err, c.lossy)
@@ -190,7 +191,7 @@ func TestC3_AVersionThatPrunesTakesTheVerbOfAll(t *testing.T) {
 	}
 }
 
-// barriersOf are verbs that sets make barriers.
+// barriersOf returns the verbs as barriers of sets.
 func barriersOf(t *testing.T, uncovered ...string) schema.VerbSet {
 	t.Helper()
 	set := schema.VerbSet{}
@@ -204,7 +205,7 @@ func barriersOf(t *testing.T, uncovered ...string) schema.VerbSet {
 	return set
 }
 
-// hiddenBarriers are what a write of nothing through a version has to pass.
+// hiddenBarriers returns the barriers that a write through a version must pass even if it changes nothing.
 func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, uncovered ...string) []string {
 	t.Helper()
 	k, err := s.Kind(gvk)
@@ -225,7 +226,7 @@ func hiddenBarriers(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersi
 	return out
 }
 
-// TestA2_NoVersionIsAWayAroundABarrier: what a version does not show may be behind a barrier of another.
+// TestA2_NoVersionIsAWayAroundABarrier: a field that a version does not show may be behind a barrier of another version.
 func TestA2_NoVersionIsAWayAroundABarrier(t *testing.T) {
 	const (
 		less    = `{type: object, properties: {size: {type: integer}}}`
@@ -276,7 +277,7 @@ spec: {group: example.com, kind: Box, versions: [v1], permissions: [%s]}
 	}
 }
 
-// TestA2_ABarrierOfOneVersionHoldsInAll that have its path.
+// TestA2_ABarrierOfOneVersionHoldsInAll proves that the barrier holds in all versions that have its path.
 func TestA2_ABarrierOfOneVersionHoldsInAll(t *testing.T) {
 	const plain = `{type: object, properties: {size: {type: integer}}}`
 	for name, guard := range map[string]string{
@@ -307,7 +308,8 @@ spec: {group: example.com, kind: Box, versions: [v1beta1], permissions: [{path: 
 	}
 }
 
-// TestF10_APathOfOneVersion is no fault of a document about all versions; one of no version is.
+// TestF10_APathOfOneVersion proves that a path which only one version has is not a fault of a document about all versions. A path that no
+// version has is a fault.
 func TestF10_APathOfOneVersion(t *testing.T) {
 	box := versions{v1: `{type: object, properties: {size: {type: integer}, l: {type: array, items: {type: object, properties: {name: {type: string}, a: {type: string}}}}}}`, v1beta1: `{type: object, properties: {length: {type: integer}}}`}.String()
 	permission := func(entries string) string {

@@ -23,7 +23,7 @@ func guardOf(kind, versions, entries string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: " + kind + ", versions: [" + versions + "], permissions: [" + entries + "]}\n"
 }
 
-// barsOn are the barriers at the root that a change has to pass.
+// barsOn returns the barriers at the root that a change must pass.
 func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, ref schema.ResourceRef, old, new string, uncovered ...string) []string {
 	t.Helper()
 	k, err := s.KindFor(gvk, ref)
@@ -51,8 +51,8 @@ func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, 
 	return out
 }
 
-// TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier: a vouched conversion loses nothing, but where a field of one version is in
-// another nobody has said.
+// TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier: a conversion that is declared lossless keeps every field, but no document says which
+// field of one version becomes which field of another.
 func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 	const (
 		secret  = `{path: .spec.secret, verb: secret, excluded: true}`
@@ -64,7 +64,7 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 		versions  versions
 		documents []string
 		create    bool
-		// bothWays says that v1beta1 has a barrier that v1 does not know.
+		// bothWays says that v1beta1 also has a barrier that v1 does not have.
 		bothWays  bool
 		new       string
 		uncovered []string
@@ -119,7 +119,7 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 			if c.bothWays {
 				return
 			}
-			// A version that is alone in having barriers has them under its own names.
+			// If only one version has barriers, they are under its own names.
 			if got := barsOn(t, s, boxOf("v1"), schema.ResourceRef{}, `{"spec":{"size":1}}`, `{"spec":{"size":2}}`, c.uncovered...); len(got) > 0 {
 				t.Errorf("through v1: %q", got)
 			}
@@ -127,7 +127,7 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 	}
 }
 
-// TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier: what is built in has other names in its versions, too.
+// TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier: built-in kinds have other names in their versions, too.
 func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
 	const kind = "HorizontalPodAutoscaler"
 	v2 := gvk("autoscaling", "v2", kind)
@@ -142,7 +142,7 @@ func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
 	}
 }
 
-// TestA2_AScaleHidesWhatItsReplicasMayBe: where both versions have the replicas under one name they are no other field.
+// TestA2_AScaleHidesWhatItsReplicasMayBe: if both versions have the replicas under one name, the replicas are not another field.
 func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
 	scale := gvk("autoscaling", "v1", "Scale")
 	for replicas, want := range map[string][]string{".spec.size": nil, ".spec.count": {"[granular:secret]"}} {
@@ -154,7 +154,7 @@ func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
 		if got := barsOn(t, s, scale, ref, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", replicas, got, want)
 		}
-		// The endpoint is guarded even for those who hold its generic verb.
+		// The endpoint is guarded even for users with its generic verb.
 		k, err := s.Kind(boxOf("v1beta1"))
 		if err != nil || k.MayBarElsewhere() != (want != nil) {
 			t.Errorf("%s: a subresource may pass a barrier: %v, %v", replicas, k.MayBarElsewhere(), err)

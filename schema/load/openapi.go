@@ -19,9 +19,9 @@ import (
 
 const keyGroupVersionKind = "x-kubernetes-group-version-kind"
 
-// OpenAPIV3 decodes one document as a server publishes it under /openapi/v3/apis/GROUP/VERSION: the
-// kinds that it describes, also those of subresources (Scale), and the permission keys in its
-// components. Lists, options and other messages are no kinds. The error joins every fault of the document.
+// OpenAPIV3 decodes one document that a server publishes under /openapi/v3/apis/GROUP/VERSION. It returns the described kinds, including
+// those of subresources (Scale), and the permission keys in its components. Lists, options and other messages are not kinds. The error
+// joins all faults of the document.
 func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 	var api spec3.OpenAPI
 	if err := json.Unmarshal(doc, &api); err != nil {
@@ -52,8 +52,8 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 	return topology, nil
 }
 
-// isObject tells the kinds of objects from lists, options and statuses: they have ObjectMeta, or
-// their schema says nothing at all.
+// isObject reports whether a schema is the kind of an object and not a list, options or a status. An object has ObjectMeta, or its schema
+// is empty.
 func isObject(model *spec.Schema) bool {
 	metadata, ok := model.Properties["metadata"]
 	if !ok {
@@ -81,8 +81,8 @@ func groupVersionKinds(model *spec.Schema) []runtimeschema.GroupVersionKind {
 	return out
 }
 
-// typePermissions finds the permission keys of every component. What a type says of itself is
-// recorded where it is referred to, because a field may say otherwise.
+// typePermissions returns the permission keys of every component. The keys of a type itself are recorded where a field refers to it,
+// because the field may have other keys.
 func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVersionKind]string) (map[string][]schema.Entry, error) {
 	if !bytes.Contains(doc, []byte(strings.TrimSuffix(keyPrefix, "-"))) {
 		return nil, nil

@@ -35,7 +35,7 @@ func TestOpenAPIV3_KindsAndTypes(t *testing.T) {
 	}
 }
 
-// Extensions count on a field and on its type; the field's win key by key.
+// Extensions count on a field and on its type. For each key, the field takes precedence.
 func TestOpenAPIV3_PermissionExtensions(t *testing.T) {
 	topology, err := OpenAPIV3("fischers", fischers(t))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestOpenAPIV3_PermissionExtensions(t *testing.T) {
 			t.Errorf("%s: verbs %q, want %q", name, verbs, test.want)
 		}
 	}
-	// The type's barrier stays where the field only renames the verb.
+	// The type's barrier stays if the field only changes the verb.
 	for _, field := range []string{"harbour", "home"} {
 		if !spec.Child(field).Permissions()[0].MayBar() {
 			t.Errorf("%s is no barrier", field)
@@ -88,7 +88,7 @@ func TestOpenAPIV3_Refuses(t *testing.T) {
 			}
 		})
 	}
-	// What only the compiler knows points into the document as well.
+	// The compiler's faults point into the document as well.
 	topology, err := OpenAPIV3("doc", []byte(strings.Replace(string(fischers(t)), "sea.example.com/catch", "Catch", 1)))
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ func builtInKinds(t *testing.T) []*schema.Kind {
 	return compiled.Kinds()
 }
 
-// TestC7_AKeyWithAPowerOfItsOwnStandsApart: a key of labels or annotations that is worth what others of its prefix are not
-// is covered by no verb of the prefix, of all labels or of the metadata.
+// TestC7_AKeyWithAPowerOfItsOwnStandsApart: a key of labels or annotations may have a power that the other keys of its prefix do not
+// have. No verb of the prefix, of all labels or of the metadata covers it.
 func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
 	keys := 0
 	for _, k := range builtInKinds(t) {
@@ -59,8 +59,8 @@ func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
 	}
 }
 
-// TestC7_KeysThatComponentsActOn: what kube-apiserver, controllers, the scheduler, kubelet, kube-proxy and kubectl do by a
-// label or an annotation, found in the source of Kubernetes 1.37.1.
+// TestC7_KeysThatComponentsActOn: kube-apiserver, controllers, the scheduler, kubelet, kube-proxy and kubectl act on these labels and
+// annotations. They were found in the source of Kubernetes 1.37.1.
 func TestC7_KeysThatComponentsActOn(t *testing.T) {
 	const label, annotation = `.metadata.labels["`, `.metadata.annotations["`
 	kinds := map[string]*schema.Kind{}
@@ -126,8 +126,8 @@ func TestC7_KeysThatComponentsActOn(t *testing.T) {
 	}
 }
 
-// TestPowers_AVerbIsWorthWhatItCovers: a more general verb has the powers of what is below it, but not of what stands apart
-// or is behind a barrier.
+// TestPowers_AVerbIsWorthWhatItCovers: a more general verb has the powers of the verbs below it, except for those that stand apart or are
+// behind a barrier.
 func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 	worth := map[string][]schema.Power{}
 	for _, k := range builtInKinds(t) {
@@ -175,7 +175,7 @@ func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 	}
 }
 
-// TestC2_BarriersOfDefinitions: what decides on barriers of custom resources is no part of what update covers.
+// TestC2_BarriersOfDefinitions: update does not cover the fields that define the barriers of custom resources.
 func TestC2_BarriersOfDefinitions(t *testing.T) {
 	want := []string{`.metadata.annotations["fieldperm.dev/lossless-conversion"]`, `.metadata.annotations["fieldperm.dev/permission-verbs"]`, ".status.acceptedNames", ".status.storedVersions"}
 	var got []string
@@ -194,7 +194,7 @@ func TestC2_BarriersOfDefinitions(t *testing.T) {
 }
 
 // TestC2_ADefinitionForgetsNoStoredVersion: the API server adds the storage version by itself, on CREATE and UPDATE, and that needs no
-// verb. A version that goes takes with it what fieldperm knows of the objects that are stored in it.
+// verb. If a version is removed from the list, fieldperm no longer knows that objects are stored in it.
 func TestC2_ADefinitionForgetsNoStoredVersion(t *testing.T) {
 	list := func(versions ...any) any { return versions }
 	for _, c := range []struct {

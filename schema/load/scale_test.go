@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// TestC2_ScaleOfACustomResourceHasItsBarrier: names and paths are the definition's own.
+// TestC2_ScaleOfACustomResourceHasItsBarrier: the names and paths come from the definition.
 func TestC2_ScaleOfACustomResourceHasItsBarrier(t *testing.T) {
 	const definition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -51,7 +51,7 @@ spec:
 	}
 }
 
-// TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone: the object's replicas have another verb, and a barrier above them.
+// TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone: the object's replicas have another verb, and there is a barrier above them.
 func TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone(t *testing.T) {
 	permissions := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: %s, kind: %s, permissions: [%s]}\n"
 	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
@@ -84,7 +84,7 @@ func TestC2_AnUncoveredVerbOfTheScaleIsPassedByItselfAlone(t *testing.T) {
 	}
 }
 
-// TestC2_EachVersionScalesItsOwnReplicas: two versions without conversion may have their replicas in two fields.
+// TestC2_EachVersionScalesItsOwnReplicas: two versions without conversion may have their replicas in different fields.
 func TestC2_EachVersionScalesItsOwnReplicas(t *testing.T) {
 	fields := `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`
 	definition := versions{v1: fields, v1beta1: fields}.String()
@@ -113,7 +113,7 @@ func TestC2_EachVersionScalesItsOwnReplicas(t *testing.T) {
 	}
 }
 
-// TestC2_AKeyOnTheWayToTheReplicasIsAParameter: the Scale's own field has no such key, and a set names it all the same.
+// TestC2_AKeyOnTheWayToTheReplicasIsAParameter: the Scale's own field has no such key, and a set can name it nevertheless.
 func TestC2_AKeyOnTheWayToTheReplicasIsAParameter(t *testing.T) {
 	fields := `{type: object, properties: {pools: {type: object, additionalProperties: {type: object, properties: {size: {type: integer}}}}}}`
 	definition := strings.ReplaceAll(versions{v1: fields, v1beta1: fields}.String(), ".spec.size", ".spec.pools.main.size")
@@ -148,8 +148,8 @@ spec: {group: example.com, kind: Box, permissions: [{path: .spec.pools, verb: ex
 	}
 }
 
-// TestC2_AScaleShowsZeroForAnObjectWithoutReplicas: a Scale of a custom resource is the same for 0 and for nothing, and writes 0. A
-// built-in object always has replicas. What does not change may change owners (D8), for whom every barrier holds.
+// TestC2_AScaleShowsZeroForAnObjectWithoutReplicas: the Scale of a custom resource is the same for 0 and for no replicas, and writes 0. A
+// built-in object always has replicas. A write that changes no value may change owners (D8), for which every barrier holds.
 func TestC2_AScaleShowsZeroForAnObjectWithoutReplicas(t *testing.T) {
 	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
 		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: size, excludedWhen: 'oldSelf == null || self == 0'}]}\n")
@@ -183,7 +183,7 @@ func TestC2_AScaleShowsZeroForAnObjectWithoutReplicas(t *testing.T) {
 	}
 }
 
-// D8: who owns the replicas may change also where 0 is written for 0. A barrier that holds at times holds for owners.
+// D8: the owners of the replicas may also change when a write replaces 0 by 0. A conditional barrier holds for owners.
 func TestD8_AScaleThatShowsZeroChangesOwners(t *testing.T) {
 	s := compileBox(t, versions{v1: `{type: object, properties: {size: {type: integer}}}`, v1beta1: `{type: object, properties: {size: {type: integer}}}`}.String(),
 		"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: size, excludedWhen: 'self == null'}]}\n")

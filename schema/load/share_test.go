@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// TestSharing_MetadataIsOneTree: there are three, and the few nodes that they differ in.
+// TestSharing_MetadataIsOneTree: there are three trees of metadata, and they differ in a few nodes only.
 func TestSharing_MetadataIsOneTree(t *testing.T) {
 	builtin, errs := builtInDocuments()
 	noErrors(t, errs)
@@ -42,7 +42,7 @@ func TestSharing_MetadataIsOneTree(t *testing.T) {
 		class := "built in"
 		switch {
 		case ofCustom[k.GroupVersionKind]:
-			// Built-in kinds declare {} to be the default of their metadata, definitions cannot.
+			// Built-in kinds declare {} as the default of their metadata; definitions cannot declare it.
 			class = "custom"
 		case k.GroupKind() == apiextensionsv1.Kind("CustomResourceDefinition"):
 			// The annotation with the permission verbs is a barrier.

@@ -37,7 +37,7 @@ func compileBuiltIn(t *testing.T, documents ...string) *schema.Schema {
 	return s
 }
 
-// at returns the verbs of a node of a body, those that may be barriers in capitals.
+// at returns the verbs of a node of a body. Verbs that may be barriers are in capitals.
 func at(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, ref schema.ResourceRef, names ...string) string {
 	t.Helper()
 	k, err := s.KindFor(gvk, ref)
@@ -68,7 +68,7 @@ func barrier(group, kind, path, verb, more string) string {
 		", permissions: [{path: '" + path + "', verb: " + verb + ", " + more + "}]}\n"
 }
 
-// TestA5_ABarrierOnAPodHoldsOnItsBinding: what a Binding becomes in the Pod is guarded in the Binding.
+// TestA5_ABarrierOnAPodHoldsOnItsBinding: the fields of a Binding have the guards of the Pod fields that they become.
 func TestA5_ABarrierOnAPodHoldsOnItsBinding(t *testing.T) {
 	binding := gvk("", "v1", "Binding")
 	for _, ref := range []schema.ResourceRef{{Version: "v1", Resource: "pods", Subresource: "binding"}, {Version: "v1", Resource: "bindings"}} {
@@ -98,7 +98,7 @@ func TestA5_ABarrierOnAPodHoldsOnItsBinding(t *testing.T) {
 		if got := at(t, s, binding, ref, "metadata", "labels"); got != "METADATA labels" {
 			t.Errorf("%v: barrier on all metadata: the labels have %q", ref, got)
 		}
-		// What the Binding says of itself stays.
+		// The Binding's own permissions stay.
 		s = compileBuiltIn(t, barrier("", "Binding", ".metadata.labels", "labels", "excluded: true, parameterSource: labelKey"))
 		if got := at(t, s, binding, ref, "metadata", "labels"); got != "LABELS metadata" {
 			t.Errorf("%v: barrier on the labels of bindings: they have %q", ref, got)
@@ -131,8 +131,8 @@ func TestA4_ABarrierHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
-// TestC2_VerbsOfTheTwinPassNoBarrier: an Event is one object in two trees. A barrier in one is passed by what is below it in that tree,
-// and barriers in both are passed one by one.
+// TestC2_VerbsOfTheTwinPassNoBarrier: an Event is one object in two trees. Only verbs below a barrier in its own tree pass the barrier,
+// and barriers in both trees must be passed one by one.
 func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
 	count := barrier("", "Event", ".count", "example.com/count", "excluded: true")
 	name := barrier("events.k8s.io", "Event", ".regarding.name", "example.com/name", "excluded: false")
@@ -142,7 +142,7 @@ func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
 		name      string
 		documents []string
 		old, new  string
-		// core and events are what passes, for each requirement of the change.
+		// core and events are the verbs that pass, for each requirement of the change.
 		core, events []string
 	}{
 		{"none", nil, `{"count":1}`, `{"count":2}`, []string{"* occurrences"}, nil},
@@ -210,7 +210,7 @@ func TestC2_VerbsOfTheTwinPassNoBarrier(t *testing.T) {
 	}
 }
 
-// TestA4_ASetHoldsUnderEveryName: whichever name of an endpoint was addressed, and whichever the set has.
+// TestA4_ASetHoldsUnderEveryName: a set holds whichever name of an endpoint the request addresses and the set names.
 func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	for set, refs := range map[string]map[schema.ResourceRef]bool{
 		"{apiGroups: [''], resources: [events]}":            {{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true, {Resource: "pods"}: false},
@@ -229,7 +229,7 @@ func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
-// TestC2_ABindingDoesNotShowWhatWas: what a condition reads of the Pod that is there counts as true for a Binding.
+// TestC2_ABindingDoesNotShowWhatWas: a condition that reads the existing Pod counts as true for a Binding.
 func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
 	binding := gvk("", "v1", "Binding")
 	const label = `.metadata.labels["env"]`
@@ -272,7 +272,7 @@ func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
 	}
 }
 
-// TestA5_EveryObservedFieldExists: a field that was observed is one of the body, and one of the object.
+// TestA5_EveryObservedFieldExists: every observed field exists in the body and in the object.
 func TestA5_EveryObservedFieldExists(t *testing.T) {
 	s := compileBuiltIn(t)
 	kinds := map[runtimeschema.GroupKind][]*schema.Kind{}
@@ -294,7 +294,7 @@ func TestA5_EveryObservedFieldExists(t *testing.T) {
 		if !ok {
 			continue
 		}
-		// The store has the names of one of the object's groups.
+		// Storage uses the names of one of the object's groups.
 		var objects []*schema.Kind
 		for _, member := range endpoint.Class(target.Group, target.Resource) {
 			own, _ := endpoint.Lookup(member.Group, member.Resource, "")

@@ -10,8 +10,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// secretChains are what a change of the secret costs through a version: for each chain of verbs those that cover it, all of them or
-// those from the last barrier on.
+// secretChains returns the verbs for a change of the secret through a version: for each requirement the verbs that cover it, which are
+// all of the chain, or those from the last barrier on.
 func secretChains(t *testing.T, s *schema.Schema, version, old, new string, uncovered ...string) []string {
 	t.Helper()
 	k, err := s.Kind(boxOf(version))
@@ -37,7 +37,7 @@ func secretChains(t *testing.T, s *schema.Schema, version, old, new string, unco
 	return out
 }
 
-// twoSchemas are PermissionSchemas of the two versions, each with one entry or none.
+// twoSchemas returns PermissionSchemas of the two versions, each with one entry or none.
 func twoSchemas(v1, v1beta1 string) []string {
 	var out []string
 	for version, entry := range map[string]string{"v1": v1, "v1beta1": v1beta1} {
@@ -49,7 +49,7 @@ func twoSchemas(v1, v1beta1 string) []string {
 	return out
 }
 
-// everyConversion are definitions with the same field in both versions, by how they are converted.
+// everyConversion holds definitions with the same field in both versions, by the way in which they are converted.
 func everyConversion() map[string]versions {
 	return map[string]versions{
 		"by name":                    {v1: named, v1beta1: named},
@@ -61,7 +61,7 @@ func everyConversion() map[string]versions {
 // renamedBeside has the secret, and another name for another field.
 const renamedBeside = `{type: object, properties: {count: {type: integer}, secret: {type: string}, pair: {type: object, properties: {a: {type: string}}}}}`
 
-// TestC2_AFieldOfTwoVersionsHasOneVerb: what a document says of a field for one version is said of it for the others.
+// TestC2_AFieldOfTwoVersionsHasOneVerb: an entry for the field in one version also applies to the other versions.
 func TestC2_AFieldOfTwoVersionsHasOneVerb(t *testing.T) {
 	for conversion, v := range everyConversion() {
 		for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestC2_AFieldOfTwoVersionsHasOneVerb(t *testing.T) {
 	}
 }
 
-// TestC2_AVerbIsNotLentToAnotherField: one that has the name alone, and another type, may be any field.
+// TestC2_AVerbIsNotLentToAnotherField: a field with the same name and another type may be any field.
 func TestC2_AVerbIsNotLentToAnotherField(t *testing.T) {
 	v := versions{v1: `{type: object, properties: {size: {type: integer}, secret: {type: integer}}}`, v1beta1: named, metadata: vouched, top: byWebhook}
 	s := compileBox(t, v.String(), twoSchemas("verb: secret", "")...)
@@ -106,7 +106,8 @@ func TestC2_AVerbIsNotLentToAnotherField(t *testing.T) {
 	}
 }
 
-// TestC2_ABarrierOfOneVersionIsNotWeakerInAnother: not where the other has a weaker one of its own, or one with another verb.
+// TestC2_ABarrierOfOneVersionIsNotWeakerInAnother: this holds also if the other version has a weaker barrier of its own, or one with
+// another verb.
 func TestC2_ABarrierOfOneVersionIsNotWeakerInAnother(t *testing.T) {
 	const always, whenX, whenY, other, otherWhenX = "verb: secret, excluded: true", `verb: secret, excludedWhen: "self == 'x'"`, `verb: secret, excludedWhen: "self == 'y'"`,
 		"verb: other, excluded: true", `verb: other, excludedWhen: "self == 'x'"`
@@ -144,7 +145,8 @@ func TestC2_ABarrierOfOneVersionIsNotWeakerInAnother(t *testing.T) {
 	}
 }
 
-// TestC2_AnAdministratorLiftsABarrierInEveryVersion, and not in one of them.
+// TestC2_AnAdministratorLiftsABarrierInEveryVersion proves that an administrator removes a barrier by entries for all versions, and not
+// by an entry for one of them.
 func TestC2_AnAdministratorLiftsABarrierInEveryVersion(t *testing.T) {
 	v := versions{v1: named, v1beta1: named, metadata: `, annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}],"v1beta1":[{"path":".spec.secret","verb":"secret","excluded":true}]}'}`}
 	for versions, want := range map[string]string{"": "[* secret]", "v1": "barred [secret]", "v1beta1": "barred [secret]"} {
@@ -157,7 +159,7 @@ func TestC2_AnAdministratorLiftsABarrierInEveryVersion(t *testing.T) {
 	}
 }
 
-// TestC2_AParameterFromElsewhereIsAnother: one version takes it from the key of a label, the other from the value.
+// TestC2_AParameterFromElsewhereIsAnother: one version takes the parameter from the key of a label, the other from its value.
 func TestC2_AParameterFromElsewhereIsAnother(t *testing.T) {
 	byKey := guardOf("Box", "v1", "{path: .metadata.labels, verb: labels, parameterSource: s}, {path: '.metadata.labels[*]', verb: label, parameterizedBy: s}")
 	byValue := strings.Replace(guardOf("Box", "v1beta1", "{path: .metadata.labels, verb: labels, parameterSource: t}, {path: '.metadata.labels[*]', verb: label, parameterSource: s, parameterizedBy: s}"), "name: x", "name: second", 1)
@@ -170,7 +172,7 @@ func TestC2_AParameterFromElsewhereIsAnother(t *testing.T) {
 	}
 }
 
-// TestA2_AScaleHidesTheOtherVerbOfItsReplicas, and no other verb.
+// TestA2_AScaleHidesTheOtherVerbOfItsReplicas proves that a Scale hides the other verb of its replicas, and no further verb.
 func TestA2_AScaleHidesTheOtherVerbOfItsReplicas(t *testing.T) {
 	for path, want := range map[string][]string{".spec.size": {"[granular:secret]"}, ".spec.secret": nil} {
 		entry := func(verb string) string { return "{path: " + path + ", verb: " + verb + "}" }

@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// D13: every field, cause and original of what was recorded is one of the kind's, and what is free is compiled in.
+// D13: every recorded field, cause and original exists in its kind, and every free write is compiled in.
 func TestD13_WhatIsRecordedExists(t *testing.T) {
 	compiled, errs := Offline(nil)
 	if err := errors.Join(errs...); err != nil {
@@ -41,7 +41,7 @@ func TestD13_WhatIsRecordedExists(t *testing.T) {
 	}
 }
 
-// nodeAt follows a path, nil if the types have no such field.
+// nodeAt returns the node at a path, nil if the types have no such field.
 func nodeAt(t *testing.T, n *schema.Node, path string) *schema.Node {
 	t.Helper()
 	p, err := schema.ParsePattern(path)
@@ -62,7 +62,7 @@ func nodeAt(t *testing.T, n *schema.Node, path string) *schema.Node {
 	return n
 }
 
-// D13: what an administrator says of a field takes nothing of it away, and gives nothing.
+// D13: an administrator's entry for a field neither removes nor adds recorded writes of it.
 func TestD13_DefaultsOfTheServerAreFree(t *testing.T) {
 	compiled, errs := Offline(nil)
 	if err := errors.Join(errs...); err != nil {
