@@ -13,7 +13,8 @@ import (
 const (
 	// admissionTimeout is how long kube-apiserver waits for an admission webhook by default.
 	admissionTimeout = 10 * time.Second
-	// longTTL is a cache time for which an administrator who revokes a verb would probably wait without suspecting a fault.
+	// longTTL is the longest cache time without a warning. After a verb is revoked, an administrator would take a longer delay for a
+	// fault.
 	longTTL = time.Minute
 )
 

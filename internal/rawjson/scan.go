@@ -73,8 +73,10 @@ var ErrMore = errors.New("more text after the value")
 // SyntaxError says why a text is not JSON, in jsontext's words.
 type SyntaxError struct{ err error }
 
+// Error returns jsontext's message.
 func (e *SyntaxError) Error() string { return e.err.Error() }
 
+// Unwrap returns the cause: jsontext's error or ErrMore.
 func (e *SyntaxError) Unwrap() error { return e.err }
 
 // explain returns jsontext's error, with the position, for a text that Scan refuses.

@@ -16,6 +16,7 @@ const (
 	Object
 )
 
+// String returns the name of the kind.
 func (k Kind) String() string {
 	return [...]string{"absent", "null", "boolean", "number", "string", "list", "object"}[k]
 }
@@ -261,6 +262,7 @@ func (n Name) Bytes() []byte {
 	return unquote(n.raw)
 }
 
+// String returns the decoded name.
 func (n Name) String() string { return string(n.Bytes()) }
 
 func (n Name) escaped() bool { return bytes.IndexByte(n.raw, '\\') >= 0 }

@@ -184,7 +184,7 @@ func (s source) anyone() user.Info {
 	return u
 }
 
-// who returns a user that matches the subject.
+// who returns a user to which the subject applies.
 func (s source) who(subject rbacv1.Subject, namespace string) user.Info {
 	switch subject.Kind {
 	case rbacv1.GroupKind:

@@ -53,7 +53,7 @@ type Config struct {
 	Version string
 	// Ready returns nil when Schema and Sets are as recent as the API server.
 	Ready func() error
-	// Schema and Sets return what is in force. Plurals returns the resources of kinds with unusual plurals.
+	// Schema and Sets return the schema and the sets in force. Plurals returns the resources of kinds with unusual plurals.
 	Schema  func() *schema.Schema
 	Sets    func() []schema.UncoveredDocument
 	Plurals func() map[runtimeschema.GroupKind]string
