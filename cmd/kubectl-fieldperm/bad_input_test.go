@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// reviewOf is an AdmissionReview with the request's fields.
+// reviewOf returns an AdmissionReview with the request's fields.
 func reviewOf(request string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{` + request + `}}`
 }
@@ -121,7 +121,7 @@ func refused(t *testing.T, code int, stdout, stderr, want string) {
 	}
 }
 
-// A label or a name of 10 KB is decided like any other.
+// A label or a name of 10 KB is decided like a short one.
 func TestReviewTakesLongNames(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	for name, object := range map[string]string{
@@ -149,7 +149,7 @@ func TestReviewTakesLongNames(t *testing.T) {
 		t.Chdir("testdata")
 		body := strings.ReplaceAll(reviewOf(requestMeta+`,"operation":"CREATE","object":`+configMap), `"name":"c"`, `"name":"`+long+`"`)
 		if code, stdout, stderr := execute(t, strings.Replace(body, `"bob"`, `"mark"`, 1), "review", "-f", "-", "--grants", "grants.yaml"); code != 1 || len(stdout) > 2000 {
-			// Nothing but identity is in it: C5 charges that there is an object.
+			// The object has only its identity. By C5 the existence of the object needs a verb.
 			t.Errorf("exit code %d; stdout %.300q, stderr %.300q", code, stdout, stderr)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// What the cluster needs beside the grants: namespaces, people who ask, and a kind of its own whose
-// permission verbs are in the annotation, as an API server takes them.
+// The objects of the cluster in addition to the grants: namespaces, users that ask, and a custom kind whose permission verbs are in
+// the annotation, because an API server accepts them only there.
 const clusterObjects = `
 {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
 ---
@@ -73,7 +73,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: gadgets}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: greta}]
 `
 
-// The rules that the aggregation controller would write; there is none beside the API server.
+// The rules that the aggregation controller would write. The controller does not run here.
 const aggregated = `{"rules": [
 {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["granular", "granular:scale"]},
 {"apiGroups": ["example.com"], "resources": ["widgetry"], "verbs": ["granular", "granular:example.com/size", "create"]}]}`
@@ -138,7 +138,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 	gadget := write("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: shop}, spec: {size: 1}}\n")
 	bigger := write("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: shop}, spec: {size: 2}}\n")
 
-	// Files and cluster decide alike, check by check.
+	// Files and cluster give the same decisions, check by check.
 	for _, test := range goldenCases {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := review("auditor", test.args+" -o json")
@@ -194,7 +194,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 		if code != 1 || stderr != "" || !strings.Contains(stdout, "granular:label(pod-security.kubernetes.io) (barrier)") {
 			t.Errorf("set: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		}
-		// A file stands in for the object of its name.
+		// A file replaces the object with the same name.
 		file := write("apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: replicas}\nspec: {group: apps, kind: Deployment, permissions: [{path: .spec.replicas, verb: example.com/size}]}\n")
 		if code, stdout, stderr = review("auditor", "--old deployment.yaml --new scaled.yaml --as bob --permissions "+file); code != 0 || stderr != "" {
 			t.Errorf("a file in its place: exit code %d, stdout %q, stderr %q", code, stdout, stderr)
@@ -233,7 +233,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 		}
 	})
 	t.Run("WithoutTheOpenAPINothingIsDecided", func(t *testing.T) {
-		// Everybody may read it, until that is taken away.
+		// All users may read discovery until this binding is deleted.
 		kubectl("", "delete", "clusterrolebinding", "system:discovery")
 		kubectl("", "create", "clusterrole", "reads-index", "--verb=get", "--non-resource-url=/openapi/v3")
 		kubectl("", "create", "clusterrolebinding", "reads-index", "--clusterrole=reads-index", "--user=nodocuments")

@@ -11,8 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/review"
 )
 
-// run executes the command line and returns the exit code. Errors go to the streams' ErrOut, one to a
-// line.
+// run executes the command line and returns the exit code. It writes errors to the streams' ErrOut, one per line.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := newRoot(streams)
 	root.SetArgs(args)

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden; commit only if you understand every change")
 
-// execute runs the command line in this process, with no cluster to be found.
+// execute runs the command line in this process, without any cluster.
 func execute(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -23,7 +23,7 @@ func execute(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), errOut.String()
 }
 
-// goldenCases are the reviews whose whole output is in testdata/golden/NAME.FORMAT; words are separated by spaces.
+// goldenCases are the reviews whose complete output is in testdata/golden/NAME.FORMAT. Spaces separate words.
 var goldenCases = []struct {
 	name, args string
 	code       int

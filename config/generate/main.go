@@ -1,5 +1,4 @@
-// Generate writes what fieldperm-gen knows into the kustomize base and into the Helm chart. It runs in
-// the folder config.
+// Generate writes the generated objects of fieldperm-gen to the kustomize base and to the Helm chart. Run it in the folder config.
 package main
 
 import (
@@ -47,11 +46,11 @@ func run() error {
 	return nil
 }
 
-// caBundle is a line of the generated webhooks.
+// caBundle matches the line caBundle of a generated webhook.
 var caBundle = regexp.MustCompile(`(?m)^ *caBundle: .*\n`)
 
-// objects are those of fieldperm in the cluster. The CA is left out: fieldperm, cert-manager or an
-// overlay knows it, the generator cannot.
+// objects returns the objects of fieldperm in the cluster, by file name. They have no CA: fieldperm, cert-manager or an overlay
+// sets it, and the generator does not know it.
 func objects() (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -66,7 +65,7 @@ func objects() (map[string][]byte, error) {
 		return nil, err
 	}
 	generated, err := generators.Manifests(generators.Options{
-		// Of the files for the control plane, which are not kept.
+		// These two options are only for the files of the control plane, which are not written here.
 		ServiceURL: "https://fieldperm.fieldperm-system.svc", ConfigDir: "/etc/kubernetes/fieldperm",
 		CABundle: bundle, REST: true, Service: &generators.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
 	})
@@ -88,7 +87,7 @@ func objects() (map[string][]byte, error) {
 	return out, nil
 }
 
-// crds are the definitions of config/crd, in one file: kustomize reads none outside of its folder.
+// crds returns the definitions of config/crd as one file, because kustomize reads no file outside its folder.
 func crds() ([]byte, error) {
 	names, err := filepath.Glob(filepath.Join("crd", "fieldperm.dev_*.yaml"))
 	if err != nil {

@@ -19,45 +19,45 @@ import (
 	"github.com/fieldperm/fieldperm/internal/reload"
 )
 
-// Settings are what an Authenticator is made of.
+// Settings configures New.
 type Settings struct {
-	// File is the AuthenticationConfiguration.
+	// File is the path of the AuthenticationConfiguration.
 	File string
-	// Identity tells this process from others in metrics (apiserver_id_hash).
+	// Identity identifies this process in metrics (apiserver_id_hash).
 	Identity string
 
-	// Tests alone set what follows. 0 is the default.
-	interval   time.Duration // between two looks at the file
-	startWait  time.Duration // for all issuers, at start
-	reloadWait time.Duration // for all issuers, at a reload
+	// Only tests set the fields below. 0 selects the default.
+	interval   time.Duration // period between two reads of the file
+	startWait  time.Duration // bound for the probe of all issuers at start
+	reloadWait time.Duration // bound for the probe of all issuers at a reload
 }
 
 const (
-	// defaultStartWait is short: serving goes before issuers, which may run behind it.
+	// defaultStartWait is short: fieldperm must start to serve even if issuers are down, because issuers may depend on fieldperm.
 	defaultStartWait = 5 * time.Second
-	// defaultReloadWait is enough for three tries of k8s.io/apiserver, which are 10 s apart.
+	// defaultReloadWait is enough for three attempts of k8s.io/apiserver, which makes one every 10 s.
 	defaultReloadWait = 30 * time.Second
 )
 
-// Authenticator says who a request is from. What is in force is one generation; each request is
-// answered by the one that it began with.
+// Authenticator authenticates the sender of a request. One generation is in force at a time. The generation that is in force when a
+// request arrives handles the whole request.
 type Authenticator struct {
 	settings Settings
-	compiler authenticationcel.Compiler // costs as much as all else of a reload
-	// base outlives the context of New, so that requests are answered while the server drains.
+	compiler authenticationcel.Compiler // compiling costs as much as all the rest of a reload
+	// base outlives the context of New, so that requests are still authenticated while the server drains.
 	base    context.Context
 	end     context.CancelFunc
 	watcher *reload.Watcher
 
 	mu      sync.Mutex
-	current *generation // nil after Run
+	current *generation // nil after Run has ended
 }
 
 var _ authenticator.Request = (*Authenticator)(nil)
 
-// New reads the file and puts it in force. A file with faults is an error (configfile.Problems), and so
-// is an issuer that answers with another name; one that cannot be reached is logged, and tried until it
-// can. The context bounds New alone. Run ends what New begins.
+// New reads the file and puts its configuration in force. If the file is not valid, the error is configfile.Problems. An issuer
+// that answers with another name than the file has is an error too. An issuer that cannot be reached is only logged, and tried
+// again until it answers. The context bounds New only. The caller must call Run to stop what New starts.
 func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	if s.startWait == 0 {
 		s.startWait = defaultStartWait
@@ -101,8 +101,8 @@ func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	return a, nil
 }
 
-// askAtStart asks each issuer for its name. It returns what is wrong with each; the error is about those
-// that have another name.
+// askAtStart asks each issuer for its name. It returns one result for each issuer, nil for a good one. The error covers only the
+// issuers that answer with another name.
 func (a *Authenticator) askAtStart(ctx context.Context, configuration *apiserver.AuthenticationConfiguration, data []byte) ([]*IssuerError, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.settings.startWait)
 	defer cancel()
@@ -123,21 +123,20 @@ func (a *Authenticator) askAtStart(ctx context.Context, configuration *apiserver
 	return faults, nil
 }
 
-// Run puts into force what becomes of the file, until the context ends. It ends what New began, so it is
-// to be called also by whoever wants no more than that, and nothing is authenticated after it.
+// Run reloads the file when it changes, until the context ends. Then it stops what New started, and no request is authenticated any
+// more. A caller that needs no reload must still call it.
 func (a *Authenticator) Run(ctx context.Context) {
 	defer a.end()
 	defer a.swap(nil)
 	a.watcher.Run(ctx)
 }
 
-// Fault says why what the file has now is not in force, nil if it is.
+// Fault returns why the current content of the file is not in force. It returns nil if it is in force.
 func (a *Authenticator) Fault() error { return a.watcher.Fault() }
 
-// AuthenticateRequest says who a request is from: by its bearer token, or as system:anonymous where the
-// file lets callers without a token be that. A request without a token is (nil, false, nil); one whose
-// token is not accepted is (nil, false, error), whatever anonymous callers may do. The error says why,
-// for the log and not for the caller.
+// AuthenticateRequest authenticates a request by its bearer token. A request without a token is system:anonymous if the file allows
+// that; otherwise the result is (nil, false, nil). A token that is not accepted gives (nil, false, error), even if the file allows
+// anonymous requests. The error has the cause, for the log; do not send it to the caller.
 func (a *Authenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	g := a.enter()
 	if g == nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// explained says of a token that is not accepted why, in words that hold nothing of it but its issuer.
-// What k8s.io/apiserver says holds claims: audiences, times, the values of required claims.
+// explained wraps tokens so that the error of a refused token contains nothing of the token except its issuer. The messages of
+// k8s.io/apiserver contain claims: audiences, times, and the values of required claims.
 func explained(tokens authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := tokens.AuthenticateToken(ctx, token)
@@ -24,7 +24,7 @@ func explained(tokens authenticator.Token) authenticator.Token {
 	})
 }
 
-// refused is the error of a token that was not accepted; err is nil if no issuer took it for its own.
+// refused returns the error for a token that was not accepted. err is nil if the token's issuer is not in the file.
 func refused(token string, err error) error {
 	issuer, readable := issuerOf(token)
 	switch {
@@ -40,7 +40,7 @@ func refused(token string, err error) error {
 	return fmt.Errorf("bearer token: issuer %q: %s", issuer, cause(err.Error()))
 }
 
-// issuerOf reads the issuer of a token that nobody has verified.
+// issuerOf returns the issuer of a token without verifying the token.
 func issuerOf(token string) (string, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -59,8 +59,8 @@ func issuerOf(token string) (string, bool) {
 	return shortened(claims.Issuer), true
 }
 
-// causes are those of k8s.io/apiserver's messages whose end matters, with what may be said of it. They
-// are anchored: what stands before the group is the library's, and the group is the file's.
+// quoting lists messages of k8s.io/apiserver that quote the file, with the cause to report. The patterns are anchored: the text
+// before a group is the library's, and a group matches only text from the file.
 var quoting = []struct {
 	message *regexp.Regexp
 	cause   string
@@ -74,7 +74,7 @@ var quoting = []struct {
 	{regexp.MustCompile(`^oidc: parse uid claim "(.+?)": `), "claimMappings.uid: claim %q is missing or not a text"},
 }
 
-// beginnings are the rest of them.
+// beginnings lists the other messages by their first words, with the cause to report.
 var beginnings = []struct{ message, cause string }{
 	{"oidc: authenticator not initialized", "has not answered yet: the log says why"},
 	{"oidc: verify token: oidc: malformed jwt", "is not a JWT"},
@@ -98,7 +98,8 @@ var beginnings = []struct{ message, cause string }{
 	{"oidc: error evaluating user info validation rule", "userValidationRules: expression fails"},
 }
 
-// cause returns why, in the words of the file. A message that it does not know may hold anything.
+// cause translates a message of k8s.io/apiserver to the terms of the file. An unknown message may contain claims, so its text is
+// never returned.
 func cause(message string) string {
 	for _, one := range quoting {
 		if groups := one.message.FindStringSubmatch(message); groups != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
-// load reads a configuration. An egress selector in it is for kube-apiserver; there is none here.
+// load reads a configuration. An egress selector in it gives a warning and has no effect: only kube-apiserver has egress selectors.
 func (a *Authenticator) load(ctx context.Context, data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	configuration, warnings, err := configfile.LoadAuthentication(a.settings.File, data)
 	if err != nil {
@@ -24,8 +24,8 @@ func (a *Authenticator) load(ctx context.Context, data []byte) (*apiserver.Authe
 	return configuration, nil
 }
 
-// apply puts what the file has now in force, if all of it is good: the file is valid, and every issuer
-// that is new or changed is there and is who the file says.
+// apply puts the current content of the file in force if the file is valid and every new or changed issuer answers with the name in
+// the file.
 func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error) {
 	configuration, err := a.load(ctx, data)
 	if err != nil {
@@ -37,8 +37,8 @@ func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error
 	}
 	defer a.leave(g)
 	if !reflect.DeepEqual(anonymousOf(g.anonymous), anonymousOf(configuration.Anonymous)) {
-		// kube-apiserver says the same of the same file; and who may come without a token is not to change
-		// by a file that is dropped into a directory.
+		// kube-apiserver also refuses this change at a reload. A file that is dropped into a directory must not change whether
+		// requests without a token are accepted.
 		return nil, configfile.Problems{configfile.NewProblem(a.settings.File, data, "anonymous",
 			"is not what it was at start, and does not change by a reload", "restart fieldperm, or put it back")}
 	}
@@ -64,7 +64,7 @@ func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error
 	return nil, nil
 }
 
-// askNew asks the issuers that are new or changed.
+// askNew asks the issuers that are new or changed for their names.
 func (a *Authenticator) askNew(ctx context.Context, g *generation, configuration *apiserver.AuthenticationConfiguration, data []byte) error {
 	fresh := make([]apiserver.JWTAuthenticator, 0, len(configuration.JWT))
 	places := make([]int, 0, len(configuration.JWT))
@@ -86,7 +86,7 @@ func (a *Authenticator) askNew(ctx context.Context, g *generation, configuration
 	return nil
 }
 
-// anonymousOf makes a configuration that says nothing the same as one that says no.
+// anonymousOf returns the setting with its default: an absent setting is the same as a disabled one.
 func anonymousOf(c *apiserver.AnonymousAuthConfig) apiserver.AnonymousAuthConfig {
 	if c == nil {
 		return apiserver.AnonymousAuthConfig{}

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// mostBytes is more than any discovery document or key set has. k8s.io/apiserver would read on.
+	// mostBytes is larger than any discovery document or key set, in bytes. Without a limit, k8s.io/apiserver would read on.
 	mostBytes = 1 << 20
-	// keysKept is in the terms of HTTP. go-oidc fetches keys that do not fit a token again 30 s before they
-	// expire at the earliest, and so 10 s after it had them.
+	// keysKept is a Cache-Control value. If no key fits a token, go-oidc fetches the keys again, but not earlier than 30 s before
+	// they expire. With 40 s, it can fetch them again 10 s after the last time.
 	keysKept = "max-age=40"
-	// clientTimeout is what k8s.io/apiserver gives an issuer for one answer.
+	// clientTimeout is the time that k8s.io/apiserver allows an issuer for one response.
 	clientTimeout = 30 * time.Second
 )
 
-// newClient returns a client for one issuer, which trusts the given CA in PEM, or those of the system if
-// it is "". It speaks https alone: OpenID Connect demands that of the keys too, and a redirect or a
-// jwks_uri to http would let whoever is on the way make keys.
+// newClient returns a client for one issuer. It trusts the given CA in PEM, or the CAs of the system if ca is "". It accepts only
+// https URLs: OpenID Connect requires that for the keys too. With a redirect or a jwks_uri to http, an attacker on the network path
+// could replace the keys.
 func newClient(ca string) (*http.Client, *http.Transport, error) {
 	configuration := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -37,7 +37,7 @@ func newClient(ca string) (*http.Client, *http.Transport, error) {
 	return &http.Client{Transport: guarded{transport}, Timeout: clientTimeout}, transport, nil
 }
 
-// guarded refuses what is not https, and cuts answers that are too long.
+// guarded refuses URLs that are not https, and limits the length of responses.
 type guarded struct{ base http.RoundTripper }
 
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -50,14 +50,14 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = &bounded{response.Body, mostBytes}
 	if response.Header.Get("Cache-Control") != "" || response.Header.Get("Expires") != "" {
-		// However long the issuer says that keys may be kept, a new one must not wait for so long.
+		// A new key must become usable soon, even if the issuer allows a long cache time.
 		response.Header.Del("Expires")
 		response.Header.Set("Cache-Control", keysKept)
 	}
 	return response, nil
 }
 
-// bounded is a body that fails past a number of bytes.
+// bounded is a body that returns an error after a number of bytes.
 type bounded struct {
 	io.ReadCloser
 	left int64

@@ -7,7 +7,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// The library keeps keys for as long as the issuer says, and until then would know of no new one.
+// The library caches keys for as long as the issuer says, and would not know a new key until then.
 func TestKEP3331_ANewKeyIsKnownThoughTheIssuerSaysAnHour(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t, issuer.Config{})

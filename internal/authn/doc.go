@@ -1,17 +1,15 @@
-// Package authn says who sends a bearer token, by an AuthenticationConfiguration (KEP-3331): the file
-// that kube-apiserver reads by its flag of the same name, with the same meaning. Who presents a client
-// certificate is not its matter.
+// Package authn authenticates bearer tokens by an AuthenticationConfiguration (KEP-3331): the file that kube-apiserver reads with
+// its flag of the same name. The file has the same meaning here. The package does not authenticate client certificates.
 //
-// Verifying a token and mapping its claims is k8s.io/apiserver's. What is here is how a configuration
-// comes into force and goes: Start at Authenticator, then generation for what is swapped when the file
-// changes, and Probe for whether an issuer is there and is who the file says.
+// k8s.io/apiserver verifies tokens and maps their claims. This package puts a configuration in force and replaces it. Start at
+// Authenticator, then read generation (what a reload replaces) and Probe (whether an issuer answers with the name in the file).
 //
-// A user or group of the system (system:masters, a controller's name) that a token carries is taken as
-// kube-apiserver takes it: it counts. Whoever may write such a name into a token could do the same at
-// kube-apiserver; the file keeps them out by a prefix or by userValidationRules, and reading it warns
-// where it has neither. Refusing them here would give one file two meanings.
+// A token may carry a user or group of the system (system:masters, the name of a controller). fieldperm accepts it, as
+// kube-apiserver does. An issuer that can write such a name into a token can do the same at kube-apiserver. A prefix or
+// userValidationRules in the file exclude such names, and reading the file warns if it has neither. If fieldperm refused these
+// names here, the same file would have two meanings.
 //
-// No token, and of its claims only the issuer, is ever in an error or in the log.
+// Errors and the log never contain a token, and of its claims only the issuer.
 //
 // The package must not import admission, fieldperm or a client of the cluster.
 package authn

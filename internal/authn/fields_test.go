@@ -13,7 +13,7 @@ import (
 
 const all = user.AllAuthenticated
 
-// Every field of the API, by what a token with some claims becomes.
+// Every field of the API, by the result for a token with some claims.
 func TestKEP3331_Fields(t *testing.T) {
 	i := startIssuer(t, issuer.Config{Path: "/realms/dev"})
 	ann := user.DefaultInfo{Name: "ann", Groups: []string{all}}
@@ -151,7 +151,7 @@ func TestKEP3331_Versions(t *testing.T) {
 }
 
 func TestKEP3331_DiscoveryURL(t *testing.T) {
-	// The issuer's name is nowhere: only discoveryURL finds it.
+	// No server has the issuer's name. Only discoveryURL leads to the issuer.
 	i := startIssuer(t, issuer.Config{Name: "https://issuer.example.com/realm", DiscoveryPath: "/internal/configuration"})
 	text := issuerOnly(i, "["+audience+"]", "\n    discoveryURL: "+i.DiscoveryURL()) + named
 	if errs := probeText(t, configuration(text)); len(errs) != 0 {
@@ -176,7 +176,7 @@ func TestKEP3331_DistributedGroups(t *testing.T) {
 	a := startWith(t, entry(i, named+"\n    groups: {claim: groups, prefix: 'd:'}"))
 	distributed := sign(t, i, map[string]any{"aud": audience, "groups": []string{"a", "b"}}, issuer.Token{})
 	good := sign(t, i, claims(i.Distribute("groups", distributed, "open")), issuer.Token{})
-	// The verifier of distributed claims is made when the first of an issuer comes, which is refused.
+	// The library makes the verifier of distributed claims when the first token of an issuer arrives, and refuses that token.
 	eventually(t, "distributed claims are read", func() bool {
 		_, err := who(a, good)
 		return err == nil

@@ -19,30 +19,31 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 )
 
-// acceptedFor is how long a token that was accepted is not looked at again, as in kube-apiserver: so much
-// later than its expiry, or than its key's end, it may still be accepted. Refusals are not remembered.
+// acceptedFor is how long an accepted token is not verified again, as in kube-apiserver. A token may therefore be accepted for this
+// time after it has expired, or after its key was removed. Refusals are not cached.
 const acceptedFor = 10 * time.Second
 
-// generation is what one content of the file makes. It does not change; what its cache remembers goes
-// with it, so that no token outlives the configuration that accepted it.
+// generation is made from one content of the file. It is immutable, except for its cache. The cache ends with it, so that no token
+// outlives the configuration that accepted it.
 type generation struct {
 	providers []*provider
 	anonymous *apiserver.AnonymousAuthConfig
 	request   authenticator.Request
 
-	// Guarded by Authenticator.mu: how many requests are in it, and whether another has replaced it.
+	// Guarded by Authenticator.mu: the number of requests that use this generation, and whether another generation has replaced it.
 	callers int
 	retired bool
 }
 
-// provider is the issuer of one entry of jwt. It goes from one generation to the next as long as its
-// entry stays the same, and its keys with it: a reload that is about another must not need it to be up.
+// provider is the issuer of one entry of jwt. While its entry is unchanged, the next generation uses the same provider with its
+// keys: a reload of other entries must not require this issuer to be up.
 type provider struct {
 	configuration apiserver.JWTAuthenticator
 	token         oidc.AuthenticatorTokenWithHealthCheck
 	transport     *http.Transport
 	cancel        context.CancelFunc
-	// generations is how many have it; it ends with the last. Guarded by Authenticator.mu.
+	// generations is the number of generations that use the provider. The provider ends with the last one. Guarded by
+	// Authenticator.mu.
 	generations int
 }
 
@@ -66,8 +67,8 @@ func (p *provider) initialized(ctx context.Context) error {
 	return nil
 }
 
-// newGeneration makes one, with the issuers of before that stay as they are. Those that are new begin to
-// ask for their discovery documents.
+// newGeneration makes a generation. It reuses the providers of before whose entries are unchanged. New providers start to fetch
+// their discovery documents.
 func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationConfiguration, before []*provider) (*generation, error) {
 	g := &generation{anonymous: configuration.Anonymous}
 	var tokens []authenticator.Token
@@ -83,12 +84,12 @@ func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationCon
 		g.providers = append(g.providers, one)
 		tokens = append(tokens, one.token)
 	}
-	// A token names its issuer, and all others pass it on without an error: the first error is the only one
-	// there will be, and nobody else is to be asked after it.
+	// A token names its issuer, and every other authenticator skips it without an error. So the first error is the only one, and no
+	// further authenticator needs to be asked after it.
 	union := cache.New(tokenunion.NewFailOnError(tokens...), true, acceptedFor, 0)
 	g.request = group.NewAuthenticatedGroupAdder(bearertoken.New(explained(union)))
 	if configuration.Anonymous != nil && configuration.Anonymous.Enabled {
-		// A caller whose token is bad is not anonymous.
+		// A request with a bad token is refused, not treated as anonymous.
 		g.request = requestunion.NewFailOnError(g.request, anonymous.NewAuthenticator(configuration.Anonymous.Conditions))
 	}
 	for _, one := range g.providers {
@@ -99,7 +100,7 @@ func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationCon
 	return g, nil
 }
 
-// endNew ends the providers of a generation that came to nothing, which no other has.
+// endNew stops the providers of a generation that was not put in force, if no other generation uses them.
 func (a *Authenticator) endNew(g *generation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +140,7 @@ func (a *Authenticator) newProvider(entry apiserver.JWTAuthenticator) (*provider
 	return &provider{configuration: entry, token: token, transport: transport, cancel: cancel}, nil
 }
 
-// enter returns the generation in force, which stays until leave. It is nil after the end.
+// enter returns the generation in force. The generation stays usable until leave. enter returns nil after Run has ended.
 func (a *Authenticator) enter() *generation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,7 +158,7 @@ func (a *Authenticator) leave(g *generation) {
 	a.endProviders(ended)
 }
 
-// swap puts a generation in force; that before ends once its last request is answered.
+// swap puts a generation in force. The previous generation ends when its last request has been answered.
 func (a *Authenticator) swap(next *generation) {
 	a.mu.Lock()
 	before := a.current
@@ -180,8 +181,7 @@ func (a *Authenticator) drop(g *generation) {
 	a.endProviders(ended)
 }
 
-// released returns the providers that nobody has any more once a generation is done. It is called with the
-// lock held.
+// released returns the providers that no generation uses any more after g has ended. The caller holds the lock.
 func (a *Authenticator) released(g *generation) []*provider {
 	if !g.retired || g.callers > 0 {
 		return nil
@@ -195,7 +195,7 @@ func (a *Authenticator) released(g *generation) []*provider {
 	return ended
 }
 
-// endProviders ends them, and what metrics say of those that are gone for good.
+// endProviders stops the providers, and removes the metrics of issuers that no generation has any more.
 func (a *Authenticator) endProviders(ended []*provider) {
 	for _, one := range ended {
 		one.end()

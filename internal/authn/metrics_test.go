@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// samples returns the names of metrics with a label of a value, each with its other labels that matter.
+// samples returns the values of the metrics that have a label with a value, by metric name and its other relevant labels.
 func samples(t *testing.T, label, value string) map[string]float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

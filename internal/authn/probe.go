@@ -18,36 +18,35 @@ import (
 	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
-// wellKnown is where an issuer's discovery document is, below its URL, unless discoveryURL says otherwise.
+// wellKnown is the path of an issuer's discovery document below its URL, unless discoveryURL is set.
 const wellKnown = "/.well-known/openid-configuration"
 
-// probeWait bounds the asking of one issuer.
+// probeWait bounds the requests to one issuer.
 const probeWait = 10 * time.Second
 
-// IssuerError is what is wrong with an issuer itself, as opposed to what the file says of it.
+// IssuerError describes a problem of an issuer itself. Problems of the file are configfile.Problems.
 type IssuerError struct {
-	// Key is its place in the file, for example "jwt[0].issuer.url".
+	// Key is the issuer's position in the file, for example "jwt[0].issuer.url".
 	Key  string
 	Err  error
 	Cure string
-	// Lies: it answers, and has another name. Waiting does not mend that.
+	// Lies means that the issuer answers, but with another name than the file has. Waiting does not help in this case.
 	Lies bool
 }
 
-// Error returns "key: what is wrong: cure".
+// Error returns "key: problem: cure".
 func (e *IssuerError) Error() string { return fmt.Sprintf("%s: %v: %s", e.Key, e.Err, e.Cure) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *IssuerError) Unwrap() error { return e.Err }
 
-// Problem returns it with its place in a file.
+// Problem returns the error as a Problem with its position in the file.
 func (e *IssuerError) Problem(file string, data []byte) configfile.Problem {
 	return configfile.NewProblem(file, data, e.Key, e.Err.Error(), e.Cure)
 }
 
-// Probe asks every issuer of a valid configuration for its discovery document and its keys, all at the
-// same time, each for 10 s at most. It returns what is wrong, in the order of the file; each is an
-// *IssuerError.
+// Probe asks every issuer of a valid configuration for its discovery document and its keys. It asks all issuers in parallel, each
+// for at most 10 s. It returns the problems in the order of the file; each is an *IssuerError.
 func Probe(ctx context.Context, configuration *apiserver.AuthenticationConfiguration) []error {
 	var out []error
 	for _, fault := range probe(ctx, configuration.JWT) {
@@ -58,7 +57,7 @@ func Probe(ctx context.Context, configuration *apiserver.AuthenticationConfigura
 	return out
 }
 
-// probe returns what is wrong with each, nil for those that are well.
+// probe returns one result for each entry, nil for an issuer without a problem.
 func probe(ctx context.Context, entries []apiserver.JWTAuthenticator) []*IssuerError {
 	out := make([]*IssuerError, len(entries))
 	var asking sync.WaitGroup
@@ -77,8 +76,8 @@ func probe(ctx context.Context, entries []apiserver.JWTAuthenticator) []*IssuerE
 
 func keyOf(i int) string { return fmt.Sprintf("jwt[%d].issuer.url", i) }
 
-// ask reads what k8s.io/apiserver will read, as it will: the discovery document, whose name must be the
-// file's to the letter, and the keys.
+// ask reads the same documents as k8s.io/apiserver: the discovery document, whose issuer must be exactly the one in the file, and
+// the keys.
 func ask(ctx context.Context, issuer apiserver.Issuer) *IssuerError {
 	client, transport, err := newClient(issuer.CertificateAuthority)
 	if err != nil {
@@ -143,7 +142,7 @@ func fetch(ctx context.Context, client *http.Client, address string, into any) e
 	return nil
 }
 
-// shortened bounds what others wrote.
+// shortened bounds the length of a text from outside.
 func shortened(text string) string {
 	const most = 200
 	if len(text) <= most {

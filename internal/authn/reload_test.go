@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// apply does what a change of the file does, at once.
+// apply applies new contents at once, like a change of the file.
 func apply(t *testing.T, a *Authenticator, entries ...string) error {
 	t.Helper()
 	_, err := a.apply(t.Context(), []byte(configuration(entries...)))
@@ -29,7 +29,7 @@ func TestP8_ReloadAddsAndDropsIssuers(t *testing.T) {
 	}
 	accepted(t, a, ofFirst, "ann")
 	accepted(t, a, ofSecond, "ann")
-	// What the cache knew of the first goes with the generation that accepted it.
+	// The cache of the first generation ends with the generation that filled it.
 	if err := apply(t, a, entry(second, named)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestP8_ReloadOfAnIssuerThatIsChanged(t *testing.T) {
 	refusedWith(t, a, token, "has another value")
 }
 
-// An issuer that stays as it is keeps its keys, and need not be up.
+// An unchanged issuer keeps its keys, and may be down during a reload.
 func TestP8_ReloadAsksOnlyWhatIsNew(t *testing.T) {
 	old, added := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(old, named))
@@ -123,7 +123,7 @@ func TestP8_ReloadKeepsTheLastGood(t *testing.T) {
 	accepted(t, a, sign(t, other, claims(), issuer.Token{}), "ann")
 }
 
-// Slow is as good as down, once the wait is over.
+// After the wait, a slow issuer counts as down.
 func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
 	good, slow := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
@@ -136,7 +136,7 @@ func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
 	accepted(t, a, sign(t, good, claims(), issuer.Token{}), "ann")
 }
 
-// An issuer that breaks after it was asked, and before it is used.
+// An issuer that fails after the probe and before its first use.
 func TestP8_ReloadDropsWhatDoesNotBecomeHealthy(t *testing.T) {
 	good, breaking := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
@@ -156,7 +156,7 @@ func TestP8_ReloadDropsWhatDoesNotBecomeHealthy(t *testing.T) {
 	awaitNothingAsks(t)
 }
 
-// The library asks an issuer that is down until it is told to end.
+// The library sends requests to an issuer that is down until the provider is stopped.
 func TestP8_ADroppedIssuerIsNotAskedAnyMore(t *testing.T) {
 	up, down := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	if err := down.Stop(); err != nil {
@@ -219,7 +219,7 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 	if got := <-answered; got.err != nil || got.name != "ann" {
 		t.Fatalf("the request that was under way is %+v, want ann's", got)
 	}
-	// With its last request the old generation ends, and with it the issuer that only it had.
+	// The old generation ends with its last request, and with it the issuer that only this generation uses.
 	if a.held(stays) != 1 || a.held(leaves) != 0 {
 		t.Errorf("generations are %d and %d, want 1 and 0", a.held(stays), a.held(leaves))
 	}
@@ -228,20 +228,20 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 
 const oidcPackage = "authenticator/token/oidc."
 
-// awaitNothingAsks waits until the library asks no issuer.
+// awaitNothingAsks waits until the library has no request to an issuer in progress.
 func awaitNothingAsks(t *testing.T) {
 	t.Helper()
 	eventually(t, "no issuer is being asked", func() bool { return !strings.Contains(goroutines(t), oidcPackage) })
 }
 
-// held returns how many generations have a provider.
+// held returns how many generations use a provider.
 func (a *Authenticator) held(p *provider) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return p.generations
 }
 
-// The whole way: the file, its change, a fault that is kept, and the same bytes that become good.
+// The complete sequence: the file, a change, a fault that stays, and the same bytes that become valid.
 func TestP8_FollowsItsFile(t *testing.T) {
 	first, second := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(first, named)))
@@ -267,7 +267,7 @@ func TestP8_FollowsItsFile(t *testing.T) {
 	accepted(t, a, sign(t, second, claims(), issuer.Token{}), "ann")
 }
 
-// Requests and reloads at once, for the race detector: whatever is in force, an answer is one of the two.
+// Requests and reloads at the same time, for the race detector. Each answer must be from one of the two configurations.
 func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	one, two := entry(i, "\n  claimMappings: {username: {claim: sub, prefix: '1:'}}"), entry(i, "\n  claimMappings: {username: {claim: sub, prefix: '2:'}}")
@@ -307,7 +307,7 @@ func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 	}
 }
 
-// A caller that leaves is not kept, and takes nobody's answer along.
+// A caller that leaves is released, and does not affect the answers of others.
 func TestCallerThatLeaves(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))

@@ -20,7 +20,7 @@ import (
 
 const audience = "fieldperm"
 
-// claims of a token that is accepted by what entry writes, with more, or other ones.
+// claims returns the claims of a token that entry accepts, with additions or replacements.
 func claims(more ...map[string]any) map[string]any {
 	out := map[string]any{"sub": "ann", "aud": audience}
 	for _, one := range more {
@@ -53,7 +53,7 @@ const named = `
   claimMappings:
     username: {claim: sub, prefix: ""}`
 
-// entry is one of jwt, for an issuer where it is.
+// entry returns an entry of jwt for a running issuer.
 func entry(i *issuer.Issuer, rest string) string {
 	return issuerOnly(i, "["+audience+"]", "") + rest + "\n"
 }
@@ -63,7 +63,7 @@ func issuerOnly(i *issuer.Issuer, audiences, more string) string {
 	return fmt.Sprintf("- issuer:\n    url: %s\n    audiences: %s\n    certificateAuthority: |\n      %s%s", i.URL(), audiences, ca, more)
 }
 
-// configuration is a file with entries.
+// configuration returns a file with the entries.
 func configuration(entries ...string) string {
 	return versioned("v1", entries...)
 }
@@ -78,7 +78,7 @@ func versioned(version string, entries ...string) string {
 
 func write(t testing.TB, file, text string) {
 	t.Helper()
-	// As a mounted ConfigMap changes: at once.
+	// Replace the file atomically, as for a mounted ConfigMap.
 	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// settings are of a file with a text.
+// settings returns Settings for a file with the text.
 func settings(t testing.TB, text string) Settings {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "authentication.yaml")
@@ -143,7 +143,7 @@ func who(a authenticator.Request, token string) (user.Info, error) {
 	return response.User, nil
 }
 
-// accepted fails the test unless the token is a user's with that name.
+// accepted fails the test unless the token is accepted for a user with that name.
 func accepted(t testing.TB, a authenticator.Request, token, name string) user.Info {
 	t.Helper()
 	got, err := who(a, token)
@@ -153,7 +153,7 @@ func accepted(t testing.TB, a authenticator.Request, token, name string) user.In
 	return got
 }
 
-// refusedWith fails the test unless the token is refused with that in the error.
+// refusedWith fails the test unless the token is refused with want in the error.
 func refusedWith(t testing.TB, a authenticator.Request, token, want string) {
 	t.Helper()
 	got, err := who(a, token)
@@ -162,7 +162,7 @@ func refusedWith(t testing.TB, a authenticator.Request, token, want string) {
 	}
 }
 
-// eventually waits for what has no event to wait for.
+// eventually polls a condition for which there is no event.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

@@ -15,7 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// problems fails the test unless the error is of the file's problems, each with the strings in it.
+// problems fails the test unless the error is Problems of the file, each with the wanted substrings.
 func problems(t *testing.T, err error, want ...[]string) {
 	t.Helper()
 	var all configfile.Problems
@@ -62,14 +62,14 @@ func TestP8_StartFailsOnAnIssuerThatLies(t *testing.T) {
 	awaitNoGoroutines(t)
 }
 
-// The file may be the one that kube-apiserver reads, which has egress selectors.
+// The file may be the one that kube-apiserver reads, with egress selectors.
 func TestKEP3331_AnEgressSelectorHasNoEffect(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, issuerOnly(i, "["+audience+"]", "\n    egressSelectorType: cluster")+named+"\n")
 	accepted(t, a, sign(t, i, claims(), issuer.Token{}), "ann")
 }
 
-// An issuer may run behind fieldperm itself: it cannot be there first.
+// An issuer may depend on fieldperm, and then cannot start first.
 func TestP8_StartGoesOnWithoutAnIssuer(t *testing.T) {
 	up, down, slow := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	if err := down.Stop(); err != nil {
@@ -143,7 +143,7 @@ func TestProbeOfHowAnIssuerIsReached(t *testing.T) {
 		!strings.HasPrefix(errs[1].Error(), "jwt[2]") || !strings.Contains(errs[1].Error(), "refused") {
 		t.Errorf("errors are %v, want that the first is not trusted and the third not there", errs)
 	}
-	// Keys by http could be anybody's.
+	// An attacker could replace keys that are fetched by http.
 	i.Behave(issuer.Behaviour{Only: issuer.Discovery, Body: fmt.Sprintf(`{"issuer":%q,"jwks_uri":"http://%s/keys"}`, i.URL(), i.Address())})
 	errs = probeText(t, configuration(entry(i, named)))
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `the URL's scheme is "http", must be "https"`) {
@@ -171,7 +171,7 @@ func probeText(t *testing.T, text string) []error {
 	return Probe(t.Context(), loaded)
 }
 
-// A server that drains answers what is under way: the context of the start has ended by then.
+// A server that drains still authenticates requests in progress. The context of New has ended by then.
 func TestP8_AnswersAfterTheContextOfTheStart(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +185,7 @@ func TestP8_AnswersAfterTheContextOfTheStart(t *testing.T) {
 	awaitNoGoroutines(t)
 }
 
-// Nothing stays behind: neither what asks issuers nor connections to them.
+// Neither goroutines that ask issuers nor connections to issuers may remain.
 func TestNoGoroutineOutlivesRun(t *testing.T) {
 	up, down := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	if err := down.Stop(); err != nil {
@@ -207,7 +207,7 @@ func awaitNoGoroutines(t *testing.T) {
 	eventually(t, "all goroutines have ended", func() bool { return goroutines(t) == "" })
 }
 
-// goroutines returns those of this package, of the library, and of connections to issuers.
+// goroutines returns the goroutines of this package, of the library, and of connections to issuers.
 func goroutines(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder

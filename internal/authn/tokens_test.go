@@ -50,7 +50,7 @@ func TestKEP3331_Signatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { refusedWith(t, a, c.token, c.want) })
 	}
-	// The library gives clocks a minute, and does not look at iat.
+	// The library allows clocks to differ by a minute, and ignores iat.
 	accepted(t, a, sign(t, i, claims(map[string]any{"nbf": time.Now().Add(30 * time.Second).Unix()}), issuer.Token{}), "ann")
 	accepted(t, a, sign(t, i, claims(map[string]any{"iat": time.Now().Add(time.Hour).Unix()}), issuer.Token{}), "ann")
 	accepted(t, a, sign(t, i, claims(map[string]any{"iat": nil}), issuer.Token{}), "ann")
@@ -67,8 +67,8 @@ func TestKEP3331_AllAsymmetricAlgorithms(t *testing.T) {
 	}
 }
 
-// acceptedSoon is accepted for a token whose key is new. For an instant after a fetch of keys, the
-// library goes on with what it knew before (go-oidc, keysFromRemote).
+// acceptedSoon is accepted for a token with a new key. For a moment after fetching keys, the library still uses the previous ones
+// (go-oidc, keysFromRemote).
 func acceptedSoon(t *testing.T, a authenticator.Request, token, name string) {
 	t.Helper()
 	eventually(t, "a key that is new is known", func() bool {
@@ -81,7 +81,7 @@ func acceptedSoon(t *testing.T, a authenticator.Request, token, name string) {
 func TestKEP3331_KeysRotate(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))
-	// Each token has claims of its own: what the cache remembers is not asked again.
+	// Each token has different claims, because the cache answers for a token that it knows.
 	token := func(sub, key string) string {
 		return sign(t, i, claims(map[string]any{"sub": sub}), issuer.Token{KeyID: key})
 	}
@@ -119,7 +119,7 @@ func TestKEP3331_KeysRotate(t *testing.T) {
 	accepted(t, a, token("8", "key-3"), "8")
 }
 
-// Whoever was refused because an issuer was not well need not wait once it is.
+// A token that was refused because its issuer failed is accepted as soon as the issuer works.
 func TestKEP3331_RefusalsAreNotRemembered(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))
@@ -134,7 +134,7 @@ func TestKEP3331_RefusalsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// What is the token's is in none of the causes, wherever it stands in a message of the library.
+// No cause contains text of the token, wherever the library's message has it.
 func TestCauseHoldsNothingOfTheToken(t *testing.T) {
 	for message, want := range map[string]string{
 		`oidc: required claim hd value does not match. Got = secret value does not match. , want = acme`:                     `claimValidationRules: claim "hd" has another value`,
@@ -223,7 +223,7 @@ func TestKEP3331_Anonymous(t *testing.T) {
 					t.Errorf("%s: caller is %+v", path, response.User)
 				}
 			}
-			// A bad token does not make its bearer anonymous, wherever anonymous callers may come.
+			// A bad token does not make the request anonymous, even on paths that accept anonymous requests.
 			refusedWith(t, a, "a.b.c", "is not a JWT")
 			if c.text != "none" {
 				accepted(t, a, token, "ann")
@@ -232,7 +232,7 @@ func TestKEP3331_Anonymous(t *testing.T) {
 	}
 }
 
-// The user is ready for what reads it from a request's context.
+// The user is in the request's context in the form that later handlers read.
 func TestUserOfTheContext(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))

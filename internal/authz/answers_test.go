@@ -20,7 +20,7 @@ func decide(t *testing.T, c *Chain) (fieldperm.Decision, error) {
 	return fieldperm.Decide(t.Context(), c.For(request()), fieldperm.Review{Generic: []string{"update"}}, fieldperm.Limits{})
 }
 
-// A webhook that grants is passed over; the denial of one behind it is no denial by policy.
+// The first webhook fails and is skipped, although it would allow. A denial by a later one is then not a denial by policy.
 func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
 	p := newPlace(t)
 	failing, denying := newRemote(t, code(http.StatusInternalServerError)), newRemote(t, deny("no"))
@@ -30,7 +30,7 @@ func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
 	}
 }
 
-// A kube-apiserver of whose chain a webhook is down says so beside its no.
+// A kube-apiserver adds an evaluationError to its answer if a webhook of its chain is down.
 func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
 	failed := status(authorizationv1.SubjectAccessReviewStatus{EvaluationError: "granter: connection refused"})
 	api := newRemote(t, failed)
@@ -44,7 +44,7 @@ func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
 	if err := c.current.Load().webhooks[0].healthy(t.Context()); err != nil {
 		t.Errorf("it answers, but the health check says %v", err)
 	}
-	// Whoever holds a more specific verb needs no other.
+	// A user with a more specific verb needs no other verb.
 	api.become(func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
 		if review.Spec.ResourceAttributes.Verb == "granular" {
 			allow("")(w, r, review)
@@ -59,7 +59,7 @@ func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
 	if d, err := decide(t, c); err != nil || d.Mode != fieldperm.ModeGeneric {
 		t.Errorf("afterwards: %+v, %v", d, err)
 	}
-	// A denial is one, whatever failed beside it.
+	// An explicit denial is a denial, even if an authorizer failed as well.
 	api = newRemote(t, status(authorizationv1.SubjectAccessReviewStatus{Denied: true, EvaluationError: "x"}))
 	if c, err = NewChain(t.Context(), Settings{Cluster: api.cluster()}); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestKEP3221_NoQuestionFollowsARedirect(t *testing.T) {
 	}
 }
 
-// Whoever asks and leaves must not leave a question behind each time.
+// Callers that ask and leave must not leave a question in progress each time.
 func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 	g := newGate()
 	defer close(g.open)
@@ -162,7 +162,7 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 	}
 }
 
-// What a webhook that is down has never answered is no reason to keep another's new certificate out.
+// A webhook that is down and never answered must not block the new certificate of another webhook.
 func TestKEP3221_ARotationDoesNotWaitForAnotherThatIsDown(t *testing.T) {
 	p := newPlace(t)
 	protector, down := newRemote(t, pass()), newRemote(t, pass())

@@ -16,7 +16,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
-// BenchmarkCheck is one check through a chain, by where its answer is from.
+// BenchmarkCheck measures one check through a chain, for each source of the answer.
 func BenchmarkCheck(b *testing.B) {
 	p := newPlace(b)
 	r := newRemote(b, allow(""))
@@ -49,8 +49,8 @@ func BenchmarkCheck(b *testing.B) {
 	check("round trip", p.chain(Settings{}).For(request()))
 }
 
-// BenchmarkReview is what the checks of one review cost whose answers are kept: a request of a service account, and
-// the verbs that somebody is asked about who holds a few granular ones.
+// BenchmarkReview measures the checks of one review with cached decisions: a request of a service account, with the verbs that are
+// asked for a user with a few granular verbs.
 func BenchmarkReview(b *testing.B) {
 	r := newRemote(b, func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
 		status(authorizationv1.SubjectAccessReviewStatus{Allowed: review.Spec.ResourceAttributes.Verb == "granular:scale"})(w, req, review)
@@ -79,7 +79,7 @@ func BenchmarkReview(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckParallel is one check whose answer is kept, by as many at the same time as there are processors.
+// BenchmarkCheckParallel measures checks with a cached decision, on all processors in parallel.
 func BenchmarkCheckParallel(b *testing.B) {
 	a := defaultOf(b, newRemote(b, allow(""))).For(request())
 	b.RunParallel(func(pb *testing.PB) {
@@ -91,7 +91,7 @@ func BenchmarkCheckParallel(b *testing.B) {
 	})
 }
 
-// defaultOf is the chain without a file, in front of a stand-in for a kube-apiserver.
+// defaultOf returns the default chain in front of a stand-in for a kube-apiserver.
 func defaultOf(b *testing.B, r *remote) *Chain {
 	b.Helper()
 	chain, err := NewChain(b.Context(), Settings{TTL: time.Hour, Cluster: r.cluster()})
@@ -101,7 +101,7 @@ func defaultOf(b *testing.B, r *remote) *Chain {
 	return chain
 }
 
-// manyBindings returns RBAC of 2,000 users, each of whom may update deployments in the namespace shop.
+// manyBindings returns RBAC with 2,000 users. Each may update deployments in the namespace shop.
 func manyBindings(b *testing.B) func(*rest.Config) (roles, error) {
 	b.Helper()
 	g := rbac.Grants{Roles: []rbacv1.Role{{

@@ -24,26 +24,26 @@ import (
 	"github.com/fieldperm/fieldperm/internal/reload"
 )
 
-// Settings are what a Chain is made of.
+// Settings configures NewChain.
 type Settings struct {
-	// File is the AuthorizationConfiguration. "" for the default chain: the SubjectAccessReview API alone.
+	// File is the path of the AuthorizationConfiguration. "" selects the default chain, which asks the SubjectAccessReview API only.
 	File string
-	// TTL is how long the default chain keeps answers; 0 for not at all.
+	// TTL is how long the default chain caches decisions. 0 turns the cache off.
 	TTL time.Duration
-	// Cluster is for connectionInfo.type InClusterConfig and for what RBAC follows. Its rate limit does not
-	// count.
+	// Cluster connects to the API server, for webhooks with connectionInfo.type InClusterConfig and for the informers of RBAC. Its
+	// rate limit is ignored.
 	Cluster *rest.Config
-	// Identity tells this process from others in metrics (apiserver_id_hash).
+	// Identity identifies this process in metrics (apiserver_id_hash).
 	Identity string
-	// Observer is told of every check; nil for nobody.
+	// Observer is told of every check. nil turns this off.
 	Observer Observer
 
-	// Only tests set what follows.
-	interval time.Duration // between two looks at the file; 0 for a minute
+	// Only tests set the fields below.
+	interval time.Duration // period between two reads of the file; 0 for a minute
 	newRoles func(*rest.Config) (roles, error)
 }
 
-// roles is RBAC in process.
+// roles decides RBAC in process.
 type roles interface {
 	authorizer.Authorizer
 	Run(ctx context.Context)
@@ -59,16 +59,16 @@ func newRoles(cluster *rest.Config) (roles, error) {
 	return rbac.NewLive(client)
 }
 
-// Chain is the chain of authorizers that fieldperm's checks go through. It is safe for concurrent use.
+// Chain is the chain of authorizers that decides fieldperm's checks. It is safe for concurrent use.
 type Chain struct {
 	settings Settings
-	roles    roles           // nil without RBAC
-	watcher  *reload.Watcher // nil without a file
+	roles    roles           // nil if the chain has no RBAC authorizer
+	watcher  *reload.Watcher // nil if Settings.File is ""
 	current  atomic.Pointer[generation]
 }
 
-// NewChain reads the file and puts it in force. A file with faults is an error (configfile.Problems).
-// Nothing is asked over the network before Run.
+// NewChain reads the file and puts its configuration in force. If the file is not valid, the error is configfile.Problems. NewChain
+// sends no request; Run does.
 func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 	if s.Observer == nil {
 		s.Observer = nobody{}
@@ -124,8 +124,8 @@ func (c *Chain) begin(configuration *apiserver.AuthorizationConfiguration, data 
 	return nil
 }
 
-// Run follows the roles of the cluster, and the file and those that it names, until the context ends. It
-// logs which of the webhooks in the file do not answer: they may come later than fieldperm.
+// Run follows the RBAC objects of the cluster, the configuration file and the files that it names, until the context ends. It logs
+// the webhooks in the file that do not answer. These are no error, because they may start later than fieldperm.
 func (c *Chain) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -139,7 +139,7 @@ func (c *Chain) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// Ready is nil while RBAC has roles and bindings to answer from, and where there is no RBAC.
+// Ready returns nil if RBAC has loaded its roles and bindings, or if the chain has no RBAC authorizer.
 func (c *Chain) Ready() error {
 	if c.roles == nil {
 		return nil
@@ -147,7 +147,7 @@ func (c *Chain) Ready() error {
 	return c.roles.Ready()
 }
 
-// Fault says why what the file has now is not in force, nil if it is.
+// Fault returns why the current content of the file is not in force. It returns nil if it is in force.
 func (c *Chain) Fault() error {
 	if c.watcher == nil {
 		return nil
@@ -155,31 +155,30 @@ func (c *Chain) Fault() error {
 	return c.watcher.Fault()
 }
 
-// For returns an authorizer for the author of an admission request and the object that it is about. It
-// asks the chain that is in force now, also if another is by the time it is asked: no review is decided
-// half by one and half by the other.
+// For returns an authorizer for the author of an admission request and the object of the request. The authorizer always asks the
+// chain that is in force now, even if a reload replaces the chain later: one chain decides the whole review.
 func (c *Chain) For(req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
 	return forRequest(c.current.Load().shared, req)
 }
 
-// ForReview returns an authorizer for the user and the resource attributes of a SubjectAccessReview,
-// which must have them, of the chain that is in force now.
+// ForReview returns an authorizer for the user and the resource attributes of a SubjectAccessReview. The spec must have resource
+// attributes. The authorizer always asks the chain that is in force now, as with For.
 func (c *Chain) ForReview(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
 	return forReview(c.current.Load().shared, spec)
 }
 
-// Fixed returns a Chain of one authorizer that decides in process. It is as it is: nobody passes before
-// it is asked. Run does nothing.
+// Fixed returns a Chain of one authorizer that decides in process. No authorizer precedes it: system:masters has no privilege here.
+// Run does nothing.
 func Fixed(name string, a authorizer.Authorizer) *Chain {
 	c := &Chain{settings: Settings{Observer: nobody{}}}
 	c.current.Store(&generation{shared: newShared(&named{name: name, Authorizer: a}, flightTime, nobody{})})
 	return c
 }
 
-// ErrNoRoles is that RBAC is not decided in process.
+// ErrNoRoles means that the chain does not decide RBAC in process.
 var ErrNoRoles = errors.New("no authorizer is of type RBAC")
 
-// Holders returns the roles that grant a verb, as rbac.Live does, or ErrNoRoles.
+// Holders returns the roles that grant a verb, as rbac.Live does. The error is ErrNoRoles if no authorizer is of type RBAC.
 func (c *Chain) Holders(group, resource string, is func(verb string) bool) ([]rbac.Holder, error) {
 	if c.roles == nil {
 		return nil, ErrNoRoles

@@ -63,8 +63,7 @@ func TestKEP3221_PrivilegedGroupComesFirst(t *testing.T) {
 	}
 }
 
-// The chain without a file is made by the same code, so it is enough to see that it is the one that it
-// should be.
+// The same code makes the default chain, so it is enough to check its configuration.
 func TestKEP3221_DefaultChainAsksTheAPIServer(t *testing.T) {
 	r := newRemote(t, allow("RBAC: allowed by someone"))
 	cluster := r.cluster()
@@ -119,7 +118,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fieldperm has to come up before webhooks that are behind it.
+// fieldperm must be able to start before webhooks that depend on it.
 func TestKEP3221_NewChainAsksNobody(t *testing.T) {
 	p := newPlace(t)
 	var all int
@@ -185,7 +184,7 @@ func TestKEP3221_ReadyWhenRBACIs(t *testing.T) {
 	}
 }
 
-// The real thing makes no request before Run, and has no answer before it has read the roles.
+// The real RBAC sends no request before Run, and returns an error before it has read the roles.
 func TestKEP3221_RBACIsThatOfTheCluster(t *testing.T) {
 	p := newPlace(t)
 	p.configure(rbacEntry)
@@ -198,7 +197,7 @@ func TestKEP3221_RBACIsThatOfTheCluster(t *testing.T) {
 	}
 }
 
-// What a review costs is what is asked of the chain, not what the chain asks.
+// The cost of a review counts the questions to the chain, not the requests that the chain sends.
 func TestP3_ChainOfThreeWebhooksCostsOneCheckPerVerb(t *testing.T) {
 	p := newPlace(t)
 	hooks := []any{}

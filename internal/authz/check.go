@@ -9,21 +9,22 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// identity is who asks and about what: all of a request's checks but their verbs. It does not change.
+// identity is the user and the object of a request: everything that the checks of one request share, except the verb. It is
+// immutable.
 type identity struct {
-	// AttributesRecord is about what. It has neither a user nor a verb.
+	// AttributesRecord describes the object. Its user and its verb are not set.
 	authorizer.AttributesRecord
 
 	user, uid string
 	groups    []string
-	// extra has not A4's key.
+	// extra does not contain A4's key.
 	extra []extraValues
 
 	once    sync.Once
 	written string
 }
 
-// text is in the keys of all checks. It is written when the first is asked for.
+// text returns the part of the cache key that all checks of the request share. The first call computes it.
 func (i *identity) text() string {
 	i.once.Do(func() {
 		c := &check{identity: i}
@@ -32,12 +33,11 @@ func (i *identity) text() string {
 	return i.written
 }
 
-// check is a question about one verb, as authorizers see it.
+// check is a question about one verb, in the form that authorizers take.
 type check struct {
 	*identity
 	verb string
-	// generic asks for the generic permission: the user's extra has A4's key, and the key of the question
-	// says so.
+	// generic is true for a check of the generic permission. The user's extra then has A4's key, and the cache key differs.
 	generic bool
 }
 
@@ -45,16 +45,16 @@ var _ authorizer.Attributes = &check{}
 
 func (c *check) key() key { return key{identity: c.text(), verb: c.verb, generic: c.generic} }
 
-// GetUser returns whoever asks.
+// GetUser returns the author of the request.
 func (c *check) GetUser() user.Info { return (*author)(c) }
 
 // GetVerb returns the verb.
 func (c *check) GetVerb() string { return c.verb }
 
-// IsReadOnly is about the verb.
+// IsReadOnly reports whether the verb is read-only.
 func (c *check) IsReadOnly() bool { return authorizer.AttributesRecord{Verb: c.verb}.IsReadOnly() }
 
-// author is whoever asks a check.
+// author is the user of a check.
 type author check
 
 // GetName returns the name.
@@ -66,8 +66,8 @@ func (a *author) GetUID() string { return a.uid }
 // GetGroups returns the groups.
 func (a *author) GetGroups() []string { return a.groups }
 
-// GetExtra returns the user's own extra, and A4's key where it is asked for the generic permission. It is
-// made anew each time: only who asks over the network wants it.
+// GetExtra returns the user's own extra, plus A4's key for a check of the generic permission. Every call makes a new map: only
+// authorizers that send a request over the network read it.
 func (a *author) GetExtra() map[string][]string {
 	extra := make(map[string][]string, len(a.extra)+1)
 	for _, e := range a.extra {

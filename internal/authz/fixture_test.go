@@ -21,7 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
-// place is a directory with a configuration and what it names, which is replaced at once.
+// place is a directory with a configuration and the files that it names. Files are replaced atomically.
 type place struct {
 	t   testing.TB
 	dir string
@@ -47,7 +47,7 @@ func (p place) write(name, data string) {
 	}
 }
 
-// kubeconfig writes one for a webhook, whose CA is in a file of its own.
+// kubeconfig writes a kubeconfig for a webhook. The CA is in a separate file.
 func (p place) kubeconfig(name string, r *remote) string {
 	p.t.Helper()
 	ca, token := name+".ca", name+".token"
@@ -65,11 +65,11 @@ current-context: x
 
 // hook is an entry of type Webhook.
 type hook struct {
-	name, kubeconfig string // InClusterConfig without a kubeconfig
-	policy           string // Deny unless it says
-	timeout          string // 5s unless it says
-	version          string // v1 unless it says
-	more             string // lines of the webhook
+	name, kubeconfig string // no kubeconfig: InClusterConfig
+	policy           string // default Deny
+	timeout          string // default 5s
+	version          string // default v1
+	more             string // more lines of the webhook
 	conditions       []string
 }
 
@@ -123,7 +123,7 @@ func (p place) configure(entries ...any) {
 	p.write("authorization.yaml", text)
 }
 
-// grants is RBAC from objects in place of a cluster's.
+// grants decides RBAC by objects instead of a cluster's.
 type grants struct {
 	authorizer.Authorizer
 	fault error
@@ -134,7 +134,7 @@ func (g grants) Ready() error          { return g.fault }
 
 func (grants) Holders(string, string, func(string) bool) ([]rbac.Holder, error) { return nil, nil }
 
-// mayAll returns RBAC by which a user or group holds every verb.
+// mayAll returns RBAC in which some users or groups have every verb.
 func mayAll(t testing.TB, names ...string) func(*rest.Config) (roles, error) {
 	t.Helper()
 	binding := rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "all"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "all"}}
@@ -153,7 +153,7 @@ func mayAll(t testing.TB, names ...string) func(*rest.Config) (roles, error) {
 	return func(*rest.Config) (roles, error) { return grants{Authorizer: a}, nil }
 }
 
-// chain puts the place's configuration in force. What s lacks is filled in.
+// chain puts the place's configuration in force. It sets missing fields of s.
 func (p place) chain(s Settings) *Chain {
 	p.t.Helper()
 	s.File = p.file()
@@ -183,7 +183,7 @@ func run(t testing.TB, c *Chain) *Chain {
 	return c
 }
 
-// until waits for what nobody tells of.
+// until polls a condition for which there is no event.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
@@ -201,7 +201,7 @@ func request() *admissionv1.AdmissionRequest {
 	}
 }
 
-// by is a request of a user.
+// by returns a request of a user.
 func by(name string, groups ...string) *admissionv1.AdmissionRequest {
 	req := request()
 	req.UserInfo.Username, req.UserInfo.Groups = name, groups
@@ -229,7 +229,7 @@ func (n *notes) CheckFrom(source string)                  { n.add("from " + sour
 func (n *notes) CheckTook(result string, _ time.Duration) { n.add("took " + result) }
 func (n *notes) CacheEntries(count func() map[string]int) { n.entries = count }
 
-// expect compares and starts anew.
+// expect compares the counts and resets them.
 func (n *notes) expect(t *testing.T, when string, want map[string]int) {
 	t.Helper()
 	n.mu.Lock()

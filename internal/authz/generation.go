@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// privileged is the authorizer that lets members of system:masters pass, by its name in kube-apiserver.
+	// privileged is the name, as in kube-apiserver, of the authorizer that allows everything to members of system:masters.
 	privileged = "kubernetes.io/system-privileged-group"
-	// defaultName is what KEP-3221 calls the webhook that asks the kube-apiserver.
+	// defaultName is the name that KEP-3221 uses for the webhook that asks the kube-apiserver.
 	defaultName = "in-cluster-authorizer"
-	// defaultTimeout is below the 10 s that an admission webhook has by default, so that an API server that
-	// hangs yields an answer that says so.
+	// defaultTimeout is shorter than the default timeout of an admission webhook (10 s). If the API server hangs, the caller still
+	// gets an answer that names the cause.
 	defaultTimeout = 8 * time.Second
-	// flightTime is how long one question may be on its way, whoever waits for it: no API server waits longer
-	// than 30 s for a webhook.
+	// flightTime bounds the time of one question, whichever callers wait for it. An API server waits at most 30 s for a webhook.
 	flightTime = 29 * time.Second
 )
 
-// generation is what one configuration makes. It does not change; what its caches hold goes with it, so
-// that no answer outlives the configuration that it was given under.
+// generation holds the authorizers and the caches made from one configuration. It is immutable, except that caches fill. The caches
+// end with it, so that no decision is used under another configuration.
 type generation struct {
 	*shared
 	configuration *apiserver.AuthorizationConfiguration
-	// data is what the configuration was read from, nil if it was not.
+	// data is the file content that the configuration was read from. It is nil for the default chain.
 	data     []byte
 	webhooks []*webhook
 }
 
-// newGeneration makes the authorizers of a configuration that is valid.
+// newGeneration makes the authorizers of a configuration. The configuration must be valid.
 func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguration, data []byte) (*generation, error) {
 	g := &generation{configuration: configuration, data: data}
 	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
@@ -59,7 +58,7 @@ func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguratio
 		case configfile.TypeRBAC:
 			next.local = c.roles
 		case configfile.TypeNode:
-			// It has no opinion: its graph is in kube-apiserver only.
+			// The Node authorizer always returns NoOpinion here: only kube-apiserver has its graph.
 			continue
 		default:
 			return nil, fmt.Errorf("authorizer %q: type %q is not known: use Webhook, RBAC or Node", one.Name, one.Type)
@@ -75,7 +74,7 @@ func (c *Chain) newGeneration(configuration *apiserver.AuthorizationConfiguratio
 	return g, nil
 }
 
-// union is the chain for whoever is to ask all.
+// union returns the chain as one authorizer, for questions that the caches cannot answer.
 func (l links) union() (authorizer.Authorizer, error) {
 	chain := make([]union.NamedAuthorizer, len(l))
 	for i, one := range l {
@@ -91,8 +90,8 @@ func (l links) union() (authorizer.Authorizer, error) {
 	return union.New(chain...)
 }
 
-// defaultChain asks the SubjectAccessReview API, and so the whole chain of the kube-apiserver. Nobody is
-// behind it, so that to fail open would be none: it denies while the API server cannot be asked.
+// defaultChain asks the SubjectAccessReview API, which asks the whole chain of the kube-apiserver. No authorizer follows it, so
+// "fail open" would have no effect. It therefore denies while the API server cannot be asked.
 func defaultChain(ttl time.Duration) *apiserver.AuthorizationConfiguration {
 	return &apiserver.AuthorizationConfiguration{Authorizers: []apiserver.AuthorizerConfiguration{{
 		Type: apiserver.TypeWebhook, Name: defaultName,
@@ -112,7 +111,7 @@ func has(configuration *apiserver.AuthorizationConfiguration, kind apiserver.Aut
 	return slices.ContainsFunc(configuration.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
 }
 
-// cacheEntries says how many answers each webhook's cache holds.
+// cacheEntries returns how many decisions the cache of each webhook holds, by the webhook's name.
 func (g *generation) cacheEntries() map[string]int {
 	out := make(map[string]int, len(g.webhooks))
 	for _, w := range g.webhooks {

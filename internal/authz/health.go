@@ -16,24 +16,25 @@ import (
 )
 
 const (
-	// healthCheckUser is who is asked about to see whether a webhook answers. Nobody has the name.
+	// healthCheckUser is the user in the review that checks whether a webhook answers. No real user has this name.
 	healthCheckUser = "fieldperm:health-check"
 
 	cureUnhealthy = "see that it is up, or correct its connectionInfo"
 )
 
-// healthy asks the webhook for an answer, whichever it is, once and whatever its match conditions.
+// healthy sends one review to the webhook and ignores its match conditions. Any decision counts as healthy; only errors are
+// returned.
 func (w *webhook) healthy(ctx context.Context) error {
 	_, _, err := w.probe.Authorize(ctx, authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: healthCheckUser}, Verb: "get", APIGroup: "fieldperm.dev", Resource: "healthchecks", ResourceRequest: true,
 	})
 	if i := (*inconclusive)(nil); errors.As(err, &i) {
-		return nil // It answers. Whoever failed is not in this chain.
+		return nil // The webhook answers. The authorizer that failed is not in this chain.
 	}
 	return err
 }
 
-// askAll asks all webhooks at once, each within its own timeout, and returns what is wrong with each.
+// askAll asks all webhooks in parallel, each within its own timeout. It returns one error for each webhook, nil for a healthy one.
 func askAll(ctx context.Context, webhooks []*webhook) []error {
 	errs := make([]error, len(webhooks))
 	var asking sync.WaitGroup
@@ -44,8 +45,8 @@ func askAll(ctx context.Context, webhooks []*webhook) []error {
 	return errs
 }
 
-// Probe asks the webhooks of a chain that is not in force, and returns an error for each that does not
-// answer with a review. cluster is for connectionInfo.type InClusterConfig.
+// Probe asks the webhooks of a chain that is not in force. It returns an error for each webhook that does not answer with a review.
+// cluster is the connection for connectionInfo.type InClusterConfig.
 func Probe(ctx context.Context, chain *configfile.Authorization, cluster *rest.Config) []error {
 	var webhooks []*webhook
 	var out []error

@@ -10,17 +10,17 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// mostAnswer is more than any review has. client-go would read on.
+// mostAnswer is larger than any review, in bytes. Without a limit, client-go would read on.
 const mostAnswer = 1 << 20
 
-// judged fails what k8s.io/apiserver would take for a webhook without an opinion though it is no answer
-// (P4): a document that does not say whether it is allowed, and a review of a chain that failed itself.
-// It follows no redirect: the question, and the credentials, are for one address.
+// judged returns an error for responses that k8s.io/apiserver would wrongly take for NoOpinion (P4): a document without
+// status.allowed, and a review of a chain in which an authorizer failed. It does not follow redirects: the question and the
+// credentials are meant for one address only.
 type judged struct{ base http.RoundTripper }
 
-// inconclusive is an answer of no opinion for which somebody failed: a kube-apiserver of whose chain a
-// webhook is down says so. It is not the asked one's failure, so that its failurePolicy does not apply:
-// whoever else allows it, allows it, and it is not kept.
+// inconclusive is the error for a review with no opinion and an evaluationError: for example, a kube-apiserver returns it when a
+// webhook of its own chain is down. The webhook that fieldperm asked did not fail, so its failurePolicy does not apply. Another
+// authorizer may still allow the request. The decision is not cached.
 type inconclusive struct{ cause string }
 
 func (i *inconclusive) Error() string {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// nine are the metrics of KEP-3221, Monitoring, with their labels.
+// nine returns the nine metrics of KEP-3221, Monitoring, with their labels.
 func nine() map[string][]string {
 	return map[string][]string{
 		"apiserver_authorization_decisions_total":                                           {"decision", "name", "type"},
@@ -41,7 +41,7 @@ func gather(t *testing.T) map[string]*dto.MetricFamily {
 	return out
 }
 
-// series returns the value of the one that has the labels ("name=value"), -1 if none has.
+// series returns the value of the series with the labels ("name=value"), -1 if there is none.
 func series(family *dto.MetricFamily, labels ...string) float64 {
 	for _, m := range family.GetMetric() {
 		var got []string
@@ -57,7 +57,7 @@ func series(family *dto.MetricFamily, labels ...string) float64 {
 
 func TestKEP3221_TheNineMetrics(t *testing.T) {
 	p := newPlace(t)
-	// Nobody else counts under these names.
+	// No other test uses these names.
 	suffix := strconv.FormatInt(time.Now().UnixNano(), 36)
 	broken, open, denying, allowing := "broken-"+suffix, "open-"+suffix, "denying-"+suffix, "allowing-"+suffix
 	failing, no, yes := newRemote(t, code(http.StatusBadRequest)), newRemote(t, deny("")), newRemote(t, allow(""))
@@ -73,7 +73,7 @@ func TestKEP3221_TheNineMetrics(t *testing.T) {
 			t.Errorf("%s: %v", user, err)
 		}
 	}
-	// A webhook that says 400 is not healthy: a reload that fails, and one that does not.
+	// A webhook that responds with 400 is not healthy. One reload fails because of it, and one does not.
 	p.configure(rbacEntry, hook{name: open, kubeconfig: p.path("f")})
 	until(t, "the reload fails", func() bool { return chain.Fault() != nil })
 	p.configure(rbacEntry)

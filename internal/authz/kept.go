@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	// cacheSize is how many answers are kept at most of each webhook, as many as k8s.io/apiserver's own
-	// authorizer keeps.
+	// cacheSize is the maximum number of cached decisions of each webhook, the same as in k8s.io/apiserver's webhook authorizer.
 	cacheSize = 8192
 
-	// longest is the length from which on attributes are too long for answers to be kept, as there.
+	// longest bounds the length of attributes, as in k8s.io/apiserver: decisions about attributes of this length or longer are not
+	// cached.
 	longest = 10000
 )
 
-// opinion is what one authorizer says to a question. The zero opinion denies.
+// opinion is the decision of one authorizer about a question. The zero opinion denies.
 type opinion struct {
 	decision authorizer.Decision
 	reason   string
-	// err is of an answer that contradicts itself. Whoever fails to answer has no opinion that is kept.
+	// err is set for an answer that contradicts itself. An authorizer that fails to answer has no opinion in the cache.
 	err error
-	// excluded: no opinion, for the webhook's match conditions leave it out.
+	// excluded means NoOpinion because the webhook's match conditions exclude the question.
 	excluded bool
 }
 
-// kept holds opinions of one authorizer until they expire. It is full at size, and then one goes that has
-// expired or that nobody asked for lately: exactly the least recent would have whoever reads wait for
-// each other.
+// kept caches the opinions of one authorizer until they expire. When it has size entries, it evicts one that has expired or that
+// was not read lately. Evicting exactly the least recently used one would need a write lock for every read.
 type kept struct {
 	size int
 
 	mu    sync.RWMutex
 	byKey map[key]*keptOpinion
-	// ring has the same in the order in which they came; hand is where room is looked for next.
+	// ring has the same entries as byKey, in the order of arrival. hand is the position where the next search for an entry to evict
+	// starts.
 	ring []*keptOpinion
 	hand int
 }
 
-// keptOpinion does not change but for used.
+// keptOpinion is immutable, except for used.
 type keptOpinion struct {
 	opinion
 	key   key
 	end   time.Time
-	place int // in the ring
+	place int // index in the ring
 	used  atomic.Bool
 }
 
 func newKept(size int) *kept { return &kept{size: size, byKey: map[key]*keptOpinion{}} }
 
-// get returns an opinion that counts at now: before its end, and not at it.
+// get returns the opinion for a key if it has not expired at now. An opinion has expired when now is its end.
 func (k *kept) get(q key, now time.Time) (opinion, bool) {
 	k.mu.RLock()
 	one := k.byKey[q]
@@ -66,9 +66,9 @@ func (k *kept) get(q key, now time.Time) (opinion, bool) {
 	return one.opinion, true
 }
 
-// put keeps an opinion until end, in place of what it has under the key.
+// put caches an opinion until end. It replaces an opinion with the same key.
 func (k *kept) put(q key, o opinion, now, end time.Time) {
-	// A verb may be part of a text that is much longer, such as the body of a request.
+	// The verb may be a substring of a much longer text, such as the body of a request. The copy lets that text be collected.
 	q.verb = strings.Clone(q.verb)
 	one := &keptOpinion{opinion: o, key: q, end: end}
 	k.mu.Lock()
@@ -87,8 +87,8 @@ func (k *kept) put(q key, o opinion, now, end time.Time) {
 	k.byKey[q] = one
 }
 
-// room returns the next place whose opinion has expired or was not asked for since the hand was there last.
-// It is called with the lock held.
+// room returns the index of the next entry that has expired or that was not read since the hand passed it. The caller holds the
+// lock.
 func (k *kept) room(now time.Time) int {
 	for {
 		place := k.hand
@@ -99,7 +99,7 @@ func (k *kept) room(now time.Time) int {
 	}
 }
 
-// count returns how many count at now.
+// count returns how many opinions have not expired at now.
 func (k *kept) count(now time.Time) int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -112,15 +112,14 @@ func (k *kept) count(now time.Time) int {
 	return n
 }
 
-// tooLong is about questions whose answers are not kept: whoever asks may make these texts as long as it
-// likes.
+// tooLong reports whether the attributes are too long to be cached. Users choose these texts, and could make them of any length.
 func tooLong(a authorizer.Attributes) bool {
 	return len(a.GetNamespace())+len(a.GetVerb())+len(a.GetAPIGroup())+len(a.GetAPIVersion())+
 		len(a.GetResource())+len(a.GetSubresource())+len(a.GetName())+len(a.GetPath()) >= longest
 }
 
-// unkept are attributes that are too long for k8s.io/apiserver's authorizer, by a path that no question
-// about a resource is asked with. Else it would hold memory for answers that have expired at once.
+// unkept makes attributes too long for the cache of k8s.io/apiserver's authorizer, by a long path. No question about a resource has
+// a path. Without this, that authorizer would hold memory for decisions that expire at once.
 type unkept struct {
 	authorizer.Attributes
 	path string

@@ -27,8 +27,8 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// inProcess is a remote that is asked without a network, so that a clock that stands still may be its clock, and how to
-// reach it in place of a kube-apiserver.
+// inProcess returns a remote that is called without a network, so that a test with a fake clock can use it, and a client
+// configuration for it in place of a kube-apiserver.
 func inProcess(a answer) (*remote, *rest.Config) {
 	r := &remote{answer: a}
 	return r, &rest.Config{Host: "http://in.process", Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -47,7 +47,7 @@ func mustAsk(t *testing.T, a fieldperm.Authorizer, verb string, generic bool) fi
 	return answer
 }
 
-// An answer counts for its TTL, from when it came; what was revoked or granted meanwhile counts from then on.
+// A decision is valid for its TTL, from its arrival. A permission granted or revoked meanwhile has an effect only after that.
 func TestP8_AnAnswerCountsForExactlyItsTTL(t *testing.T) {
 	const took = 2 * time.Second
 	slowly := func(a answer) answer {
@@ -96,7 +96,7 @@ func TestP8_AnAnswerCountsForExactlyItsTTL(t *testing.T) {
 	}
 }
 
-// What a webhook failed to say is asked for again, and what others say beside it is no denial while it fails.
+// A failed question is asked again. While a webhook fails, the answers of others are not a denial.
 func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
 	p := newPlace(t)
 	failing, other := newRemote(t, code(http.StatusBadRequest)), newRemote(t, nil)
@@ -126,7 +126,8 @@ func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
 	}
 }
 
-// spoken answers with the question itself as reason, so that an answer to another question shows. Some are allowed.
+// spoken answers with the question itself as the reason, so that an answer to another question is detected. Some questions are
+// allowed.
 func spoken() answer {
 	return func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
 		said, _ := json.Marshal(review.Spec)
@@ -134,7 +135,7 @@ func spoken() answer {
 	}
 }
 
-// anyRequest is made of few texts that are like each other, and like what stands between texts in a key.
+// anyRequest is made of a few texts that are similar to each other and to the separators in a key.
 func anyRequest(random *rand.Rand) *admissionv1.AdmissionRequest {
 	text := func() string {
 		return []string{"", "a", "b", "ab", "1:a", "1:", "0:", "a1:b", "\x00", "fieldperm.dev/generic-only"}[random.IntN(10)]
@@ -153,9 +154,9 @@ func anyRequest(random *rand.Rand) *admissionv1.AdmissionRequest {
 	return req
 }
 
-// TestP8_AnAnswerIsThatOfItsOwnQuestion asks random questions that are like each other by one chain. The webhook
-// says what it was asked, so that none may get what another was told: not users, uids, groups, extra,
-// namespaces, names, nor the generic and the granular question about the same verb.
+// TestP8_AnAnswerIsThatOfItsOwnQuestion asks one chain many random questions that are similar to each other. The webhook answers
+// with the question, so that the test detects an answer that was given to another question: with another user, uid, group, extra,
+// namespace or name, or the generic instead of the granular question about the same verb.
 func TestP8_AnAnswerIsThatOfItsOwnQuestion(t *testing.T) {
 	r, cluster := inProcess(spoken())
 	chain, err := NewChain(t.Context(), Settings{Cluster: cluster, TTL: time.Hour})
@@ -166,7 +167,7 @@ func TestP8_AnAnswerIsThatOfItsOwnQuestion(t *testing.T) {
 	texts := map[string]bool{}
 	for range 25 {
 		req := anyRequest(random)
-		// One thing is another in each of those that follow.
+		// Each of the following requests differs in one field.
 		for i := range 12 {
 			switch one := anyRequest(random); i {
 			case 1:
@@ -208,13 +209,13 @@ func TestP8_AnAnswerIsThatOfItsOwnQuestion(t *testing.T) {
 			}
 		}
 	}
-	// The same question is one, too.
+	// The same question must also be asked only once.
 	if n := r.questions(); n > len(texts)+len(texts)/2 || len(texts) < 1500 {
 		t.Errorf("%d round trips for %d questions", n, len(texts))
 	}
 }
 
-// sentBy says what a webhook is to be asked, without fieldperm's own code.
+// sentBy returns the question that a webhook must receive. It uses no code of fieldperm.
 func sentBy(req *admissionv1.AdmissionRequest, verb string, generic bool) string {
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		User: req.UserInfo.Username, UID: req.UserInfo.UID, Groups: req.UserInfo.Groups, Extra: map[string]authorizationv1.ExtraValue{},
@@ -235,8 +236,8 @@ func sentBy(req *admissionv1.AdmissionRequest, verb string, generic bool) string
 	return string(out)
 }
 
-// Whoever holds the marker gets an Allow to the generic question from a chain that asks fieldperm itself, but for the
-// key: the two are never one question, whichever comes first.
+// With a chain that asks fieldperm itself, a holder of the marker gets an Allow to the generic question unless A4's key is sent. So
+// the generic and the granular question must have different keys, whichever comes first.
 func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		r, cluster := inProcess(func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
@@ -248,7 +249,7 @@ func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			// Each request is one of its own, and the answers are those of the chain.
+			// Each request is a new one, and the decisions are those of the chain.
 			for _, generic := range []bool{first, !first} {
 				if answer := mustAsk(t, chain.For(request()), "update", generic); answer.Allowed == generic {
 					t.Errorf("generic=%t: %+v", generic, answer)
@@ -268,11 +269,11 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 	k := newKept(size)
 	for i := range 100 * size {
 		k.put(numbered(i), opinion{reason: strconv.Itoa(i)}, now, now.Add(time.Minute))
-		// The first is asked for all the time, and so it stays.
+		// The first is read all the time, so it stays.
 		if _, ok := k.get(numbered(0), now); !ok {
 			t.Fatalf("what was just asked for is gone after %d", i)
 		}
-		// The same again takes no more room.
+		// The same key again takes no further entry.
 		k.put(numbered(i), opinion{reason: "again " + strconv.Itoa(i)}, now, now.Add(time.Minute))
 		if want := min(i+1, size); len(k.byKey) != want || len(k.ring) != want || k.count(now) != want {
 			t.Fatalf("after %d: %d keys, %d places, %d counted, want %d", i+1, len(k.byKey), len(k.ring), k.count(now), want)
@@ -281,7 +282,7 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 			t.Fatalf("%d is %+v", i, one)
 		}
 	}
-	// What has expired goes first, however often it was asked for.
+	// Expired entries are evicted first, even if they were read often.
 	k = newKept(size)
 	for i := range size {
 		end := now.Add(time.Minute)
@@ -299,8 +300,8 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// Answers about attributes that are longer than anybody needs are not kept, nor are any by k8s.io/apiserver's authorizer,
-// which would hold them until others come in their place.
+// Decisions about attributes of excessive length are not cached. k8s.io/apiserver's authorizer must cache no decision at all: it
+// would hold them until others replace them.
 func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 	r, cluster := inProcess(pass())
 	p := newPlace(t)
@@ -329,7 +330,7 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 	if given < longest {
 		t.Errorf("is asked with a path of %d bytes", given)
 	}
-	// What that is for shows where its own cache is on.
+	// With a cache in that authorizer, the count of questions shows what unkept is for.
 	its, err := webhookauthorizer.New(cluster, "v1", time.Hour, time.Hour, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, "its", newTrailMetrics(), authorizationcel.NewDefaultCompiler())
 	if err != nil {
 		t.Fatal(err)
@@ -357,7 +358,7 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 	}
 }
 
-// Answers come, expire and are thrown out while others are read.
+// Decisions are stored, expire and are evicted while others are read.
 func TestP8_KeptAnswersMayBeReadAndReplacedAtTheSameTime(t *testing.T) {
 	k := newKept(16)
 	var all sync.WaitGroup

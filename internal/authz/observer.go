@@ -8,20 +8,18 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Observer is told of checks, for metrics. It must not block, and is told by several at once.
+// Observer is told of checks, for metrics. Its methods must not block, and several goroutines call them at the same time.
 type Observer interface {
-	// Check is told how a check ended for whoever asked: allowed, denied, error, or canceled if that
-	// one gave up.
+	// Check is called when a check ends for a caller. result is allowed, denied, error, or canceled if the caller gave up.
 	Check(result string)
-	// CheckFrom is told where an answer is from: miss (a webhook was asked by a round trip), hit (a webhook's
-	// answer to an earlier question), local (decided in process: no webhook was asked) or shared (another
-	// asked the same at the time). Each question that goes through the chain is one miss, hit or local, also
-	// if nobody waits for it any more.
+	// CheckFrom is called with the source of an answer: miss (a webhook was asked by a round trip), hit (a cached decision of a
+	// webhook), local (decided in process, no webhook was asked) or shared (another caller asked the same question at the same
+	// time). Every question that goes through the chain counts once as miss, hit or local, even if no caller waits for it any more.
 	CheckFrom(source string)
-	// CheckTook is told how long a question took that was a miss, all of the chain and retries included:
-	// allowed, denied or error.
+	// CheckTook is called for every miss with the time that the whole chain took, retries included. result is allowed, denied or
+	// error.
 	CheckTook(result string, took time.Duration)
-	// CacheEntries is given, once, a function that says how many answers the cache of each webhook holds, by
+	// CacheEntries is called once, with a function that returns how many decisions the cache of each webhook holds, by the webhook's
 	// name.
 	CacheEntries(count func() map[string]int)
 }
@@ -33,7 +31,7 @@ const (
 	sourceLocal  = "local"
 )
 
-// nobody observes nothing.
+// nobody is an Observer that does nothing.
 type nobody struct{}
 
 func (nobody) Check(string)                       {}
@@ -41,7 +39,7 @@ func (nobody) CheckFrom(string)                   {}
 func (nobody) CheckTook(string, time.Duration)    {}
 func (nobody) CacheEntries(func() map[string]int) {}
 
-// resultOf is never allowed if there is an error.
+// resultOf returns the result of a check for metrics. It never returns allowed if there is an error.
 func resultOf(decision authorizer.Decision, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestP8_ObserverTellsWhereAnswersAreFrom goes by way of real webhooks, whose caches do not show.
+// TestP8_ObserverTellsWhereAnswersAreFrom uses real webhooks, whose caches cannot be seen from outside.
 func TestP8_ObserverTellsWhereAnswersAreFrom(t *testing.T) {
 	p := newPlace(t)
 	first, second := newRemote(t, pass()), newRemote(t, allow(""))
@@ -45,7 +45,7 @@ func TestP8_ObserverTellsWhereAnswersAreFrom(t *testing.T) {
 	seen.expect(t, "one fails, and nobody else has an opinion", map[string]int{"check error": 1, "from miss": 1, "took error": 1})
 }
 
-// What is noted of one webhook is not of the next.
+// Facts about one webhook are not recorded for the next.
 func TestP8_EachWebhookCountsForItself(t *testing.T) {
 	p := newPlace(t)
 	first, second := newRemote(t, pass()), newRemote(t, pass())

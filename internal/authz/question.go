@@ -10,16 +10,16 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// key is equal for two questions only if an authorizer cannot tell them apart.
+// key is the cache key of a question. Two questions have the same key only if an authorizer cannot tell them apart.
 type key struct {
-	// identity is the text of who asks and about what.
+	// identity is the text of the user and the object.
 	identity string
 	verb     string
-	// generic: the user's extra has A4's key besides those that are in the text.
+	// generic is true if the user's extra has A4's key in addition to the keys in identity.
 	generic bool
 }
 
-// keyOf returns the key of a question. There is none for one with selectors.
+// keyOf returns the key of a question. A question with selectors is an error.
 func keyOf(a authorizer.Attributes) (key, error) {
 	if c, ok := a.(*check); ok {
 		return c.key(), nil
@@ -36,7 +36,7 @@ func keyOf(a authorizer.Attributes) (key, error) {
 	return key{identity: identityOf(u, sortedExtra(u.GetExtra()), a), verb: a.GetVerb()}, nil
 }
 
-// questionOf is equal for two attributes only if an authorizer cannot tell them apart.
+// questionOf returns a key as one text. Two questions have the same text only if an authorizer cannot tell them apart.
 func questionOf(a authorizer.Attributes) (string, error) {
 	k, err := keyOf(a)
 	if err != nil {
@@ -46,7 +46,7 @@ func questionOf(a authorizer.Attributes) (string, error) {
 	return string(append(lengthed(q).texts(k.verb), k.identity...)), nil
 }
 
-// identityOf is everything of a question but its verb. The extra is the user's, by key.
+// identityOf encodes all of a question except the verb. extra is the user's extra, sorted by key.
 func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) string {
 	q := make(lengthed, 0, 1024)
 	q = q.texts(u.GetName(), u.GetUID()).list(u.GetGroups())
@@ -59,13 +59,13 @@ func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) strin
 	return string(q)
 }
 
-// extraValues are what a user's extra has under one key.
+// extraValues is one key of a user's extra with its values.
 type extraValues struct {
 	key    string
 	values []string
 }
 
-// sortedExtra returns a user's extra by key.
+// sortedExtra returns a user's extra, sorted by key.
 func sortedExtra[V ~[]string](extra map[string]V) []extraValues {
 	out := make([]extraValues, 0, len(extra))
 	for key, values := range extra {
@@ -75,7 +75,7 @@ func sortedExtra[V ~[]string](extra map[string]V) []extraValues {
 	return out
 }
 
-// lengthed is texts with their lengths before them, so that no text can look like two, nor two like one.
+// lengthed encodes texts with a length before each text, so that different lists of texts never have the same encoding.
 type lengthed []byte
 
 func (q lengthed) number(n int) lengthed { return append(strconv.AppendInt(q, int64(n), 10), ':') }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Texts that run into each other, or look like what is between them, make no two questions one.
+// Different questions have different keys, even if their texts look like separators or run into each other.
 func TestP8_QuestionsAreToldApartWhateverIsInThem(t *testing.T) {
 	ask := func(u user.DefaultInfo, a authorizer.AttributesRecord) string {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestP8_QuestionWithSelectorsIsRefused(t *testing.T) {
 	}
 }
 
-// Two questions that differ and share an answer are a grant to the wrong one.
+// If two different questions shared an answer, one of them could be allowed by mistake.
 func TestP8_QuestionsThatDifferAreNotOne(t *testing.T) {
 	type question struct {
 		user.DefaultInfo
@@ -113,7 +113,8 @@ func TestP8_QuestionsThatDifferAreNotOne(t *testing.T) {
 	}
 }
 
-// TestA4_AGenericQuestionWaitsForNoOther: questions that are one while they are on their way have one answer.
+// TestA4_AGenericQuestionWaitsForNoOther: equal questions in progress share one answer; a generic question shares with no granular
+// one.
 func TestA4_AGenericQuestionWaitsForNoOther(t *testing.T) {
 	of := &identity{user: "u", AttributesRecord: authorizer.AttributesRecord{Resource: "pods", ResourceRequest: true}}
 	seen := map[string]bool{}

@@ -9,25 +9,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/metrics"
 )
 
-// links are the authorizers of a chain one by one, in their order.
+// links are the authorizers of a chain, in order.
 type links []link
 
-// link is a webhook, or else an authorizer that decides in process.
+// link is one authorizer: a webhook, or an authorizer that decides in process.
 type link struct {
 	name string
-	// kind is the type that its decisions are counted under, "" if they are not.
+	// kind is the authorizer type in decision metrics. "" means that its decisions are not counted.
 	kind    string
 	webhook *webhook
 	local   authorizer.Authorizer
 }
 
-// recall answers as the chain would, if no webhook need be asked for that: what they said still counts, or
-// their match conditions leave them out. If not, or if anything goes wrong, ok is false, nothing has been
-// counted, and the chain is to be asked.
+// recall returns the chain's decision if that needs no round trip: each webhook has a cached decision, or its match conditions
+// exclude the question. Otherwise, or on any error, ok is false, no metric has been counted, and the caller must ask the chain.
 func (l links) recall(ctx context.Context, c *check) (v verdict, ok bool) {
 	defer func() {
 		if recover() != nil {
-			v, ok = verdict{}, false // The chain panics as well, where it is told as what it is.
+			v, ok = verdict{}, false // The chain panics in the same way, and reports it as a panic.
 		}
 	}()
 	if len(l) == 0 {
@@ -71,7 +70,7 @@ func (l links) recall(ctx context.Context, c *check) (v verdict, ok bool) {
 	return v, true
 }
 
-// recall returns the opinion of the authorizer, if it is known without a round trip.
+// recall returns the opinion of the authorizer if that needs no round trip.
 func (l *link) recall(ctx context.Context, c *check) (opinion, bool) {
 	if l.webhook != nil {
 		return l.webhook.recall(c.key(), time.Now())
@@ -80,14 +79,14 @@ func (l *link) recall(ctx context.Context, c *check) (opinion, bool) {
 	return opinion{decision: decision, reason: reason, err: err}, true
 }
 
-// decided counts a decision as k8s.io/apiserver's InstrumentedAuthorizer does, which the chain has.
+// decided counts a decision as k8s.io/apiserver's InstrumentedAuthorizer does in the chain.
 func (l *link) decided(decision string) {
 	if l.kind != "" {
 		metrics.RecordAuthorizationDecision(l.kind, l.name, decision)
 	}
 }
 
-// count counts webhooks that were not asked for a condition is false, as k8s.io/apiserver's does.
+// count counts webhooks that a match condition excluded, as k8s.io/apiserver's webhook authorizer does.
 func count(ctx context.Context, excluded []*webhook) {
 	for _, w := range excluded {
 		w.metrics.MatcherMetrics.RecordAuthorizationMatchConditionExclusion(ctx, "Webhook", w.name)

@@ -17,7 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// counted sums up the decisions and the exclusions of authorizers whose names end so, and the decisions of RBAC.
+// counted sums the decisions and the exclusions of authorizers whose names have the suffix, and the decisions of RBAC.
 func counted(t *testing.T, suffix string) (out struct{ decisions, exclusions float64 }) {
 	t.Helper()
 	families := gather(t)
@@ -33,8 +33,8 @@ func counted(t *testing.T, suffix string) (out struct{ decisions, exclusions flo
 	return out
 }
 
-// TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid tries all pairs of opinions of two webhooks around RBAC: what is recalled is what
-// the chain said, and counts as it did.
+// TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid tries all pairs of opinions of two webhooks around RBAC. An answer from the cache
+// must be the answer of the chain, and must be counted in the same way.
 func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
 	opinions := map[string]answer{
 		"allows": allow("A"), "denies": deny("D"), "allows silently": allow(""), "has no opinion": pass(),
@@ -42,8 +42,8 @@ func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
 	}
 	p := newPlace(t)
 	first, second := newRemote(t, nil), newRemote(t, nil)
-	suffix := fmt.Sprintf("-%x", time.Now().UnixNano()) // Nobody else counts under it.
-	// About some namespaces they are not asked.
+	suffix := fmt.Sprintf("-%x", time.Now().UnixNano()) // no other test uses this name
+	// Match conditions exclude some namespaces.
 	one := hook{name: "first" + suffix, kubeconfig: p.kubeconfig("1", first), conditions: []string{"!request.resourceAttributes.namespace.contains('x1')"}}
 	two := hook{name: "second" + suffix, kubeconfig: p.kubeconfig("2", second), conditions: []string{"!request.resourceAttributes.namespace.contains('x2')"}}
 	p.configure(one, rbacEntry, two)
@@ -95,7 +95,7 @@ func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
 	}
 }
 
-// Who is asked anew counts once all the same, and so does who is excluded before.
+// An authorizer that is asked again counts once all the same, and so does one that was excluded before.
 func TestP8_KEP3221_WhatIsKnownBeforeAMissCountsOnce(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
@@ -114,7 +114,7 @@ func TestP8_KEP3221_WhatIsKnownBeforeAMissCountsOnce(t *testing.T) {
 	}
 }
 
-// switched is RBAC that can be changed.
+// switched is RBAC that a test can change.
 func switched(now *atomic.Pointer[authorizer.AuthorizerFunc]) func(*rest.Config) (roles, error) {
 	return func(*rest.Config) (roles, error) {
 		return grants{Authorizer: authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -123,7 +123,7 @@ func switched(now *atomic.Pointer[authorizer.AuthorizerFunc]) func(*rest.Config)
 	}
 }
 
-// Nothing that RBAC says is kept, whichever side of a webhook it is on, whose answers are.
+// RBAC decisions are never cached, before or after a webhook whose decisions are.
 func TestP8_A6_WhatRBACSaysCountsAtOnce(t *testing.T) {
 	boom := errors.New("boom")
 	says := func(d authorizer.Decision, err error) *authorizer.AuthorizerFunc {
@@ -167,7 +167,7 @@ func TestP8_A6_WhatRBACSaysCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A condition may be about the extra key of A4 and about the verb: what it says of one question is not said of another.
+// A condition may use A4's extra key and the verb, so its result for one question must not be used for another.
 func TestA4_KEP3221_ConditionsAreAboutOneQuestion(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
@@ -187,7 +187,7 @@ func TestA4_KEP3221_ConditionsAreAboutOneQuestion(t *testing.T) {
 	}
 }
 
-// A condition that cannot be told is no exclusion, and not once and for all.
+// A condition that cannot be evaluated is not an exclusion. It is evaluated again for each question.
 func TestKEP3221_P4_AConditionThatFailsIsAnErrorEachTime(t *testing.T) {
 	for _, policy := range []string{"Deny", "NoOpinion"} {
 		p := newPlace(t)
@@ -206,7 +206,7 @@ func TestKEP3221_P4_AConditionThatFailsIsAnErrorEachTime(t *testing.T) {
 	}
 }
 
-// A review asks several verbs, with the same attributes and mostly with kept answers: these are to cost it next to nothing.
+// A review asks about several verbs with the same attributes, mostly with cached decisions. These must cost almost nothing.
 func TestP8_AKeptAnswerCostsAtMostTwoAllocations(t *testing.T) {
 	_, cluster := inProcess(allow("because"))
 	chain, err := NewChain(t.Context(), Settings{Cluster: cluster, TTL: time.Hour})

@@ -13,9 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
-// apply puts what the file has now in force, if all of it is good: the file is valid, what cannot change
-// is as it was, and every webhook answers. Contents that mean the same as before make a generation of
-// their own all the same, with caches that are empty.
+// apply puts the current content of the file in force if all of these hold: the file is valid, the parts that cannot change are
+// unchanged, and every webhook answers. Contents with the same meaning as before still make a new generation with empty caches.
 func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	loaded, err := configfile.LoadAuthorization(c.settings.File, data)
 	if err != nil {
@@ -40,7 +39,7 @@ func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	return loaded.Files, nil
 }
 
-// changed finds authorizers that are no webhooks and were added or dropped (KEP-3221). They may be moved.
+// changed finds authorizers that are not webhooks and that were added or removed (KEP-3221). Changing their order is allowed.
 func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte) configfile.Problems {
 	before := c.current.Load().configuration
 	var out configfile.Problems
@@ -56,7 +55,7 @@ func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte)
 	return out
 }
 
-// unhealthy says which webhooks did not answer, by what askAll returned.
+// unhealthy reports the webhooks that did not answer. errs is the result of askAll.
 func (c *Chain) unhealthy(g *generation, errs []error) configfile.Problems {
 	var out configfile.Problems
 	for i, err := range errs {
@@ -67,9 +66,8 @@ func (c *Chain) unhealthy(g *generation, errs []error) configfile.Problems {
 	return out
 }
 
-// noWorse reports whether only files that the configuration names have changed, and those that do not
-// answer now do not answer in the chain in force either: one webhook that is down must not keep the
-// certificates of another from being rotated.
+// noWorse reports whether only files that the configuration names have changed, and every webhook that does not answer now does not
+// answer in the chain in force either. One webhook that is down must not block the rotation of another webhook's certificates.
 func (c *Chain) noWorse(ctx context.Context, next *generation, errs []error) bool {
 	before := c.current.Load()
 	if !bytes.Equal(before.data, next.data) {
@@ -83,8 +81,8 @@ func (c *Chain) noWorse(ctx context.Context, next *generation, errs []error) boo
 	return true
 }
 
-// askAtStart logs which webhooks do not answer. They are in force: what waits for them waits for each
-// other if fieldperm does.
+// askAtStart logs the webhooks that do not answer. The chain is in force all the same: a webhook may wait for fieldperm to start,
+// so waiting for the webhook would be a deadlock.
 func (c *Chain) askAtStart(ctx context.Context) {
 	g := c.current.Load()
 	for _, problem := range c.unhealthy(g, askAll(ctx, g.webhooks)) {
@@ -103,7 +101,7 @@ func (c *Chain) observe(log klog.Logger, data []byte, err error) {
 	configmetrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.settings.Identity, string(data))
 }
 
-// report logs what is in force now.
+// report logs the configuration that is in force now.
 func report(log klog.Logger, file string, loaded *configfile.Authorization) {
 	for _, warning := range loaded.Warnings {
 		log.Info("Authorization configuration: warning", "warning", warning)
@@ -111,7 +109,7 @@ func report(log klog.Logger, file string, loaded *configfile.Authorization) {
 	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded.Configuration))
 }
 
-// problem is about a field of an authorizer, or about all of them if there is no such index.
+// problem returns a Problem about a field of the authorizer at index. If no authorizer has this index, it is about the whole list.
 func (c *Chain) problem(data []byte, index int, field, message, cure string) configfile.Problem {
 	key := "authorizers"
 	if index >= 0 {

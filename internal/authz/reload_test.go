@@ -15,14 +15,14 @@ import (
 	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
-// reloads says how many there were of an identity.
+// reloads returns the number of reloads of an identity.
 func reloads(t *testing.T, identity, result string) float64 {
 	t.Helper()
 	hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(identity)))
 	return max(0, series(gather(t)["apiserver_authorization_config_controller_automatic_reloads_total"], "apiserver_id_hash="+hash, "status="+result))
 }
 
-// decider asks who decides on a request of bob, whom RBAC grants nothing.
+// decider returns who decides on a request of bob, to whom RBAC grants nothing.
 func decider(t *testing.T, c *Chain) string {
 	t.Helper()
 	answer, err := c.For(by("bob")).Authorize(t.Context(), "update", false)
@@ -46,7 +46,7 @@ func TestKEP3221_ReloadPutsANewFileInForce(t *testing.T) {
 	if err := chain.Fault(); err != nil {
 		t.Errorf("fault: %v", err)
 	}
-	// Files that were written as it was applied are looked at again.
+	// Files that were written during the reload are read again.
 	until(t, "the reload is counted", func() bool { return reloads(t, p.dir, "success") >= 1 })
 	if n := reloads(t, p.dir, "failure"); n != 0 {
 		t.Errorf("%v failures", n)
@@ -59,7 +59,7 @@ func TestKEP3221_ReloadPutsANewFileInForce(t *testing.T) {
 	if series(gather(t)["apiserver_authorization_config_controller_last_config_info"], "apiserver_id_hash="+hash(p.dir), "hash="+hash(string(data))) != 1 {
 		t.Error("what is in force now is not what last_config_info says")
 	}
-	// A review ends on the chain that it began with.
+	// A review ends on the chain that it started with.
 	if answer, err := before.Authorize(t.Context(), "patch", false); err != nil || answer.By != "one" {
 		t.Errorf("the review that began before: %+v, %v", answer, err)
 	}
@@ -98,7 +98,7 @@ func TestKEP3221_RequestInFlightEndsOnTheChainThatItBeganWith(t *testing.T) {
 	}
 }
 
-// What a webhook answered counts only under the configuration that it was asked by.
+// A decision of a webhook is valid only under the configuration that asked for it.
 func TestKEP3221_CachesEndWithTheirGeneration(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
@@ -112,7 +112,7 @@ func TestKEP3221_CachesEndWithTheirGeneration(t *testing.T) {
 	if r.questions() != 1 || seen.entries()["hook"] != 1 {
 		t.Fatalf("asked %d times", r.questions())
 	}
-	// The same in other words is another.
+	// The same configuration in other words makes a new generation.
 	first := chain.current.Load()
 	p.configure("# Means the same.\n", h)
 	until(t, "another generation is in force", func() bool { return chain.current.Load() != first })
@@ -202,7 +202,7 @@ func TestKEP3221_WebhookThatIsNotHealthyLeavesTheLastGood(t *testing.T) {
 			one := hook{name: "good", kubeconfig: p.kubeconfig("1", good)}
 			p.configure(one)
 			chain := run(t, p.chain(Settings{}))
-			// Match conditions, which leave nobody to ask about, do not spare it.
+			// Match conditions do not exempt a webhook from the health check, even if they exclude every question.
 			two := hook{name: "sick", kubeconfig: p.kubeconfig("2", sick), timeout: "100ms", conditions: []string{"false"}}
 			if name != "hangs" {
 				two.timeout = "10s"
@@ -216,7 +216,7 @@ func TestKEP3221_WebhookThatIsNotHealthyLeavesTheLastGood(t *testing.T) {
 			if got := decider(t, chain); got != "good" {
 				t.Errorf("decided by %s", got)
 			}
-			// Nothing is written, and yet it is tried again.
+			// The reload is tried again without a change of a file.
 			sick.become(pass())
 			until(t, "the fault is over", func() bool { return chain.Fault() == nil })
 			if n := len(chain.current.Load().webhooks); n != 2 {
@@ -241,7 +241,7 @@ func TestKEP3221_InClusterConfigIsHealthCheckedToo(t *testing.T) {
 	until(t, "the fault is over", func() bool { return chain.Fault() == nil })
 }
 
-// As kube-apiserver, fieldperm reads again what a kubeconfig refers to. It swaps the chain for it.
+// Like kube-apiserver, fieldperm rereads the files that a kubeconfig names. It replaces the chain to do so.
 func TestKEP3221_FilesOfAKubeconfigCount(t *testing.T) {
 	p := newPlace(t)
 	one, two := newRemote(t, allow("one")), newRemote(t, allow("two"))
@@ -261,7 +261,7 @@ func TestKEP3221_FilesOfAKubeconfigCount(t *testing.T) {
 	until(t, "the new token is sent", func() bool {
 		return reason() == "one" && one.headers[len(one.headers)-1].Get("Authorization") == "Bearer another"
 	})
-	// The address first: the CA is that of the former, and so the new one is not healthy.
+	// The address changes first: the CA is still the previous one, so the new webhook is not healthy.
 	config, err := os.ReadFile(p.path("k"))
 	if err != nil {
 		t.Fatal(err)

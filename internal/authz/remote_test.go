@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// remote is a webhook in this process, over TLS. It answers what answer says, which may be changed.
+// remote is a webhook in this process, over TLS. It responds by answer, which a test may change.
 type remote struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -34,14 +34,14 @@ type remote struct {
 	answer  answer
 }
 
-// answer is told what a webhook is asked.
+// answer responds to a review that a webhook received.
 type answer func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview)
 
 func newRemote(t testing.TB, a answer) *remote {
 	t.Helper()
 	r := &remote{answer: a}
 	r.Server = httptest.NewUnstartedServer(r)
-	// What clients do that go away is not of interest.
+	// Errors of clients that disconnect are not of interest.
 	r.Config.ErrorLog = log.New(io.Discard, "", 0)
 	// httptest's own certificate is the same for every server.
 	r.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
@@ -50,7 +50,7 @@ func newRemote(t testing.TB, a answer) *remote {
 	return r
 }
 
-// certificate is one that is its own CA.
+// certificate returns a self-signed certificate that is its own CA.
 func certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -91,7 +91,7 @@ func (r *remote) become(a answer) {
 	r.answer = a
 }
 
-// questions is how many there were, health checks left out.
+// questions returns the number of questions, without health checks.
 func (r *remote) questions() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,12 +108,12 @@ func (r *remote) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.TLS.Certificates[0].Certificate[0]})
 }
 
-// cluster is how to reach it where it stands in for a kube-apiserver.
+// cluster returns a client configuration for the remote in place of a kube-apiserver.
 func (r *remote) cluster() *rest.Config {
 	return &rest.Config{Host: r.URL, TLSClientConfig: rest.TLSClientConfig{CAData: r.ca()}}
 }
 
-// status answers with a review.
+// status responds with a review that has this status.
 func status(s authorizationv1.SubjectAccessReviewStatus) answer {
 	return func(w http.ResponseWriter, _ *http.Request, review *authorizationv1.SubjectAccessReview) {
 		out := *review
@@ -156,7 +156,7 @@ func body(text string) answer {
 	}
 }
 
-// hang answers nothing until the client goes away.
+// hang does not respond until the client disconnects.
 func hang() answer {
 	return func(_ http.ResponseWriter, r *http.Request, _ *authorizationv1.SubjectAccessReview) {
 		<-r.Context().Done()
@@ -169,7 +169,7 @@ func drop() answer {
 	}
 }
 
-// gate holds answers back until it is opened, and tells when one waits.
+// gate holds responses back until it is opened, and signals that one waits.
 type gate struct{ waits, open chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 2000), make(chan struct{})} }

@@ -17,8 +17,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// forRequest asks about the object as the request named it (requestResource), because that is what the
-// API server authorized.
+// forRequest returns an authorizer for the object as the request named it (requestResource), because the API server authorized that
+// resource.
 func forRequest(chain *shared, req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
 	r := admission.RequestedResource(req)
 	attributes := authorizer.AttributesRecord{
@@ -30,7 +30,7 @@ func forRequest(chain *shared, req *admissionv1.AdmissionRequest) fieldperm.Auth
 	return newAsker(chain, attributes, u.Username, u.UID, u.Groups, sortedExtra(u.Extra))
 }
 
-// forReview leaves selectors out: granular verbs are about writes.
+// forReview omits the selectors of the review: granular verbs are about writes.
 func forReview(chain *shared, spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
 	r := spec.ResourceAttributes
 	attributes := authorizer.AttributesRecord{
@@ -41,23 +41,23 @@ func forReview(chain *shared, spec *authorizationv1.SubjectAccessReviewSpec) fie
 	return newAsker(chain, attributes, spec.User, spec.UID, spec.Groups, sortedExtra(spec.Extra))
 }
 
-// asker knows who asks and about what; only the verb is left open.
+// asker holds the user and the object of the checks. Authorize adds the verb.
 type asker struct {
 	chain *shared
 	of    identity
 }
 
 func newAsker(chain *shared, attributes authorizer.AttributesRecord, name, uid string, groups []string, extra []extraValues) *asker {
-	// A user that happens to have the key must not lose its granular verbs by it, nor may its
-	// value stand in for ours. API servers lower the case of extra keys.
+	// A user whose own extra has the key must not lose granular verbs because of it, and the user's value must not replace
+	// fieldperm's value. API servers change extra keys to lower case.
 	extra = slices.DeleteFunc(extra, func(e extraValues) bool { return strings.EqualFold(e.key, admission.GenericOnlyKey) })
 	return &asker{chain: chain, of: identity{AttributesRecord: attributes, user: name, uid: uid, groups: groups, extra: extra}}
 }
 
-// Authorize asks for one verb. The reason is passed on as it is: Decide never counts an answer as
-// generic whose reason is fieldperm's own (A4's second lock).
+// Authorize asks for one verb. It returns the authorizer's reason unchanged: Decide never counts an answer as generic if its reason
+// has fieldperm's own prefix (A4's second lock).
 func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.Answer, error) {
-	// A span that nobody sees costs as much as a check whose answer is kept.
+	// A span costs as much as a check with a cached decision, so a span is started only if it is recorded.
 	var span trace.Span
 	if trace.SpanFromContext(ctx).IsRecording() {
 		ctx, span = tracing.Start(ctx, "check", tracing.Verb(verb), tracing.Generic.Bool(generic))

@@ -68,7 +68,7 @@ func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotKept(t *testing.T) {
 func TestA4_OnlyChecksForTheGenericPermissionCarryTheKey(t *testing.T) {
 	chain, r := served(t, 0, pass())
 	req := request()
-	// A user may happen to have the key, in any case.
+	// A user's own extra may have the key, in upper or lower case.
 	req.UserInfo.Extra["Fieldperm.dev/Generic-Only"] = authenticationv1.ExtraValue{"mine"}
 	a := chain.For(req)
 	for _, generic := range []bool{true, false} {

@@ -14,12 +14,12 @@ import (
 
 const samples = "../../testdata/configuration/authorization/mended"
 
-// asked is one question to a sample and what its text says becomes of it.
+// asked is one question to a sample, with the result that the sample's text promises.
 type asked struct {
 	user, group, namespace, resource, verb string
-	// by is who decides, "" for nobody. Who decides allows, but for webhooks that stand before RBAC.
+	// by is the authorizer that decides, "" for none. Its decision is Allow, except for webhooks before RBAC.
 	by string
-	// protector and opa say whether these are asked; the default is not.
+	// protector and opa say whether these webhooks are asked; by default they are not.
 	protector, opa bool
 }
 
@@ -33,18 +33,17 @@ func (a asked) request() *admissionv1.AdmissionRequest {
 	return req
 }
 
-// TestKEP3221_PublishedSamplesDoWhatTheirTextSays plays each sample of the KEP and of the blog, mended as
-// testdata/configuration says. RBAC grants alice and trusted everything, and the groups of service
-// accounts too; the protecting webhook denies all but trusted, on whom it has no opinion; OPA and the
-// kube-apiserver allow carol.
+// TestKEP3221_PublishedSamplesDoWhatTheirTextSays runs each sample of the KEP and of the blog, corrected as testdata/configuration
+// describes. RBAC grants everything to alice, to trusted and to the groups of service accounts. The protecting webhook denies all
+// users except trusted, for whom it has no opinion. OPA and the kube-apiserver allow carol.
 func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
 	const (
 		kubeSystem = "system:serviceaccounts:kube-system"
 		defaults   = "system:serviceaccounts:default"
 		crds       = "customresourcedefinitions.apiextensions.k8s.io"
 	)
-	// "Requests to kube-system go to the webhook, but for those of its service accounts; then Node, RBAC, and
-	// the kube-apiserver."
+	// In the sample's text, requests to kube-system go to the webhook, except those of its service accounts; then to Node, RBAC, and
+	// the kube-apiserver.
 	intercepting := func(protector, cluster string) []asked {
 		return []asked{
 			{user: "alice", namespace: "kube-system", verb: "update", by: protector, protector: true},
@@ -57,7 +56,7 @@ func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
 			{user: "root", group: "system:masters", namespace: "kube-system", verb: "update", by: privileged},
 		}
 	}
-	// "They can only be modified by" whom the webhook lets: "update, patch, delete, or deletecollection".
+	// The text: only users that the webhook allows can modify them by "update, patch, delete, or deletecollection".
 	protecting := []asked{
 		{user: "alice", resource: crds, verb: "update", by: "system-crd-protector", protector: true},
 		{user: "alice", resource: crds, verb: "patch", by: "system-crd-protector", protector: true},
@@ -135,7 +134,7 @@ func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
 					t.Errorf("%+v: the protector was asked %d times, OPA %d times", q, protector.questions()-atProtector, opa.questions()-atOPA)
 				}
 			}
-			// All have failurePolicy Deny for whom they protect, and leave all others alone.
+			// All have failurePolicy Deny for the requests that they protect, and do not affect others.
 			protector.Close()
 			q := questions[0]
 			q.user = "another"

@@ -14,12 +14,12 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// shared puts the same question to a chain once when several callers ask it at the same time. The
-// question outlives the caller that happened to ask first, up to timeout, so that one user who hangs up
-// does not fail another's request; each caller's context still ends that caller's own wait.
+// shared asks a chain once when several callers ask the same question at the same time. The question goes on, up to timeout, when
+// the first caller leaves: one client that disconnects must not fail the request of another. Each caller's context still ends that
+// caller's own wait.
 type shared struct {
 	chain authorizer.UnconditionalAuthorizer
-	// links are the chain's authorizers, which may know the answer to a check; without them all is asked.
+	// links are the chain's authorizers, which may decide a check from their caches. Without links, every check asks the chain.
 	links    links
 	timeout  time.Duration
 	observer Observer
@@ -29,8 +29,8 @@ type shared struct {
 	underway map[string]*flight
 }
 
-// flight is a question on its way. It ends when nobody waits for it any more: callers who leave must not be
-// able to have more asked at the same time than may call.
+// flight is a question that the chain is being asked. It is canceled when the last caller stops waiting. Otherwise callers that
+// disconnect could have more questions in progress than the limit of concurrent calls allows.
 type flight struct {
 	trail   trail
 	ctx     context.Context
@@ -48,14 +48,14 @@ type verdict struct {
 	reason  string
 	// by is the name of the authorizer that decided, "" if none had an opinion.
 	by string
-	// failure is of an authorizer that was passed over, as its failurePolicy says, and whose opinion is
-	// wanting: no other allowed it.
+	// failure is the error of an authorizer that failed and was skipped, as its failurePolicy says. It is set only if no other
+	// authorizer allowed the request, so that the missing opinion matters.
 	failure error
-	// source is where the answer is from, for whoever asked first.
+	// source is the source of the answer for the caller that asked first, as in Observer.CheckFrom.
 	source string
 }
 
-// ask returns the zero verdict with every error.
+// ask returns the answer to a question. With an error it returns the zero verdict.
 func (s *shared) ask(ctx context.Context, a authorizer.Attributes) (verdict, error) {
 	v, err := s.answer(ctx, a)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 	if err != nil {
 		return verdict{}, err
 	}
-	// Only the function of whoever asks first runs. What it sets is read after its result came.
+	// Only the function of the first caller runs. The callers read the variables that it sets after its result has arrived.
 	first := false
 	s.mu.Lock()
 	q := s.underway[key]
@@ -113,8 +113,8 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 	}
 }
 
-// fly asks the chain. It turns a panic of the chain into an error: singleflight would rethrow it where
-// nothing can recover, and end the process.
+// fly asks the chain. It turns a panic of the chain into an error: singleflight would panic again in a goroutine where nothing can
+// recover, and end the process.
 func (s *shared) fly(q *flight, key string, a authorizer.Attributes) (v verdict, err error) {
 	ctx, t := q.ctx, &q.trail
 	defer q.cancel()
@@ -143,7 +143,7 @@ func (s *shared) fly(q *flight, key string, a authorizer.Attributes) (v verdict,
 		return verdict{}, err
 	}
 	if decision == authorizer.DecisionDeny && t.failed != nil {
-		// The one before might have allowed it: who is denied behind it is denied for a failure (P4).
+		// The authorizer that failed might have allowed the request, so this denial is due to the failure (P4).
 		if ctx.Err() != nil {
 			return verdict{}, t.failed
 		}
@@ -152,7 +152,7 @@ func (s *shared) fly(q *flight, key string, a authorizer.Attributes) (v verdict,
 	return verdict{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by}, nil
 }
 
-// leave is for a caller that waits no more.
+// leave is called by a caller that stops waiting. The last one cancels the question.
 func (s *shared) leave(q *flight, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *shared) leave(q *flight, key string) {
 	}
 }
 
-// forget has the next who asks the same ask anew. It is called with the lock held.
+// forget makes the next caller with the same question ask the chain again. The caller of forget holds the lock.
 func (s *shared) forget(q *flight, key string) {
 	if s.underway[key] == q {
 		delete(s.underway, key)
@@ -170,7 +170,7 @@ func (s *shared) forget(q *flight, key string) {
 	}
 }
 
-// gaveUp says for whom a caller waited until its own time was over.
+// gaveUp returns the error for a caller whose context ended. It names the authorizer that had not answered.
 func gaveUp(t *trail, err error) error {
 	if t.name() == "" {
 		return err
@@ -178,7 +178,7 @@ func gaveUp(t *trail, err error) error {
 	return fmt.Errorf("authorizer %q: has not answered yet: %w: see that it is up, or write a shorter timeout for it in the authorization configuration", t.name(), err)
 }
 
-// note writes to the span of a check where its answer is from.
+// note records the source of the answer in the span of a check.
 func note(ctx context.Context, source string) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(tracing.Source.String(source))

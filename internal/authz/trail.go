@@ -10,29 +10,29 @@ import (
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 )
 
-// trail is what one question leaves behind on its way through the chain. The chain is asked by one
-// goroutine; only at may be read by others meanwhile.
+// trail records the way of one question through the chain. One goroutine asks the chain; other goroutines may read only at
+// meanwhile.
 type trail struct {
 	// at is the name of the authorizer that is being asked, nil before the first.
 	at atomic.Pointer[string]
-	// by is the name of the one that decided, "" if none had an opinion.
+	// by is the name of the authorizer that decided, "" if none had an opinion.
 	by string
-	// asked says that a webhook was asked by a round trip, hit that one answered from its cache.
+	// asked means that a webhook was asked by a round trip. hit means that a webhook answered from its cache.
 	asked, hit bool
-	// failed is of the first authorizer that failed and was passed over.
+	// failed is the error of the first authorizer that failed and was skipped.
 	failed error
-	// call is about the webhook that is being asked.
+	// call describes the call of the webhook that is being asked.
 	call call
 }
 
-// call is one webhook's part of a question.
+// call describes how one webhook treated a question.
 type call struct {
-	// asked: there was a round trip. answered: the last one brought a review. skipped: a match condition is
-	// false.
+	// asked means that there was a round trip. answered means that the last round trip returned a review. skipped means that a match
+	// condition is false.
 	asked, answered, skipped bool
 }
 
-// name is of the authorizer that is being asked, or was last.
+// name returns the name of the authorizer that is being asked, or that was asked last.
 func (t *trail) name() string {
 	if at := t.at.Load(); at != nil {
 		return *at
@@ -40,7 +40,8 @@ func (t *trail) name() string {
 	return ""
 }
 
-// source says where an answer is from. It is "" for a question that failed though no webhook was asked.
+// source returns the source of an answer, as in Observer.CheckFrom. It returns "" if the question failed before any webhook was
+// asked.
 func (t *trail) source(err error) string {
 	switch {
 	case t.asked || t.call.asked:
@@ -59,7 +60,8 @@ func withTrail(ctx context.Context, t *trail) context.Context {
 	return context.WithValue(ctx, trailKey{}, t)
 }
 
-// trailOf is never nil: what is asked without one leaves nothing behind.
+// trailOf returns the trail in the context. It never returns nil: without a trail in the context, it returns a new one, which is
+// discarded.
 func trailOf(ctx context.Context) *trail {
 	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
 		return t
@@ -67,13 +69,13 @@ func trailOf(ctx context.Context) *trail {
 	return &trail{}
 }
 
-// named puts the name of an authorizer on the trail and on its errors.
+// named wraps an authorizer. It records the authorizer's name in the trail and adds the name to errors.
 type named struct {
 	authorizer.Authorizer
 	name string
 }
 
-// Authorize asks the authorizer.
+// Authorize asks the wrapped authorizer.
 func (n *named) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	t := trailOf(ctx)
 	t.at.Store(&n.name)
@@ -90,8 +92,8 @@ func (n *named) Authorize(ctx context.Context, a authorizer.Attributes) (authori
 	return decision, reason, err
 }
 
-// trailMetrics are KEP-3221's metrics of webhooks and match conditions. k8s.io/apiserver records them with
-// the context of the question, and so they tell of it what its authorizer does not.
+// trailMetrics records KEP-3221's metrics of webhooks and match conditions. k8s.io/apiserver calls it with the context of the
+// question, so it can record in the trail what the authorizer does not return.
 type trailMetrics struct {
 	webhookmetrics.NoopRequestMetrics
 	webhookmetrics.WebhookMetrics
@@ -102,7 +104,7 @@ func newTrailMetrics() trailMetrics {
 	return trailMetrics{WebhookMetrics: webhookmetrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics()}
 }
 
-// RecordWebhookEvaluation is called once for each round trip, failed ones included.
+// RecordWebhookEvaluation is called once for each round trip, including failed ones.
 func (m trailMetrics) RecordWebhookEvaluation(ctx context.Context, name, result string) {
 	c := &trailOf(ctx).call
 	c.asked, c.answered = true, result == "success"

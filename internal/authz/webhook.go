@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// reviewsPath is where a kube-apiserver serves SubjectAccessReviews, in v1 only.
+	// reviewsPath is the path of SubjectAccessReviews in a kube-apiserver. Only v1 is used.
 	reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-	// notKept is the time to live of answers that are not to be kept. At 0 they would count as long as the
-	// clock stands still.
+	// notKept is the TTL of decisions that must not be cached. With 0, a decision would be valid as long as the clock does not
+	// advance.
 	notKept = -time.Nanosecond
 
-	// excludedTime is how long it is known that conditions exclude a question. It might be for ever.
+	// excludedTime is the TTL of the fact that match conditions exclude a question. The fact never changes, so any value is correct.
 	excludedTime = time.Hour
 )
 
-// webhook is k8s.io/apiserver's webhook authorizer, and what it said. It keeps nothing itself: its key
-// costs more than all else that is done for a check whose answer is kept.
+// webhook is k8s.io/apiserver's webhook authorizer plus a cache of its decisions. The cache of that authorizer is off: computing
+// its key costs more than all other work for a check with a cached decision.
 type webhook struct {
 	authorizer.Authorizer
 	name    string
 	metrics trailMetrics
-	// index is its place in the configuration.
+	// index is the webhook's position in the configuration.
 	index int
-	// probe asks the same webhook, at once and once, whatever its match conditions.
+	// probe asks the same webhook once, without retries and without match conditions.
 	probe                          authorizer.Authorizer
 	authorizedTTL, unauthorizedTTL time.Duration
-	// kept are answers. excluded are questions that match conditions keep from it: these depend on nothing
-	// else, so that what they say holds as long as they are in force.
+	// kept has decisions. excluded has questions that match conditions exclude. Match conditions depend only on the question, so an
+	// entry in excluded is valid as long as the conditions are in force.
 	kept, excluded *kept
-	// longPath is for unkept.
+	// longPath is the path that unkept returns.
 	longPath string
 }
 
@@ -65,13 +65,13 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	if one.Webhook.CacheUnauthorizedRequests {
 		w.unauthorizedTTL = one.Webhook.UnauthorizedTTL.Duration
 	}
-	// Any policy but the one that goes on to the next authorizer is the one that does not.
+	// Fail closed: every failurePolicy except NoOpinion denies.
 	onError := authorizer.DecisionDeny
 	if one.Webhook.FailurePolicy == apiserver.FailurePolicyNoOpinion {
 		onError = authorizer.DecisionNoOpinion
 	}
 	version := one.Webhook.SubjectAccessReviewVersion
-	// Short steps: a request of a user waits for this. They sum to under a second.
+	// The steps are short because a user's request waits for the retries. Their sum is less than a second.
 	retry := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
 	w.Authorizer, err = webhookauthorizer.New(config, version, notKept, notKept, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
 	if err != nil {
@@ -81,8 +81,8 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	return w, err
 }
 
-// connection returns how to reach a webhook. client-go's rate limit is off: the limit of fieldperm's own
-// requests is what holds checks.
+// connection returns the client configuration of a webhook. client-go's rate limit is off: the limit on requests that fieldperm
+// serves also bounds its checks.
 func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*rest.Config, error) {
 	switch info.Type {
 	case apiserver.AuthorizationWebhookConnectionInfoTypeInCluster:
@@ -91,7 +91,7 @@ func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*r
 		}
 		config := rest.CopyConfig(cluster)
 		config.APIPath = reviewsPath
-		// k8s.io/apiserver sets what reviews are written in, but not what is accepted.
+		// k8s.io/apiserver sets the content type of reviews that it sends, but not the types that it accepts.
 		config.ContentConfig = rest.ContentConfig{}
 		config.QPS, config.RateLimiter = -1, nil
 		return config, nil
@@ -100,8 +100,8 @@ func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*r
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
 		}
-		// What is read now is what counts, until a change of the files makes another generation: client-go
-		// would find them anew from time to time, and only some of them.
+		// The TLS files are read once, here. A change of the files makes a new generation. Otherwise client-go would reread some of
+		// the files, but not all, from time to time.
 		if err := rest.LoadTLSFiles(config); err != nil {
 			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
 		}
@@ -114,8 +114,8 @@ func errNoCluster(what string) error {
 	return fmt.Errorf("%s: needs a cluster, and none is known: give --kubeconfig, or run in a cluster", what)
 }
 
-// Authorize asks, unless what was said before still counts, and notes on the trail where the answer is
-// from.
+// Authorize returns the cached decision if it has not expired, and asks the webhook otherwise. It records the source of the
+// decision in the trail.
 func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	t := trailOf(ctx)
 	t.call = call{}
@@ -144,8 +144,8 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	return decision, reason, err
 }
 
-// keep keeps an answer that came by a round trip just now. One that both allows and denies is kept as one
-// that allows; it is an error each time.
+// keep caches a decision that has just arrived by a round trip. An answer that both allows and denies is cached with the TTL of
+// allowed requests. It returns an error each time.
 func (w *webhook) keep(k key, o opinion) {
 	ttl := w.unauthorizedTTL
 	if o.decision == authorizer.DecisionAllow || o.err != nil {
@@ -156,7 +156,7 @@ func (w *webhook) keep(k key, o opinion) {
 	}
 }
 
-// recall returns what Authorize would without a round trip. A question that is excluded is not counted.
+// recall returns what Authorize would return, if that needs no round trip. An excluded question is not counted in metrics.
 func (w *webhook) recall(k key, now time.Time) (opinion, bool) {
 	if o, ok := w.kept.get(k, now); ok {
 		return o, true

@@ -15,7 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// faults are all ways in which a webhook can fail to answer with a review.
+// faults returns all ways in which a webhook can fail to answer with a review.
 func faults() map[string]answer {
 	return map[string]answer{
 		"hangs":               hang(),
@@ -33,8 +33,8 @@ func faults() map[string]answer {
 	}
 }
 
-// Each fault has three outcomes. Under Deny it is an error to the caller, and so a 500. Under NoOpinion
-// others may allow; if none does, it is a failure, which is no denial by policy (P4).
+// Each fault has three outcomes. With failurePolicy Deny the caller gets an error, and so a 500. With NoOpinion, other authorizers
+// may allow. If none does, the result is a failure, and not a denial by policy (P4).
 func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 			if err != nil || answer != (fieldperm.Answer{Failure: answer.Failure}) || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `authorizer "failing"`) {
 				t.Errorf("NoOpinion, and nobody allows: %+v, %v", answer, err)
 			}
-			// What failed is not kept.
+			// A failure is not cached.
 			r.become(allow("again"))
 			if answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed {
 				t.Errorf("after the fault: %+v, %v", answer, err)
@@ -88,7 +88,7 @@ func TestKEP3221_P4_WebhookThatIsNotThere(t *testing.T) {
 	}
 }
 
-// An answer that both allows and denies is an error under each failure policy, also when it is kept.
+// An answer that both allows and denies is an error under each failurePolicy, even from the cache.
 func TestP4_BothAllowedAndDeniedIsNoAllow(t *testing.T) {
 	for _, policy := range []string{"Deny", "NoOpinion"} {
 		p := newPlace(t)
@@ -139,7 +139,7 @@ func TestKEP3221_SlowAnswerIsAnAnswer(t *testing.T) {
 	}
 }
 
-// A caller leaves when its own time is over, and not when the webhook's is.
+// A caller leaves when its own context ends, not at the timeout of the webhook.
 func TestKEP3221_P4_CallerDoesNotWaitForTheTimeoutOfAWebhook(t *testing.T) {
 	p := newPlace(t)
 	g := newGate()
@@ -183,7 +183,7 @@ func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
 	if r.paths[0] != "/k" || r.headers[0].Get("Authorization") != "Bearer secret" {
 		t.Errorf("asked at %s as %s", r.paths[0], r.headers[0].Get("Authorization"))
 	}
-	// Another webhook's certificate is not its CA's.
+	// The certificate of another webhook is not signed by this CA.
 	other := newRemote(t, allow(""))
 	p.write("k.ca", string(other.ca()))
 	if answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false); err == nil || !strings.Contains(err.Error(), "x509") || answer.Allowed {

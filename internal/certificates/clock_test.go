@@ -14,7 +14,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// A virtual machine that was resumed, or one whose clock was set wrong, must not take the certificates from the others.
+// A replica with a wrong clock, for example in a resumed virtual machine, must not replace the certificates of the others.
 func TestD3_NothingIsReplacedBecauseOfAClockAlone(t *testing.T) {
 	for name, off := range map[string]time.Duration{
 		"an hour behind": -time.Hour, "a year behind": -365 * 24 * time.Hour,
@@ -43,7 +43,7 @@ func TestD3_NothingIsReplacedBecauseOfAClockAlone(t *testing.T) {
 	}
 }
 
-// Both clocks are behind: what is there holds for those who keep time.
+// Both clocks are behind. The present certificate is valid for clients with a correct clock.
 func TestD3_WhatDoesNotHoldYetIsNotReplaced(t *testing.T) {
 	p := newPlace(t)
 	k := p.replica()
@@ -57,7 +57,7 @@ func TestD3_WhatDoesNotHoldYetIsNotReplaced(t *testing.T) {
 	}
 }
 
-// A replica whose clock is wrong makes certificates that hold now, where there are none.
+// If there are no certificates, a replica with a wrong clock makes certificates that are valid now.
 func TestD3_WhatIsMadeIsDatedByTheAPIServersClock(t *testing.T) {
 	p := newPlace(t)
 	wrong := p.replicaWith(testingclock.NewFakeClock(p.clock.Now().Add(400 * 24 * time.Hour)))

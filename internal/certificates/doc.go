@@ -1,10 +1,10 @@
-// Package certificates keeps the serving certificate of a fieldperm that runs in the cluster: a CA and
-// a certificate of it in a Secret, shared by all replicas, renewed long before they expire, and
-// trusted by the webhook configuration before they are used.
+// Package certificates maintains the serving certificate of a fieldperm that runs in the cluster. A Secret, shared by all replicas,
+// has a CA and a certificate signed by it. Both are renewed long before they expire. The webhook configuration trusts a CA before
+// it is used.
 //
-// Start at Keeper. What is due is decided by material.renew, which is pure; Keeper.reconcile is the
-// order in which it happens: Secret, then caBundle, then the listeners.
+// Start at Keeper. material.renew is a pure function that decides what must be renewed. Keeper.reconcile does it in this order:
+// Secret, then caBundle, then the listeners.
 //
-// The certificate that kube-apiserver shows to fieldperm does not come from here: it is a file on the
-// control plane, of a CA that fieldperm has no key of.
+// The client certificate that kube-apiserver presents to fieldperm does not come from here. It is a file on the control plane,
+// signed by a CA whose key fieldperm does not have.
 package certificates

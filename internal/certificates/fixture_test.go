@@ -34,7 +34,7 @@ type place struct {
 	t      *testing.T
 	client *fake.Clientset
 	clock  *testingclock.FakeClock
-	// timeless is why the API server's clock cannot be read.
+	// timeless is the error of reading the API server's clock.
 	timeless error
 }
 
@@ -56,7 +56,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// versions does what the fake client does not: a write has to name the version that it read.
+// versions adds a check that the fake client lacks: a write must name the resource version that it read.
 func versions(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	var mu sync.Mutex
 	last := 1
@@ -87,10 +87,10 @@ func versions(tracker clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	}
 }
 
-// replica is another fieldperm in the place.
+// replica returns another replica of fieldperm in the place.
 func (p *place) replica() *Keeper { p.t.Helper(); return p.replicaWith(p.clock) }
 
-// replicaWith has a clock of its own. That of the place is the API server's.
+// replicaWith returns a replica with its own clock. The place's clock is the API server's.
 func (p *place) replicaWith(own clock.Clock) *Keeper {
 	p.t.Helper()
 	k, err := New(Config{
@@ -116,7 +116,7 @@ func (p *place) secret() *corev1.Secret {
 	return secret
 }
 
-// put writes the Secret as somebody with an editor would.
+// put writes the Secret, like a user with an editor.
 func (p *place) put(data map[string][]byte) {
 	p.t.Helper()
 	var err error
@@ -131,7 +131,7 @@ func (p *place) put(data map[string][]byte) {
 	}
 }
 
-// trusted returns what the API servers trust, the same in every webhook.
+// trusted returns the CAs that the API servers trust. They must be the same in every webhook.
 func (p *place) trusted() []*x509.Certificate {
 	p.t.Helper()
 	found, err := p.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(p.t.Context(), configuration, metav1.GetOptions{})
@@ -156,7 +156,7 @@ func (p *place) trusted() []*x509.Certificate {
 	return out
 }
 
-// accepted fails the test if an API server would not accept what the replica serves.
+// accepted fails the test if an API server would not accept the certificate of the replica.
 func (p *place) accepted(k *Keeper) *x509.Certificate {
 	p.t.Helper()
 	certificate, key := k.CurrentCertKeyContent()
@@ -171,7 +171,7 @@ func (p *place) accepted(k *Keeper) *x509.Certificate {
 	return m.serving.leaf
 }
 
-// reconcile looks once, as Run does.
+// reconcile runs one check, like Run.
 func (p *place) reconcile(k *Keeper) {
 	p.t.Helper()
 	if err := k.reconcile(p.t.Context()); err != nil && err != errSettling {
@@ -179,7 +179,7 @@ func (p *place) reconcile(k *Keeper) {
 	}
 }
 
-// settle looks until nothing is waited for.
+// settle runs checks until no replica waits.
 func (p *place) settle(replicas ...*Keeper) {
 	p.t.Helper()
 	for range 3 {

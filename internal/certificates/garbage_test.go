@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Whatever is in the Secret, a fresh replica and one that runs end up with a certificate that is
-// accepted, and what could be kept was kept.
+// Whatever the Secret contains, a new replica and a running one end with a certificate that is accepted, and keep everything that
+// is still usable.
 func TestGarbage_InTheSecret(t *testing.T) {
 	donor := newPlace(t)
 	donor.settle(donor.replica())
@@ -74,7 +74,7 @@ func TestDecode_NamesAndTimes(t *testing.T) {
 	}{
 		"as it is":     {dnsNames, now, true, true},
 		"another name": {append([]string{"fieldperm.elsewhere.svc"}, dnsNames...), now, false, true},
-		// Then a clock is behind, and to make another would help nobody.
+		// In this case a clock is behind, and a new certificate would not help.
 		"before it holds":   {dnsNames, now.Add(-time.Hour), true, true},
 		"certificate ended": {dnsNames, now.Add(servingLife), false, true},
 		"CA ended":          {dnsNames, now.Add(authorityLife), false, false},
@@ -86,8 +86,8 @@ func TestDecode_NamesAndTimes(t *testing.T) {
 	}
 }
 
-// Somebody puts certificates of a CA of his own into the Secret: what is served until every API server
-// knows that CA is accepted meanwhile.
+// A user writes certificates of another CA into the Secret. Until every API server knows that CA, the current certificate must stay
+// accepted.
 func TestRotation_BundleFirstOfAnotherAuthority(t *testing.T) {
 	p, elsewhere := newPlace(t), newPlace(t)
 	k, other := p.replica(), elsewhere.replica()

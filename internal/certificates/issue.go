@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// authorityLife and servingLife are how long what is made here lasts. Both are renewed when two
-	// thirds of it have passed.
+	// authorityLife and servingLife are the lifetimes of the certificates that this package makes. A certificate is renewed when two
+	// thirds of its lifetime have passed.
 	authorityLife = 10 * 365 * 24 * time.Hour
 	servingLife   = 90 * 24 * time.Hour
 
-	// backdate is how much the clock of whoever checks a new certificate may be behind.
+	// backdate is how much the clock of a client that verifies a new certificate may be behind.
 	backdate = 5 * time.Minute
 )
 
-// authority signs serving certificates.
+// authority is a CA that signs serving certificates.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -51,7 +51,7 @@ func newAuthority(now time.Time) (*authority, error) {
 		Subject:   pkix.Name{CommonName: fmt.Sprintf("fieldperm-ca@%d", now.Unix())},
 		NotBefore: now.Add(-backdate), NotAfter: now.Add(authorityLife),
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IsCA: true, BasicConstraintsValid: true,
-		// It signs nothing that signs.
+		// The CA cannot sign other CAs.
 		MaxPathLenZero: true,
 	}
 	certificate, err := sign(template, &authority{template, key}, key.Public())
@@ -61,7 +61,7 @@ func newAuthority(now time.Time) (*authority, error) {
 	return &authority{certificate, key}, nil
 }
 
-// issue makes a serving certificate for names, which has a key of its own.
+// issue makes a serving certificate for names, with a new key.
 func (a *authority) issue(names []string, now time.Time) (*serving, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *authority) issue(names []string, now time.Time) (*serving, error) {
 }
 
 func sign(template *x509.Certificate, by *authority, public crypto.PublicKey) (*x509.Certificate, error) {
-	// 63 bits of chance and never zero.
+	// 63 random bits, never zero.
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 63))
 	if err != nil {
 		return nil, err
@@ -101,14 +101,14 @@ func sign(template *x509.Certificate, by *authority, public crypto.PublicKey) (*
 	return x509.ParseCertificate(der)
 }
 
-// due is when two thirds of a certificate's life have passed.
+// due returns the time when two thirds of a certificate's lifetime have passed.
 func due(c *x509.Certificate) time.Time {
 	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 3 * 2)
 }
 
-// issued is when a certificate made here was made.
+// issued returns the time when this package made a certificate.
 func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdate) }
 
-// expired does not ask whether a certificate holds already: where it seems not to, a clock is behind, here or where it
-// was made, and another certificate would not help.
+// expired does not check NotBefore. If a certificate seems not to be valid yet, the clock here or the clock where it was made is
+// wrong, and a new certificate would not help.
 func expired(c *x509.Certificate, now time.Time) bool { return !now.Before(c.NotAfter) }

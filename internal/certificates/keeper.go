@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// recheck is how often is looked for what is due, and retry how soon after a failure.
+	// recheck is the period of checking what must be renewed. retry is the delay after a failure.
 	recheck = time.Minute
 	retry   = 5 * time.Second
 
-	// settle is how long an API server may take to hear of a CA in the webhook configuration.
+	// settle is how long an API server may take to receive a new CA in the webhook configuration.
 	settle = 10 * time.Second
 )
 
-// Config says what to keep. Clock and WebhookConfiguration alone are optional.
+// Config configures a Keeper. Only Clock and WebhookConfiguration are optional.
 type Config struct {
 	Client kubernetes.Interface
-	// Namespace and Name are those of the Secret, of type kubernetes.io/tls.
+	// Namespace and Name identify the Secret, of type kubernetes.io/tls.
 	Namespace, Name string
-	// DNSNames are what callers call fieldperm, the first of them its common name.
+	// DNSNames are the host names that callers use. The first one is the certificate's common name.
 	DNSNames []string
-	// WebhookConfiguration is the ValidatingWebhookConfiguration of which every webhook gets the CAs as
-	// caBundle. It need not exist. "": none.
+	// WebhookConfiguration is the name of a ValidatingWebhookConfiguration. The caBundle of each of its webhooks is set to the CAs.
+	// It need not exist. "" means none.
 	WebhookConfiguration string
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.Clock
-	// ServerTime returns what the API server's clock shows: see ServerTime. Nothing is made or replaced without it.
+	// ServerTime returns the time of the API server's clock: see the function ServerTime. Without it nothing is made or replaced.
 	ServerTime func(context.Context) (time.Time, error)
 }
 
@@ -62,31 +62,31 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Keeper makes, follows and renews the certificate. Several replicas may run one each on the same
-// Secret. All methods may be called concurrently; Run once.
+// Keeper makes, follows and renews the certificate. Several replicas may each run one for the same Secret. All methods are safe for
+// concurrent use. Run may be called once.
 type Keeper struct {
 	config Config
-	// wake asks for a look out of turn.
+	// wake requests a check before its period ends.
 	wake chan struct{}
 	// first is closed when there is a certificate to serve.
 	first chan struct{}
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	current   *serving
 	bundle    []*x509.Certificate
 	listeners []dynamiccertificates.Listener
 	lastErr   error
-	// known is since when a CA is in the webhook configuration, as far as this replica has seen, by
-	// the certificate's bytes.
+	// known is the time since when a CA is in the webhook configuration, as far as this replica has seen. The key is the
+	// certificate's bytes.
 	known map[string]time.Time
-	// before are the CAs of what was served before, which stay in the bundle until beforeUntil.
+	// before are the CAs of the previous serving certificate. They stay in the bundle until beforeUntil.
 	before      []*x509.Certificate
 	beforeUntil time.Time
 }
 
 var _ dynamiccertificates.CertKeyContentProvider = &Keeper{}
 
-// New checks the configuration. Nothing is read or made before Run.
+// New returns a Keeper if the configuration is valid. Only Run reads or writes the cluster.
 func New(config Config) (*Keeper, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -97,12 +97,12 @@ func New(config Config) (*Keeper, error) {
 	return &Keeper{config: config, wake: make(chan struct{}, 1), first: make(chan struct{}), known: map[string]time.Time{}}, nil
 }
 
-// Name identifies the certificate in the server's log.
+// Name is the name of the certificate in the server's log.
 func (k *Keeper) Name() string {
 	return "secret::" + k.config.Namespace + "/" + k.config.Name
 }
 
-// CurrentCertKeyContent returns certificate and key, PEM; nothing before Await has returned.
+// CurrentCertKeyContent returns certificate and key in PEM. Both are empty until Await has returned.
 func (k *Keeper) CurrentCertKeyContent() (certificate, key []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,27 +112,27 @@ func (k *Keeper) CurrentCertKeyContent() (certificate, key []byte) {
 	return k.current.certificate, k.current.keyPEM
 }
 
-// AddListener has the listener told each time another certificate is to be served, or CABundle has
-// changed. Of a new CA it is told before anything of it is served.
+// AddListener adds a listener. It is called each time the serving certificate or CABundle changes. For a new CA it is called before
+// a certificate of this CA is served.
 func (k *Keeper) AddListener(listener dynamiccertificates.Listener) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listeners = append(k.listeners, listener)
 }
 
-// CABundle returns the CAs, PEM, that callers have to trust and that the webhook configuration is
-// given. Around a renewal another replica may have one more or one less for a moment.
+// CABundle returns the CAs in PEM that callers must trust and that are written to the webhook configuration. During a renewal the
+// bundles of two replicas may differ for a moment.
 func (k *Keeper) CABundle() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out, err := cert.EncodeCertificates(k.bundle...)
 	if err != nil {
-		return nil // They have been parsed: this does not happen.
+		return nil // They were parsed before, so this does not happen.
 	}
 	return out
 }
 
-// Ready says why there is no certificate that a caller would accept, nil if there is one.
+// Ready returns nil if there is a certificate that callers accept, else why there is none.
 func (k *Keeper) Ready() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -148,7 +148,7 @@ func (k *Keeper) Ready() error {
 	return nil
 }
 
-// Await returns when there is a certificate to serve, or when the context ends.
+// Await waits until there is a certificate to serve, or until the context ends.
 func (k *Keeper) Await(ctx context.Context) error {
 	select {
 	case <-k.first:
@@ -158,8 +158,7 @@ func (k *Keeper) Await(ctx context.Context) error {
 	}
 }
 
-// Run keeps the certificate until the context ends. What goes wrong is logged and tried again; what is
-// served goes on being served.
+// Run maintains the certificate until the context ends. It logs failures and tries again; the current certificate stays in use.
 func (k *Keeper) Run(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	var running sync.WaitGroup
@@ -189,7 +188,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// look asks for a look at once. Several that come while one is under way are one.
+// look requests a check now. Several requests during one check cause one further check.
 func (k *Keeper) look() {
 	select {
 	case k.wake <- struct{}{}:
@@ -197,15 +196,15 @@ func (k *Keeper) look() {
 	}
 }
 
-// informers tell of changes of the Secret and of the configuration. What they hold is not used: before
-// something is written or trusted, it is read.
+// informers report changes of the Secret and of the configuration. Their contents are not used: the objects are read again before
+// anything is written or trusted.
 func (k *Keeper) informers() []cache.SharedIndexInformer {
 	only := func(name string) informers.SharedInformerOption {
 		return informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		})
 	}
-	// The Secret has keys: no second copy of them is kept here.
+	// The Secret has private keys, so the informer must not hold a second copy of them.
 	empty := informers.WithTransform(func(object any) (any, error) {
 		if meta, ok := object.(metav1.ObjectMetaAccessor); ok {
 			return &metav1.PartialObjectMetadata{ObjectMeta: *meta.GetObjectMeta().(*metav1.ObjectMeta)}, nil
@@ -221,7 +220,7 @@ func (k *Keeper) informers() []cache.SharedIndexInformer {
 	return out
 }
 
-// serve switches to a certificate, and reports whether it is another than before.
+// serve switches to a certificate. It reports whether the certificate differs from the previous one.
 func (k *Keeper) serve(ctx context.Context, s *serving) bool {
 	k.mu.Lock()
 	before := k.current

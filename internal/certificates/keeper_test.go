@@ -76,8 +76,7 @@ func TestReplicas_TwoAtOnceServeTheSame(t *testing.T) {
 	}
 }
 
-// Two replicas that look at different times, for 10 years: whatever they serve, whenever, the API servers
-// accept it.
+// Two replicas check at different times, for 10 years. The API servers accept what they serve at every time.
 func TestRotation_WhatIsServedIsAlwaysAccepted(t *testing.T) {
 	p := newPlace(t)
 	early, late := p.replica(), p.replica()
@@ -143,8 +142,8 @@ func TestRotation_NewAuthorityIsKnownForAWeekBeforeItSigns(t *testing.T) {
 	}
 }
 
-// The order of a change of CA, seen from the API server: a CA comes first, what it signed ten seconds
-// later, and the CA before goes last.
+// The order of a change of CA, as the API server sees it: the new CA first, a certificate signed by it ten seconds later, and the
+// removal of the previous CA last.
 func TestRotation_BundleFirst(t *testing.T) {
 	p := newPlace(t)
 	k, other := p.replica(), p.replica()
@@ -254,7 +253,7 @@ func TestRun_FollowsTheSecretAndTheConfiguration(t *testing.T) {
 	}
 	eventually(t, "the first certificate", func() bool { return len(k.CABundle()) > 0 })
 
-	// Somebody replaces the configuration, and its caBundle with it.
+	// A user replaces the configuration, and so its caBundle.
 	configurations := p.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	object, err := configurations.Get(ctx, configuration, metav1.GetOptions{})
 	if err != nil {
@@ -271,7 +270,7 @@ func TestRun_FollowsTheSecretAndTheConfiguration(t *testing.T) {
 		return err == nil && string(object.Webhooks[0].ClientConfig.CABundle) == string(k.CABundle())
 	})
 
-	// Somebody deletes the Secret: without any step of the clock there is another.
+	// A user deletes the Secret. It is made again without any step of the clock.
 	if err := p.client.CoreV1().Secrets(namespace).Delete(ctx, secretName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,25 +13,25 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The keys of the Secret, beside tls.crt and tls.key.
+// The keys of the Secret in addition to tls.crt and tls.key.
 const (
-	// keyBundle has the CAs to trust, the one that signs first.
+	// keyBundle has the CAs to trust. The CA that signs is first.
 	keyBundle = "ca.crt"
-	// keyAuthority has the key of the CA that signs.
+	// keyAuthority has the private key of the CA that signs.
 	keyAuthority = "ca.key"
 )
 
-// material is what the Secret holds, as far as it can be used. The zero material holds nothing.
+// material is the usable content of the Secret. The zero material is empty.
 type material struct {
-	// authority signs; nil if there is none that can.
+	// authority is the CA that signs; nil if there is no usable one.
 	authority *authority
-	// bundle is what callers have to trust, the authority first. No certificate in it has expired.
+	// bundle is the CAs that callers must trust, the authority first. None of them has expired.
 	bundle []*x509.Certificate
-	// serving is nil if there is none that a caller who trusts the bundle would accept for all names.
+	// serving is nil if no certificate would be accepted, for all names, by a caller that trusts the bundle.
 	serving *serving
 }
 
-// decode reads the Secret's data. Each error names a part that cannot be used; the rest can.
+// decode reads the data of the Secret. Each error names a part that cannot be used; the other parts can be used.
 func decode(data map[string][]byte, names []string, now time.Time) (material, []error) {
 	var m material
 	var errs []error
@@ -64,7 +64,7 @@ func decode(data map[string][]byte, names []string, now time.Time) (material, []
 	return m, errs
 }
 
-// signer returns the key if it is that of the certificate.
+// signer returns the private key if it belongs to the certificate.
 func signer(keyPEM []byte, of *x509.Certificate) (crypto.Signer, error) {
 	parsed, err := keyutil.ParsePrivateKeyPEM(keyPEM)
 	if err != nil {
@@ -95,7 +95,7 @@ func decodeServing(data map[string][]byte, bundle []*x509.Certificate, names []s
 		roots.AddCert(c)
 		now = later(now, c.NotBefore)
 	}
-	// See expired.
+	// The check ignores NotBefore, for the reason that expired gives.
 	now = later(now, leaf.NotBefore)
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// encode is the inverse of decode. The material has to be whole.
+// encode is the inverse of decode. The material must be complete.
 func (m material) encode() (map[string][]byte, error) {
 	if m.authority == nil || m.serving == nil {
 		return nil, errors.New("certificates: there is no authority or no certificate to write")

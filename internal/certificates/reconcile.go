@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// fieldManager owns the caBundles, and nothing else of the configuration.
+	// fieldManager owns the caBundles, and no other field of the configuration.
 	fieldManager = "fieldperm-certificates"
 
-	// attempts is how often one look starts over because another replica was faster.
+	// attempts is how often one check starts again because another replica wrote first.
 	attempts = 5
 )
 
-// errSettling says that all is well but not known to every caller yet.
+// errSettling means that there is no fault, but that some callers may not have the new CA yet.
 var errSettling = errors.New("certificates: the CA is new in the webhook configuration: waiting until every API server knows it")
 
-// reconcile brings the Secret up to date, then the caBundles, then what is served: nothing is served
-// that the API servers would not accept.
+// reconcile updates the Secret, then the caBundles, then the serving certificate. In this order fieldperm never serves a
+// certificate that the API servers would not accept.
 func (k *Keeper) reconcile(ctx context.Context) error {
 	m, err := k.secret(ctx)
 	if err == nil {
@@ -41,8 +41,8 @@ func (k *Keeper) reconcile(ctx context.Context) error {
 	return err
 }
 
-// secret returns what the Secret holds after it has been made or renewed, if that was due by the clocks of both this
-// replica and the API server. What is made is dated by the API server's, which callers check it by.
+// secret returns the content of the Secret. It makes or renews the content first if that is due by the clock of this replica and by
+// the clock of the API server. New certificates are dated by the API server's clock, because callers verify them by that clock.
 func (k *Keeper) secret(ctx context.Context) (material, error) {
 	log := klog.FromContext(ctx)
 	secrets := k.config.Client.CoreV1().Secrets(k.config.Namespace)
@@ -82,7 +82,7 @@ func (k *Keeper) secret(ctx context.Context) (material, error) {
 	return material{}, fmt.Errorf("certificates: %w", last)
 }
 
-// due returns what the Secret should hold at a time, and why it differs from what was read.
+// due returns the content that the Secret should have at a time, and the reasons why it differs from the content that was read.
 func (k *Keeper) due(ctx context.Context, secret *corev1.Secret, now time.Time) (material, []string, error) {
 	var found material
 	if secret != nil {
@@ -97,8 +97,8 @@ func (k *Keeper) due(ctx context.Context, secret *corev1.Secret, now time.Time) 
 	return found.renew(k.config.DNSNames, held, now)
 }
 
-// write makes the Secret if there was none, or updates the very one that was read: of several replicas
-// one succeeds, the others follow it.
+// write creates the Secret if it did not exist, or updates exactly the version that was read. If several replicas write, one
+// succeeds and the others use its result.
 func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m material) error {
 	data, err := m.encode()
 	if err != nil {
@@ -119,8 +119,8 @@ func (k *Keeper) write(ctx context.Context, read *corev1.Secret, m material) err
 	return err
 }
 
-// follow makes the CAs known and then serves the certificate. A replica that serves nothing yet, or
-// what has expired, does not wait: nobody is turned away who was served before.
+// follow publishes the CAs and then serves the certificate. A replica without a certificate, or with an expired one, does not wait
+// for the CAs to settle: it rejects no caller that it served before.
 func (k *Keeper) follow(ctx context.Context, m material) error {
 	now := k.config.Clock.Now()
 	k.mu.Lock()
@@ -129,7 +129,7 @@ func (k *Keeper) follow(ctx context.Context, m material) error {
 		bundle = join(bundle, k.before, nil, now)
 	}
 	if current != nil {
-		// What is served now must be accepted until it is replaced.
+		// The current certificate must be accepted until it is replaced.
 		bundle = join(bundle, issuers(current.leaf, k.bundle), nil, now)
 	}
 	news := !slices.EqualFunc(k.bundle, bundle, (*x509.Certificate).Equal)
@@ -153,14 +153,14 @@ func (k *Keeper) follow(ctx context.Context, m material) error {
 		return errSettling
 	}
 	k.mu.Lock()
-	// Other replicas may be a little behind.
+	// Other replicas may serve the previous certificate a little longer.
 	k.before, k.beforeUntil = issuers(current.leaf, bundle), now.Add(recheck)
 	k.mu.Unlock()
 	news = k.serve(ctx, m.serving) || news
 	return nil
 }
 
-// issuers returns those of the CAs that signed the certificate.
+// issuers returns the CAs that signed the certificate.
 func issuers(leaf *x509.Certificate, of []*x509.Certificate) []*x509.Certificate {
 	var out []*x509.Certificate
 	for _, ca := range of {
@@ -171,7 +171,7 @@ func issuers(leaf *x509.Certificate, of []*x509.Certificate) []*x509.Certificate
 	return out
 }
 
-// publish gives every webhook of the configuration the CAs, if it has others.
+// publish writes the CAs to every webhook of the configuration, if they differ.
 func (k *Keeper) publish(ctx context.Context, bundle []*x509.Certificate) error {
 	if k.config.WebhookConfiguration == "" {
 		k.note(bundle)
@@ -184,7 +184,7 @@ func (k *Keeper) publish(ctx context.Context, bundle []*x509.Certificate) error 
 	configurations := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := configurations.Get(ctx, k.config.WebhookConfiguration, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		// Nobody calls because of it. Whoever makes it wakes us.
+		// The configuration does not exist, so no API server calls. Its creation starts a new check.
 		k.note(bundle)
 		return nil
 	}
@@ -210,7 +210,7 @@ func (k *Keeper) publish(ctx context.Context, bundle []*x509.Certificate) error 
 	return nil
 }
 
-// note remembers since when each CA has been published, and forgets those that are not.
+// note records since when each CA has been published, and removes the CAs that are not published any more.
 func (k *Keeper) note(bundle []*x509.Certificate) {
 	now := k.config.Clock.Now()
 	k.mu.Lock()

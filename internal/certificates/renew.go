@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	// lead is how long a new CA is in the bundle before it signs. kube-apiserver's authorizer trusts
-	// what a file on the control plane says, so whoever copies that file has this long. It is far less
-	// than what is left of a serving certificate's life when it is due, so nothing expires meanwhile.
+	// lead is how long a new CA is in the bundle before it signs. kube-apiserver's authorizer trusts the CAs in a file on the
+	// control plane, and an administrator must copy that file within this time. It is much less than the remaining lifetime of a
+	// serving certificate that is due, so nothing expires meanwhile.
 	lead = 7 * 24 * time.Hour
 
-	// overlap is how long a CA stays in the bundle after the last certificate of it was replaced: far
-	// longer than a replica takes to follow the Secret.
+	// overlap is how long a CA stays in the bundle after its last certificate was replaced. It is much longer than a replica takes
+	// to follow the Secret.
 	overlap = time.Hour
 )
 
-// renew returns what the Secret should hold now, and why it differs from m; no reason, no difference.
-// held are the CAs that the replica trusts already, which keeps its own certificate good while the
-// Secret is made again.
+// renew returns the content that the Secret should have now, and the reasons why it differs from m. Without a reason there is no
+// difference. held are the CAs that the replica already trusts; with them its own certificate stays valid while the Secret is made
+// again.
 //
-// The new serving certificate may be of a CA that no caller knows yet. Who reads it from the Secret
-// makes the CA known first.
+// The new serving certificate may be signed by a CA that no caller knows yet. A replica that reads it from the Secret publishes the
+// CA before it serves the certificate.
 func (m material) renew(names []string, held []*x509.Certificate, now time.Time) (material, []string, error) {
 	var reasons []string
 	next := material{authority: m.authority, serving: m.serving, bundle: slices.Clone(m.bundle)}
@@ -50,7 +50,7 @@ func (m material) renew(names []string, held []*x509.Certificate, now time.Time)
 	return next, reasons, nil
 }
 
-// dueAt says why there has to be a new authority; "" if there need not.
+// dueAt returns why a new authority is needed, "" if none is.
 func (a *authority) dueAt(now time.Time) string {
 	switch {
 	case a == nil:
@@ -61,13 +61,13 @@ func (a *authority) dueAt(now time.Time) string {
 	return ""
 }
 
-// servingDueAt says why there has to be a new serving certificate; "" if there need not.
+// servingDueAt returns why a new serving certificate is needed, "" if none is.
 func (m material) servingDueAt(now time.Time) string {
 	switch {
 	case m.serving == nil:
 		return "there is no serving certificate that can be used"
 	case now.Before(issued(m.authority.certificate).Add(lead)) && !m.authority.signed(m.serving.leaf):
-		// What is there is of the CA before, and good for longer than this will last.
+		// The present certificate is signed by the previous CA, and is valid for longer than lead.
 		return ""
 	case !m.authority.signed(m.serving.leaf):
 		return "the new CA has been known for long enough"
@@ -81,7 +81,7 @@ func (a *authority) signed(leaf *x509.Certificate) bool {
 	return leaf.CheckSignatureFrom(a.certificate) == nil
 }
 
-// join returns first and those of the others that have not expired, each once.
+// join returns first, and the certificates of second and third that have not expired, each once.
 func join(first, second, third []*x509.Certificate, now time.Time) []*x509.Certificate {
 	out := slices.Clone(first)
 	for _, c := range slices.Concat(second, third) {

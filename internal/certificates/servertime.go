@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serverTimeout bounds one question for the time.
+// serverTimeout bounds one request for the time.
 const serverTimeout = 5 * time.Second
 
-// ServerTime returns a function that reads the API server's clock from the Date of its answer. It is right to a second
-// or two.
+// ServerTime returns a function that reads the API server's clock from the Date header of a response. It is accurate to one or two
+// seconds.
 func ServerTime(config *rest.Config) (func(context.Context) (time.Time, error), error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

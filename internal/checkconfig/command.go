@@ -17,21 +17,20 @@ import (
 	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
-// Probes ask what the configuration names. Each returns one error for each that does not answer as it
-// should, which starts with its name and ends with the cure. --probe is refused where
-// the one that it needs is nil.
+// Probes send requests to the servers in the configuration. Each function returns one error for each server that does not answer as
+// it should; the error starts with the server's name and ends with the cure. If the function that --probe needs is nil, --probe is
+// refused.
 type Probes struct {
-	// Webhooks asks every webhook of a chain. cluster is where an InClusterConfig asks, nil if the chain
-	// has none.
+	// Webhooks asks every webhook of a chain. cluster is the connection for InClusterConfig, nil if the chain has none.
 	Webhooks func(ctx context.Context, chain *configfile.Authorization, cluster *rest.Config) []error
 	// Issuers asks every issuer for its discovery document and its keys.
 	Issuers func(ctx context.Context, configuration *apiserver.AuthenticationConfiguration) []error
 }
 
-// Faults are everything that is wrong with the files.
+// Faults are all faults of the files.
 type Faults []error
 
-// Error returns a line of its own for each fault, below one that counts them.
+// Error returns a line with the number of faults, then one line for each fault.
 func (f Faults) Error() string {
 	count := "1 fault"
 	if len(f) != 1 {
@@ -45,10 +44,10 @@ func (f Faults) Error() string {
 	return out.String()
 }
 
-// Unwrap returns the faults one by one.
+// Unwrap returns the faults.
 func (f Faults) Unwrap() []error { return f }
 
-// flags are those of one run.
+// flags are the flags of one run.
 type flags struct {
 	authorization, authentication, kubeconfig string
 	schemas                                   []string
@@ -56,8 +55,7 @@ type flags struct {
 	probes                                    Probes
 }
 
-// NewCommand returns check-config. Its error is for the caller to print, once: it has a line for every
-// fault.
+// NewCommand returns check-config. The caller must print its error once; the error has one line for each fault.
 func NewCommand(probes Probes) *cobra.Command {
 	f := flags{probes: probes}
 	command := &cobra.Command{
@@ -82,7 +80,7 @@ issuer must show its discovery document and its keys.`,
 			}
 			return nil
 		},
-		// What is printed is for people, not a log.
+		// The output is text for people and not a log, so no logging is set up.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 		RunE: func(command *cobra.Command, _ []string) error {
 			return f.run(command.Context(), command.OutOrStdout())
@@ -98,7 +96,7 @@ issuer must show its discovery document and its keys.`,
 	return command
 }
 
-// report is what a valid file amounts to.
+// report is the summary of a valid file.
 type report struct {
 	title           string
 	lines, warnings []string
@@ -169,7 +167,7 @@ func (f *flags) chain(ctx context.Context) (*report, []error) {
 	return out, nil
 }
 
-// cluster returns how an InClusterConfig asks kube-apiserver, nil if no authorizer does.
+// cluster returns the connection to kube-apiserver for InClusterConfig, nil if no authorizer uses it.
 func (f *flags) cluster(configuration *apiserver.AuthorizationConfiguration) (*rest.Config, error) {
 	for i := range configuration.Authorizers {
 		webhook := configuration.Authorizers[i].Webhook
@@ -209,7 +207,7 @@ func (f *flags) issuers(ctx context.Context) (*report, []error) {
 	return &report{title: "issuers of " + f.authentication + ":", lines: configfile.SummaryOfIssuers(configuration), warnings: warnings}, nil
 }
 
-// flatten returns the errors that were joined.
+// flatten splits joined errors.
 func flatten(err error) []error {
 	var parts []error
 	switch joined := err.(type) { //nolint:errorlint // It is about this error itself, not one that it wraps.

@@ -104,7 +104,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Every fault of every file is there, on a line of its own, and nothing else is printed.
+// Every fault of every file is reported, each on a line of its own, and nothing else is printed.
 func TestFaults(t *testing.T) {
 	dir := files(t)
 	got, err := run(Probes{}, dir, "--authorization-config=$DIR/bad-chain", "--authentication-config=$DIR/bad-issuers", "--permission-schemas=$DIR/bad.yaml")

@@ -1,6 +1,6 @@
-// Package checkconfig is fieldperm-webhook check-config: it reads configuration and permission schemas
-// as serve does, serves nothing, and says what they amount to or everything that is wrong with them.
+// Package checkconfig is the command fieldperm-webhook check-config. It reads configuration and permission schemas like serve, but
+// does not serve. It reports a summary, or all faults.
 //
-// Start at NewCommand. Reading is configfile's and sources', and the network is asked only by Probes,
-// which the server's packages provide; this package does not import them.
+// Start at NewCommand. configfile and sources read the files. Only Probes use the network; the server's packages provide them, and
+// this package does not import those.
 package checkconfig

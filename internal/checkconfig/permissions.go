@@ -14,10 +14,10 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// mostKinds bounds the summary: a screen.
+// mostKinds bounds the summary, so that it fits on a screen.
 const mostKinds = 40
 
-// permissions compiles the schemas with the built-in kinds, as serve does at its start.
+// permissions compiles the schemas with the built-in kinds, like serve when it starts.
 func (f *flags) permissions(context.Context) (*report, []error) {
 	if len(f.schemas) == 0 {
 		return nil, nil
@@ -64,8 +64,8 @@ func (f *flags) permissions(context.Context) (*report, []error) {
 	return out, nil
 }
 
-// withLines gives faults of schema documents their lines, and leaves out what is said twice: a kind may have
-// several versions.
+// withLines adds lines to faults of schema documents, and removes duplicates: a kind with several versions may cause the same fault
+// several times.
 func withLines(errs []error) []error {
 	var out []error
 	said := map[string]bool{}
@@ -82,7 +82,7 @@ func withLines(errs []error) []error {
 	return out
 }
 
-// speaksFor reports whether the documents bring a kind or guard its fields.
+// speaksFor reports whether the documents define a kind or protect its fields.
 func speaksFor(given schema.Documents, kind *schema.Kind) bool {
 	for _, topology := range given.Topologies {
 		if _, ok := topology.Kinds[kind.GroupVersionKind]; ok {
@@ -94,7 +94,7 @@ func speaksFor(given schema.Documents, kind *schema.Kind) bool {
 	})
 }
 
-// maxPlaces is at how many places of a kind is looked: a recursive schema may unfold without bound.
+// maxPlaces bounds the paths of a kind that are visited, because a recursive schema may be expanded without bound.
 const maxPlaces = 20_000
 
 // describe returns a kind's verbs, and how many of its fields have a barrier.

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// Fields of the same type and the same barrier share a node, and are two places all the same.
+// Fields of the same type with the same barrier share a node, but are counted as two paths.
 func TestDescribe_CountsEachField(t *testing.T) {
 	parser, err := typed.NewParser(`types:
 - name: gadget

@@ -13,18 +13,18 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// source is FILE, FILE#N for one of several documents, FILE/items/N for one of a list, or both.
+// source matches FILE, FILE#N for one of several documents, FILE/items/N for an item of a list, or both.
 var source = regexp.MustCompile(`^(.+?)(?:#([0-9]+))?((?:/items/[0-9]+)*)$`)
 
-// placed renders a fault of a schema document with the line in its file, where there is one.
+// placed returns the text of a fault of a schema document, with the line in its file if it is known.
 func placed(fault *schema.Error) string {
 	m := source.FindStringSubmatch(fault.Source)
 	if m == nil || fault.Pointer != "" && !strings.HasPrefix(fault.Pointer, "/") {
-		return fault.Error() // What is no YAML has its line in place of a pointer.
+		return fault.Error() // A fault of text that is not YAML already has its line.
 	}
 	file, pointer, number := m[1], m[3]+fault.Pointer, 1
 	if m[2] != "" {
-		number, _ = strconv.Atoi(m[2]) // Digits; what overflows is no document of the file.
+		number, _ = strconv.Atoi(m[2]) // The group has digits only. A number that overflows matches no document of the file.
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -37,8 +37,8 @@ func placed(fault *schema.Error) string {
 	return text + fault.Message
 }
 
-// lineOf returns the line of a JSON pointer (RFC 6901) in a document that is not empty, counting from 1,
-// or of what is nearest above it.
+// lineOf returns the line of a JSON pointer (RFC 6901), or of its nearest parent, in a document of the file. number counts the
+// non-empty documents from 1.
 func lineOf(data []byte, number int, pointer string) int {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
@@ -63,7 +63,7 @@ func lineOf(data []byte, number int, pointer string) int {
 	return line
 }
 
-// below returns a node's child of a name or an index, and the line where it begins.
+// below returns the child of a node with a name or an index, and the line where it starts.
 func below(node *yaml.Node, name string) (*yaml.Node, int) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every fault of schemas has file, line and cure, whatever form its document has.
+// Every fault of a schema has file, line and cure, whatever the form of its document.
 func TestFaultsOfSchemasHaveLines(t *testing.T) {
 	const head = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: %}\nspec:\n  group: apps\n  kind: Deployment\n  permissions:\n"
 	one := func(name string, permissions ...string) string {

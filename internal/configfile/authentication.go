@@ -10,12 +10,11 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 )
 
-// mostIssuers is k8s.io/apiserver's bound, past which it does not look at any.
+// mostIssuers is k8s.io/apiserver's limit. With more issuers, its validation looks at none of them.
 const mostIssuers = 64
 
-// LoadAuthentication reads an AuthenticationConfiguration: apiserver.config.k8s.io/v1, v1beta1 and
-// v1alpha1. file is the name under which faults are reported. It returns warnings beside the
-// configuration. An error is Problems, all of them.
+// LoadAuthentication reads an AuthenticationConfiguration: apiserver.config.k8s.io/v1, v1beta1 or v1alpha1. file is the name in
+// errors. It returns the configuration and warnings. The error is Problems, with all faults.
 func LoadAuthentication(file string, data []byte) (*apiserver.AuthenticationConfiguration, []string, error) {
 	r := newReading(file, data, claimsAndUsers())
 	if r.tree.value == nil {
@@ -77,7 +76,7 @@ func issuerCures() map[string]cure {
 	}
 }
 
-// warnIssuers says what is valid and hardly meant.
+// warnIssuers reports settings that are valid but probably not intended.
 func (r *reading) warnIssuers(configuration *apiserver.AuthenticationConfiguration) {
 	if version, _ := r.value("apiVersion").(string); strings.HasSuffix(version, "/v1alpha1") {
 		r.warn("apiVersion", quoted(version)+" is an alpha version", "write apiVersion: "+apiserver.GroupName+"/v1")

@@ -14,29 +14,29 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 )
 
-// Types of authorizers beside apiserver.TypeWebhook, under the names that kube-apiserver gives them.
+// Types of authorizers other than apiserver.TypeWebhook, with kube-apiserver's names.
 const (
 	TypeRBAC apiserver.AuthorizerType = "RBAC"
 	TypeNode apiserver.AuthorizerType = "Node"
 )
 
-// mostConditions is k8s.io/apiserver's bound, past which it does not look at any.
+// mostConditions is k8s.io/apiserver's limit. With more conditions, its validation looks at none of them.
 const mostConditions = 64
 
-// Authorization is a chain as a file describes it.
+// Authorization is a chain as described by a file.
 type Authorization struct {
 	Configuration *apiserver.AuthorizationConfiguration
-	// Files are the kubeconfigs and the certificate, key and token files that they refer to. A change of
-	// any is a change of the chain.
+	// Files are the kubeconfigs, and the certificate, key and token files that the kubeconfigs name. If the content of one changes,
+	// the chain must be made again.
 	Files []string
-	// Warnings are what is valid and hardly meant, each with its file, line and cure.
+	// Warnings are about settings that are valid but probably not intended, each with file, line and cure.
 	Warnings []string
 }
 
-// LoadAuthorization reads an AuthorizationConfiguration: apiserver.config.k8s.io/v1, v1beta1, and
-// v1alpha1, which k8s.io/apiserver still takes and which is a warning. file is the name under which
-// faults are reported; only what the configuration names is read from disk. An error is Problems, all
-// of them. An empty file is one, although k8s.io/apiserver takes it for a chain without authorizers.
+// LoadAuthorization reads an AuthorizationConfiguration: apiserver.config.k8s.io/v1, v1beta1 or v1alpha1. k8s.io/apiserver still
+// accepts v1alpha1; it gives a warning. file is the name in errors. From disk, only the files that the configuration names are
+// read. The error is Problems, with all faults. An empty file is an error, although k8s.io/apiserver accepts it as a chain without
+// authorizers.
 func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	r := newReading(file, data, matchConditions())
 	if r.tree.value == nil {
@@ -53,7 +53,7 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	c.connections(out)
 	r.judge(c.validate(), c.place, authorizerCures())
 	if len(r.problems) == 0 {
-		// What loads is what k8s.io/apiserver loads, whatever was found or not found above.
+		// The result is what k8s.io/apiserver's loader returns, whatever the checks above found.
 		loaded, err := load.LoadFromData(data)
 		if err == nil {
 			err = validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, loaded, known(), repeatable()).ToAggregate()
@@ -77,7 +77,7 @@ func known() sets.Set[string] {
 
 func repeatable() sets.Set[string] { return sets.New(string(apiserver.TypeWebhook)) }
 
-// chain is an AuthorizationConfiguration while it is read.
+// chain is an AuthorizationConfiguration during reading.
 type chain struct {
 	*reading
 	configuration *apiserver.AuthorizationConfiguration
@@ -85,7 +85,7 @@ type chain struct {
 
 var belowAuthorizer = regexp.MustCompile(`^(authorizers\[\d+\])\.(.+)$`)
 
-// place returns the path of a field, where k8s.io/apiserver leaves .webhook out.
+// place returns the path of a field in the file. k8s.io/apiserver leaves .webhook out of it.
 func (c chain) place(path string) string {
 	found := belowAuthorizer.FindStringSubmatch(path)
 	if found == nil {
@@ -98,8 +98,8 @@ func (c chain) place(path string) string {
 	return found[1] + ".webhook." + found[2]
 }
 
-// validate returns what k8s.io/apiserver finds. It stops at an authorizer without a type that it knows
-// and at more conditions than it takes; here it sees these mended, so that the rest is looked at too.
+// validate returns the faults that k8s.io/apiserver's validation finds. That validation stops at an authorizer of an unknown type,
+// and at too many conditions. Here it gets a corrected copy, so that it checks the rest too.
 func (c chain) validate() field.ErrorList {
 	mended := c.configuration.DeepCopy()
 	var errs field.ErrorList
@@ -120,7 +120,7 @@ func (c chain) validate() field.ErrorList {
 	return append(errs, validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, mended, known(), repeatable())...)
 }
 
-// typeFault is k8s.io/apiserver's for the type of an authorizer.
+// typeFault returns the fault of k8s.io/apiserver's validation for the type of an authorizer.
 func (c chain) typeFault(i int) field.ErrorList {
 	path := field.NewPath("authorizers").Index(i).Child("type")
 	if given := string(c.configuration.Authorizers[i].Type); given != "" {
@@ -129,8 +129,8 @@ func (c chain) typeFault(i int) field.ErrorList {
 	return field.ErrorList{field.Required(path, "")}
 }
 
-// authorizers checks the rules that are not k8s.io/apiserver's: which types there are, and what they
-// are called. kube-apiserver demands the same names.
+// authorizers checks rules that k8s.io/apiserver does not check: the types that may occur, and their names. kube-apiserver requires
+// the same names.
 func (c chain) authorizers() {
 	for i, one := range c.configuration.Authorizers {
 		path := item("authorizers", i)

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is said of each case into testdata")
 
-// hook is a kubeconfig of a webhook that is right.
+// hook is a valid kubeconfig of a webhook.
 const hook = `apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: https://127.0.0.1:1}}]
@@ -21,7 +21,7 @@ contexts: [{name: c, context: {cluster: c}}]
 current-context: c
 `
 
-// folder makes a directory with what the cases name.
+// folder makes a directory with the files that the cases name.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

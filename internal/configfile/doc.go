@@ -1,9 +1,8 @@
-// Package configfile reads AuthorizationConfiguration and AuthenticationConfiguration files and says
-// of everything that is wrong with one where it stands and what to write instead.
+// Package configfile reads AuthorizationConfiguration and AuthenticationConfiguration files. It reports every fault with its
+// position and a cure.
 //
-// The judging is k8s.io/apiserver's: its types, defaults, strict decoder and validation. What is here
-// is the place of each fault in the file, the cure, and the rules that hold for fieldperm's own chain
-// and that kube-apiserver has elsewhere or not at all. Start at LoadAuthorization and
-// LoadAuthentication. Nothing is asked over the network, and of files only those are read that the
-// configuration names. The package imports none of ours.
+// k8s.io/apiserver decides what is valid: its types, defaults, strict decoder and validation. This package adds the position of
+// each fault, the cure, and the rules for fieldperm's own chain that kube-apiserver has in another place or not at all. Start at
+// LoadAuthorization and LoadAuthentication. The package sends no request, and reads only the files that the configuration names. It
+// imports no other package of fieldperm.
 package configfile

@@ -12,24 +12,24 @@ import (
 	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
-// language is what expressions of a configuration are written in: CEL, with some variables.
+// language describes the expressions of a configuration: CEL with some variables.
 type language struct {
-	// compiles reports whether an expression is one anywhere in the configuration.
+	// compiles reports whether an expression is valid for any of the fields with expressions.
 	compiles func(expression string) bool
 	mistakes []mistake
 	// fields are the names that may follow a dot.
 	fields []string
-	// variables says what an expression is about.
+	// variables describes the variables, for messages.
 	variables string
 }
 
-// mistake is what is often written in place of something else.
+// mistake is a common mistake and its correction.
 type mistake struct {
 	wrong *regexp.Regexp
 	right string
 }
 
-// operators of other languages. Texts in quotes are left alone.
+// operators returns the operators of other languages, with CEL's. Quoted text is not changed.
 func operators() []mistake {
 	return []mistake{
 		{regexp.MustCompile(`(^|[^=!<>])=($|[^=~])`), "${1}==${2}"},
@@ -39,7 +39,7 @@ func operators() []mistake {
 	}
 }
 
-// matchConditions are about a SubjectAccessReview, not about an admission request.
+// matchConditions returns the language of match conditions, which are about a SubjectAccessReview, not about an admission request.
 func matchConditions() language {
 	compiler := authorizationcel.NewDefaultCompiler()
 	return language{
@@ -63,7 +63,7 @@ func matchConditions() language {
 	}
 }
 
-// claimsAndUsers are about a token's claims, and about the user that they are mapped to.
+// claimsAndUsers returns the language of expressions about a token's claims and about the user that they are mapped to.
 func claimsAndUsers() language {
 	compiler := authenticationcel.NewDefaultCompiler()
 	return language{
@@ -85,8 +85,8 @@ func claimsAndUsers() language {
 
 var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 
-// rewritten returns an expression without the known mistakes, or as it is if it would not compile
-// either.
+// rewritten returns an expression with the known mistakes corrected. If the result does not compile either, it returns the
+// original.
 func (l language) rewritten(expression string) string {
 	var out strings.Builder
 	rest := 0
@@ -116,7 +116,7 @@ var (
 	groupsAsText = regexp.MustCompile(`(request|user)\.groups\s*==\s*("[^"]*"|'[^']*')`)
 )
 
-// explain says of an expression that does not compile why, on one line, and what to write.
+// explain returns, on one line, why an expression does not compile, and the cure.
 func (l language) explain(expression, detail string) (text, cure string) {
 	var reasons []string
 	for _, found := range celError.FindAllStringSubmatch(detail, -1) {
@@ -126,7 +126,7 @@ func (l language) explain(expression, detail string) (text, cure string) {
 		}
 		reasons = append(reasons, place+": "+listNoise.ReplaceAllString(found[3], ""))
 	}
-	// CEL goes on after an error of syntax, and stumbles over what it left.
+	// After a syntax error, CEL continues and reports errors that follow from the first. Only the first is useful.
 	text = strings.TrimPrefix(detail, "compilation failed: ")
 	if len(reasons) > 0 {
 		text = reasons[0]

@@ -12,11 +12,11 @@ import (
 
 var (
 	index = regexp.MustCompile(`\[\d+\]`)
-	// noise is what is too exact for a message.
+	// noise matches the parts of a validation message that are too detailed for a user.
 	noise = regexp.MustCompile(`, regex used for validation is '.*'|authorizer name is invalid: `)
 )
 
-// judge reports what k8s.io/apiserver's validation found. place turns its paths into those of the file.
+// judge reports the faults that k8s.io/apiserver's validation found. place converts its paths to the paths in the file.
 func (r *reading) judge(errs field.ErrorList, place func(string) string, cures map[string]cure) {
 	for _, err := range errs {
 		path := place(err.Field)
@@ -32,17 +32,17 @@ func (r *reading) judge(errs field.ErrorList, place func(string) string, cures m
 		}
 		r.report(path, message, advice)
 		if err.Type == field.ErrorTypeTooMany {
-			// What is wrong with the items is their own.
+			// The faults of the items are reported separately.
 			delete(r.faulty, path)
 		}
 	}
 }
 
-// cure says what to write where k8s.io/apiserver says what is wrong.
+// cure is the advice for a fault that k8s.io/apiserver's validation found.
 type cure struct {
-	// missing is for a value that is not there, other for all else; missing stands for both if it is alone.
+	// missing is for an absent value, other for every other fault. If other is "", missing is used for both.
 	missing, other string
-	// twice is for a value that is there twice.
+	// twice is for a duplicate value.
 	twice string
 }
 
@@ -56,7 +56,7 @@ func (c cure) of(err *field.Error) string {
 	return c.missing
 }
 
-// said puts a fault of validation in words: what it is, and what to write where the fault itself tells.
+// said returns the message for a fault of validation, and the advice if the fault itself contains it.
 func (r *reading) said(err *field.Error, path string) (message, advice string) {
 	value := text(err.BadValue)
 	switch err.Type {
@@ -96,7 +96,7 @@ func (r *reading) said(err *field.Error, path string) (message, advice string) {
 	return quoted(value) + " is invalid: " + err.Detail, ""
 }
 
-// text returns a value that a fault quotes, as the file has it.
+// text returns the value that a fault quotes, as it is in the file.
 func text(value any) string {
 	if value == nil {
 		return ""
@@ -107,7 +107,7 @@ func text(value any) string {
 	case reflect.String:
 		return v.String()
 	case reflect.Struct:
-		// The type of a connection is quoted as the whole connection.
+		// For a fault of a connection's type, validation quotes the whole connection.
 		if kind := v.FieldByName("Type"); kind.IsValid() && kind.Kind() == reflect.String {
 			return kind.String()
 		}
@@ -118,7 +118,7 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// first returns the line of the first item of a list that has the value of a path, 0 if none has.
+// first returns the line of the first item in a list with the same value as the item at path, 0 if there is none.
 func (r *reading) first(path string) int {
 	at := index.FindAllStringIndex(path, -1)
 	if len(at) == 0 {
@@ -139,7 +139,7 @@ func (r *reading) first(path string) int {
 	return 0
 }
 
-// value returns the value of a path, nil if there is none.
+// value returns the value at a path, nil if there is none.
 func (r *reading) value(path string) any {
 	current := r.healed
 	for _, step := range strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == ']' }) {

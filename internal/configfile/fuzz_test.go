@@ -12,8 +12,8 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 )
 
-// FuzzLoad holds that no file makes the reader panic, that every fault has a file and a line, and that
-// no chain loads which k8s.io/apiserver would refuse.
+// FuzzLoad checks that no file causes a panic, that every fault has a file and a line, and that no chain is accepted that
+// k8s.io/apiserver would refuse.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join(samples, "*", "*", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -16,8 +16,8 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// connections checks what webhooks are reached by, and collects the files. Each kubeconfig is read
-// once, however many webhooks name it.
+// connections checks the connections of webhooks, and collects their files. Each kubeconfig is read once, even if several webhooks
+// name it.
 func (c chain) connections(out *Authorization) {
 	seen := map[string]bool{}
 	for i, one := range c.configuration.Authorizers {
@@ -34,7 +34,7 @@ func (c chain) connections(out *Authorization) {
 		case apiserver.AuthorizationWebhookConnectionInfoTypeKubeConfigFile:
 			at := child(path, "connectionInfo.kubeConfigFile")
 			if info.KubeConfigFile == nil || !regular(*info.KubeConfigFile) || c.covered(at) {
-				// k8s.io/apiserver's validation says so.
+				// k8s.io/apiserver's validation reports this fault.
 				continue
 			}
 			if file := *info.KubeConfigFile; !seen[file] {
@@ -56,8 +56,8 @@ func regular(file string) bool {
 	return err == nil && info.Mode().IsRegular() && filepath.IsAbs(file)
 }
 
-// kubeconfig checks a kubeconfig that an authorizer names, and returns it and the files that it refers
-// to. Faults are reported at their place in it.
+// kubeconfig checks a kubeconfig that an authorizer names. It returns the kubeconfig and the files that it names. Faults are
+// reported with their position in the kubeconfig.
 func (c chain) kubeconfig(at, file string) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c chain) kubeconfig(at, file string) []string {
 	return files
 }
 
-// kubeconfig is one while it is read.
+// kubeconfig is a kubeconfig during reading.
 type kubeconfig struct{ *reading }
 
 func (k *kubeconfig) check(data []byte) []string {
@@ -109,7 +109,7 @@ func (k *kubeconfig) check(data []byte) []string {
 	return k.current(config)
 }
 
-// hide takes what a fault quotes away where that may be a credential: faults are logged and shown.
+// hide removes quoted values from faults if they may be credentials, because faults are logged and shown.
 func (k *kubeconfig) hide() {
 	for i := range k.problems {
 		if p := &k.problems[i]; strings.HasPrefix(p.Key, "users") {
@@ -118,7 +118,7 @@ func (k *kubeconfig) hide() {
 	}
 }
 
-// current checks the context in use; no other is looked at.
+// current checks only the context in use.
 func (k *kubeconfig) current(config *clientcmdapi.Config) []string {
 	context := config.Contexts[config.CurrentContext]
 	switch {
@@ -146,7 +146,7 @@ func (k *kubeconfig) current(config *clientcmdapi.Config) []string {
 	return files
 }
 
-// named returns the path of the item of a list that has a name.
+// named returns the path of the item with a name in a list.
 func (k *kubeconfig) named(list, name string) string {
 	items, _ := k.value(list).([]any)
 	for i, one := range items {
@@ -190,7 +190,7 @@ func (k *kubeconfig) user(at string, user *clientcmdapi.AuthInfo) []string {
 	})
 }
 
-// exist reports the files that do not, and returns all that are named.
+// exist reports files that do not exist. It returns all files that are named.
 func (k *kubeconfig) exist(files map[string]string) []string {
 	var out []string
 	for at, file := range files {
@@ -209,14 +209,14 @@ func (k *kubeconfig) exist(files map[string]string) []string {
 	return out
 }
 
-// usable lets client-go say what else is wrong: certificates that are none, keys that do not belong to
-// them, credentials that exclude each other.
+// usable reports other faults that client-go finds: invalid certificates, keys that do not match them, credentials that exclude
+// each other.
 func (k *kubeconfig) usable(config *clientcmdapi.Config) {
 	client, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err == nil && client.AuthProvider == nil {
 		plain := rest.CopyConfig(client)
 		plain.ExecProvider = nil
-		// Files would be looked at on the first call only.
+		// Otherwise client-go would read the files only at the first request.
 		if err = rest.LoadTLSFiles(plain); err == nil {
 			_, err = rest.TLSConfigFor(plain)
 		}

@@ -138,7 +138,7 @@ anonymous: {enabled: true, conditions: [{path: /livez}]}
 	}
 }
 
-// Bounds: what is allowed is allowed, and one more is one fault, with what else is wrong.
+// Limits: a file at a limit is valid. One item more is one fault, and the other faults are still reported.
 func TestKEP3221_Bounds(t *testing.T) {
 	chain := func(n int) string {
 		text := strings.Replace(fmt.Sprintf(allOfAWebhook, "v1", "x"), "type: KubeConfigFile\n      kubeConfigFile: x", "type: InClusterConfig", 1)
@@ -176,7 +176,7 @@ func TestKEP3331_Bounds(t *testing.T) {
 	}
 }
 
-// However much is wrong, it fits a screen.
+// However many faults there are, the message fits on a screen.
 func TestErrorsFitAScreen(t *testing.T) {
 	head := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
 	for name, text := range map[string]string{
@@ -224,7 +224,7 @@ func TestBytesThatAreNoText(t *testing.T) {
 	}
 }
 
-// Each fault is told apart by its type, and the errors are those that errors.Join would show.
+// Each fault can be found by its type, and the text is that of errors.Join.
 func TestProblemsAreErrors(t *testing.T) {
 	_, err := LoadAuthorization("f", []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC}, {type: Node}]\n"))
 	var all Problems
@@ -237,7 +237,7 @@ func TestProblemsAreErrors(t *testing.T) {
 	}
 }
 
-// A change of any of the files is a change of the chain, so all must be named, once.
+// A change of any of the files is a change of the chain, so every file must be listed, once.
 func TestFilesThatCount(t *testing.T) {
 	dir := folder(t)
 	kubeconfig := filepath.Join(dir, "k")

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// No field of a configuration is deeper, and no honest file has more.
+	// Limits against hostile files: every field of a configuration is above this depth, and real files have fewer places.
 	deepestPlace = 24
 	mostPlaces   = 200_000
 )
 
-// places knows on which line the value of each path stands.
+// places stores the line of the value at each path.
 type places struct {
 	lines    map[string]int
 	text     []string
@@ -21,7 +21,7 @@ type places struct {
 	negation func(expression string) string
 }
 
-// line returns the line of a path, or of what is nearest above it.
+// line returns the line of a path, or of its nearest parent with a known line.
 func (p *places) line(path string) int {
 	for {
 		if line, ok := p.lines[path]; ok {
@@ -34,8 +34,8 @@ func (p *places) line(path string) int {
 	}
 }
 
-// index finds the places below a node, and reports what YAML makes of a file that its author hardly
-// meant: tags, and keys that are there twice.
+// index records the places below a node. It also reports what YAML accepts but the author probably did not intend: tags and
+// duplicate keys.
 func (p *places) index(node *yaml.Node, path string, line, depth int) {
 	if depth > deepestPlace || len(p.lines) > mostPlaces {
 		return
@@ -83,8 +83,8 @@ func (p *places) mapping(node *yaml.Node, path string, depth int) {
 	}
 }
 
-// merge finds the places of what a merge key brings in. kube-apiserver refuses a key that is both
-// merged and given, where YAML would let the given one win.
+// merge records the places of the values that a merge key adds. It reports a key that is both merged and present, as kube-apiserver
+// does; in YAML the present one would win.
 func (p *places) merge(node *yaml.Node, path string, first map[string]int, depth int) {
 	if depth > deepestPlace || len(p.lines) > mostPlaces {
 		return
@@ -115,8 +115,8 @@ func (p *places) merge(node *yaml.Node, path string, first map[string]int, depth
 	}
 }
 
-// tag reports a YAML tag. Nobody means one: it is a negation that lacks its quotes, and YAML drops the
-// negation, so that a condition would hold for exactly those whom it should not.
+// tag reports a YAML tag. In practice a tag is a negation without quotes. YAML drops the tag, so a condition would be true for
+// exactly the requests for which it should be false.
 func (p *places) tag(node *yaml.Node, path string, line int) {
 	if node.Line < 1 || node.Line > len(p.text) {
 		return
@@ -153,7 +153,7 @@ func (p *places) tag(node *yaml.Node, path string, line int) {
 	p.report(path, line, fmt.Sprintf("starts with an exclamation mark without quotes, which YAML reads as the tag %s and drops", quoted(strings.Fields(text)[0])), cure)
 }
 
-// quotedForYAML puts a value in the quotes that it does not have itself.
+// quotedForYAML returns a value in quotes of the kind that the value does not contain.
 func quotedForYAML(value string) string {
 	switch {
 	case !strings.ContainsAny(value, `"\`):

@@ -17,11 +17,11 @@ import (
 	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
-// most is how many faults are listed: what fits a screen. More come of one mistake, or of a file that
-// is something else.
+// most is the maximum number of faults that are listed, so that they fit on a screen. More faults usually have one cause, or the
+// file is of another kind.
 const most = 20
 
-// reading is one file while it is read.
+// reading is one file during reading.
 type reading struct {
 	file     string
 	tree     tree
@@ -29,14 +29,14 @@ type reading struct {
 	language language
 	problems Problems
 	warnings []string
-	// faulty are the paths that have a fault. What is wrong there too, or below, follows from it.
+	// faulty are the paths with a fault. More faults at such a path or below it follow from the first and are not reported.
 	faulty map[string]bool
-	// healed is the tree's value without what does not fit its type.
+	// healed is the value of the tree without the parts that do not fit its type.
 	healed any
 }
 
-// newReading parses the file and finds the places. A value that YAML cannot read is looked over, for
-// what else is to be found; a reading without a tree could not be parsed at all.
+// newReading parses the file and records the places. If YAML cannot parse a value, newReading quotes the value and continues, to
+// find other faults. If the file could not be parsed at all, the reading has no tree.
 func newReading(file string, data []byte, language language) *reading {
 	r := &reading{file: file, language: language, faulty: map[string]bool{}}
 	parsed, fault := parse(file, data)
@@ -72,7 +72,7 @@ func newReading(file string, data []byte, language language) *reading {
 	return r
 }
 
-// attribute gives faults of YAML the key on whose line they are. mended are the faults by lines.
+// attribute adds to each YAML fault the key on its line. mended are the indexes of the faults by line.
 func (r *reading) attribute(mended map[int]int) {
 	if len(mended) == 0 {
 		return
@@ -85,7 +85,7 @@ func (r *reading) attribute(mended map[int]int) {
 	}
 }
 
-// report adds a fault at a path, unless one is known there or above it.
+// report adds a fault at a path, unless the path or a parent already has one.
 func (r *reading) report(path, message, cure string) {
 	if !r.covered(path) {
 		r.add(path, r.places.line(path), message, cure)
@@ -102,7 +102,7 @@ func (r *reading) warn(path, message, cure string) {
 	r.warnings = append(r.warnings, p.Error())
 }
 
-// covered reports whether a path or one above it has a fault.
+// covered reports whether a path or a parent has a fault.
 func (r *reading) covered(path string) bool {
 	for ; path != ""; path = parent(path) {
 		if r.faulty[path] {
@@ -118,9 +118,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// decode reads the file as a configuration of a kind into its internal form. The bytes are decoded
-// strictly, as k8s.io/apiserver decodes them; if it finds faults, what is left without them is decoded
-// in their place, and only good to find more. The result is nil if nothing is.
+// decode reads the file as a configuration of a kind into its internal form. It decodes strictly, as k8s.io/apiserver does. If that
+// finds faults, it decodes the value without the faulty parts, only to find more faults. It returns nil if nothing can be decoded.
 func (r *reading) decode(kind, flag string, data []byte) runtime.Object {
 	scheme := newScheme()
 	root, ok := r.tree.value.(map[string]any)
@@ -142,7 +141,7 @@ func (r *reading) decode(kind, flag string, data []byte) runtime.Object {
 		report: func(path, message, cure string) { r.report(path, message, cure) },
 		unknown: func(path, meant, cure string) {
 			r.report(path, "is not a field of "+kind+" "+version, cure)
-			// What is meant is not missing too.
+			// The misspelt key counts for the one that is meant, so do not report that one as missing too.
 			if at := child(parent(path), meant); meant != "" && r.value(at) == nil {
 				r.faulty[at] = true
 			}
@@ -169,8 +168,7 @@ func (r *reading) decode(kind, flag string, data []byte) runtime.Object {
 	return out
 }
 
-// header checks what the file says it is. It returns the version by which to read on, and whether there
-// is any point in it.
+// header checks apiVersion and kind. It returns the version to decode with, and false if decoding makes no sense.
 func (r *reading) header(scheme *runtime.Scheme, root map[string]any, kind, flag string) (string, bool) {
 	group := apiserver.GroupName
 	var versions, groupVersions []string
@@ -210,7 +208,7 @@ func (r *reading) header(scheme *runtime.Scheme, root map[string]any, kind, flag
 	return "v1", true
 }
 
-// result returns the faults in the order of lines, this file's before those of the files that it names.
+// result returns the faults in the order of lines, those of this file before those of the files that it names.
 func (r *reading) result() error {
 	if len(r.problems) == 0 {
 		return nil

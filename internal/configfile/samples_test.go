@@ -9,7 +9,7 @@ import (
 
 const samples = "../../testdata/configuration"
 
-// mended returns a sample as its README says to use it: with kubeconfigs below a directory.
+// mended returns a sample changed as its README describes: with kubeconfigs in a directory.
 func mended(t *testing.T, dir, text string) string {
 	t.Helper()
 	for _, name := range []string{"kube-system-authz-webhook.yaml", "opa-kube-system-authz-webhook.yaml", "opa-default-authz-webhook.yaml"} {
@@ -25,8 +25,8 @@ func mended(t *testing.T, dir, text string) string {
 	return strings.ReplaceAll(text, "kubeConfigFile: /", "kubeConfigFile: "+dir+"/")
 }
 
-// testSamples holds the samples of a kind: as they are published they have the faults of their .errors
-// file, no more and no fewer, and mended they load.
+// testSamples checks the samples of a kind: a published sample has exactly the faults in its .errors file, and a mended sample is
+// valid.
 func testSamples(t *testing.T, kind string, want int, ask func(file, text string) string) {
 	files, err := filepath.Glob(filepath.Join(samples, kind, "unmended", "*.yaml"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Faults are logged, and those of a kubeconfig could quote a credential.
+// Faults are logged, and a fault of a kubeconfig could quote a credential.
 func TestNoFaultQuotesACredential(t *testing.T) {
 	const kubeconfig = `apiVersion: v1
 kind: Config

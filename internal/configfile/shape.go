@@ -13,14 +13,13 @@ import (
 	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
-// shape compares a value with the type that it is decoded into, and reports every key and every value
-// that does not fit, where a decoder stops at the first. It returns the value without them, so that
-// what else is wrong with the file can be found too.
+// shape compares a value with the type that it is decoded into. It reports every key and every value that does not fit, while a
+// decoder stops at the first. It returns the value without these, so that other faults can be found too.
 //
-// It is here for the places and the cures; what counts is that k8s.io/apiserver's decoder took the file.
+// shape only adds positions and cures. k8s.io/apiserver's decoder decides whether the file is valid.
 type shape struct {
 	report func(path, message, cure string)
-	// unknown reports a key that the type does not have. meant is the one that it is near to, or "".
+	// unknown reports a key that the type does not have. meant is a similar key of the type, or "".
 	unknown func(path, meant, cure string)
 }
 
@@ -29,7 +28,7 @@ var (
 	duration    = reflect.TypeFor[metav1.Duration]()
 )
 
-// fit returns the value as far as it fits, and whether anything is left of it.
+// fit returns the part of the value that fits, and whether there is any.
 func (s shape) fit(value any, path string, t reflect.Type) (any, bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -59,7 +58,7 @@ func (s shape) fit(value any, path string, t reflect.Type) (any, bool) {
 		}
 		out := make([]any, 0, len(items))
 		for i, one := range items {
-			// Items keep their numbers, or the faults that are found later had other places.
+			// Items keep their indexes. Otherwise faults found later would have wrong positions.
 			fitting, _ := s.fit(one, item(path, i), t.Elem())
 			out = append(out, fitting)
 		}
@@ -113,7 +112,7 @@ func (s shape) structure(values map[string]any, path string, t reflect.Type) map
 	return out
 }
 
-// deepest returns the path of the first field below a type that has the name, "" if none has.
+// deepest returns the path of the first field with the name below a type, "" if there is none.
 func deepest(t reflect.Type, name string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -178,7 +177,7 @@ func described(value any) string {
 	return fmt.Sprintf("a %T", value)
 }
 
-// fieldsOf returns the fields of a type by the names that they have in a file.
+// fieldsOf returns the fields of a type by their names in a file.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {

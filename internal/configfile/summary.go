@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// SummaryOfChain returns a line per authorizer, in the order in which they are asked.
+// SummaryOfChain returns one line per authorizer, in the order of the chain.
 func SummaryOfChain(configuration *apiserver.AuthorizationConfiguration) []string {
 	var out []string
 	for i := range configuration.Authorizers {
@@ -58,7 +58,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// SummaryOfIssuers returns a line per issuer, and one on anonymous callers if they are configured.
+// SummaryOfIssuers returns one line per issuer, and one line about anonymous requests if they are configured.
 func SummaryOfIssuers(configuration *apiserver.AuthenticationConfiguration) []string {
 	var out []string
 	for i := range configuration.JWT {

@@ -16,20 +16,20 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// largestFile is more than 64 issuers with a bundle of certificates each.
+// largestFile is larger than a file with 64 issuers and a bundle of certificates for each, in bytes.
 const largestFile = 8 << 20
 
 const notYAML = "is not YAML: "
 
-// tree is a file as data: the values as k8s.io/apiserver's decoder sees them, and the node that tells
-// their places, nil where there is none.
+// tree is a parsed file: the values as k8s.io/apiserver's decoder sees them, and the YAML node with their positions, nil if there
+// is none.
 type tree struct {
 	value any
 	root  *yaml.Node
 }
 
-// parse reads a file as JSON, if it starts with a brace, and as YAML otherwise, as k8s.io/apiserver's
-// decoder does. The fault is nil if it can be read.
+// parse reads a file as JSON if it starts with a brace, otherwise as YAML, as k8s.io/apiserver's decoder does. The fault is nil if
+// the file can be parsed.
 func parse(file string, data []byte) (tree, *Problem) {
 	fault := func(line int, message, cure string) (tree, *Problem) {
 		return tree{}, &Problem{File: file, Line: max(1, line), Message: oneLine(message), Cure: cure}
@@ -81,7 +81,7 @@ func parseJSON(data []byte, fault func(int, string, string) (tree, *Problem)) (t
 		}
 		return fault(lineAt(data, int(offset)), "is not JSON: "+err.Error(), "a file that starts with { is read as JSON: mend it, or write it as YAML without the outer braces")
 	}
-	// JSON that YAML cannot read, for its escapes, has no places but its first line.
+	// Some JSON cannot be parsed as YAML because of its escapes. Its faults have only the first line as position.
 	var root yaml.Node
 	if yaml.Unmarshal(data, &root) == nil {
 		out.root = &root
@@ -132,7 +132,7 @@ func message(err error) string {
 	return yamlPosition.ReplaceAllString(err.Error(), "")
 }
 
-// explainSyntax returns the line of a fault in YAML, what it is, and what it mostly comes from.
+// explainSyntax returns the line of a YAML fault, a description, and the cure for its most common cause.
 func explainSyntax(data []byte, err error) (line int, text, cure string) {
 	text = message(err)
 	if found := yamlPosition.FindStringSubmatch(err.Error()); found != nil && found[1] != "" {
@@ -175,12 +175,11 @@ func explainSyntax(data []byte, err error) (line int, text, cure string) {
 	return line, notYAML + text, cure
 }
 
-// mostProbes bounds the search for a line, which is quadratic.
+// mostProbes bounds the search for a line, whose cost is quadratic.
 const mostProbes = 400
 
-// firstBadLine returns the line behind the longest beginning of a file that is YAML by itself, 0 if
-// that is not looked for. The parser's own line is where the mapping around the fault begins, if it has
-// one at all.
+// firstBadLine returns the line after the longest prefix of a file that is valid YAML, 0 if the search is not possible. The line in
+// the parser's error, if it has one, is where the mapping around the fault starts.
 func firstBadLine(lines []string) int {
 	if len(lines) > mostProbes {
 		return 0
@@ -203,8 +202,8 @@ func firstBadLine(lines []string) int {
 
 var keyAndValue = regexp.MustCompile(`^(\s*(?:- +)*[A-Za-z][\w-]*: +)(\S.*)$`)
 
-// quoteLine returns a file in which the value on a line is in quotes, so that what else is wrong with
-// the file can be found, and whether there is such a value.
+// quoteLine returns the file with the value on a line in quotes, so that other faults can be found, and whether the line has such a
+// value.
 func quoteLine(data []byte, line int) ([]byte, bool) {
 	lines := strings.Split(string(data), "\n")
 	if line < 1 || line > len(lines) || utilyaml.IsJSONBuffer(data) || len(lines) > mostProbes {

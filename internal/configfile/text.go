@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// longestValue and longestText bound what one fault repeats of a file, in characters. A file is an
-	// administrator's, but may be the wrong one.
+	// longestValue and longestText bound the text of the file that one fault repeats, in characters. The file comes from an
+	// administrator, but may be the wrong file.
 	longestValue = 100
 	longestText  = 400
 )
 
-// quoted returns a value as it stands in a message.
+// quoted returns a value as it appears in a message.
 func quoted(value string) string {
 	return strconv.Quote(shortened(value, longestValue))
 }
@@ -30,7 +30,7 @@ func shortened(text string, most int) string {
 	return string(runes[:most]) + "…"
 }
 
-// oneLine returns text that fits a line of a log.
+// oneLine returns text on one line of bounded length, for a log.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -44,7 +44,7 @@ func oneLine(text string) string {
 	return shortened(text, longestText)
 }
 
-// oneOf lists what may be written.
+// oneOf lists the values that may be written.
 func oneOf(values []string) string {
 	if len(values) < 2 {
 		return strings.Join(values, "")
@@ -52,7 +52,7 @@ func oneOf(values []string) string {
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-// child and item are the paths of what is below another path.
+// child and item return the path of a key or an item below a path.
 func child(path, key string) string {
 	if path == "" {
 		return key
@@ -62,7 +62,7 @@ func child(path, key string) string {
 
 func item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// parent is the path above, "" at the root.
+// parent returns the parent of a path, "" at the root.
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexAny(path, ".["))]
 }

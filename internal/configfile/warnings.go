@@ -13,11 +13,12 @@ import (
 const (
 	// admissionTimeout is how long kube-apiserver waits for an admission webhook by default.
 	admissionTimeout = 10 * time.Second
-	// longTTL is what an administrator who revokes a verb would wait without wondering.
+	// longTTL is the longest cache time without a warning. After a verb is revoked, an administrator would take a longer delay for a
+	// fault.
 	longTTL = time.Minute
 )
 
-// warn says what is valid and hardly meant.
+// warn reports settings that are valid but probably not intended.
 func (c chain) warn() {
 	if version, _ := c.value("apiVersion").(string); strings.HasSuffix(version, "/v1alpha1") {
 		c.reading.warn("apiVersion", quoted(version)+" is an alpha version", "write apiVersion: "+apiserver.GroupName+"/v1")
@@ -46,7 +47,7 @@ func (c chain) warn() {
 	}
 }
 
-// afterNode advises what stands in for Node, unless it is there.
+// afterNode returns advice about an authorizer to replace Node, unless the chain has one.
 func (c chain) afterNode(i int) string {
 	for _, one := range c.configuration.Authorizers[i:] {
 		if one.Webhook != nil && one.Webhook.ConnectionInfo.Type == apiserver.AuthorizationWebhookConnectionInfoTypeInCluster {

@@ -10,26 +10,25 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Allowlist holds the resources whose authorization the marker may pass. The zero Allowlist, and a
-// nil one, has none. It is immutable.
+// Allowlist has the resources for which /authorize may allow a holder of the marker. The zero Allowlist and a nil one are empty. An
+// Allowlist is immutable.
 type Allowlist struct {
 	resources map[resource]Served
 }
 
-// Served is how the server prefers to serve a resource.
+// Served describes how the server serves a resource.
 type Served struct {
 	Version, Kind string
-	// Versions are all that it can be written by, Version first.
+	// Versions are all versions in which the resource can be written, Version first.
 	Versions   []string
 	Namespaced bool
-	// Aggregated is that another server serves it, whose admission is its own.
+	// Aggregated means that another server serves the resource, with its own admission.
 	Aggregated bool
 }
 
 type resource struct{ group, name, subresource string }
 
-// Has reports whether a resource, in any version, or one of its subresources is in the list.
-// Wildcards never are.
+// Has reports whether the list has a resource, in any version, or one of its subresources. It returns false for wildcards.
 func (l *Allowlist) Has(group, name, subresource string) bool {
 	if l == nil {
 		return false
@@ -55,15 +54,15 @@ func (l *Allowlist) Len() int {
 	return len(l.resources)
 }
 
-// neverGroups are decided on by whoever may ask for them at all: reviews persist nothing, and the
-// objects of admission registration are exempt from admission webhooks (A2).
+// neverGroups returns groups that are never in the list: the objects of review APIs are not stored, and admission webhooks are not
+// called for the objects of admission registration (A2).
 func neverGroups() []string {
 	return []string{"authorization.k8s.io", "authentication.k8s.io", "admissionregistration.k8s.io"}
 }
 
-// updates reports whether a subresource updates the object of its resource, so that admission sees old and new. All
-// others (binding, eviction, token, exec, …) do something else (A2), and what a subresource does that no run has
-// shown is not known.
+// updates reports whether a subresource updates the object of its resource, so that admission sees the old and the new object. All
+// other subresources (binding, eviction, token, exec, …) do something else (A2). The effect of a subresource is unknown unless a
+// run has shown it.
 func updates(group, name, subresource string) bool {
 	e, ok := endpoint.Lookup(group, name, subresource)
 	return ok && e.Storage != "" && e.Updates() && !e.Creates()
@@ -75,9 +74,8 @@ func persists(group, name string) bool {
 	return ok && e.Whole
 }
 
-// Build returns the allowlist from the server's resource lists. aggregated are the groups that
-// another server serves, whose writes this API server's admission never sees; named are those of
-// them to list all the same.
+// Build returns the allowlist from the server's resource lists. aggregated are the groups that another server serves; this API
+// server's admission never sees writes to them. named are those of them that the allowlist includes all the same.
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
 	out := &Allowlist{resources: map[resource]Served{}}
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
@@ -87,7 +85,7 @@ func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowli
 		at := resource{gv.Group, r.Name, ""}
 		served, known := out.resources[at]
 		if !known {
-			// The versions of a group come in the server's order of preference.
+			// The versions of a group are in the server's order of preference.
 			served = Served{
 				Version: gv.Version, Kind: r.Kind, Namespaced: r.Namespaced, Aggregated: slices.Contains(aggregated, gv.Group),
 			}
@@ -110,8 +108,8 @@ func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visi
 		if list == nil {
 			continue
 		}
-		// A resource's own group and version are those of its object's kind (autoscaling/v1 of a
-		// Scale, say); it is served under the list's.
+		// The group and version of an APIResource are those of the kind of its object (for example, autoscaling/v1 of a Scale). The
+		// resource is served under the group and version of the list.
 		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
 		if err != nil || slices.Contains(neverGroups(), gv.Group) {
 			continue

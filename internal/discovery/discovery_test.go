@@ -47,7 +47,7 @@ func TestA1_A2_Allowlist(t *testing.T) {
 		{"apps", "deployments", "scale", true}, {"autoscaling", "deployments", "scale", false}, {"apps", "oldthings", "", true}, {"", "serviceaccounts", "", true},
 		{"", "pods", "binding", false}, {"", "pods", "eviction", false}, {"", "pods", "exec", false}, {"", "pods", "proxy", false}, {"", "pods", "log", false},
 		{"", "bindings", "", false}, {"", "componentstatuses", "", false}, {"", "serviceaccounts", "token", false},
-		// No namespaces in the list, so no subresource of theirs.
+		// The list has no namespaces, so it has no subresource of theirs.
 		{"", "namespaces", "finalize", false},
 		{"", "*", "", false}, {"*", "pods", "", false}, {"", "pods", "*", false}, {"", "", "", false}, {"", "pods/status", "", false},
 		{"authorization.k8s.io", "subjectaccessreviews", "", false}, {"authentication.k8s.io", "tokenreviews", "", false},
@@ -141,7 +141,7 @@ func TestA1_WatcherRefreshesWhenToldTo(t *testing.T) {
 	<-done
 }
 
-// The interlock proves what another server serves by itself (A5).
+// The interlock proves resources of aggregated API servers separately (A5), so the list must mark them.
 func TestA5_TheListTellsWhoServes(t *testing.T) {
 	l := Build(served(), []string{"metrics.example.com"}, []string{"metrics.example.com"})
 	if s, ok := l.Served("metrics.example.com", "things"); !ok || !s.Aggregated || s.Version != "v1" {

@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	// AutoManaged is the label with which kube-aggregator (pkg/controllers/autoregister) marks the APIServices that a server makes.
-	// It is "true" for those of definitions.
+	// AutoManaged is the label of APIServices that the API server itself creates (kube-aggregator, pkg/controllers/autoregister).
+	// Its value is "true" for the groups of definitions.
 	AutoManaged = "kube-aggregator.kubernetes.io/automanaged"
 	// AutoManagedOnStart is its value for the groups compiled into the server.
 	AutoManagedOnStart = "onstart"
 )
 
-// Services tells who serves the groups of an API server, by its APIServices.
+// Services describes which server serves each group of an API server, by its APIServices.
 //
-// Which server a version leads to is what an APIService is for: the API server itself goes by it. Which groups are compiled
-// in is only a label there, which users may write and the API server does not put back. So the label counts for groups of
-// Kubernetes alone; in any other group it might be what takes the barriers of a definition away.
+// An APIService decides reliably to which server a version leads, because the API server itself uses it. Whether a group is
+// compiled in is only a label there: users may write the label, and the API server does not restore it. So the label counts only
+// for groups of Kubernetes. In any other group, a false label could remove the barriers of a definition.
 type Services struct {
 	// Aggregated are the versions that another server serves.
 	Aggregated []runtimeschema.GroupVersion
-	// Own are the groups of Kubernetes that are compiled into the API server. It asks no definition for any version of them.
+	// Own are the groups of Kubernetes that are compiled into the API server. It uses no definition for any version of them.
 	Own []string
-	// Claimed are the groups that are labelled as compiled in and are not known to be Kubernetes', by the name of an
-	// APIService that says so. They may be those of a newer API server.
+	// Claimed are the groups that are labelled as compiled in but not known as groups of Kubernetes, each with the name of an
+	// APIService that has the label. They may be groups of a newer API server.
 	Claimed map[string]string
 	// Defined are the versions that the API server registered for definitions, served or not.
 	Defined []runtimeschema.GroupVersion
 }
 
-// unserved reports whether a version is listed only, or may be: the API server lists what definitions say, and serves nothing
-// of it in a group of its own.
+// unserved reports whether a version is, or may be, listed but not served: the API server lists the versions of definitions, but
+// serves none of them in a group of its own.
 func (s *Services) unserved(gv runtimeschema.GroupVersion) bool {
 	return s.Claimed[gv.Group] != "" || slices.Contains(s.Own, gv.Group) && slices.Contains(s.Defined, gv)
 }
 
-// aggregatedGroups returns the groups of which another server serves a version.
+// aggregatedGroups returns the groups with a version that another server serves.
 func (s *Services) aggregatedGroups() []string {
 	out := make([]string, 0, len(s.Aggregated))
 	for _, gv := range s.Aggregated {
@@ -55,7 +55,7 @@ func (s *Services) aggregatedGroups() []string {
 	return slices.Compact(out)
 }
 
-// kubernetesGroups are those of which an endpoint was recorded on a real API server.
+// kubernetesGroups are the groups with an endpoint that was recorded on a real API server.
 var kubernetesGroups = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, e := range endpoint.All() {
@@ -64,12 +64,12 @@ var kubernetesGroups = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// APIServices is the resource that tells which groups another server serves.
+// APIServices returns the resource that describes which groups another server serves.
 func APIServices() runtimeschema.GroupVersionResource {
 	return runtimeschema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 }
 
-// ListServices asks the API server. It must be asked after discovery: what is aggregated by then is in the answer.
+// ListServices reads the APIServices. Call it after discovery, so that the result includes every group that was aggregated by then.
 func ListServices(ctx context.Context, client dynamic.Interface) (Services, error) {
 	list, err := client.Resource(APIServices()).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/refresh"
 )
 
-// Server is what an API server says of its resources.
+// Server is the discovery client of an API server.
 type Server interface {
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
@@ -27,8 +27,8 @@ const (
 	// attemptTimeout bounds one refresh.
 	attemptTimeout = 15 * time.Second
 
-	// maxAge is how long a list counts that could not be read again, from when its reading began. A group may have
-	// become another server's meanwhile, whose admission does not look.
+	// maxAge is how long a list is valid if it cannot be read again, from the start of its reading. A group may have moved to
+	// another server meanwhile, where fieldperm's admission does not see writes.
 	maxAge = 5 * time.Minute
 )
 
@@ -47,19 +47,19 @@ type Watcher struct {
 	failure  atomic.Pointer[error]
 }
 
-// dated is an allowlist, and when its reading began.
+// dated is an allowlist with the time when its reading started.
 type dated struct {
 	list *Allowlist
 	at   time.Time
 }
 
-// NewWatcher returns a Watcher with an empty allowlist. services returns who serves the groups; named are those of the
-// aggregated ones to allow all the same.
+// NewWatcher returns a Watcher with an empty allowlist. services returns which server serves each group. named are the aggregated
+// groups that the allowlist includes all the same.
 func NewWatcher(server Server, services func(context.Context) (Services, error), named []string) *Watcher {
 	return &Watcher{server: server, services: services, named: named, clock: clock.RealClock{}, loop: refresh.New(timing())}
 }
 
-// Allowlist returns the current list, nil before the first and when it has become too old.
+// Allowlist returns the current list. It returns nil before the first one, and when the list has become too old.
 func (w *Watcher) Allowlist() *Allowlist {
 	current := w.current.Load()
 	if current == nil || w.clock.Since(current.at) >= maxAge {
@@ -68,7 +68,7 @@ func (w *Watcher) Allowlist() *Allowlist {
 	return current.list
 }
 
-// Ready is nil while there is an allowlist.
+// Ready returns nil while there is an allowlist.
 func (w *Watcher) Ready() error {
 	if w.Allowlist() != nil {
 		return nil
@@ -84,11 +84,11 @@ func (w *Watcher) Ready() error {
 	return fmt.Errorf("discovery: the API server has not been read yet: %s (%w)", cure, failure)
 }
 
-// Changed asks for a refresh soon. It never blocks.
+// Changed requests a refresh soon. It never blocks.
 func (w *Watcher) Changed() { w.loop.Changed() }
 
-// Run refreshes the list at once, on Changed and every 30 s, until the context ends. A refresh that
-// fails leaves the list as it was, until that is too old.
+// Run refreshes the list until the context ends: at once, after Changed, and every 30 s. If a refresh fails, the previous list
+// stays until it is too old.
 func (w *Watcher) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("discovery"))
 	w.loop.Run(ctx, w.Refresh, func(err error) {
@@ -97,8 +97,8 @@ func (w *Watcher) Run(ctx context.Context) {
 	})
 }
 
-// Refresh reads the API server and replaces the allowlist. Groups whose discovery fails are left out,
-// which only takes away.
+// Refresh reads the API server and replaces the allowlist. It leaves out groups whose discovery fails, which only removes
+// resources.
 func (w *Watcher) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -111,7 +111,7 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("discovery: %w", err)
 	}
-	// After discovery, so that no group that it lists can be aggregated unnoticed.
+	// Read the services after discovery, so that no group in it can have been aggregated unnoticed.
 	services, err := w.services(ctx)
 	if err != nil {
 		return err
@@ -123,8 +123,7 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// preferredFirst returns the lists in the order of the groups' versions. Aggregated discovery returns
-// them in any.
+// preferredFirst returns the lists in the order of the groups' versions. Aggregated discovery returns them in any order.
 func preferredFirst(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	order := map[string]int{}
 	for _, group := range groups {

@@ -43,7 +43,8 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 	}
 }
 
-// TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed: the API server prefers the version in its lists all the same.
+// TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed: such a version is not served, although the API server prefers it in
+// its lists.
 func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	service := func(group, version, managed string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
@@ -71,8 +72,8 @@ func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	}
 }
 
-// TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut: users may write the label that says so. If it is right, nothing is known of
-// what is stored in the group; if it is not, definitions serve it.
+// TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut: the claim is a label, which users may write. If the label is right, nothing
+// is known about the objects that are stored in the group. If it is wrong, definitions serve the group.
 func TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut(t *testing.T) {
 	service := func(group, version, managed string) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
@@ -97,7 +98,7 @@ func TestA2_AGroupThatIsOnlyClaimedToBeBuiltInIsLeftOut(t *testing.T) {
 	}
 }
 
-// broken answers once and then no more.
+// broken answers once and fails after that.
 type broken struct{ answered bool }
 
 func (b *broken) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewCommand returns fieldperm-gen. Its streams are the process's unless the caller sets others.
+// NewCommand returns fieldperm-gen. It uses the streams of the process unless the caller sets others.
 func NewCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fieldperm-gen",
@@ -28,8 +28,7 @@ It talks to no cluster.`,
 	return root
 }
 
-// Run executes the command and returns the exit code: 0 if all was done, 1 with every error on the
-// error stream.
+// Run executes the command and returns the exit code: 0 on success, 1 on an error. It writes every error to the error stream.
 func Run(command *cobra.Command) int {
 	err := command.Execute()
 	if err == nil {
@@ -41,7 +40,7 @@ func Run(command *cobra.Command) int {
 	return 1
 }
 
-// flatten returns the errors that were joined, so that each stands on a line of its own.
+// flatten splits joined errors, so that each is on a line of its own.
 func flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -1,6 +1,5 @@
-// Package gencmd is the command line of fieldperm-gen: it reads flags and files, calls package
-// generators, and writes what that returns. Start reading at NewCommand; each subcommand has a file.
+// Package gencmd is the command line of fieldperm-gen: it reads flags and files, calls package generators, and writes the results.
+// Start reading at NewCommand; each subcommand has a file.
 //
-// It decides nothing about the content of files, and must not import admission, fieldperm or a
-// client.
+// It does not decide the content of files, and must not import admission, fieldperm or a client.
 package gencmd

@@ -102,7 +102,7 @@ func (f *manifestFlags) run(command *cobra.Command) error {
 	return write(f.out, files)
 }
 
-// check is about flags that are missing or do not go together. The generator checks their values.
+// check reports flags that are missing or that exclude each other. The generator checks their values.
 func (f *manifestFlags) check() error {
 	var errs []error
 	for _, required := range []struct{ flag, value, cure string }{
@@ -138,7 +138,7 @@ func (f *manifestFlags) check() error {
 	return errors.Join(errs...)
 }
 
-// parseService reads NAMESPACE/NAME[:PORT], nothing for nothing.
+// parseService parses NAMESPACE/NAME[:PORT]. It returns nil for an empty text.
 func parseService(text string) (*generators.ServiceReference, error) {
 	if text == "" {
 		return nil, nil

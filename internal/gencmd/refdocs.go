@@ -53,7 +53,7 @@ They describe the built-in catalogue and what --permission-schemas adds to it.`,
 	return command
 }
 
-// writePowers writes the table of powers into a page that has a place for it.
+// writePowers writes the table of powers to a page, if the page has a marker for it.
 func writePowers(file string, compiled *schema.Schema, documents schema.Documents) error {
 	page, err := os.ReadFile(file) //nolint:gosec // The user names it.
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// uncovered compiles the built-in catalogue and the files, and returns the rules of the resources
-// that have barriers. It warns of what is worth saying about where sets hold.
+// uncovered compiles the built-in catalogue and the files, and returns the rules of the resources with barriers. It warns about
+// sets that do not apply everywhere.
 func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, error) {
 	compiled, errs := load.Offline(paths)
 	if err := errors.Join(errs...); err != nil {
@@ -41,8 +41,8 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 	return generators.Uncovered(compiled, documents.Uncovered, plurals), nil
 }
 
-// plurals returns the resources of the kinds that the files define. The files have been loaded, so
-// that what is wrong with them has been said.
+// plurals returns the resources of the kinds that the files define. The files have been loaded before, so their faults have already
+// been reported.
 func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
 	out := map[runtimeschema.GroupKind]string{}
 	for _, path := range paths {

@@ -8,21 +8,21 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Operation is what admission calls a write.
+// Operation is the operation of an admission request.
 type Operation = admissionv1.Operation
 
-// Target is what a canary writes, and what its nonce is good for.
+// Target is the write that a canary makes, and that its nonce is valid for.
 type Target struct {
 	Operation Operation
-	// Version is the one that was asked for: the webhook's rules may be for another alone.
+	// Version is the requested version: the webhook's rules may match only one version.
 	Group, Version, Resource, Subresource string
 	Namespace                             string
-	// Name is empty in the nonce of a CREATE: it is not known when the request is authorized. A subresource is
-	// created of the object of that name all the same.
+	// Name is empty in the nonce of a CREATE, because authorization does not know the name. A CREATE of a subresource has the name
+	// of its object.
 	Name string
 }
 
-// reviewed returns the target of a SubjectAccessReview. Only verbs that canaries have are known.
+// reviewed returns the target of a SubjectAccessReview. It returns false for a verb that canaries do not use.
 func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 	t := Target{Group: a.Group, Version: a.Version, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
 	switch {
@@ -52,7 +52,7 @@ func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
 	return t, true
 }
 
-// normal takes away the namespace of a namespace, which authorization has and admission need not.
+// normal removes the namespace of a Namespace: authorization attributes have it, an admission request may not have it.
 func (t Target) normal() Target {
 	if t.Group == "" && t.Resource == "namespaces" {
 		t.Namespace = ""
@@ -60,11 +60,11 @@ func (t Target) normal() Target {
 	return t
 }
 
-// maxSegment is more than any name that Kubernetes gives or takes in practice. Proofs are remembered by it.
+// maxSegment is longer than any name that Kubernetes uses in practice. It bounds the memory for proofs, whose keys contain names.
 const maxSegment = 1024
 
-// addressable reports whether every part is one segment of a path. A review may have any text there: the
-// canary of a name like "../b" would be sent to b, and no request for such a name exists.
+// addressable reports whether every part is one segment of a path. A SubjectAccessReview may have any text in these fields: the
+// canary for a name like "../b" would be sent to b. No request for such a name exists.
 func (t Target) addressable() bool {
 	for _, segment := range []string{t.Group, t.Version, t.Resource, t.Subresource, t.Namespace, t.Name} {
 		if len(segment) > maxSegment || len(content.IsPathSegmentName(segment)) > 0 {
@@ -74,8 +74,7 @@ func (t Target) addressable() bool {
 	return true
 }
 
-// put reports whether the target can be updated by PUT only. It is the one such subresource that
-// /authorize lets anybody write.
+// put reports whether the target can only be updated by PUT. It is the only such subresource that /authorize ever allows.
 func (t Target) put() bool {
 	return t.Group == "" && t.Resource == "namespaces" && t.Subresource == "finalize"
 }

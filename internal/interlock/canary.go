@@ -18,45 +18,45 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Mode is how /admit is asked to stop a canary.
+// Mode is how a canary asks /admit to stop it.
 type Mode string
 
 const (
-	// ModeDeny asks for a refusal.
+	// ModeDeny asks for a denial.
 	ModeDeny Mode = "deny"
-	// ModeFail asks for an error of the webhook, which stops a write only under failurePolicy Fail.
+	// ModeFail asks for an error of the webhook. An error stops a write only under failurePolicy Fail.
 	ModeFail Mode = "fail"
-	// ModeBar asks /admit/granular to let it pass, and /admit/uncovered to refuse it with the barriers that it knows for
-	// the request: it proves that barriers are asked about.
+	// ModeBar asks /admit/granular to allow the request, and /admit/uncovered to refuse it with the barriers of the request: the
+	// refusal proves that kube-apiserver calls the webhook for barriers.
 	ModeBar Mode = "bar"
 )
 
 const (
-	// nonceLife is how long a nonce is good, counted from its making; it is good as long before that for
-	// replicas whose clock is behind.
+	// nonceLife is how long a nonce is valid after it was made. It is also valid for this long before, for replicas whose clock is
+	// behind.
 	nonceLife   = 10 * time.Second
 	randomBytes = 16
 )
 
-// Canaries makes and knows the nonces of canaries, and the tokens that answer them. A nonce is good
-// for one target and a short time. It authorizes a write by admission.CanaryUser, whom nobody else may
-// impersonate; what is sent with it is a dry run that changes nothing.
+// Canaries makes and verifies the nonces of canaries, and the tokens that answer them. A nonce is valid for one target and a short
+// time. It authorizes a write by admission.CanaryUser; only fieldperm may impersonate that user. The write is a dry run that
+// changes nothing.
 type Canaries struct {
 	keys  *Keyring
 	clock clock.PassiveClock
 }
 
-// NewCanaries returns Canaries with the keys of keys.
+// NewCanaries returns Canaries that use the keys of keys.
 func NewCanaries(keys *Keyring, c clock.PassiveClock) *Canaries {
 	return &Canaries{keys: keys, clock: c}
 }
 
 var _ admission.Canaries = (*Canaries)(nil)
 
-// Mint returns nonces for one canary, one for each key that some replica may know. None without a key.
+// Mint returns the nonces for one canary: one for each key that a replica may have. It returns none if there is no key.
 func (c *Canaries) Mint(target Target, mode Mode) []string {
 	random := make([]byte, randomBytes)
-	_, _ = rand.Read(random) // It never fails.
+	_, _ = rand.Read(random) // Read never returns an error.
 	body := strings.Join([]string{
 		string(mode), strconv.FormatInt(c.clock.Now().Add(nonceLife).UnixMilli(), 10), base64.RawURLEncoding.EncodeToString(random),
 	}, ".")
@@ -67,7 +67,7 @@ func (c *Canaries) Mint(target Target, mode Mode) []string {
 	return out
 }
 
-// Proven reports whether a message has the token that answers one of the nonces.
+// Proven reports whether a message contains the token that answers one of the nonces.
 func (c *Canaries) Proven(nonces []string, message string) bool {
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
@@ -79,7 +79,7 @@ func (c *Canaries) Proven(nonces []string, message string) bool {
 	return false
 }
 
-// Barred reports whether a message says, in answer to one of the nonces, that the barrier is known.
+// Barred reports whether a message contains the token for a barrier in answer to one of the nonces.
 func (c *Canaries) Barred(nonces []string, message, barrier string) bool {
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
@@ -121,7 +121,7 @@ func (c *Canaries) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAns
 	return answer
 }
 
-// verify returns the first nonce that is good for the target, and its key.
+// verify returns the first nonce that is valid for the target, with its key.
 func (c *Canaries) verify(nonces []string, target Target) (key []byte, nonce string, ok bool) {
 	now := c.clock.Now()
 	for _, key := range c.keys.keys() {
@@ -145,9 +145,9 @@ func (c *Canaries) verify(nonces []string, target Target) (key []byte, nonce str
 	return nil, "", false
 }
 
-// seal binds a nonce's body to a target.
+// seal binds the body of a nonce to a target.
 func seal(key []byte, purpose, body string, target Target) string {
-	// JSON keeps the parts apart. A struct of strings is always encoded.
+	// JSON separates the parts without ambiguity. Encoding a struct of strings never fails.
 	bound, _ := json.Marshal(struct {
 		Purpose, Body string
 		Target        Target
@@ -157,10 +157,10 @@ func seal(key []byte, purpose, body string, target Target) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// token answers a nonce. It is no nonce itself.
+// token returns the token that answers a nonce. A token is not a valid nonce.
 func token(key []byte, nonce string) string { return seal(key, "token", nonce, Target{}) }
 
-// barrierToken says, in answer to a nonce, that a barrier is known.
+// barrierToken returns the token that reports a barrier in answer to a nonce.
 func barrierToken(key []byte, nonce, barrier string) string {
 	return seal(key, "barrier", nonce+" "+barrier, Target{})
 }

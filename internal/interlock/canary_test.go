@@ -105,7 +105,7 @@ func TestA5_NonceExpires(t *testing.T) {
 	if c.Authorize(spec(nonces)) || c.Answer(request(nonces)).Token != "" {
 		t.Error("never expires")
 	}
-	// A replica whose clock is behind takes it, up to a point.
+	// A replica whose clock is behind accepts the nonce, within a limit.
 	clock.SetTime(begin().Add(-nonceLife))
 	if !c.Authorize(spec(nonces)) {
 		t.Error("refused by a clock that is 10 s behind")
@@ -166,7 +166,7 @@ func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
 	if !proves(one, other) {
 		t.Error("the same key does not do")
 	}
-	// One learns of the new certificate before the other.
+	// One replica reads the new certificate before the other.
 	must(oneKeys.Set([]byte("a new private key")))
 	must(oneKeys.Set([]byte("a new private key")))
 	if !proves(one, other) || !proves(other, one) {

@@ -11,8 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// checkChain returns why kube-apiserver's AuthorizationConfiguration is not what fieldperm's Allow counts on, nil if it
-// is: fieldperm last, asked about writes alone and never about its own, and no Allow kept longer than longest.
+// checkChain returns why kube-apiserver's AuthorizationConfiguration does not meet the assumptions of an Allow of /authorize. It
+// returns nil if it does: fieldperm is the last authorizer, it is asked about writes only and never about its own requests, and
+// kube-apiserver caches an Allow for at most longest.
 func checkChain(raw []byte, longest time.Duration) error {
 	configuration, err := load.LoadFromData(raw)
 	if err != nil {
@@ -28,7 +29,7 @@ func checkChain(raw []byte, longest time.Duration) error {
 		return fmt.Errorf("the authorizer %q is no webhook", generators.AuthorizerName)
 	}
 	webhook := configuration.Authorizers[at].Webhook
-	// The loader has filled in what was left out: minutes.
+	// The loader has set the default for an absent field: minutes.
 	if webhook.CacheAuthorizedRequests && webhook.AuthorizedTTL.Duration > longest {
 		return fmt.Errorf("the authorizer %q has authorizedTTL %s, and an Allow is not right for longer than %s", generators.AuthorizerName, webhook.AuthorizedTTL.Duration, longest)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// testFiles are those of a control plane, as fieldperm-gen manifests writes them.
+// testFiles are the files of a control plane, as fieldperm-gen manifests writes them.
 type testFiles struct {
 	*Manifests
 	manifest string // the generated file
 }
 
-// servingCertificate is the same for all tests: making one takes long.
+// servingCertificate is shared by all tests, because making one is slow.
 var servingCertificate = sync.OnceValues(func() ([]byte, error) {
 	serving, _, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	return serving, err
@@ -61,7 +61,7 @@ func newFiles(t *testing.T) *testFiles {
 	return out
 }
 
-// hashes are what a server publishes that has loaded the files as they are.
+// hashes returns the hashes that a server publishes when it has loaded the current files.
 func (f *testFiles) hashes(t *testing.T) Hashes {
 	t.Helper()
 	hashes, _, err := f.Read(begin())
@@ -71,7 +71,7 @@ func (f *testFiles) hashes(t *testing.T) Hashes {
 	return hashes
 }
 
-// replace edits a file. What is to be replaced has to be there.
+// replace edits a file. It fails if the file does not contain old.
 func replace(t *testing.T, path, old, by string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -93,7 +93,7 @@ func add(t *testing.T, path, content string) {
 	}
 }
 
-// another is a webhook of somebody else, or of somebody who pretends.
+// another returns a webhook that is not fieldperm's, or that only has its name.
 func another(name, url string) string {
 	return `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -111,7 +111,7 @@ func TestA5_GeneratedManifestsAreProof(t *testing.T) {
 	if _, _, err := f.Read(begin()); err != nil {
 		t.Fatal(err)
 	}
-	// granular may stand alone, and beside it what others have.
+	// granular may be the only webhook, and there may be webhooks of others.
 	raw, err := os.ReadFile(f.manifest)
 	if err != nil {
 		t.Fatal(err)

@@ -27,23 +27,23 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// apiserver is as much of one as answers canaries, with faults that a real one cannot be made to show
-// at will. test/faults has the real one.
+// apiserver is the part of an API server that answers canaries, with faults that are hard to cause in a real one. test/faults uses
+// a real one.
 type apiserver struct {
 	*httptest.Server
 	canaries admission.Canaries
 
 	mu   sync.Mutex
 	sent []Target
-	// fault answers in place of admission; "" is that the webhook is called.
+	// fault returns the response in place of admission; "" calls the webhook.
 	fault func(Target) string
-	// loaded is what /metrics says, asked how often it was asked. With refused it answers 403.
+	// loaded are the hashes in /metrics, asked counts its requests. With refused set, it responds with 403.
 	loaded  Hashes
 	asked   int
 	refused bool
 }
 
-// metrics is as much of /metrics as is read, among other lines.
+// metrics serves the part of /metrics that is read, among other lines.
 func (a *apiserver) metrics(w http.ResponseWriter, _ *http.Request) {
 	a.mu.Lock()
 	a.asked++
@@ -67,7 +67,7 @@ func (a *apiserver) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// load is a server's reload.
+// load simulates a reload of the server.
 func (a *apiserver) load(hashes Hashes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,7 +201,7 @@ func newTestCanaries(t *testing.T) (*Canaries, *Keyring, *clocktesting.FakeClock
 	return NewCanaries(keys, clock), keys, clock
 }
 
-// testCA makes a CA, PEM.
+// testCA makes a CA in PEM.
 func testCA(t *testing.T, name string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -215,7 +215,7 @@ func testCA(t *testing.T, name string) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw})
 }
 
-// granular is the configuration as it should be.
+// granular returns the configuration as it should be.
 func granular(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
 	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm"), REST: true})

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// identity is another whenever a file was written, renamed or replaced since, whatever times it was given.
+// identity returns a value that changes when the file is written, renamed or replaced, even if its modification time is set back.
 func identity(_ string, info os.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprint(s.Dev, s.Ino, s.Ctim.Sec, s.Ctim.Nsec)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// identity is another whenever a file was renamed or replaced since, because its directory was written then.
+// identity returns a value that changes when the file is renamed or replaced, because that changes its directory.
 func identity(path string, _ os.FileInfo) string {
 	info, err := os.Stat(filepath.Dir(path))
 	if err != nil {

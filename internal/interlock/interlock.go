@@ -22,14 +22,14 @@ const (
 	// settle is how long a change of the configuration may take to reach every kube-apiserver.
 	settle = 2 * time.Second
 
-	// firstRetry is how soon a round that failed is followed by the next; it doubles up to the interval.
+	// firstRetry is the delay after the first failed round. The delay doubles up to the interval.
 	firstRetry = 250 * time.Millisecond
 )
 
-// Reason is why the interlock is open, as a metric has it.
+// Reason is why the interlock is open, as a metric label.
 type Reason string
 
-// The reasons. A closed interlock has none.
+// The reasons. A closed interlock has ReasonClosed, which is empty.
 const (
 	ReasonClosed               Reason = ""
 	ReasonStarting             Reason = "starting"
@@ -47,65 +47,65 @@ const (
 	ReasonCanaryNotEnforced    Reason = "canary_not_enforced"
 	ReasonCanaryError          Reason = "canary_error"
 	ReasonStopping             Reason = "stopping"
-	// ReasonResource is that a canary on one resource passed, while the interlock is closed for others.
+	// ReasonResource means that a canary on one resource passed, while the interlock is closed for other resources.
 	ReasonResource Reason = "resource"
 )
 
-// Config is what an Interlock proves, and how. CA and Observe may be left out, and one of Configuration and Manifests.
+// Config configures an Interlock. CA and Observe are optional. One of Configuration and Manifests is required.
 type Config struct {
 	Servers Servers
-	// Configuration reads the webhook configuration from the API server now, nil if there is none. A nil
-	// func is that the configuration is a static manifest.
+	// Configuration reads the current webhook configuration from the API server. It returns nil if there is none. A nil func means
+	// that the configuration is a static manifest.
 	Configuration func(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error)
-	// CA returns the bundle that the webhook is to trust; nil for any, or if it returns none.
+	// CA returns the CA bundle that the webhook must trust. If CA is nil or returns nothing, any bundle is accepted.
 	CA func() []byte
-	// Manifests are the files of the control plane, where the configuration is a static manifest.
+	// Manifests are the files of the control plane, if the configuration is a static manifest.
 	Manifests *Manifests
 	Prober    *Prober
-	// Resources returns a resource as it is served.
+	// Resources returns how the cluster serves a resource.
 	Resources func(group, resource string) (discovery.Served, bool)
-	// Interval is the time between rounds. A proof is good for two.
+	// Interval is the time between rounds. A proof is valid for two intervals.
 	Interval time.Duration
 	Clock    clock.Clock
-	// Observe is told when the interlock opens or closes, is open for another reason, or when a canary on
-	// a single resource passed. It must not block.
+	// Observe is called when the interlock opens or closes, when the reason for being open changes, and when a canary on a single
+	// resource passed. It must not block.
 	Observe func(reason Reason, err error)
 }
 
-// Interlock is open until it is proven that admission is enforced. The zero Interlock is open for good.
+// Interlock is open until it is proven that admission is enforced. The zero Interlock stays open.
 type Interlock struct {
 	config  Config
 	trigger chan struct{}
 	state   atomic.Pointer[state]
-	// epoch counts what opens it, and changes of the servers: what began to be proven in an earlier one proves nothing.
+	// epoch counts openings and changes of the servers. A proof that started in an earlier epoch is invalid.
 	epoch atomic.Uint64
 
-	// mu guards what follows, and every change of state and epoch.
+	// mu guards the fields below, and every change of state and epoch.
 	mu sync.Mutex
-	// identity is that of the configuration last seen; notBefore is when it has settled.
+	// identity is the identity of the last configuration seen. notBefore is the time when that configuration has settled.
 	identity  string
 	notBefore time.Time
-	// failed are the servers on which the webhook's error was seen to stop a write since it opened.
+	// failed are the servers on which an error of the webhook was seen to stop a write since the interlock opened.
 	failed map[string]bool
-	// looking is held while the files are read, so that what was read first is noted first.
+	// looking is held while the files are read, so that results are stored in the order of the reads.
 	looking sync.Mutex
-	// files are those of Manifests last seen. loaded is what each server was last seen to have loaded.
+	// files is the last reading of Manifests. loaded is the last reading of what each server has loaded.
 	files  files
 	loaded map[string]reading
 
 	resources resources
 }
 
-// state is replaced, never changed.
+// state is immutable; a change replaces it.
 type state struct {
 	reason Reason
 	err    error
-	// until is how long the proof is good, servers whom it is about.
+	// until is when the proof expires. servers are the servers that it covers.
 	until   time.Time
 	servers []string
 }
 
-// New returns an open Interlock. Nothing closes it before Run.
+// New returns an open Interlock. It stays open until Run closes it.
 func New(config Config) *Interlock {
 	i := &Interlock{config: config, trigger: make(chan struct{}, 1)}
 	i.resources.known, i.resources.failed = map[Target]*proof{}, map[string]uint64{}
@@ -113,16 +113,16 @@ func New(config Config) *Interlock {
 	return i
 }
 
-// errOpen is all that users are told.
+// errOpen is the only cause that users see.
 var errOpen = errors.New("it is not proven that admission would look at the request; the administrator sees why in fieldperm's /readyz and log")
 
-// Enforced is nil if admission is proven to look at what an authorized request would do (A5). For what another server
-// serves it may send canaries and take until ctx ends.
+// Enforced returns nil if it is proven that admission looks at the request that a would authorize (A5). For a resource of an
+// aggregated API server it may send canaries, and may take until ctx ends.
 func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	if err := i.Status(); err != nil {
 		return errOpen
 	}
-	// What was read and is in force covers every resource of the servers that were proven, and no other's.
+	// Files in force cover every resource of the proven kube-apiservers, and no resource of an aggregated API server.
 	served, known := i.config.Resources(a.Group, a.Resource)
 	switch {
 	case !known:
@@ -130,20 +130,20 @@ func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAtt
 	case !served.Aggregated:
 		return nil
 	case i.config.Configuration == nil:
-		// A static manifest is read by its own kube-apiserver alone.
+		// Only the kube-apiserver that has a static manifest reads it; an aggregated API server does not.
 		return errOpen
 	}
 	if err := i.proveResource(ctx, a); err != nil {
 		return errOpen
 	}
-	// What was proven meanwhile counts for nothing if the rest no longer holds.
+	// The proof of the resource is useless if the interlock opened meanwhile.
 	if err := i.Status(); err != nil {
 		return errOpen
 	}
 	return nil
 }
 
-// Status is nil while the interlock is closed, else why it is open.
+// Status returns nil while the interlock is closed, else why it is open.
 func (i *Interlock) Status() error {
 	s := i.state.Load()
 	switch {
@@ -157,8 +157,7 @@ func (i *Interlock) Status() error {
 	return nil
 }
 
-// Run proves at once, every interval and when something changes, until the context ends; then it
-// opens.
+// Run proves enforcement at once, at every interval and after every change, until the context ends. Then it opens the interlock.
 func (i *Interlock) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("interlock"))
 	retry := firstRetry
@@ -185,19 +184,19 @@ func (i *Interlock) Run(ctx context.Context) {
 	}
 }
 
-// later is the retry after this one. It is bounded: doubled for minutes it would wrap around, and no
-// round would wait for the next.
+// later returns the delay after this one. It is bounded: doubling for minutes would overflow, and rounds would follow without a
+// delay.
 func (i *Interlock) later(retry time.Duration) time.Duration { return min(2*retry, i.config.Interval) }
 
-// settling is how long the configuration takes to settle from now.
+// settling returns how long the configuration still takes to settle.
 func (i *Interlock) settling() time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.notBefore.Sub(i.config.Clock.Now())
 }
 
-// ConfigurationChanged is to be called with every state of the configuration that is seen, nil when it
-// is gone. Anything but what is proven opens the interlock at once.
+// ConfigurationChanged must be called with every state of the configuration that is seen, and with nil when it is gone. A state
+// other than the proven one opens the interlock before it returns.
 func (i *Interlock) ConfigurationChanged(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	if reason, err := i.static(configuration); err != nil {
 		i.open(reason, err)
@@ -206,8 +205,8 @@ func (i *Interlock) ConfigurationChanged(configuration *admissionregistrationv1.
 	i.again()
 }
 
-// ServersChanged is to be called when kube-apiservers may have come or gone. One that is not proven
-// opens the interlock at once.
+// ServersChanged must be called when kube-apiservers may have been added or removed. A server that is not proven opens the
+// interlock before it returns.
 func (i *Interlock) ServersChanged() {
 	servers, err := i.config.Servers()
 	i.mu.Lock()
@@ -215,10 +214,10 @@ func (i *Interlock) ServersChanged() {
 	if err != nil || current.err == nil && slices.ContainsFunc(servers, func(s Server) bool { return !slices.Contains(current.servers, s.Address) }) {
 		i.mustOpen(ReasonServersUnknown, errors.New("there is a kube-apiserver that is not proven yet"))
 	} else {
-		// What is under way may have asked for the servers before, and proves nothing of one that came since.
+		// The current round may have listed the servers before the change, so its result does not cover a new server.
 		i.epoch.Add(1)
 		if current.err == nil {
-			// One that has left and comes back may be another.
+			// A server that left is removed: if its address comes back, it may be another server.
 			i.store(&state{until: current.until, servers: Addresses(servers)})
 		}
 		i.left(Addresses(servers))
@@ -234,7 +233,7 @@ func (i *Interlock) again() {
 	}
 }
 
-// seen notes the identity of a configuration. One that differs has to settle.
+// seen records the identity of a configuration. A new one must settle.
 func (i *Interlock) seen(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	identity := ""
 	if configuration != nil {
@@ -251,14 +250,14 @@ func (i *Interlock) seen(configuration *admissionregistrationv1.ValidatingWebhoo
 	}
 }
 
-// open takes effect before it returns, whatever round is under way.
+// open opens the interlock before it returns, even if a round is in progress.
 func (i *Interlock) open(reason Reason, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mustOpen(reason, err)
 }
 
-// mustOpen must be called with mu held.
+// mustOpen opens the interlock. The caller holds mu.
 func (i *Interlock) mustOpen(reason Reason, err error) {
 	i.epoch.Add(1)
 	i.failed = nil
@@ -268,7 +267,7 @@ func (i *Interlock) mustOpen(reason Reason, err error) {
 	i.store(&state{reason: reason, err: err})
 }
 
-// store must be called with mu held.
+// store replaces the state and calls Observe if it differs. The caller holds mu.
 func (i *Interlock) store(next *state) {
 	before := i.state.Swap(next)
 	if i.config.Observe != nil && (before.reason != next.reason || (before.err == nil) != (next.err == nil) || before.err != nil && next.err != nil && before.err.Error() != next.err.Error()) {
@@ -276,7 +275,7 @@ func (i *Interlock) store(next *state) {
 	}
 }
 
-// round proves everything once and closes or opens the interlock.
+// round runs all proofs once, then closes or opens the interlock.
 func (i *Interlock) round(ctx context.Context) {
 	started := i.config.Clock.Now()
 	i.lookAtFiles()
@@ -295,7 +294,7 @@ func (i *Interlock) round(ctx context.Context) {
 		i.mustOpen(reason, err)
 		return
 	case epoch != i.epoch.Load():
-		// It was opened meanwhile, and the next round is asked for.
+		// The interlock opened during the round. Another round has been requested.
 		return
 	case started.Before(i.notBefore):
 		i.mustOpen(ReasonSettling, errors.New("the webhook configuration is new: it is given time to reach every kube-apiserver"))
@@ -308,7 +307,7 @@ func (i *Interlock) round(ctx context.Context) {
 	i.store(&state{until: started.Add(2 * i.config.Interval), servers: servers})
 }
 
-// prove returns the addresses of the servers that enforce, or why it is not proven that all do.
+// prove returns the addresses of the servers that enforce, or the reason why enforcement is not proven on all servers.
 func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, canaryTimeout)
@@ -347,7 +346,7 @@ func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 		}
 		return nil, ReasonCanaryError, err
 	}
-	// Last, because it is the dearest.
+	// This proof is last because it is the most expensive one.
 	if i.config.Manifests != nil {
 		if reason, err := i.filesInForce(ctx, servers); err != nil {
 			return nil, reason, err
@@ -356,7 +355,8 @@ func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 	return Addresses(servers), ReasonClosed, nil
 }
 
-// mode is that of the next canary to a server: the webhook's error is tried once on each. Each is a 500 in its metrics.
+// mode returns the mode of the next canary to a server. ModeFail is used once for each server, because each use is a 500 in its
+// metrics.
 func (i *Interlock) mode(server Server) Mode {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -383,7 +383,7 @@ func (i *Interlock) static(configuration *admissionregistrationv1.ValidatingWebh
 	return ReasonConfigurationLoose, err
 }
 
-// updateCanary is an object that every kube-apiserver makes at its start.
+// updateCanary returns the target of an update: an object that every kube-apiserver creates when it starts.
 func updateCanary() Target {
 	return Target{Operation: admissionv1.Update, Version: "v1", Resource: "configmaps", Namespace: "kube-system", Name: "extension-apiserver-authentication"}
 }

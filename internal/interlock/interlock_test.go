@@ -38,7 +38,7 @@ type world struct {
 	said          []string
 }
 
-// newWorld has a webhook configuration, or static manifests that every server has loaded.
+// newWorld has a webhook configuration if readable is true, else static manifests that every server has loaded.
 func newWorld(t *testing.T, readable bool) *world {
 	t.Helper()
 	w := &world{}
@@ -87,7 +87,7 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// close brings a world to where it lets through.
+// close closes the interlock of a world, so that it allows requests.
 func (w *world) close(t *testing.T) {
 	t.Helper()
 	w.round(t.Context())
@@ -206,7 +206,7 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 
 	w = newWorld(t, true)
 	w.close(t)
-	// What happens while canaries are under way is not proven by them.
+	// A canary does not prove what happens while it is in progress.
 	once := sync.OnceFunc(func() {
 		changed := granular(t)
 		changed.Generation = 2
@@ -256,7 +256,7 @@ func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
 	}
 }
 
-// Nothing but the opening itself tells a round that it does not know of the server.
+// Only the opening itself tells a round in progress about the new server.
 func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -285,7 +285,7 @@ func TestA5_AServerThatComesBackIsProvenAnew(t *testing.T) {
 	w.set(func() { w.servers = both })
 	w.ServersChanged()
 	w.mustBe(t, false, "it is back, perhaps without the webhook")
-	// A round that missed that it was gone for a moment.
+	// A round that did not see that the server was gone for a moment.
 	w.set(func() { w.servers = both[:1] })
 	once := sync.OnceFunc(func() {
 		w.set(func() { w.servers = both })
@@ -296,7 +296,7 @@ func TestA5_AServerThatComesBackIsProvenAnew(t *testing.T) {
 	w.mustBe(t, false, "back during the round")
 }
 
-// Each try is a 500 in the metrics of a server, and an object that is written has none of its own.
+// Each attempt is a 500 in the metrics of a server, so it is made once for each server, and not for each object that is written.
 func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 	for _, readable := range []bool{true, false} {
 		w := newWorld(t, readable)
@@ -315,7 +315,7 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 		if got := strings.Join(modes, ","); got != "fail,deny,deny,deny,deny,deny" {
 			t.Errorf("readable %t: %s", readable, got)
 		}
-		// An opening may have been another configuration.
+		// After an opening the configuration may be another one.
 		w.open(ReasonCanaryError, errPassed)
 		w.clock.Step(loadedPause)
 		modes = nil
@@ -327,7 +327,7 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 	}
 }
 
-// recorder notes the modes of canaries.
+// recorder records the modes of canaries.
 type recorder struct {
 	*Canaries
 	note func(string)

@@ -13,14 +13,14 @@ import (
 
 const (
 	keyBytes = 32
-	// overlap is how long a key is good after the next one came: replicas learn of a new certificate at
-	// different times (a kubelet may take a minute or two to write a Secret into a Pod).
+	// overlap is how long a key stays valid after the next one arrived. Replicas see a new certificate at different times: a kubelet
+	// may take a minute or two to write a Secret into a Pod.
 	overlap = 10 * time.Minute
 )
 
-// Keyring has the keys of nonces and tokens. They are derived from the private key of the serving
-// certificate, which all replicas share and nobody else has: a canary that one replica sends may be
-// answered by another. The zero Keyring has no key, and nothing verifies.
+// Keyring has the keys of nonces and tokens. They are derived from the private key of the serving certificate, which only the
+// replicas of fieldperm have. So one replica can answer the canary of another. The zero Keyring has no key, and verification always
+// fails.
 type Keyring struct {
 	clock clock.PassiveClock
 
@@ -32,7 +32,8 @@ type Keyring struct {
 // NewKeyring returns a Keyring without a key.
 func NewKeyring(c clock.PassiveClock) *Keyring { return &Keyring{clock: c} }
 
-// Set derives the key from the private key in use, in whatever form. The same one changes nothing.
+// Set derives a key from the bytes of the private key, in any encoding, and makes it the current one. The same private key again
+// changes nothing.
 func (k *Keyring) Set(private []byte) error {
 	key, err := hkdf.Key(sha256.New, private, nil, "fieldperm canary v1", keyBytes)
 	if err != nil || len(private) == 0 {
@@ -47,7 +48,7 @@ func (k *Keyring) Set(private []byte) error {
 	return nil
 }
 
-// keys returns the keys that are good now, the current one first.
+// keys returns the keys that are valid now, the current one first.
 func (k *Keyring) keys() [][]byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()

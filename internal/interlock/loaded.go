@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	// loadedInterval is how often each server is asked what it has loaded. Its metrics are megabytes.
+	// loadedInterval is how often each server is asked what it has loaded. The response has megabytes, because it is the server's
+	// metrics.
 	loadedInterval = 30 * time.Second
-	// loadedPause is how soon it may be asked again.
+	// loadedPause is the minimum time between two such requests to one server.
 	loadedPause = 2 * time.Second
-	// loadedTimeout bounds one question, loadedBytes and loadedLines what is read of the answer.
+	// loadedTimeout bounds one request. loadedBytes and loadedLines bound what is read of the response.
 	loadedTimeout = 10 * time.Second
 	loadedBytes   = 256 << 20
 	loadedLines   = 64
@@ -30,7 +31,7 @@ const (
 	chainInfo    = "apiserver_authorization_config_controller_last_config_info"
 )
 
-// files are what Manifests last said.
+// files is one reading of Manifests.
 type files struct {
 	hashes Hashes
 	stamp  string
@@ -38,34 +39,34 @@ type files struct {
 	err    error
 }
 
-// reading is what a server said that it has loaded.
+// reading is what a server reported to have loaded.
 type reading struct {
 	at     time.Time
 	hashes Hashes
 	reason Reason
 	err    error
-	// stale is set when something has changed since: it tells only when to ask again.
+	// stale is set when something has changed since. It only decides when to ask again.
 	stale bool
 }
 
 func (r reading) old() reading { r.stale = true; return r }
 
-// FilesChanged is to be called when the files of Manifests may have changed. Anything but what is proven opens the
-// interlock at once, before kube-apiserver has loaded it.
+// FilesChanged must be called when the files of Manifests may have changed. A content other than the proven one opens the interlock
+// before FilesChanged returns, before kube-apiserver has loaded it.
 func (i *Interlock) FilesChanged() {
 	if i.lookAtFiles() {
 		i.again()
 	}
 }
 
-// lookAtFiles reads the files and reports whether they are others than before, or were.
+// lookAtFiles reads the files. It reports whether they differ from the last reading, or were written in between.
 func (i *Interlock) lookAtFiles() (differ bool) {
 	if i.config.Manifests == nil {
 		return false
 	}
 	i.looking.Lock()
 	defer i.looking.Unlock()
-	now := files{stamp: i.config.Manifests.stamp()} // First: what changes while they are read is seen the next time.
+	now := files{stamp: i.config.Manifests.stamp()} // The stamp comes first: a change during the reading is then seen the next time.
 	now.hashes, now.reason, now.err = i.config.Manifests.Read(i.config.Clock.Now())
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -82,7 +83,7 @@ func (i *Interlock) lookAtFiles() (differ bool) {
 	return true
 }
 
-// filesEnforce returns why the files as they were last seen do not enforce, nil if they do.
+// filesEnforce returns why the last reading of the files does not enforce, nil if it does.
 func (i *Interlock) filesEnforce() (Reason, error) {
 	if i.config.Manifests == nil {
 		return ReasonManifestsUnread, errors.New("nothing says how kube-apiserver is made to ask fieldperm: name the webhook configuration by --webhook-configuration, or mount the static manifests and name them by --static-manifests and --kube-apiserver-authorization-config")
@@ -92,7 +93,7 @@ func (i *Interlock) filesEnforce() (Reason, error) {
 	return i.files.reason, i.files.err
 }
 
-// filesInForce returns why it is not proven that every server has loaded the files as they were last seen, nil if it is.
+// filesInForce returns why it is not proven that every server has loaded the last reading of the files, nil if it is proven.
 func (i *Interlock) filesInForce(ctx context.Context, servers []Server) (Reason, error) {
 	i.mu.Lock()
 	want := i.files.hashes
@@ -113,7 +114,7 @@ func (i *Interlock) filesInForce(ctx context.Context, servers []Server) (Reason,
 	return ReasonClosed, err
 }
 
-// ask returns what is known of a server, and asks it if that is not enough.
+// ask returns the last reading of a server if it is sufficient, and asks the server otherwise.
 func (i *Interlock) ask(ctx context.Context, server Server, want Hashes) reading {
 	started := i.config.Clock.Now()
 	i.mu.Lock()
@@ -146,7 +147,7 @@ func (i *Interlock) ask(ctx context.Context, server Server, want Hashes) reading
 	return next
 }
 
-// left forgets the servers that are not among the addresses. It must be called with mu held.
+// left removes the readings of servers that are not among the addresses. The caller holds mu.
 func (i *Interlock) left(addresses []string) {
 	for address := range i.loaded {
 		if !slices.Contains(addresses, address) {
@@ -160,7 +161,8 @@ func (i *Interlock) left(addresses []string) {
 	}
 }
 
-// are returns how what a server has loaded differs from the files, nil if it does not. No hash is nobody's.
+// are returns how the hashes of a server differ from those of the files, nil if they are equal. An absent hash is always a
+// difference.
 func (h Hashes) are(want Hashes) error {
 	switch {
 	case h.Manifests == "":
@@ -175,7 +177,7 @@ func (h Hashes) are(want Hashes) error {
 	return nil
 }
 
-// loaded asks a server for the hashes of what it has loaded.
+// loaded asks a server for the hashes of the files that it has loaded.
 func loaded(ctx context.Context, server Server) (Hashes, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadedTimeout)
 	defer cancel()
@@ -194,17 +196,17 @@ func loaded(ctx context.Context, server Server) (Hashes, error) {
 	return hashes, nil
 }
 
-// published reads the two metrics out of all. The others are not parsed.
+// published reads the two metrics with the hashes. It does not parse the other metrics.
 func published(metrics io.Reader) (Hashes, error) {
 	var wanted bytes.Buffer
 	lines := bufio.NewReaderSize(metrics, 64<<10)
-	long := false // The line before goes on.
+	long := false // the current line started in an earlier read
 	for count := 0; ; {
 		line, err := lines.ReadSlice('\n')
 		rest := long
 		switch long = errors.Is(err, bufio.ErrBufferFull); {
 		case long, rest && err == nil:
-			// Longer than any of these.
+			// A line of the two metrics is never this long.
 			continue
 		case err != nil && !errors.Is(err, io.EOF):
 			return Hashes{}, err

@@ -36,7 +36,7 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 	w.mustBe(t, false, "before the first round")
 	w.round(t.Context())
 	w.mustBe(t, true, "proven")
-	// One proof is for all.
+	// One proof covers all resources.
 	before := w.apis[0].count()
 	for _, verb := range []string{"create", "patch", "update"} {
 		for _, resource := range []string{"deployments", "secrets", "widgets"} {
@@ -66,7 +66,7 @@ func TestA5_AChangedFileIsUnprovenAtOnce(t *testing.T) {
 			w.mustBe(t, true, "proven")
 			w.FilesChanged()
 			w.mustBe(t, true, "an event without a change")
-			// No server has loaded it yet: what is in force still enforces, and nobody knows for how long.
+			// No server has loaded the change yet. The files in force still enforce, but for an unknown time.
 			replace(t, file(w.files), "# Generated", "# Edited")
 			w.FilesChanged()
 			w.mustBe(t, false, "changed")
@@ -86,7 +86,7 @@ func TestA5_AChangedFileIsUnprovenAtOnce(t *testing.T) {
 			w.mustBe(t, true, "loaded by all")
 		})
 	}
-	// It was changed and changed back. A server may have loaded what was there in between.
+	// The file was changed and changed back. A server may have loaded the content in between.
 	w := newWorld(t, false)
 	w.round(t.Context())
 	aside := w.files.AuthorizationConfig + ".aside"
@@ -99,7 +99,7 @@ func TestA5_AChangedFileIsUnprovenAtOnce(t *testing.T) {
 	w.round(t.Context())
 	w.mustBe(t, true, "no server has loaded another")
 
-	// Without an event the next round sees it, and so does one that is under way.
+	// Without an event, the next round sees the change, and so does a round in progress.
 	w = newWorld(t, false)
 	w.round(t.Context())
 	replace(t, w.files.manifest, "failurePolicy: Fail", "failurePolicy: Ignore")
@@ -127,7 +127,7 @@ func TestA5_EachServerIsAskedAgainAndNotTooOften(t *testing.T) {
 	if asked := w.apis[0].asked; asked != 1 {
 		t.Errorf("asked %d times in %s", asked, 3*testInterval)
 	}
-	// Another host's directory cannot be watched from here.
+	// This host cannot watch the directory of another host.
 	w.apis[1].load(Hashes{"sha256:other", w.apis[1].loaded.Authorization})
 	w.clock.Step(loadedInterval - 3*testInterval)
 	w.round(t.Context())
@@ -160,7 +160,7 @@ func TestA5_AServerThatComesBackIsAskedAgain(t *testing.T) {
 	w.mustBe(t, false, "it is back with other manifests")
 }
 
-// A server that restarts with other files shows as a canary that does not come back, if at all.
+// If a server restarts with other files, the only sign may be a canary that does not come back, or none.
 func TestA5_WhateverOpensHasEveryServerAskedAgain(t *testing.T) {
 	w := newWorld(t, false)
 	w.round(t.Context())
@@ -176,7 +176,7 @@ func TestA5_WhatIsPublishedTwiceOrOtherwiseIsNoHash(t *testing.T) {
 	if hashes, err := published(strings.NewReader(line + "a " + strings.Repeat("0", 200<<10))); err != nil || hashes != (Hashes{Manifests: "sha256:2"}) {
 		t.Errorf("%+v, %v", hashes, err)
 	}
-	// The rest of a line that is too long begins with the name.
+	// The rest of a line that is too long starts with the name of the metric.
 	hidden := strings.Repeat("#", 64<<10) + line
 	if hashes, err := published(strings.NewReader(hidden)); err != nil || hashes != (Hashes{}) {
 		t.Errorf("%+v, %v", hashes, err)

@@ -22,25 +22,26 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// Manifests are the files of the control plane that make kube-apiserver ask fieldperm, where the webhook granular is a
-// static manifest. kube-apiserver publishes the hash of those that it has loaded (inForce), so what they say is known
-// to be in force, for every resource, operation and user at a time.
+// Manifests are the files of the control plane that make kube-apiserver call fieldperm, if the webhook granular is a static
+// manifest. kube-apiserver publishes the hashes of the files that it has loaded (filesInForce). Equal hashes prove that the files
+// are in force, for all resources, operations and users at once.
 type Manifests struct {
 	// Directory is the staticManifestsDir of the plugin ValidatingAdmissionWebhook.
 	Directory string
 	// AuthorizationConfig is the file of kube-apiserver's --authorization-config.
 	AuthorizationConfig string
-	// Certificate returns fieldperm's serving certificate, PEM, with what it is signed by. The webhook has to lead to it.
+	// Certificate returns fieldperm's serving certificate in PEM, with its chain. The webhook must call the holder of this
+	// certificate.
 	Certificate func() []byte
-	// LongestTTL is how long kube-apiserver may keep an Allow of fieldperm.
+	// LongestTTL is the longest time for which kube-apiserver may cache an Allow of fieldperm.
 	LongestTTL time.Duration
 }
 
-// Hashes are those of the files, as kube-apiserver publishes them. The zero Hashes are no file's.
+// Hashes are the hashes of the files, in the form in which kube-apiserver publishes them. The zero Hashes match no file.
 type Hashes struct{ Manifests, Authorization string }
 
-// Read checks the files as they are now. It returns their hashes, and why they do not enforce what an Allow of
-// /authorize promises, nil if they do. Hashes without an error are of what was checked: both are of the same bytes.
+// Read checks the current files. It returns their hashes, and the reason and the error if they do not enforce what an Allow of
+// /authorize promises. The hashes and the check are from the same bytes.
 func (m *Manifests) Read(now time.Time) (Hashes, Reason, error) {
 	configurations, hash, err := m.load()
 	if err != nil {
@@ -60,8 +61,8 @@ func (m *Manifests) Read(now time.Time) (Hashes, Reason, error) {
 	return hashes, ReasonClosed, nil
 }
 
-// stamp is another whenever a file was written since, or replaced, even by what it had been before: kube-apiserver may have
-// loaded what was there in between.
+// stamp returns a value that changes when a file is written or replaced, even with its former content: kube-apiserver may have
+// loaded the content in between.
 func (m *Manifests) stamp() string {
 	paths := []string{m.Directory, m.AuthorizationConfig}
 	entries, err := os.ReadDir(m.Directory)
@@ -80,8 +81,8 @@ func (m *Manifests) stamp() string {
 	return strings.Join(stamps, "\n")
 }
 
-// load reads the directory as kube-apiserver does, with its own loader, but fills in no defaults: what is checked has to
-// be said.
+// load reads the directory with kube-apiserver's own loader, but sets no defaults: every field that is checked must be present in
+// the file.
 func (m *Manifests) load() ([]*admissionregistrationv1.ValidatingWebhookConfiguration, string, error) {
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
@@ -104,9 +105,9 @@ func (m *Manifests) load() ([]*admissionregistrationv1.ValidatingWebhookConfigur
 	})
 }
 
-// checkWebhooks returns why the manifests together do not enforce, nil if they do. Webhooks of others may stand beside
-// granular, and fieldperm's own under their names, but none that calls fieldperm in granular's place: it could answer
-// canaries while the webhook that is to look at writes does not.
+// checkWebhooks returns why the manifests together do not enforce, nil if they do. The manifests may contain webhooks of others and
+// fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer canaries
+// while the webhook granular does not see writes.
 func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) error {
 	paths := map[string]string{generators.GranularPath: generators.GranularWebhook, generators.UncoveredPath: generators.UncoveredWebhookName, generators.SchemasPath: generators.SchemasWebhook}
 	var granular *admissionregistrationv1.ValidatingWebhook
@@ -140,8 +141,8 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 	return nil
 }
 
-// leadsHere returns why a webhook may call another than fieldperm, nil if only the holder of fieldperm's serving key
-// can answer it.
+// leadsHere returns why a webhook may call a server other than fieldperm. It returns nil if only the holder of fieldperm's serving
+// key can answer the webhook.
 func (m *Manifests) leadsHere(client admissionregistrationv1.WebhookClientConfig, now time.Time) error {
 	target, err := url.Parse(*client.URL)
 	if err != nil || target.Scheme != "https" || target.Path != generators.GranularPath || target.User != nil || target.RawQuery != "" || target.Fragment != "" {
@@ -152,7 +153,7 @@ func (m *Manifests) leadsHere(client admissionregistrationv1.WebhookClientConfig
 		return fmt.Errorf("cannot be compared with the serving certificate (%w)", err)
 	}
 	leaf, options := chain[0], x509.VerifyOptions{DNSName: target.Hostname(), Intermediates: x509.NewCertPool(), CurrentTime: now}
-	// TLS holds that it is valid now. A clock that is wrong here says nothing about where the webhook leads.
+	// TLS checks the validity period. A wrong clock here is no reason to assume that the webhook calls another server.
 	if now.Before(leaf.NotBefore) {
 		options.CurrentTime = leaf.NotBefore
 	} else if now.After(leaf.NotAfter) {
@@ -161,7 +162,7 @@ func (m *Manifests) leadsHere(client admissionregistrationv1.WebhookClientConfig
 	for _, intermediate := range chain[1:] {
 		options.Intermediates.AddCert(intermediate)
 	}
-	// Without a bundle the roots of kube-apiserver's machine count, and those here stand for them.
+	// Without a bundle kube-apiserver uses the roots of its machine. The roots of this machine stand for them.
 	if len(client.CABundle) > 0 {
 		options.Roots = x509.NewCertPool()
 		if !options.Roots.AppendCertsFromPEM(client.CABundle) {

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// canaryTimeout bounds one canary, which fieldperm itself answers.
+	// canaryTimeout bounds one canary. The response depends on fieldperm itself only.
 	canaryTimeout = 3 * time.Second
-	// Name is that of what a canary would make, and of the manager of its fields, if it were written.
+	// Name is the name of the object that a canary would create, and of its field manager, if the dry run were written.
 	Name = "fieldperm-canary"
 )
 
 // Result is how a canary ended.
 type Result string
 
-// The results. A canary that passed is the worst: a write by the marker would not be looked at.
+// The results. NotEnforced is the worst: admission would not look at a write by a holder of the marker.
 const (
 	Enforced    Result = "enforced"
 	NotEnforced Result = "not_enforced"
@@ -38,22 +38,22 @@ const (
 )
 
 var (
-	// ErrNotFound is that there is no object of the target's name.
+	// ErrNotFound means that the target names an object that does not exist.
 	ErrNotFound = errors.New("there is no such object")
-	// ErrUnbarred is that nothing stopped a canary of ModeBar.
+	// ErrUnbarred means that nothing refused a canary of ModeBar.
 	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + generators.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
-	// errPassed is that nothing stopped a canary.
+	// errPassed means that nothing refused a canary.
 	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it; or every user may write there: see that `kubectl auth can-i patch configmaps -n kube-system --as " + admission.CanaryUser + "` says no")
 )
 
 // Prober sends canaries.
 type Prober struct {
 	Canaries *Canaries
-	// Observe is told of each canary.
+	// Observe is called for each canary.
 	Observe func(server string, result Result, took time.Duration)
 }
 
-// Prove sends one canary to a server. nil is the proof. body is the object of a CREATE.
+// Prove sends one canary to a server. A nil error is the proof. body is the object of a CREATE.
 func (p *Prober) Prove(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
@@ -76,9 +76,9 @@ func describe(server Server, target Target, err error) error {
 	return fmt.Errorf("kube-apiserver %s: %s of %s: %w", server.Address, strings.ToLower(string(target.Operation)), resourceName(target), err)
 }
 
-// Bars sends one canary to a server, and returns which of the barriers /admit/uncovered refused it by. The error is
-// ErrUnbarred if nothing refused it, ErrNotFound if the target names an object that is not there, or says why it is not
-// known whether it would be refused.
+// Bars sends one canary to a server, and returns the barriers by which /admit/uncovered refused it. The error is ErrUnbarred if
+// nothing refused it, and ErrNotFound if the target names an object that does not exist. Any other error says why it is unknown
+// whether the write would be refused.
 func (p *Prober) Bars(ctx context.Context, server Server, target Target, body map[string]any, barriers []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (p *Prober) Bars(ctx context.Context, server Server, target Target, body ma
 		return nil, err
 	}
 	if target.Operation == admissionv1.Create && boundNothing(answer) {
-		// Admission comes before the Pod is looked for.
+		// Admission runs before the API server looks for the Pod, so admission let the canary pass.
 		answer = nil
 	}
 	switch _, err := p.judge(target, nonces, answer); {
@@ -99,7 +99,7 @@ func (p *Prober) Bars(ctx context.Context, server Server, target Target, body ma
 	return slices.DeleteFunc(slices.Clone(barriers), func(barrier string) bool { return !p.Canaries.Barred(nonces, answer.Error(), barrier) }), nil
 }
 
-// boundNothing reports whether what a Binding was to bind is not there.
+// boundNothing reports whether err says that the object of a Binding does not exist.
 func boundNothing(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -109,7 +109,7 @@ func boundNothing(err error) bool {
 	return details != nil && details.Kind == "pods" && details.Name == Name
 }
 
-// send sends one canary. answer is the API server's, err why none was sent.
+// send sends one canary. answer is the API server's response. err is set if no canary was sent.
 func (p *Prober) send(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) (nonces []string, answer, err error) {
 	bound := target
 	if target.Operation == admissionv1.Create {
@@ -130,7 +130,7 @@ func (p *Prober) send(ctx context.Context, server Server, target Target, body ma
 		Do(ctx).Error(), nil
 }
 
-// judge tells what an API server's answer to a canary proves.
+// judge returns what the API server's response to a canary proves.
 func (p *Prober) judge(target Target, nonces []string, err error) (Result, error) {
 	switch {
 	case err == nil:
@@ -148,18 +148,18 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(generators.GranularWebhook)) || strings.Contains(err.Error(), calling(generators.UncoveredWebhookName))):
 		return Unproven, fmt.Errorf("its webhook cannot call fieldperm: see that fieldperm answers, and address and CA in the webhook configuration, and the client certificate in admission.kubeconfig there (%w)", err)
 	}
-	// Without a status it is not the API server's answer.
+	// An error without a status does not come from the API server.
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		return Unproven, fmt.Errorf("no answer to a canary: see that it can be reached from here (%w)", err)
 	}
 	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: see that it answers, and that no other webhook or policy refuses %q first (%w)", admission.CanaryUser, err)
 }
 
-// calling is what kube-apiserver says when it cannot call a webhook.
+// calling returns the beginning of kube-apiserver's message when it cannot call a webhook.
 func calling(webhook string) string { return fmt.Sprintf("failed calling webhook %q", webhook) }
 
-// compose makes the request: an empty patch, which changes nothing, or the creation of body, or, where
-// nothing else is served, a PUT.
+// compose returns the request of a canary: an empty patch, which changes nothing, or the creation of body. If the resource serves
+// neither, it is a PUT.
 func compose(client rest.Interface, target Target, body map[string]any) (*rest.Request, error) {
 	path := resourcePath(target)
 	switch {
@@ -208,12 +208,12 @@ func resourceName(t Target) string {
 	return name
 }
 
-// newClient returns a client that retries nothing and decodes nothing but errors.
+// newClient returns a client that makes no retries and decodes only errors.
 func newClient(config *rest.Config) (rest.Interface, error) {
 	out := rest.CopyConfig(config)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
 	out.ContentType, out.AcceptContentTypes = "application/json", "application/json"
-	// Samples of workloads are warned about, and nobody is there to read it.
+	// Samples of workloads cause warnings, and no one reads them here.
 	out.WarningHandlerWithContext = rest.NoWarnings{}
 	out.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(out)

@@ -18,24 +18,23 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// releaseRetry is how soon a release that failed is tried again.
+// releaseRetry is the delay before a failed release is tried again.
 const releaseRetry = time.Second
 
-// Release lets go of a webhook configuration that is being deleted. Its finalizer keeps the API servers
-// enforcing until no Allow of /authorize can be in use any more: none is given from the deletion on
-// (Static), an API server may keep one for authorizedTTL, and a request that it let in may take its
-// --request-timeout to reach admission.
+// Release removes the finalizer of a webhook configuration that is being deleted. The finalizer keeps the API servers enforcing
+// until no Allow of /authorize can be in use: /authorize gives none after the deletion (Static), an API server may cache one for
+// authorizedTTL, and a request that it allowed may take its --request-timeout to reach admission.
 type Release struct {
 	Client admissionregistrationclient.ValidatingWebhookConfigurationInterface
-	// Name is the configuration's.
+	// Name is the name of the configuration.
 	Name string
-	// Delay is counted from when this process first saw the deletion, by its own clock. It has to cover
-	// two intervals of the interlock, authorizedTTL and --request-timeout.
+	// Delay starts when this process first sees the deletion, by its own clock. It must cover two intervals of the interlock,
+	// authorizedTTL and --request-timeout.
 	Delay time.Duration
 	Clock clock.Clock
 
 	pending atomic.Bool
-	// latest is the last one that was seen waiting.
+	// latest is the last configuration that was seen waiting for its release.
 	latest  atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
 	changed chan struct{}
 }
@@ -45,7 +44,7 @@ func NewRelease(client admissionregistrationclient.ValidatingWebhookConfiguratio
 	return &Release{Client: client, Name: name, Delay: delay, Clock: c, changed: make(chan struct{}, 1)}
 }
 
-// Changed is to be called with every state of the configuration that is seen. It never blocks.
+// Changed must be called with every state of the configuration that is seen. It never blocks.
 func (r *Release) Changed(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	if !held(configuration) {
 		return
@@ -58,7 +57,7 @@ func (r *Release) Changed(configuration *admissionregistrationv1.ValidatingWebho
 	}
 }
 
-// Pending reports whether a configuration is being deleted and not released yet.
+// Pending reports whether the configuration is being deleted and not released yet.
 func (r *Release) Pending() bool { return r.pending.Load() }
 
 // held reports whether a configuration waits for its release.
@@ -66,7 +65,7 @@ func held(c *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	return c != nil && c.DeletionTimestamp != nil && slices.Contains(c.Finalizers, generators.Finalizer)
 }
 
-// Run releases what is being deleted until the context ends.
+// Run releases configurations that are being deleted, until the context ends.
 func (r *Release) Run(ctx context.Context) {
 	var released types.UID
 	for {
@@ -84,7 +83,7 @@ func (r *Release) Run(ctx context.Context) {
 	}
 }
 
-// release waits and lets go, again and again until it succeeds.
+// release waits for the delay, then removes the finalizer. It repeats this until it succeeds.
 func (r *Release) release(ctx context.Context, configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	log := klog.FromContext(ctx).WithName("release")
 	log.Info("The webhook configuration is being deleted: nothing is let through any more, and it is released after a delay", "configuration", r.Name, "delay", r.Delay)
@@ -105,8 +104,8 @@ func (r *Release) release(ctx context.Context, configuration *admissionregistrat
 	}
 }
 
-// letGo deletes the configuration for barriers, which nobody would keep any more, and then takes the
-// finalizer away. An object of another UID is left alone.
+// letGo deletes the configuration for barriers, which no component would maintain any more, and then removes the finalizer. It does
+// not change an object with another UID.
 func (r *Release) letGo(ctx context.Context, uid types.UID) error {
 	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
 	defer cancel()
@@ -125,7 +124,7 @@ func (r *Release) letGo(ctx context.Context, uid types.UID) error {
 		return nil
 	}
 	current.Finalizers = slices.DeleteFunc(current.Finalizers, func(f string) bool { return f == generators.Finalizer })
-	// Another replica may have been faster.
+	// Another replica may have done the same before.
 	if _, err := r.Client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "fieldperm"}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("webhook configuration %q: %w", r.Name, err)
 	}

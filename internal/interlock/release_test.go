@@ -64,7 +64,7 @@ func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
 	}
 	clock.Step(time.Millisecond)
 	eventually(t, func() bool { clock.Step(releaseRetry); return !holds() })
-	// The event that was seen twice is one deletion.
+	// Two events about one deletion are one release.
 	eventually(t, func() bool { return !r.Pending() })
 	c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{})
 	if err != nil || !slices.Equal(c.Finalizers, []string{"example.com/other"}) {
@@ -126,7 +126,7 @@ func TestA5_TheNextConfigurationIsNotReleasedForTheOneBefore(t *testing.T) {
 	}
 }
 
-// fieldperm-uncovered makes API servers refuse everyone once nobody answers.
+// With fieldperm-uncovered, API servers refuse all writes when fieldperm no longer answers.
 func TestA5_TheFinalizerStaysUntilTheConfigurationForBarriersIsGone(t *testing.T) {
 	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}}
 	clients := fake.NewClientset(deleting(t), uncovered)

@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// refusalLife is how long a failed proof is remembered, so that whoever asks on and on sends no canary
-	// each time.
+	// refusalLife is how long a failed proof is cached, so that repeated requests do not each send a canary.
 	refusalLife = time.Second
-	// maxProofs bounds what is remembered. What does not fit is proven each time.
+	// maxProofs bounds the cache of proofs. A target that does not fit is proven at each request.
 	maxProofs = 20_000
 )
 
-// resources are the proofs of single targets of aggregated API servers, which need not read the configuration.
+// resources holds the proofs of single targets of aggregated API servers. These servers may not read the webhook configuration, so
+// each target needs its own proof.
 type resources struct {
 	mu    sync.Mutex
 	known map[Target]*proof
-	// failed has the groups for which the webhook's error was seen to stop a canary, and in which epoch.
+	// failed has the groups for which an error of the webhook was seen to stop a canary, each with the epoch of that canary.
 	failed  map[string]uint64
 	flights singleflight.Group
 }
 
-// proof is what is known of a target.
+// proof is the cached result for a target.
 type proof struct {
-	// until is how long it counts: one interval, since nothing renews it.
+	// until is when the result expires: after one interval, because no round renews it.
 	until time.Time
 	err   error
-	// epoch is the interlock's at the start: whatever opens it takes every proof with it.
+	// epoch is the interlock's epoch when the proof started. A new epoch makes every proof invalid.
 	epoch uint64
 }
 
-// proveResource is nil once canaries have shown, within the interval, that the operation that the verb
-// allows on the object is looked at.
+// proveResource returns nil if canaries have shown, within the interval, that admission sees the operation that the verb authorizes
+// on the object.
 func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	target := Target{Operation: admissionv1.Update, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}.normal()
-	// A question that names no version is no request's: the answer is about the version preferred.
+	// A review without a version does not come from a request. The answer is about the preferred version.
 	served, _ := i.config.Resources(a.Group, a.Resource)
 	if target.Version = a.Version; a.Version == "" || a.Version == "*" {
 		target.Version = served.Version
@@ -64,19 +64,19 @@ func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.Resour
 	}
 	err := i.provenFor(ctx, target)
 	if errors.Is(err, ErrNotFound) && a.Subresource == "" {
-		// Nothing can be updated. A PUT or an apply creates it, for which create is authorized too.
+		// There is no object to update. A PUT or an apply would create it, and then create is authorized too.
 		return i.provenFor(ctx, create)
 	}
 	return err
 }
 
-// provenFor looks at what is remembered, then sends canaries. The same target is proven once at a time.
+// provenFor returns the cached result, or sends canaries. The same target is proven only once at a time.
 func (i *Interlock) provenFor(ctx context.Context, target Target) error {
 	if err, known := i.fresh(target); known {
 		return err
 	}
 	flight := i.resources.flights.DoChan(fmt.Sprintf("%q", target), func() (any, error) {
-		// Others may wait for it too: it ends by its own timeout.
+		// Other callers may wait for this proof too, so it ends by its own timeout and not by ctx.
 		return i.proveTarget(context.WithoutCancel(ctx), target), nil
 	})
 	select {
@@ -91,7 +91,7 @@ func (i *Interlock) provenFor(ctx context.Context, target Target) error {
 	}
 }
 
-// counts is nil if the proof is one, still counts, and nothing has changed since it began.
+// counts returns nil if the proof succeeded, has not expired, and started in the current epoch.
 func (i *Interlock) counts(p *proof) error {
 	switch {
 	case p.err != nil:
@@ -104,7 +104,7 @@ func (i *Interlock) counts(p *proof) error {
 	return nil
 }
 
-// fresh returns what is remembered of a target.
+// fresh returns the cached result for a target. known is false if there is none.
 func (i *Interlock) fresh(target Target) (answer error, known bool) {
 	i.resources.mu.Lock()
 	defer i.resources.mu.Unlock()
@@ -115,12 +115,11 @@ func (i *Interlock) fresh(target Target) (answer error, known bool) {
 	return p.err, true
 }
 
-// proveTarget sends a canary to every server and remembers the result, except that an object is not
-// there.
+// proveTarget sends a canary to every server and caches the result. It does not cache the result that an object does not exist.
 func (i *Interlock) proveTarget(ctx context.Context, target Target) *proof {
 	started := i.config.Clock.Now()
 	next := &proof{epoch: i.epoch.Load(), until: started.Add(i.config.Interval)}
-	// Once for each group: its server reads one configuration, which is known to be as it was.
+	// ModeFail is used once for each group: the server of a group uses one configuration, which is known to be unchanged.
 	mode := ModeFail
 	i.resources.mu.Lock()
 	if epoch, tried := i.resources.failed[target.Group]; tried && epoch == next.epoch {
@@ -163,7 +162,7 @@ func (r *resources) forget(target Target) {
 	delete(r.known, target)
 }
 
-// prune forgets what is of no more use.
+// prune removes the results that are not valid any more.
 func (r *resources) prune(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,8 +191,8 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 	})
 }
 
-// minimal is an object without any field. A server that refuses it before it calls the webhook proves nothing, and the
-// creation is not let through.
+// minimal returns an object without any field. If a server refuses it before it calls the webhook, nothing is proven, and the
+// creation is not allowed.
 func minimal(target Target, served discovery.Served) map[string]any {
 	metadata := map[string]any{"name": Name}
 	if target.Namespace != "" {
@@ -206,7 +205,7 @@ func minimal(target Target, served discovery.Served) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": served.Kind, "metadata": metadata}
 }
 
-// Unproven returns why single resources are not let through, as far as it is remembered.
+// Unproven returns why single resources are not allowed, as far as results are cached.
 func (i *Interlock) Unproven() []error {
 	i.resources.mu.Lock()
 	defer i.resources.mu.Unlock()
@@ -219,7 +218,7 @@ func (i *Interlock) Unproven() []error {
 	return out
 }
 
-// Proven returns how many proofs of single targets are remembered.
+// Proven returns how many proofs of single targets are cached.
 func (i *Interlock) Proven() int {
 	i.resources.mu.Lock()
 	defer i.resources.mu.Unlock()

@@ -33,14 +33,14 @@ func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
 	if w.said[len(w.said)-1] != string(ReasonResource) {
 		t.Errorf("said %q", w.said)
 	}
-	// A server that finds the object invalid has not asked the webhook.
+	// A server that finds the object invalid has not called the webhook.
 	w.apis[0].set(func(t Target) string {
 		return map[bool]string{true: "spec.size: Required value"}[t.Resource == "difficult"]
 	})
 	if enforced("patch", "unknown", "web") || enforced("create", "difficult", "") || enforced("patch", "configmaps", "") {
 		t.Error("what cannot be proven is let through")
 	}
-	// Each operation, namespace and subresource is a proof of its own.
+	// Each operation, namespace and subresource needs a proof of its own.
 	w.apis[1].set(func(t Target) string {
 		return map[bool]string{true: "passes"}[t.Namespace == "bank" || t.Subresource == "status" || t.Resource == "secrets" && t.Operation == admissionv1.Create]
 	})
@@ -59,7 +59,7 @@ func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
 func TestA5_AProofIsForOneVersion(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
-	// With matchPolicy Exact a rule for v1 leaves out the other versions.
+	// With matchPolicy Exact a rule for v1 does not match the other versions.
 	w.apis[1].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Version == "v1beta1"] })
 	for _, verb := range []string{"patch", "create"} {
 		asked := asking(verb, elsewhere, "deployments", "web")
@@ -70,7 +70,7 @@ func TestA5_AProofIsForOneVersion(t *testing.T) {
 		if w.Enforced(t.Context(), asked) == nil {
 			t.Errorf("%s is let through by a version that the manifest leaves out", verb)
 		}
-		// A question about no request.
+		// No request causes such a review.
 		asked.Version = "*"
 		if err := w.Enforced(t.Context(), asked); err != nil {
 			t.Errorf("%s by no version: %v", verb, err)
@@ -92,7 +92,7 @@ func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
 			for _, asked.Verb = range []string{"patch", "create"} {
 				asked.Group = elsewhere
 				if asked.Resource = "secrets"; part == "name" && asked.Verb == "create" {
-					continue // It has none.
+					continue // the target has none
 				}
 				if w.Enforced(t.Context(), asked) == nil {
 					t.Errorf("%s of %s %.20q is let through", asked.Verb, part, name)
@@ -123,7 +123,7 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	if !asked("db") {
 		t.Error("a proof for one object counts for another: a selector may leave out one of them")
 	}
-	// Whatever opens the interlock takes it away.
+	// Every opening of the interlock removes the proof.
 	w.open(ReasonCanaryError, errPassed)
 	w.round(t.Context())
 	if !asked("web") {
@@ -144,7 +144,7 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	if ask("web") == nil {
 		t.Error("is let through unproven")
 	}
-	// A failure is remembered for a moment only.
+	// A failure is cached for a short time only.
 	w.apis[0].set(always(""))
 	if ask("web") == nil {
 		t.Error("each question sends a canary")
@@ -177,7 +177,7 @@ func TestA5_ProofsAreBounded(t *testing.T) {
 func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
-	// failurePolicy Ignore: an error stops nothing, a refusal does.
+	// With failurePolicy Ignore, an error stops nothing but a denial does.
 	for _, api := range w.apis {
 		api.set(func(t Target) string { return map[bool]string{true: "ignored"}[t.Resource == "secrets"] })
 	}
@@ -189,7 +189,7 @@ func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Whatever opens it may have been a manifest with another failurePolicy.
+// The cause of an opening may have been a manifest with another failurePolicy.
 func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -221,7 +221,7 @@ func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
 	}
 }
 
-// The proof of the servers may run out while a resource is proven.
+// The proof of the servers may expire while a resource is being proven.
 func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -237,7 +237,7 @@ func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 	}
 }
 
-// Opened and closed again while a canary is under way: it was sent before the change.
+// The interlock opens and closes while a canary is in progress: the canary was sent before the change.
 func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)
@@ -286,7 +286,7 @@ func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
 	if err := w.Enforced(t.Context(), scale); err == nil {
 		t.Error("a subresource of nothing is let through")
 	}
-	// It was not proven for updates.
+	// The target was not proven for updates.
 	for _, api := range w.apis {
 		api.set(func(t Target) string {
 			if t.Resource == "deployments" && t.Operation == admissionv1.Update {
@@ -318,7 +318,7 @@ func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
 	if err := ask(); err != nil {
 		t.Error(err)
 	}
-	// It was created meanwhile, and updates are not looked at.
+	// The object was created meanwhile, and admission does not see updates.
 	all(updates("passes"))
 	if ask() == nil {
 		t.Error("it is remembered that there is no such object")
@@ -334,7 +334,7 @@ func eventually(t *testing.T, condition func() bool) {
 	}
 }
 
-// A 500 for each object would be half of what is written there.
+// With one 500 for each object, half of the canaries for such objects would be errors in the metrics of the server.
 func TestA5_D7_TheWebhooksErrorIsTriedOnceForAnAggregatedGroup(t *testing.T) {
 	w := newWorld(t, true)
 	w.close(t)

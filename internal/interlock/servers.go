@@ -22,11 +22,11 @@ type Server struct {
 	Client  rest.Interface
 }
 
-// Servers returns every kube-apiserver that asks this fieldperm's /authorize. An error, or none, is
-// that they are not known, and nothing is proven.
+// Servers returns every kube-apiserver that calls this fieldperm's /authorize. If it returns an error or no server, enforcement is
+// not proven.
 type Servers func() ([]Server, error)
 
-// Own is the server of the configuration alone: fieldperm runs beside it and nobody else asks.
+// Own returns Servers with only the server of config: fieldperm runs beside it, and no other server calls this fieldperm.
 func Own(config *rest.Config) (Servers, error) {
 	client, err := newClient(config)
 	if err != nil {
@@ -44,11 +44,11 @@ func address(host string) string {
 	return strings.TrimSuffix(after, "/")
 }
 
-// serviceName is a name in the certificate of every kube-apiserver, whatever its address.
+// serviceName is a name in the certificate of every kube-apiserver, independent of its address.
 const serviceName = "kubernetes.default.svc"
 
-// All is every address behind the Service "kubernetes" of the namespace "default", where kube-apiservers
-// enter themselves. slices returns its EndpointSlices as an informer has them.
+// All returns Servers with every address of the Service "kubernetes" in the namespace "default", where kube-apiservers register
+// themselves. slices returns its EndpointSlices from an informer.
 func All(config *rest.Config, slices func() ([]*discoveryv1.EndpointSlice, error)) Servers {
 	all := &all{config: rest.CopyConfig(config), slices: slices, clients: map[string]rest.Interface{}}
 	if all.config.ServerName == "" {
@@ -97,7 +97,7 @@ func (a *all) servers() ([]Server, error) {
 	return out, nil
 }
 
-// addresses of every endpoint, ready or not: a server that is shutting down still serves.
+// addresses returns the addresses of all endpoints, ready or not: a server that is shutting down still serves.
 func addresses(list []*discoveryv1.EndpointSlice) []string {
 	var out []string
 	for _, slice := range list {
@@ -116,7 +116,7 @@ func addresses(list []*discoveryv1.EndpointSlice) []string {
 	return slices.Compact(out)
 }
 
-// Addresses of servers, in their order.
+// Addresses returns the addresses of servers, in the same order.
 func Addresses(servers []Server) []string {
 	out := make([]string, 0, len(servers))
 	for _, server := range servers {
@@ -125,7 +125,7 @@ func Addresses(servers []Server) []string {
 	return out
 }
 
-// everywhere runs prove for all servers at once; the first error ends it.
+// everywhere runs prove for all servers in parallel. The first error cancels the others and is returned.
 func everywhere(ctx context.Context, servers []Server, prove func(context.Context, Server) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, server := range servers {

@@ -13,9 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// Static returns why a webhook configuration does not enforce on every resource what an Allow of
-// /authorize promises, nil if it does. ca, if there is any, are the CAs that the webhook may trust, and
-// no others.
+// Static returns why a webhook configuration does not enforce, on every resource, what an Allow of /authorize promises. It returns
+// nil if it does. If ca is not empty, the webhook may trust only these CAs.
 func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguration, ca []byte) error {
 	if configuration == nil {
 		return errors.New("webhook configuration: does not exist: apply webhooks.yaml of fieldperm-gen manifests --rest")
@@ -43,8 +42,8 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 	return nil
 }
 
-// enforces returns why a webhook does not have every write of marker holders looked at, nil if it does. Whether it
-// calls fieldperm, and not another that has such a path, it cannot tell.
+// enforces returns why the API servers may not send a webhook every write of a holder of the marker. It returns nil if they do. It
+// cannot tell whether the webhook calls fieldperm or another server with the same path.
 func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 	switch {
 	case webhook.FailurePolicy == nil || *webhook.FailurePolicy != admissionregistrationv1.Fail:
@@ -63,7 +62,7 @@ func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 		return fmt.Errorf("does not call %s", generators.GranularPath)
 	}
 	for _, condition := range webhook.MatchConditions {
-		// Any other condition could leave out what this one lets in.
+		// Any other condition could exclude requests that the known condition includes.
 		if condition.Expression != generators.LacksGeneric {
 			return fmt.Errorf("has a match condition %q that is not the generated one", condition.Name)
 		}
@@ -76,8 +75,8 @@ func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 	return nil
 }
 
-// among reports whether every CA of a bundle is one of the others, and there is any. While CAs are
-// exchanged the one bundle may have more than the other.
+// among reports whether bundle is not empty and every CA in it is one of others. While CAs are rotated, others may have more CAs
+// than bundle.
 func among(bundle, others []byte) bool {
 	trusted, err := cert.ParseCertsPEM(bundle)
 	if err != nil {
@@ -106,7 +105,7 @@ func callsGranular(c admissionregistrationv1.WebhookClientConfig) bool {
 	return c.Service != nil && c.Service.Path != nil && *c.Service.Path == generators.GranularPath
 }
 
-// coversAll reports whether one rule is about an operation on everything.
+// coversAll reports whether one rule matches an operation on all resources.
 func coversAll(r *admissionregistrationv1.RuleWithOperations, operation admissionregistrationv1.OperationType) bool {
 	return (slices.Contains(r.Operations, operation) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll)) &&
 		slices.Contains(r.APIGroups, "*") && slices.Contains(r.APIVersions, "*") && slices.Contains(r.Resources, "*/*") &&

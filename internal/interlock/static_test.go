@@ -17,7 +17,7 @@ func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
 	if err := Static(configuration, ca); err != nil {
 		t.Error(err)
 	}
-	// While CAs are exchanged, another replica may know one more.
+	// While CAs are rotated, another replica may know one CA more.
 	if err := Static(configuration, append(testCA(t, "next"), ca...)); err != nil {
 		t.Error(err)
 	}
@@ -27,7 +27,7 @@ func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
 	if err := Static(service, nil); err != nil {
 		t.Error(err)
 	}
-	// Looking at more than needed is no fault.
+	// Rules that match more than necessary are not a fault.
 	wider := granular(t)
 	wider.Webhooks[0].MatchConditions = nil
 	wider.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}

@@ -1,5 +1,5 @@
-// Package manifest finds manifest files and takes them apart into documents: YAML or JSON, one
-// document or several. What the documents say is for others.
+// Package manifest finds manifest files and splits them into documents: YAML or JSON, one or more documents per file. It does not
+// interpret the documents.
 //
 // Start at Files and Documents. The package imports nothing of fieldperm, and no client.
 package manifest

@@ -14,18 +14,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Documents returns the documents of a file as JSON, without those that are empty or hold comments only. On
-// an error it returns those before it; the error says which document is at fault, counting from 1,
-// and does not name the file.
+// Documents returns the documents of a file as JSON, without those that are empty or have only comments. On an error it also
+// returns the documents before the faulty one. The error names the number of the faulty document, counting from 1, but not the
+// file.
 func Documents(raw []byte) ([]json.RawMessage, error) {
 	if !utf8.Valid(raw) {
-		// A decoder would put a replacement character there, and so another value.
+		// A decoder would replace the invalid bytes, and so change the value.
 		return nil, errors.New("is not UTF-8: correct its encoding")
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 		return yamlDocuments(raw)
 	}
-	// YAML may begin with a brace too, but one JSON document behind another is no YAML.
+	// YAML may start with a brace too, but several JSON documents in sequence are not YAML.
 	out, err := jsonDocuments(raw)
 	if err != nil {
 		if other, otherErr := yamlDocuments(raw); otherErr == nil {
@@ -72,8 +72,7 @@ func yamlDocuments(raw []byte) ([]json.RawMessage, error) {
 	}
 }
 
-// whole refuses text behind the end of a document ("{a: 1} {b: 2}"), which the conversion to JSON
-// would drop without a word.
+// whole refuses text after the end of a document ("{a: 1} {b: 2}"). The conversion to JSON would drop such text without an error.
 func whole(document []byte) error {
 	var node yamlv3.Node
 	decoder := yamlv3.NewDecoder(bytes.NewReader(document))

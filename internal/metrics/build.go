@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// registerBuildInfo adds a metric that is always 1 and says by its labels what was built.
+// registerBuildInfo adds a metric whose value is always 1. Its labels describe the build.
 func registerBuildInfo(registry metrics.KubeRegistry) {
 	info := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "build_info", StabilityLevel: metrics.ALPHA,
@@ -20,8 +20,8 @@ func registerBuildInfo(registry metrics.KubeRegistry) {
 	info.WithLabelValues(built.GitVersion, built.GitCommit, built.GoVersion, built.Platform).Set(1)
 }
 
-// ServingCertificate adds when the serving certificate expires. current returns certificate and key
-// as PEM; it is asked at every scrape, so a certificate that was renewed shows at once. Call it once.
+// ServingCertificate adds the expiry time of the serving certificate. current returns certificate and key in PEM. It is called at
+// every scrape, so a renewed certificate shows at once. Call ServingCertificate once.
 func (m *Metrics) ServingCertificate(current func() (certificate, key []byte)) {
 	m.registry.RawMustRegister(metrics.NewGaugeFunc(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "serving_certificate_expiration_timestamp_seconds", StabilityLevel: metrics.ALPHA,
@@ -32,7 +32,7 @@ func (m *Metrics) ServingCertificate(current func() (certificate, key []byte)) {
 	}))
 }
 
-// expiry is that of the first certificate, which is the one of the server.
+// expiry returns the expiry time of the first certificate, which is the server's.
 func expiry(certificate []byte) float64 {
 	block, _ := pem.Decode(certificate)
 	if block == nil {

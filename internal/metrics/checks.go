@@ -39,23 +39,22 @@ func (c checkMetrics) register(registry metrics.KubeRegistry) {
 	registry.CustomMustRegister(c.entries)
 }
 
-// Check counts one answer that somebody waited for.
+// Check counts one result that a caller received or gave up on.
 func (m *Metrics) Check(result string) { m.checks.total.WithLabelValues(result).Inc() }
 
-// CheckFrom counts where an answer is from: hit, miss, shared or local.
+// CheckFrom counts the source of an answer: hit, miss, shared or local.
 func (m *Metrics) CheckFrom(source string) { m.checks.cache.WithLabelValues(source).Inc() }
 
-// CheckTook records how long a check took that an authorizer was asked for by a round trip, retries
-// included.
+// CheckTook records the time of a check that asked an authorizer by a round trip, retries included.
 func (m *Metrics) CheckTook(result string, took time.Duration) {
 	m.checks.durations.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// CacheEntries gives the metrics a function that says how many answers the cache of each authorizer
-// holds, by name. It is asked at every scrape, and must not call back.
+// CacheEntries sets the function that returns how many decisions the cache of each authorizer holds, by name. The function is
+// called at every scrape, and must not call Metrics.
 func (m *Metrics) CacheEntries(count func() map[string]int) { m.checks.entries.count.Store(&count) }
 
-// cacheEntries collects a gauge for each cache that there is at the time of the scrape.
+// cacheEntries collects one gauge for each cache that exists at the time of the scrape.
 type cacheEntries struct {
 	metrics.BaseStableCollector
 	desc  *metrics.Desc

@@ -13,7 +13,7 @@ import (
 
 const namespace = "fieldperm"
 
-// Metrics are those of one server.
+// Metrics are the metrics of one server.
 type Metrics struct {
 	registry metrics.KubeRegistry
 	reviews  reviewMetrics
@@ -22,8 +22,7 @@ type Metrics struct {
 	proofs   proofMetrics
 }
 
-// New registers the metrics in a registry of their own. The interlock is open until Interlock says
-// otherwise.
+// New registers the metrics in a new registry. The interlock counts as open until Interlock is called.
 func New() *Metrics {
 	m := &Metrics{
 		registry: metrics.NewKubeRegistry(),
@@ -41,7 +40,7 @@ func New() *Metrics {
 	return m
 }
 
-// Gatherer collects these metrics and those of the process and its libraries.
+// Gatherer returns a gatherer of these metrics and of those of the process and its libraries.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
 	own := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.proofs.show()
@@ -50,15 +49,15 @@ func (m *Metrics) Gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{own, legacyregistry.DefaultGatherer}
 }
 
-// Handler serves what Gatherer collects.
+// Handler serves the metrics of Gatherer.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{})
 }
 
-// seconds are the bounds of durations of what a request of a user waits for.
+// seconds returns the histogram bounds for durations that a user's request waits for.
 func seconds() []float64 {
 	return []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 }
 
-// unix is how Prometheus has times.
+// unix returns a time as Prometheus represents it.
 func unix(at time.Time) float64 { return float64(at.Unix()) }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// scrape returns fieldperm's families by name.
+// scrape returns fieldperm's metric families by name.
 func scrape(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := m.Gatherer().Gather()

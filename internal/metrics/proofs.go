@@ -8,8 +8,8 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Why the interlock is open: the values of the label reason. Whatever else is said counts as
-// ReasonOther, so that the label stays bounded.
+// Why the interlock is open: the values of the label reason. Any other reason counts as ReasonOther, so that the number of values
+// stays bounded.
 const (
 	// ReasonStarting: nothing has been proven since the start.
 	ReasonStarting = "starting"
@@ -21,33 +21,33 @@ const (
 	ReasonConfigurationMissing = "configuration_missing"
 	// ReasonConfigurationLoose: the webhook configuration does not enforce what it must.
 	ReasonConfigurationLoose = "configuration_loose"
-	// ReasonConfigurationDeleted: the webhook configuration waits to be let go.
+	// ReasonConfigurationDeleted: the webhook configuration is being deleted and waits for its release.
 	ReasonConfigurationDeleted = "configuration_deleted"
 	// ReasonServersUnknown: the kube-apiservers could not be listed, or there is none.
 	ReasonServersUnknown = "servers_unknown"
 	// ReasonManifestsUnread: the static manifests or kube-apiserver's AuthorizationConfiguration could not be read.
 	ReasonManifestsUnread = "manifests_unread"
-	// ReasonManifestsLoose: they do not enforce what they must.
+	// ReasonManifestsLoose: the static manifests or the AuthorizationConfiguration do not enforce what they must.
 	ReasonManifestsLoose = "manifests_loose"
-	// ReasonManifestsChanged: they were changed, and are not proven to be loaded yet.
+	// ReasonManifestsChanged: the files were changed, and it is not proven yet that the kube-apiservers have loaded them.
 	ReasonManifestsChanged = "manifests_changed"
-	// ReasonManifestsNotLoaded: a kube-apiserver has loaded others.
+	// ReasonManifestsNotLoaded: a kube-apiserver has loaded files with another content.
 	ReasonManifestsNotLoaded = "manifests_not_loaded"
-	// ReasonMetricsUnread: a kube-apiserver did not say what it has loaded.
+	// ReasonMetricsUnread: a kube-apiserver did not report what it has loaded.
 	ReasonMetricsUnread = "metrics_unread"
-	// ReasonCanaryNotEnforced: a kube-apiserver let a canary through.
+	// ReasonCanaryNotEnforced: a kube-apiserver allowed a canary.
 	ReasonCanaryNotEnforced = "canary_not_enforced"
-	// ReasonCanaryError: a canary did not reach an end.
+	// ReasonCanaryError: a canary ended without a result.
 	ReasonCanaryError = "canary_error"
-	// ReasonExpired: the last proof is too old. Nobody tells of it; it shows at the scrape, by Proven.
+	// ReasonExpired: the last proof has expired. There is no event for this: it appears at a scrape, by Proven.
 	ReasonExpired = "expired"
 	// ReasonStopping: fieldperm is shutting down.
 	ReasonStopping = "stopping"
-	// ReasonOther is all else.
+	// ReasonOther: any other reason.
 	ReasonOther = "other"
 )
 
-// Reasons are all values of the label reason.
+// Reasons returns all values of the label reason.
 func Reasons() []string {
 	return []string{
 		ReasonStarting, ReasonSettling, ReasonConfigurationUnread, ReasonConfigurationMissing, ReasonConfigurationLoose, ReasonConfigurationDeleted,
@@ -58,11 +58,11 @@ func Reasons() []string {
 
 // How a canary ended: the values of the label result.
 const (
-	// CanaryEnforced: our /admit refused it.
+	// CanaryEnforced: fieldperm's /admit refused it.
 	CanaryEnforced = "enforced"
-	// CanaryNotEnforced: the API server let it through.
+	// CanaryNotEnforced: the API server allowed it.
 	CanaryNotEnforced = "not_enforced"
-	// CanaryError: it proved nothing either way.
+	// CanaryError: it proved nothing.
 	CanaryError = "error"
 )
 
@@ -78,7 +78,7 @@ type proofMetrics struct {
 	state       *proofState
 }
 
-// proofState is what the gauges show, so that a transition is counted once.
+// proofState is the state that the gauges show. It is stored so that each transition is counted once.
 type proofState struct {
 	mu      sync.Mutex
 	closed  bool
@@ -125,14 +125,14 @@ func (p proofMetrics) register(registry metrics.KubeRegistry) {
 	registry.MustRegister(p.closed, p.reasons, p.transitions, p.canaries, p.canaryTime, p.resources, p.uncovered)
 }
 
-// start shows what the zero state is. Counters begin at 0 so that their first increase is seen.
+// start shows the zero state. Counters start at 0, so that Prometheus sees their first increase.
 func (p proofMetrics) start() {
 	p.transitions.WithLabelValues("open").Add(0)
 	p.transitions.WithLabelValues("closed").Add(0)
 	p.show()
 }
 
-// show sets the gauges, and is called before each scrape too: a proof runs out by itself.
+// show sets the gauges. It is also called before each scrape, because a proof expires without an event.
 func (p proofMetrics) show() {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -149,8 +149,8 @@ func (p proofMetrics) show() {
 	p.closed.Set(truth(closed))
 }
 
-// Interlock records the state of the interlock; reason is one of Reasons, and means nothing while it
-// is closed. The same state twice is no transition.
+// Interlock records the state of the interlock. reason is one of Reasons; it is ignored while the interlock is closed. The same
+// state again is not a transition.
 func (m *Metrics) Interlock(closed bool, reason string) {
 	m.proofs.set(closed, reason)
 	m.proofs.show()
@@ -169,16 +169,15 @@ func (p proofMetrics) set(closed bool, reason string) {
 	p.state.closed, p.state.reason = closed, reason
 }
 
-// Proven gives the metrics a function that says whether the proof still holds. It is asked at every
-// scrape, so that an interlock which was closed shows as open once its proof has run out, though
-// nothing happened. It must not call back.
+// Proven sets the function that reports whether the proof is still valid. The function is called at every scrape, so that a closed
+// interlock shows as open when its proof has expired. It must not call Metrics.
 func (m *Metrics) Proven(proven func() bool) {
 	m.proofs.state.mu.Lock()
 	defer m.proofs.state.mu.Unlock()
 	m.proofs.state.proven = proven
 }
 
-// Canary counts one canary. server is the address of a kube-apiserver, result how it ended.
+// Canary counts one canary. server is the address of a kube-apiserver, result how the canary ended.
 func (m *Metrics) Canary(server, result string, took time.Duration) {
 	state := m.proofs.state
 	state.mu.Lock()
@@ -193,8 +192,8 @@ func (m *Metrics) Canary(server, result string, took time.Duration) {
 	m.proofs.canaryTime.WithLabelValues(server).Observe(took.Seconds())
 }
 
-// Servers drops the series of all kube-apiservers but those at addresses, which are the ones that
-// there are now. Without it every address that ever was would stay.
+// Servers removes the series of all kube-apiservers except those at addresses, which are the current ones. Otherwise the series of
+// former addresses would stay.
 func (m *Metrics) Servers(addresses []string) {
 	state := m.proofs.state
 	state.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// reviewMetrics are about the requests that API servers send.
+// reviewMetrics are about the requests of API servers.
 type reviewMetrics struct {
 	total     *metrics.CounterVec
 	decisions *metrics.CounterVec
@@ -52,8 +52,8 @@ func (r reviewMetrics) register(registry metrics.KubeRegistry) {
 	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight, r.noRoom)
 }
 
-// Review counts one answer. checks is how many verbs a decision took; answers that are no decisions
-// are not in its histogram.
+// Review counts one response. checks is the number of verbs that a decision took. The histogram of checks has only decisions, no
+// errors.
 func (m *Metrics) Review(endpoint, result string, decided bool, checks int, took time.Duration) {
 	m.reviews.total.WithLabelValues(endpoint, result).Inc()
 	m.reviews.durations.WithLabelValues(endpoint).Observe(took.Seconds())
@@ -62,7 +62,7 @@ func (m *Metrics) Review(endpoint, result string, decided bool, checks int, took
 	}
 }
 
-// Decision counts one decision of admission. mode is what let the request in, "" for nothing.
+// Decision counts one decision of admission. mode is the mode that allowed the request, "" if it was not allowed.
 func (m *Metrics) Decision(endpoint, mode, result string) {
 	if mode == "" {
 		mode = "none"
@@ -70,10 +70,10 @@ func (m *Metrics) Decision(endpoint, mode, result string) {
 	m.reviews.decisions.WithLabelValues(endpoint, mode, result).Inc()
 }
 
-// NoRoom counts a request that was refused for want of memory.
+// NoRoom counts a request that was refused because the memory for bodies was used up.
 func (m *Metrics) NoRoom() { m.reviews.noRoom.Inc() }
 
-// Bodies shows the bytes of the reviews that are held, and how many may be.
+// Bodies shows the bytes of the request bodies in memory, and their limit.
 func (m *Metrics) Bodies(most int64, held func() int64) {
 	m.registry.RawMustRegister(
 		metrics.NewGaugeFunc(&metrics.GaugeOpts{
@@ -87,7 +87,7 @@ func (m *Metrics) Bodies(most int64, held func() int64) {
 	)
 }
 
-// InFlight counts the requests that next is answering. A panic of next ends one too.
+// InFlight counts the requests that next is handling. A request ends also if next panics.
 func (m *Metrics) InFlight(endpoint string, next http.Handler) http.Handler {
 	gauge := m.reviews.inFlight.WithLabelValues(endpoint)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

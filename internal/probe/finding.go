@@ -9,17 +9,17 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Finding is what is known of a barrier. The zero Finding proves nothing.
+// Finding is the result of the probes of a barrier. The zero Finding proves nothing.
 type Finding struct {
-	// Refused are the endpoints through which writes were refused by the barrier, on every kube-apiserver.
+	// Refused are the endpoints where every kube-apiserver refused a write by the barrier.
 	Refused []string
-	// Unbarred says where a write was not refused.
+	// Unbarred has one error for each place where a write was not refused.
 	Unbarred []error
-	// Unproven says why it is not known of other endpoints.
+	// Unproven has one error for each endpoint with an unknown result.
 	Unproven []error
 }
 
-// Of returns what is known of a barrier, without asking anybody.
+// Of returns the stored results for a barrier. It sends no request.
 func (p *Probes) Of(b Barrier) Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Probes) add(out *Finding, e *endpoint.Endpoint, barrier string) {
 			continue
 		}
 		if refused {
-			out.Unproven = append(out.Unproven, err) // Of one server it is enough.
+			out.Unproven = append(out.Unproven, err) // One server is enough for the message.
 		}
 		refused = false
 	}

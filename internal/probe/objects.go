@@ -10,19 +10,19 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// maxObjects bounds how many resources one object each is remembered of.
+// maxObjects bounds the number of resources for which an object is stored.
 const maxObjects = 4096
 
-// Objects knows the name of one object of each resource, from what the webhooks are asked about: fieldperm may read no
-// object of users. The zero Objects is ready to use.
+// Objects stores the name of one object of each resource, learned from the requests that the webhooks receive: fieldperm may not
+// read the objects of users. The zero Objects is ready to use.
 type Objects struct {
 	mu    sync.RWMutex
 	known map[runtimeschema.GroupResource]types.NamespacedName
-	// learned is told that an object is known of a resource of which none was; it must not block.
+	// learned is called when the first object of a resource becomes known. It must not block.
 	learned func()
 }
 
-// NewObjects returns Objects that know what every kube-apiserver makes at its start.
+// NewObjects returns Objects with the objects that every kube-apiserver creates when it starts.
 func NewObjects() *Objects {
 	in := func(group, resource, namespace, name string) (runtimeschema.GroupResource, types.NamespacedName) {
 		return runtimeschema.GroupResource{Group: group, Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name}
@@ -44,7 +44,7 @@ func NewObjects() *Objects {
 	return out
 }
 
-// Saw notes that there is an object, if the request says so. It keeps nothing of the request but the names.
+// Saw records the object of a request if the request shows that the object exists. It stores only the names.
 func (o *Objects) Saw(req *admissionv1.AdmissionRequest) {
 	made := req.Operation == admissionv1.Create && req.SubResource == "" && (req.DryRun == nil || !*req.DryRun)
 	if req.Name == "" || req.Operation != admissionv1.Update && !made {
@@ -73,7 +73,7 @@ func (o *Objects) Saw(req *admissionv1.AdmissionRequest) {
 	}
 }
 
-// Of returns an object of a resource.
+// Of returns an object of a resource. It returns false if none is known.
 func (o *Objects) Of(resource runtimeschema.GroupResource) (types.NamespacedName, bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -81,7 +81,7 @@ func (o *Objects) Of(resource runtimeschema.GroupResource) (types.NamespacedName
 	return name, known
 }
 
-// Forget is for an object that is not there any more.
+// Forget removes an object that does not exist any more.
 func (o *Objects) Forget(resource runtimeschema.GroupResource, name types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// renewal is how long a refusal counts while nothing changes.
+	// renewal is how long a refusal stays valid if nothing changes.
 	renewal = 10 * time.Minute
-	// perSecond and atOnce bound the probes of this process, however many endpoints and servers there are.
+	// perSecond and atOnce bound the rate of probes of this process, for any number of endpoints and servers.
 	perSecond, atOnce = 20, 40
 )
 
@@ -32,39 +32,39 @@ func timing() refresh.Timing {
 
 // Barrier is one barrier to probe.
 type Barrier struct {
-	// Name is what schema.Schema.Barriers calls it.
+	// Name is the barrier's name in schema.Schema.Barriers.
 	Name string
-	// Endpoints are those that write a field behind it.
+	// Endpoints are the endpoints that write a field behind the barrier.
 	Endpoints []endpoint.Endpoint
 }
 
-// Config is what Probes need. All but Learned must be set.
+// Config configures Probes. All fields except Learned are required.
 type Config struct {
 	Prober *interlock.Prober
-	// Servers are the kube-apiservers to probe.
+	// Servers returns the kube-apiservers to probe.
 	Servers interlock.Servers
-	// Served is what they serve, nil while that is not known.
+	// Served returns the resources that they serve, nil while these are not known.
 	Served func() *discovery.Allowlist
-	// Objects are those that are known to exist.
+	// Objects has the objects that are known to exist.
 	Objects *Objects
-	// Barriers are those whose rules are in force, and Version is that of the rules.
+	// Barriers returns the barriers whose rules are in force. Version returns the version of the rules.
 	Barriers func() []Barrier
 	Version  func() string
-	// Unasked is a namespace that the webhook leaves out, "" for none.
+	// Unasked returns a namespace that the webhook excludes, "" for none.
 	Unasked func() string
-	// Changed is told that Of may answer differently. It must not block.
+	// Changed is called when the result of Of may have changed. It must not block.
 	Changed func()
 	Clock   clock.PassiveClock
 }
 
-// Probes probe barriers. Make it with New.
+// Probes probes barriers. Make it with New.
 type Probes struct {
 	config Config
 	loop   *refresh.Loop
 	limit  flowcontrol.RateLimiter
 
 	mu sync.Mutex
-	// servers are those of the last pass, known its allowlist: nil before the first.
+	// servers are the servers of the last pass, known is its allowlist. Both are nil before the first pass.
 	servers []string
 	known   *discovery.Allowlist
 	results map[place]result
@@ -76,16 +76,16 @@ type place struct {
 	endpoint.Ref
 }
 
-// result is what came of the last probe. The zero result says nothing.
+// result is the result of the last probe. The zero result proves nothing.
 type result struct {
 	at      time.Time
 	version string
-	// holds are the barriers by which it was refused.
+	// holds are the barriers that refused the write.
 	holds []string
 	err   error
 }
 
-// New returns Probes that do not run yet.
+// New returns Probes. Run starts them.
 func New(config Config) *Probes {
 	p := &Probes{config: config, loop: refresh.New(timing()), limit: flowcontrol.NewTokenBucketRateLimiter(perSecond, atOnce), results: map[place]result{}}
 	config.Objects.mu.Lock()
@@ -94,7 +94,7 @@ func New(config Config) *Probes {
 	return p
 }
 
-// Changed says that barriers, rules, servers or objects may have changed. It never blocks.
+// Changed must be called when barriers, rules, servers or objects may have changed. It never blocks.
 func (p *Probes) Changed() { p.loop.Changed() }
 
 // Run probes until the context ends.
@@ -105,7 +105,7 @@ func (p *Probes) Run(ctx context.Context) {
 	})
 }
 
-// pass probes what is due. The error asks for another pass soon.
+// pass sends the probes that are due. An error requests another pass soon.
 func (p *Probes) pass(ctx context.Context) error {
 	list := p.config.Served()
 	servers, err := p.config.Servers()
@@ -142,7 +142,7 @@ func (p *Probes) pass(ctx context.Context) error {
 				p.note(ctx, place{server.Address, at}, next)
 				if next.err == nil && len(next.holds) < len(wanted[at]) {
 					mu.Lock()
-					behind = true // Another replica has answered, which does not know them yet.
+					behind = true // another replica answered, which does not know these barriers yet
 					mu.Unlock()
 				}
 			}
@@ -161,7 +161,7 @@ func refOf(e *endpoint.Endpoint) endpoint.Ref {
 	return endpoint.Ref{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
 }
 
-// prepare notes whom the results are about, and forgets those of others.
+// prepare records the servers and the allowlist of this pass, and removes results that are not about them.
 func (p *Probes) prepare(list *discovery.Allowlist, servers []interlock.Server, wanted map[endpoint.Ref][]string) {
 	addresses := interlock.Addresses(servers)
 	p.mu.Lock()
@@ -174,7 +174,7 @@ func (p *Probes) prepare(list *discovery.Allowlist, servers []interlock.Server, 
 	}
 }
 
-// due reports whether a place is to be probed: what failed is tried in each pass.
+// due reports whether a place must be probed. A failed probe is repeated in each pass.
 func (p *Probes) due(at place, version string, barriers []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,14 +193,14 @@ func (p *Probes) note(ctx context.Context, at place, next result) {
 	}
 }
 
-// probe tries what can be written until a write says whether barriers hold.
+// probe tries the possible writes until one shows whether barriers are enforced.
 func (p *Probes) probe(ctx context.Context, server interlock.Server, list *discovery.Allowlist, e *endpoint.Endpoint, barriers []string) ([]string, error) {
 	unasked := p.config.Unasked()
 	err := fmt.Errorf("%s: %w", NameOf(e), errNoObject)
 	for _, w := range writes(e, list, p.config.Objects, namespaceBut(unasked)) {
 		resource, name := w.object()
 		if unasked != "" && name.Namespace == unasked && resource.Resource != "namespaces" {
-			p.config.Objects.Forget(resource, name) // The webhook leaves it out.
+			p.config.Objects.Forget(resource, name) // the webhook excludes it
 			continue
 		}
 		holds, failure := p.config.Prober.Bars(ctx, server, w.target, w.body, barriers)

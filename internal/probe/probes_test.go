@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// served are Deployments with their scale, Pods, and a custom resource.
+// list returns an allowlist with Deployments and their scale, Pods, and a custom resource.
 func list() *discovery.Allowlist {
 	resources := func(groupVersion string, names ...string) *metav1.APIResourceList {
 		out := &metav1.APIResourceList{GroupVersion: groupVersion}
@@ -44,7 +44,7 @@ func lookup(t *testing.T, group, name string) endpoint.Endpoint {
 	return e
 }
 
-// What is sent is valid wherever it is sent: an empty patch of an object that exists, or a sample.
+// Each write must be valid for its endpoint: an empty patch of an object that exists, or a sample.
 func TestA6_WhatIsWritten(t *testing.T) {
 	objects := NewObjects()
 	objects.known[runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}] = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -77,7 +77,7 @@ func TestA6_WhatIsWritten(t *testing.T) {
 	}
 }
 
-// Names come from what the webhooks are asked about, and from what exists alone.
+// Names come only from requests to the webhooks, and only from objects that exist.
 func TestA6_ObjectsThatAreKnown(t *testing.T) {
 	yes, learned := true, 0
 	o := &Objects{learned: func() { learned++ }}
@@ -108,7 +108,7 @@ func TestA6_ObjectsThatAreKnown(t *testing.T) {
 	}
 }
 
-// True takes a refusal through every endpoint, on every server, by this barrier.
+// The condition is True only if every server refused writes through every endpoint by this barrier.
 func TestA6_Findings(t *testing.T) {
 	deployments, scale, pods := lookup(t, "apps", "deployments"), lookup(t, "apps", "deployments/scale"), lookup(t, "", "pods")
 	unserved, custom := lookup(t, "apps", "statefulsets"), lookup(t, "tocome.example.com", "comings")
@@ -142,7 +142,7 @@ func TestA6_Findings(t *testing.T) {
 	}
 }
 
-// A probe costs a write: none is sent while what is known counts.
+// Each probe costs a write, so no probe is sent while the last result is valid.
 func TestA6_WhenAProbeIsDue(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	one := place{server: "1"}

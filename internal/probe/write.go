@@ -15,20 +15,20 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// write is what is sent to an endpoint.
+// write is the request for an endpoint.
 type write struct {
 	target interlock.Target
 	// body is the object of a CREATE.
 	body map[string]any
 }
 
-// errNoObject is that an endpoint can be written to only of an object that exists, and none is known.
+// errNoObject means that the endpoint needs an object that exists, and none is known.
 var errNoObject = errors.New("not probed, because it takes an object that exists, and none is known yet: have a user outside of system:masters write one; a dry run will do")
 
-// errElsewhere is that what is probed is not kube-apiserver's own.
+// errElsewhere means that an aggregated API server serves the resource.
 var errElsewhere = errors.New("not probed, because kube-apiserver itself does not serve the resource: there a barrier holds only if the server that does asks fieldperm")
 
-// served reports whether an endpoint can be written to in this cluster.
+// served reports whether this cluster serves an endpoint.
 func served(list *discovery.Allowlist, e *endpoint.Endpoint) bool {
 	switch {
 	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource):
@@ -39,8 +39,8 @@ func served(list *discovery.Allowlist, e *endpoint.Endpoint) bool {
 	return list.Has(e.Group, e.Resource, e.Subresource)
 }
 
-// writes returns what to send to an endpoint, in the order in which it is tried: an empty patch of an object that is known,
-// which is valid for every kind, then the creation of a sample. namespace is where samples are created.
+// writes returns the writes for an endpoint, in the order in which to try them: an empty patch of a known object, which is valid
+// for every kind, then the creation of a sample. namespace is the namespace for samples.
 func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, namespace string) []write {
 	if endpoint.IsBinding(e.Group, e.Resource, e.Subresource) {
 		return []write{binding(e, namespace)}
@@ -59,7 +59,7 @@ func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, n
 	gvk := runtimeschema.GroupVersionKind{Group: e.Group, Version: how.Version, Kind: how.Kind}
 	body, err := sample.BuiltIn(gvk)
 	if err != nil {
-		// A kind without required fields takes it.
+		// This is valid for a kind without required fields.
 		body = map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": map[string]any{}}
 	}
 	create := target
@@ -71,7 +71,7 @@ func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, n
 	return append(out, write{create, body})
 }
 
-// binding places a Pod that need not exist: admission comes before it is looked for.
+// binding returns a Binding for a Pod that need not exist: admission runs before the API server looks for the Pod.
 func binding(e *endpoint.Endpoint, namespace string) write {
 	target := interlock.Target{Operation: admissionv1.Create, Version: "v1", Resource: e.Resource, Subresource: e.Subresource, Namespace: namespace}
 	if e.Subresource != "" {
@@ -83,12 +83,12 @@ func binding(e *endpoint.Endpoint, namespace string) write {
 	}}
 }
 
-// object is the one that an update is of.
+// object returns the object of an update.
 func (w *write) object() (runtimeschema.GroupResource, types.NamespacedName) {
 	return runtimeschema.GroupResource{Group: w.target.Group, Resource: w.target.Resource}, types.NamespacedName{Namespace: w.target.Namespace, Name: w.target.Name}
 }
 
-// NameOf names an endpoint as kubectl does: deployments/scale.apps.
+// NameOf returns the name of an endpoint in the form of kubectl: deployments/scale.apps.
 func NameOf(e *endpoint.Endpoint) string {
 	if e.Group == "" {
 		return e.Name()
@@ -96,7 +96,7 @@ func NameOf(e *endpoint.Endpoint) string {
 	return fmt.Sprintf("%s.%s", e.Name(), e.Group)
 }
 
-// namespaceBut returns a namespace that every cluster has, and that is not the one.
+// namespaceBut returns a namespace that every cluster has and that is not skipped.
 func namespaceBut(skipped string) string {
 	if skipped == metav1.NamespaceDefault {
 		return metav1.NamespaceSystem

@@ -9,28 +9,27 @@ import (
 	"strconv"
 )
 
-// Comparison compares values of two documents. It remembers how far their bytes are the same, so that a
-// walk down to a change, which asks about a container and then about what is in it, looks at each byte
-// once. Its zero value is ready. It is used by one goroutine.
+// Comparison compares values of two documents. It stores the last range of equal bytes, so that a walk down to a change, which
+// compares a container and then its contents, looks at each byte once. The zero Comparison is ready to use. Only one goroutine may
+// use it.
 type Comparison struct{ run Run }
 
-// Run is a piece of one document that is the same bytes as a piece of the other, and cannot be made longer
-// within what was compared.
+// Run is a range of bytes that is equal in both documents and that cannot be extended within the values that were compared.
 type Run struct {
 	aDoc, bDoc *Document
-	// a and b are where the piece begins, n is how long it is.
+	// a and b are the offsets of the range in the two documents, n is its length in bytes.
 	a, b, n uint32
-	// differs says that the next bytes are not the same; else the comparison went no further.
+	// differs means that the next bytes differ. Otherwise the comparison ended there.
 	differs bool
 }
 
-// Last returns what the last comparison came to.
+// Last returns the range of the last comparison.
 func (c *Comparison) Last() Run { return c.run }
 
-// Recall has the next comparisons begin from what an earlier one came to.
+// Recall sets the range from which the next comparisons start. It is a result of Last.
 func (c *Comparison) Recall(run Run) { c.run = run }
 
-// Same reports whether two values are the same bytes; two that are absent are.
+// Same reports whether two values have the same bytes. Two absent values are the same.
 func (c *Comparison) Same(a, b Value) bool {
 	if a.doc == nil || b.doc == nil {
 		return a.doc == b.doc
@@ -53,7 +52,7 @@ func (c *Comparison) Same(a, b Value) bool {
 	return !r.differs
 }
 
-// commonPrefix returns how many bytes are the same from the start, of two texts of one size.
+// commonPrefix returns how many bytes are equal from the start. Both texts must have the same length.
 func commonPrefix(a, b []byte) uint32 {
 	const block = 512
 	i := 0
@@ -71,9 +70,9 @@ func commonPrefix(a, b []byte) uint32 {
 	return uint32(i) //nolint:gosec // As above.
 }
 
-// Equal compares as JSON values: neither the order of members nor the spelling of numbers and strings
-// counts. If a name occurs twice, nobody can say which of the members counts, and only the same sequence is
-// equal. Absent is not null.
+// Equal reports whether two values are equal as JSON: the order of members and the spelling of numbers and strings do not matter.
+// If a name occurs twice in an object, it is undefined which member counts, so only the same sequence of members is equal. Absent
+// is not equal to null.
 func (c *Comparison) Equal(a, b Value) bool {
 	if c.Same(a, b) {
 		return true
@@ -84,12 +83,12 @@ func (c *Comparison) Equal(a, b Value) bool {
 	}
 	switch kind {
 	case Number:
-		// A long number is looked at once, however many others it is compared with.
+		// The sum reads a long number once, however many others it is compared with.
 		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && equalNumbers(a.Raw(), b.Raw())
 	case String:
 		return a.inside().Equal(b.inside())
 	case List, Object:
-		// Most that differ are told apart by a sum that each container has once, however often it is asked about.
+		// The sums of most different containers differ. A sum is computed once per container.
 		if a.Sum() != b.Sum() {
 			return false
 		}
@@ -113,7 +112,7 @@ func (c *Comparison) equalLists(a, b Value) bool {
 }
 
 func (c *Comparison) equalObjects(a, b Value) bool {
-	// First the names alone: values must be compared once only, or each level would double the work.
+	// Compare only the names first: values must be compared once only, or each level would double the work.
 	if !sameNames(a, b) {
 		return c.equalUnordered(a, b)
 	}
@@ -137,7 +136,7 @@ func sameNames(a, b Value) bool {
 	return !y.Next()
 }
 
-// equalUnordered compares objects whose members do not come in the same order.
+// equalUnordered compares objects whose members are in a different order.
 func (c *Comparison) equalUnordered(a, b Value) bool {
 	names := map[string]Value{}
 	n := 0
@@ -157,11 +156,10 @@ func (c *Comparison) equalUnordered(a, b Value) bool {
 	return n == 0
 }
 
-// seed makes sums differ between processes, so that nobody can prepare values of equal sums.
+// seed makes sums differ between processes, so that an attacker cannot prepare values with equal sums.
 var seed = maphash.MakeSeed()
 
-// Sum returns a number that is the same for equal values, in one process. Values that differ rarely share
-// one.
+// Sum returns a number that is the same for equal values within one process. Different values rarely have the same sum.
 func (v Value) Sum() uint64 {
 	switch kind := v.Kind(); kind {
 	case String, Number:
@@ -177,7 +175,7 @@ func (v Value) Sum() uint64 {
 	return 0
 }
 
-// remembered computes the sum of what is on the tape once.
+// remembered returns the sum of a value on the tape, and computes it only once.
 func (v Value) remembered() uint64 {
 	d := v.doc
 	if len(d.sums) < len(d.tape) {
@@ -193,7 +191,7 @@ func (v Value) remembered() uint64 {
 // isLong reports whether a string or number is on the tape.
 func (v Value) isLong() bool { return v.end-v.start >= long }
 
-// contents sums up a string, a number, or what is in a container. The order of members does not count.
+// contents computes the sum of a string, a number, or the contents of a container. The order of members does not matter.
 func (v Value) contents() uint64 {
 	switch v.Kind() {
 	case String:
@@ -218,7 +216,7 @@ func (v Value) contents() uint64 {
 	return h.Sum64()
 }
 
-// Ambiguous reports whether a name occurs twice in an object, so that readers of it may disagree.
+// Ambiguous reports whether a name occurs twice in an object. JSON parsers may disagree about such an object.
 func (v Value) Ambiguous() bool {
 	var names Names
 	for m := v.Members(); m.Next(); {
@@ -227,18 +225,18 @@ func (v Value) Ambiguous() bool {
 	return names.MayRepeat() && v.repeats()
 }
 
-// few is up to how many names are compared by pairs, unless they rise.
+// few is the largest number of names that are compared in pairs, unless they are in ascending order.
 const few = 64
 
-// Names tells objects whose names all differ, for whoever goes over one anyway. Its zero value has no names.
+// Names detects whether all names of an object differ, for a caller that iterates over the object anyway. The zero Names is empty.
 type Names struct {
 	sums [few]uint64
-	// met has a bit for each sum, by its highest bits.
+	// met has one bit for each signature seen, chosen by the highest bits of the signature.
 	met uint64
 	n   int
-	// falls says that the names do not rise, as those of maps do out of an encoder.
+	// falls means that the names are not in ascending order. An encoder writes the names of maps in ascending order.
 	falls bool
-	// alike says that two of the first few names look alike.
+	// alike means that two of the first few names have the same bit.
 	alike bool
 	last  []byte
 }
@@ -257,10 +255,10 @@ func (n *Names) Add(name Name) {
 	n.n++
 }
 
-// MayRepeat reports false if no name has been added twice.
+// MayRepeat returns false only if no name was added twice.
 func (n *Names) MayRepeat() bool { return n.falls && (n.alike || n.n > few) }
 
-// signature is the same for equal names, and differs for most others.
+// signature returns the same number for equal names, and different numbers for most different names.
 func (n Name) signature() uint64 {
 	raw := n.Bytes()
 	var first, last uint64
@@ -278,7 +276,7 @@ func (n Name) signature() uint64 {
 	return (first*odd^last)*odder ^ uint64(len(raw))
 }
 
-// repeats is Ambiguous for objects of many members, or of names that look alike.
+// repeats is Ambiguous for objects with many members or with names that look alike.
 func (v Value) repeats() bool {
 	names := map[string]struct{}{}
 	n := 0

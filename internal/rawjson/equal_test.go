@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkEqual holds Equal, Same, Sum and NormalNumber against what jsontext and math/big say.
+// checkEqual compares Equal, Same, Sum and NormalNumber with the results of jsontext and math/big.
 func checkEqual(t *testing.T, a, b []byte) {
 	t.Helper()
 	x, err := decodeAll(a)
@@ -35,7 +35,7 @@ func checkEqual(t *testing.T, a, b []byte) {
 	}
 	var c Comparison
 	want := left == right
-	for range 2 { // What is remembered counts the second time.
+	for range 2 { // the second time uses cached sums
 		if got := c.Equal(was.Root(), is.Root()); got != want {
 			t.Fatalf("%.300q and %.300q: equal is %t, want %t", a, b, got, want)
 		}
@@ -64,14 +64,14 @@ func TestEqual_Pairs(t *testing.T) {
 	}
 }
 
-// FuzzEqual compares hostile pairs.
+// FuzzEqual compares pairs from hostile input.
 func FuzzEqual(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":2}`), []byte(`{"b":2,"\u0061":1.0}`))
 	f.Add([]byte(`["\ud83d\ude00",1e2]`), []byte(`["😀",100]`))
 	f.Fuzz(checkEqual)
 }
 
-// drawn writes one of few values in one of many spellings.
+// drawn returns one of few values in one of many spellings.
 func drawn(r *rand.Rand, depth int) string {
 	switch n := r.IntN(8); {
 	case n == 0 && depth > 0:
@@ -106,7 +106,7 @@ func TestD5_ANameThatOccursTwiceIsNotPutInOrder(t *testing.T) {
 func TestD5_ANameMayOccurTwiceAmongMany(t *testing.T) {
 	for _, n := range []int{few - 1, few, few + 1, 10 * few} {
 		var b strings.Builder
-		for i := n; i > 0; i-- { // Names that rise are another case.
+		for i := n; i > 0; i-- { // names in ascending order are another case
 			b.WriteString(`"name` + strconv.Itoa(100000+i) + `":0,`)
 		}
 		for text, want := range map[string]bool{
@@ -119,7 +119,7 @@ func TestD5_ANameMayOccurTwiceAmongMany(t *testing.T) {
 	}
 }
 
-// TestSame_Recall: whatever was compared before, in whatever order, Same tells the bytes.
+// TestSame_Recall: whatever was compared before, in any order, Same reports whether the bytes are equal.
 func TestSame_Recall(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 3617))
 	for range 3000 {
@@ -158,7 +158,7 @@ func TestSame_Recall(t *testing.T) {
 	}
 }
 
-// TestD10_WhatWasFoundOfOtherTextsIsNotBelieved: an index of owners may ask about what Diff did not scan.
+// TestD10_WhatWasFoundOfOtherTextsIsNotBelieved: an index of owners may compare texts that Diff did not scan.
 func TestD10_WhatWasFoundOfOtherTextsIsNotBelieved(t *testing.T) {
 	same, other := [2]Value{scanned(t, `{"a":1}`), scanned(t, `{"a":1}`)}, scanned(t, `{"a":2}`)
 	var c Comparison

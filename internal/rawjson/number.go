@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// NormalNumber spells equal numbers equally, and exactly where a float64 would not be: sign, digits without
-// outer zeros, "e" and the power of ten; zero is "0". It is "" for other values.
+// NormalNumber returns the same text for equal numbers. It is exact, which float64 is not: sign, digits without outer zeros, "e"
+// and the power of ten. Zero is "0". For other values it returns "".
 func (v Value) NormalNumber() string {
 	if v.Kind() != Number {
 		return ""
@@ -15,7 +15,7 @@ func (v Value) NormalNumber() string {
 	return normalNumber(v.Raw())
 }
 
-// Int returns a number that is an int64, however it is spelled, and whether it is one.
+// Int returns the value of a number that is an int64, in any spelling, and whether it is one.
 func (v Value) Int() (int64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -27,7 +27,7 @@ func (v Value) Int() (int64, bool) {
 	return normalInt(v.NormalNumber())
 }
 
-// isInteger reports whether a number is spelled without fraction and exponent.
+// isInteger reports whether a number has neither a fraction nor an exponent.
 func isInteger(literal []byte) bool { return !bytes.ContainsAny(literal, ".eE") }
 
 func equalNumbers(a, b []byte) bool {
@@ -76,7 +76,7 @@ func appendPower(out, exponent []byte, shift int64) []byte {
 		}
 		return strconv.AppendInt(out, power+shift, 10)
 	}
-	// It is beyond 10^18 and the shift is not, so that the sign stays.
+	// The exponent is beyond 10^18 and shift is not, so the sign does not change.
 	if down {
 		shift = -shift
 		out = append(out, '-')
@@ -91,7 +91,7 @@ func appendPower(out, exponent []byte, shift int64) []byte {
 	return append(out, bytes.TrimLeft(sum, "0")...)
 }
 
-// normalInt reads a normal number that is an int64.
+// normalInt parses a normal number that is an int64.
 func normalInt(normal string) (int64, bool) {
 	if normal == "0" {
 		return 0, true

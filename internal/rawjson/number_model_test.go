@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestD1_ANumberThatBeginsAsAnother: a long number is the model of the next one, and does not say where that ends.
+// TestD1_ANumberThatBeginsAsAnother: a long number is the model of the next one, but does not determine where the next one ends.
 func TestD1_ANumberThatBeginsAsAnother(t *testing.T) {
 	digits := strings.Repeat("7", 64)
 	for _, tail := range []string{"", "1", "7", ".5", "e5", "E+5", "x", "-", "+1", ".", "e", " 1", "}"} {

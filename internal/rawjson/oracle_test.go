@@ -21,7 +21,7 @@ type decoded struct {
 	values []*decoded
 }
 
-// decodeAll reads one value and nothing after it.
+// decodeAll reads one value, and refuses text after it.
 func decodeAll(data []byte) (*decoded, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	v, err := decodeNext(d)
@@ -73,7 +73,7 @@ func decodeNext(d *jsontext.Decoder) (*decoded, error) {
 	return v, err
 }
 
-// String is the same for equal values. Numbers are computed, which only small exponents allow.
+// String returns the same text for equal values. It computes numbers, so exponents must be small.
 func (v *decoded) String() string {
 	switch v.kind {
 	case Number:
@@ -109,7 +109,7 @@ func (v *decoded) ambiguous() bool {
 	return len(slices.Compact(names)) < len(v.names)
 }
 
-// differs returns where a Value says something else than what jsontext reads, "" if nowhere.
+// differs returns where a Value differs from jsontext's reading, "" if it does not.
 func (v *decoded) differs(got Value) string {
 	if got.Kind() != v.kind {
 		return fmt.Sprintf("%s: kind is %s, want %s", got.Raw(), got.Kind(), v.kind)

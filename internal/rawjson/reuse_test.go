@@ -1,6 +1,6 @@
 //go:build !race
 
-// With the race detector on, pools drop what they hold at random.
+// With the race detector on, pools drop objects at random.
 
 package rawjson
 
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestScan_ReusesMemory: what is scanned a second time needs none.
+// TestScan_ReusesMemory: the second scan of a text allocates no memory.
 func TestScan_ReusesMemory(t *testing.T) {
 	data := []byte(`{"a":[{"b":"` + strings.Repeat("x", 100) + `"},{"c":{}}],"d":[[],[],[]]}`)
 	n := testing.AllocsPerRun(100, func() {

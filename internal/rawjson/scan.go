@@ -9,42 +9,41 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deeply objects and lists may be nested: what jsontext takes, so that both refuse the
-// same texts.
+// maxDepth is the maximum nesting of objects and lists. It is jsontext's limit, so that both refuse the same texts.
 const maxDepth = 10_000
 
-// Document is a text that has been scanned. It is not changed afterwards, but for what Values remember
-// in it, and is used by one goroutine at a time.
+// Document is a text that has been scanned. It does not change, except for the sums that Values cache in it. Only one goroutine at
+// a time may use it.
 type Document struct {
 	data []byte
-	// tape has the objects, lists, long strings and long numbers in the order in which they begin.
+	// tape has the objects, lists, long strings and long numbers in the order of their starts.
 	tape []extent
-	// sums are by place on the tape, 0 where nobody has asked yet; see Value.Sum.
+	// sums are the cached sums by index on the tape, 0 if not computed; see Value.Sum.
 	sums []uint64
 }
 
-// extent is where one of them is: data[start:end] with its brackets or quotes.
+// extent is the position of an element of the tape: data[start:end] with its brackets or quotes.
 type extent struct {
 	start, end uint32
-	// next is the first extent behind this one and all that is in it. While the text is being scanned it is
-	// the container around it.
+	// next is the index of the first extent after this one and its contents. During the scan it is the index of the container around
+	// it.
 	next uint32
 }
 
-// long is from how many bytes on a string or number is on the tape: to find the end of a shorter one costs
-// no more.
+// long is the minimum length in bytes of strings and numbers on the tape. Finding the end of a shorter one costs no more than using
+// the tape.
 const long = 64
 
 const none = math.MaxUint32
 
-// mostKept is the largest tape that is kept for another Scan: enough for objects of some MiB.
+// mostKept is the largest tape that is kept for another Scan. It is enough for objects of some MiB.
 const mostKept = 1 << 18
 
 var documents = sync.Pool{New: func() any { return &Document{} }}
 
-// Scan reads one JSON value with nothing but space around it. It takes what jsontext takes when names may
-// occur twice: UTF-8, whole surrogate pairs, at most 10,000 levels; anything else is a *SyntaxError. The text
-// must not be changed while the Document is in use, nor after Release what has been taken from it.
+// Scan reads one JSON value, with nothing but white space around it. It accepts the same texts as jsontext with duplicate names
+// allowed: UTF-8, complete surrogate pairs, at most 10,000 levels. Any other text is a *SyntaxError. The caller must not change the
+// text while the Document is in use, nor after Release while it uses bytes of the text.
 func Scan(data []byte) (*Document, error) {
 	d, _ := documents.Get().(*Document)
 	d.data, d.tape = data, d.tape[:0]
@@ -59,8 +58,8 @@ func Scan(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// Release lets another Scan use the memory of d. Neither d nor any Value of it is used afterwards; bytes of
-// the text may be. It may be left out.
+// Release lets another Scan use the memory of d. The caller must not use d or its Values afterwards, but may use bytes of the text.
+// Calling Release is optional.
 func (d *Document) Release() {
 	d.data, d.sums = nil, d.sums[:0]
 	if cap(d.tape) <= mostKept {
@@ -68,17 +67,19 @@ func (d *Document) Release() {
 	}
 }
 
-// ErrMore is what a SyntaxError is about if one value is followed by more text.
+// ErrMore is the cause of a SyntaxError if more text follows the value.
 var ErrMore = errors.New("more text after the value")
 
-// SyntaxError says why a text is no JSON, in jsontext's words.
+// SyntaxError says why a text is not JSON, in jsontext's words.
 type SyntaxError struct{ err error }
 
+// Error returns jsontext's message.
 func (e *SyntaxError) Error() string { return e.err.Error() }
 
+// Unwrap returns the cause: jsontext's error or ErrMore.
 func (e *SyntaxError) Unwrap() error { return e.err }
 
-// explain has jsontext say what is wrong with a text that Scan refuses, and where.
+// explain returns jsontext's error, with the position, for a text that Scan refuses.
 func explain(data []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	err := d.SkipValue()
@@ -92,23 +93,23 @@ func explain(data []byte) error {
 
 // scan reports whether the text is one JSON value.
 //
-// The two objects of an AdmissionReview are nearly the same bytes. So each container has a model, the one at
-// its place in the container that its parent was modelled on, or else a large one just before it: if it is
-// the same bytes, it is as valid, ends as far from its begin, and is copied on the tape. A model is at the
-// same depth as what is compared with it, and only ever saves work.
+// The two objects of an AdmissionReview have nearly the same bytes. So each container has a model: the container at the same
+// position in the model of its parent, or else a large one just before it. If a container has the same bytes as its model, it is as
+// valid and as long, and the model's part of the tape is copied. A model has the same depth as the container that is compared with
+// it. A wrong model costs only time.
 func (d *Document) scan() bool {
 	data, tape := d.data, d.tape
 	var (
 		i     int
 		ok    bool
-		open  uint32 = none // the innermost container that is open
-		model uint32 = none // of the next extent in it
+		open  uint32 = none // the innermost open container
+		model uint32 = none // the model of the next extent in it
 		same  likeness
 		depth int
 		named bool // the innermost open container is an object
 	)
 	for {
-		// A value begins here, or the name of a member.
+		// A value or the name of a member starts here.
 		i = skipSpace(data, i)
 		if i >= len(data) {
 			return false
@@ -142,7 +143,7 @@ func (d *Document) scan() bool {
 			if depth++; depth > maxDepth {
 				return false
 			}
-			if i+1 < len(data) && data[i+1] == c+2 { // ']' is '[' + 2, as '}' is '{' + 2.
+			if i+1 < len(data) && data[i+1] == c+2 { // ']' is '[' + 2, and '}' is '{' + 2.
 				tape = appendLeaf(tape, i, i+2)
 				i += 2
 				depth--
@@ -151,7 +152,7 @@ func (d *Document) scan() bool {
 				}
 				break
 			}
-			// While a container is open, its end is the place of its model.
+			// While a container is open, end is the index of its model.
 			tape = append(tape, extent{start: uint32(i), end: model, next: open}) //nolint:gosec // Scan has seen to the length.
 			open, named = uint32(len(tape)-1), c == '{'                           //nolint:gosec // Fewer than bytes.
 			if model != none {
@@ -193,7 +194,7 @@ func (d *Document) scan() bool {
 			}
 		}
 	ended:
-		// A value has ended, or a container has nothing in it.
+		// A value has ended, or a container is empty.
 		for {
 			if i < len(data) && data[i] <= ' ' {
 				i = skipSpace(data, i)
@@ -252,10 +253,10 @@ func (d *Document) scan() bool {
 	}
 }
 
-// alike is from how many bytes on a container is the model of the next one beside it.
+// alike is the minimum length in bytes of a container that is the model of the next one beside it.
 const alike = 512
 
-// ends reports whether a value that begins with c may end at i: all but numbers say themselves where they end.
+// ends reports whether a value that starts with c may end at i. Only a number does not mark its own end.
 func ends(data []byte, c byte, i int) bool {
 	if c == '{' || c == '[' || c == '"' || i >= len(data) {
 		return true
@@ -268,7 +269,7 @@ func ends(data []byte, c byte, i int) bool {
 	}
 }
 
-// following returns at, if that is within the model of the open container, else none.
+// following returns at if it is within the model of the open container, else none.
 func following(tape []extent, open, at uint32) uint32 {
 	if open == none {
 		return none
@@ -279,14 +280,13 @@ func following(tape []extent, open, at uint32) uint32 {
 	return at
 }
 
-// likeness remembers how far the last comparison went: where containers are nested, each asks about a
-// part of what was compared for the one around it.
+// likeness caches how far the last comparison went: with nested containers, each inner comparison is a part of the outer one.
 type likeness struct {
 	a, b, n uint32
 	differs bool
 }
 
-// bytes reports whether the extent is the same bytes as those at i.
+// bytes reports whether the extent has the same bytes as the text at i.
 func (l *likeness) bytes(data []byte, m extent, i int) bool {
 	b, size := uint32(i), m.end-m.start //nolint:gosec // Scan has seen to the length.
 	if len(data)-i < int(size) {
@@ -305,7 +305,7 @@ func (l *likeness) bytes(data []byte, m extent, i int) bool {
 	return !l.differs
 }
 
-// appendCopy appends the extent at model, and all that is in it, as it stands at i.
+// appendCopy appends the extent at model and its contents, moved to offset i.
 func appendCopy(tape []extent, model uint32, i int) []extent {
 	first := tape[model]
 	shift, places := uint32(i)-first.start, uint32(len(tape))-model //nolint:gosec // Modulo 2^32, as the sums.

@@ -12,13 +12,13 @@ var texts = []string{
 	`[1,[2,[3]],{}]`, `{"a":{"b":[{"c":1}]},"d":null}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"":0}`, `[ 1 , 2 ]`, `{ "a" : [ ] , "b" : { } }`,
 	`"` + strings.Repeat("x", 200) + `"`, `{"` + strings.Repeat("n", 100) + `":"` + strings.Repeat(`\n`, 100) + `"}`, `["` + strings.Repeat("é", 33) + `",1]`,
 	`{"z":1,"y":2,"x":[1e400,-1e-400,123456789012345678901234567890]}`, strings.Repeat("[", 9999) + "{}" + strings.Repeat("]", 9999),
-	// What follows is no JSON.
+	// The texts below are not JSON.
 	``, ` `, `tru`, `nul`, `+1`, `01`, `1.`, `.5`, `1e`, `1e+`, `-`, `"`, `"\x"`, `"\u12"`, `"\u12g4"`, `"\ud83d"`, `"\ud83dx"`, `"\ud83d\u0061"`, `"\ude00"`, "\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"",
 	"\"\x00\"", "\"a\nb\"", `[`, `[1`, `[1,`, `[1,]`, `[,1]`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{1:2}`, `[1}`, `{"a":1]`, `{}{}`, `1 2`, `]`, "\ufeff{}", "[\v]", "[\x00]",
 	strings.Repeat("[", 10001) + strings.Repeat("]", 10001), `"` + strings.Repeat("x", 200) + "\x01\"", `[truefalse]`, `nullx`, `{"a":tru}`, `[1 2]`,
 }
 
-// check holds Scan against jsontext.
+// check compares Scan with jsontext.
 func check(t *testing.T, data []byte) {
 	t.Helper()
 	want, wantErr := decodeAll(data)
@@ -59,7 +59,7 @@ func TestScan_TakesWhatJSONTextTakes(t *testing.T) {
 	}
 }
 
-// TestScan_RandomBytes breaks texts at random, so that the scanner meets what it does not expect everywhere.
+// TestScan_RandomBytes damages texts at random, so that the scanner gets unexpected bytes at every position.
 func TestScan_RandomBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3617))
 	const bytes = "{}[]:,\"\\u0eE.+-x \n\xff\xc3\xa9\x00"
@@ -93,7 +93,7 @@ func TestScan_ListsBesideEachOtherAreNotNested(t *testing.T) {
 	}
 }
 
-// FuzzScan gives hostile bytes to the scanner.
+// FuzzScan scans hostile input.
 func FuzzScan(f *testing.F) {
 	for _, text := range texts {
 		if len(text) < 1000 {
@@ -124,8 +124,8 @@ func TestZeroValueIsAbsent(t *testing.T) {
 	}
 }
 
-// TestScan_ModelsOnlySaveWork: values beside each other that are nearly the same are read as any others are, wherever
-// one is broken.
+// TestScan_ModelsOnlySaveWork: the use of models has no effect on the result for adjacent values that are nearly the same, even if
+// one is invalid at any position.
 func TestScan_ModelsOnlySaveWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 3617))
 	models, faults := 0, 0
@@ -140,7 +140,7 @@ func TestScan_ModelsOnlySaveWork(t *testing.T) {
 		for range r.IntN(4) {
 			at := r.IntN(len(second))
 			switch r.IntN(5) {
-			case 0: // mostly no JSON any more
+			case 0: // usually no longer JSON
 				second = second[:at] + string("{}[]:,\"\\ 1x"[r.IntN(11)]) + second[at:]
 			case 1:
 				second = second[:at] + second[at+1:]

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// closingQuote returns where the string ends that has been scanned and whose first character is at i.
+// closingQuote returns the offset of the closing quote of a string that has been scanned and whose first character is at i.
 func closingQuote(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
 			x := binary.LittleEndian.Uint64(data[i:])
 			quote, backslash := x^'"'*ones, x^'\\'*ones
-			// As in special: the lowest set bit is exact.
+			// The lowest set bit is exact, as in special.
 			if hit := ((quote-ones)&^quote | (backslash-ones)&^backslash) & highs; hit != 0 {
 				i += bits.TrailingZeros64(hit) / 8
 				break
@@ -31,14 +31,14 @@ func closingQuote(data []byte, i int) int {
 	}
 }
 
-// reader gives what the inside of a string means, byte by byte.
+// reader decodes the inside of a string byte by byte.
 type reader struct {
 	raw  []byte
 	rune [utf8.UTFMax]byte
 	left []byte // of rune
 }
 
-// next reports false at the end.
+// next returns the next byte of the decoded text, and false at its end.
 func (r *reader) next() (byte, bool) {
 	if len(r.left) > 0 {
 		c := r.left[0]
@@ -82,7 +82,7 @@ func (r *reader) next() (byte, bool) {
 	}
 }
 
-// unquote returns what the inside of a string means.
+// unquote decodes the inside of a string.
 func unquote(raw []byte) []byte {
 	out, r := make([]byte, 0, len(raw)), reader{raw: raw}
 	for {
@@ -94,7 +94,7 @@ func unquote(raw []byte) []byte {
 	}
 }
 
-// equalTexts compares what the insides of two strings mean, from where their bytes part.
+// equalTexts compares the decoded insides of two strings, from the point where their bytes differ.
 func equalTexts(a, b []byte) bool {
 	same := int(commonPrefix(a[:min(len(a), len(b))], b[:min(len(a), len(b))]))
 	from := plainBefore(a, same)
@@ -111,8 +111,8 @@ func equalTexts(a, b []byte) bool {
 	}
 }
 
-// plainBefore returns a place at or before i that is not inside of an escape sequence or between the
-// halves of a pair: behind a character with no backslash in reach.
+// plainBefore returns an offset at or before i that is not inside an escape sequence or between the halves of a surrogate pair: the
+// bytes before it, as many as an escape sequence has, contain no backslash. If it finds none, it returns 0.
 func plainBefore(raw []byte, i int) int {
 	const reach, patience = len(`\u0000`), 1024
 	clear := 0
@@ -128,7 +128,7 @@ func plainBefore(raw []byte, i int) int {
 	return 0
 }
 
-// Text returns what a string means, and "" for other values.
+// Text returns the decoded string, and "" for other values.
 func (v Value) Text() string { return string(v.text()) }
 
 func (v Value) text() []byte {
@@ -140,7 +140,7 @@ func (v Value) text() []byte {
 
 func (v Value) inside() Name { return Name{v.doc.data[v.start+1 : v.end-1]} }
 
-// Is reports whether v is a string that means the text.
+// Is reports whether v is a string whose decoded text is text.
 func (v Value) Is(text string) bool {
 	return v.Kind() == String && v.inside().Is(text)
 }

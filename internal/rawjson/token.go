@@ -22,16 +22,15 @@ const (
 	highs = 0x80 * ones
 )
 
-// special has the high bit set of each byte of x that is a quote, a backslash, a control character or no
-// ASCII. The lowest set bit is exact; above it a borrow may have set bits as well.
+// special returns a word with the high bit set for each byte of x that is a quote, a backslash, a control character or not ASCII.
+// The lowest set bit is exact. Above it a borrow may have set other bits.
 func special(x uint64) uint64 {
 	quote, backslash := x^'"'*ones, x^'\\'*ones
 	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x | x) & highs
 }
 
-// shortString reads a string of less than eight plain bytes and returns the place behind its closing quote.
-// Of any other it returns where scanString is to go on, negative. It is small enough to be inlined: most
-// names are short.
+// shortString reads a string of less than eight plain bytes and returns the offset after its closing quote. For any other string it
+// returns the negated offset at which scanString must continue. It is small enough to be inlined: most names are short.
 func shortString(data []byte, i int) int {
 	if i+8 > len(data) {
 		return -i
@@ -44,7 +43,7 @@ func shortString(data []byte, i int) int {
 	return -i
 }
 
-// scanString reads a string from behind its opening quote and returns the place behind the closing one.
+// scanString reads a string from the offset after its opening quote and returns the offset after the closing one.
 func scanString(data []byte, i int) (int, bool) {
 	for {
 		for i+8 <= len(data) {
@@ -79,7 +78,7 @@ func scanString(data []byte, i int) (int, bool) {
 	}
 }
 
-// scanEscape reads an escape sequence, both halves of a surrogate pair.
+// scanEscape reads an escape sequence, or both halves of a surrogate pair.
 func scanEscape(data []byte, i int) (int, bool) {
 	if i+1 >= len(data) {
 		return 0, false
@@ -127,7 +126,7 @@ func scanHex(data []byte, i int) (rune, bool) {
 	return r, true
 }
 
-// scanNumber reads a number of JSON's grammar.
+// scanNumber reads a number in JSON's grammar.
 func scanNumber(data []byte, i int) (int, bool) {
 	if i < len(data) && data[i] == '-' {
 		i++

@@ -2,10 +2,10 @@ package rawjson
 
 import "bytes"
 
-// Kind is that of a Value.
+// Kind is the JSON type of a Value.
 type Kind byte
 
-// The kinds. A value that is absent is not null.
+// The kinds. An absent value is not null.
 const (
 	Absent Kind = iota
 	Null
@@ -16,6 +16,7 @@ const (
 	Object
 )
 
+// String returns the name of the kind.
 func (k Kind) String() string {
 	return [...]string{"absent", "null", "boolean", "number", "string", "list", "object"}[k]
 }
@@ -24,19 +25,19 @@ func (k Kind) String() string {
 type Value struct {
 	doc        *Document
 	start, end uint32
-	// at is the place on the tape, for lists, objects, long strings and long numbers.
+	// at is the index on the tape, for lists, objects, long strings and long numbers.
 	at uint32
 }
 
-// Root returns the value that the text is.
+// Root returns the outermost value of the text.
 func (d *Document) Root() Value {
 	start := skipSpace(d.data, 0)
 	v, _ := d.value(start, 0)
 	return v
 }
 
-// value returns the value that begins at start, and the extent on the tape that comes after it. next is
-// the first extent at or after start.
+// value returns the value that starts at start, and the index of the extent on the tape after it. next is the index of the first
+// extent at or after start.
 func (d *Document) value(start int, next uint32) (Value, uint32) {
 	data := d.data
 	v := Value{doc: d, start: uint32(start)} //nolint:gosec // Scan has seen to the length.
@@ -62,7 +63,7 @@ func (d *Document) value(start int, next uint32) (Value, uint32) {
 	return v, next
 }
 
-// stringEnd returns where the string that begins at start ends, and the extent on the tape that comes after it.
+// stringEnd returns the end of the string that starts at start, and the index of the extent on the tape after it.
 func (d *Document) stringEnd(start, next uint32) (end, after uint32) {
 	if int(next) < len(d.tape) && d.tape[next].start == start {
 		return d.tape[next].end, next + 1
@@ -70,7 +71,7 @@ func (d *Document) stringEnd(start, next uint32) (end, after uint32) {
 	return uint32(closingQuote(d.data, int(start)+1) + 1), next //nolint:gosec // Scan has seen to the length.
 }
 
-// Kind returns what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind {
 	if v.doc == nil {
 		return Absent
@@ -106,7 +107,7 @@ func (v Value) IsScalar() bool {
 	return k == Bool || k == Number || k == String
 }
 
-// Raw returns the value as it stands in the text, nil if it is absent. It must not be changed.
+// Raw returns the bytes of the value in the text, nil if it is absent. The caller must not change them.
 func (v Value) Raw() []byte {
 	if v.doc == nil {
 		return nil
@@ -114,10 +115,10 @@ func (v Value) Raw() []byte {
 	return v.doc.data[v.start:v.end:v.end]
 }
 
-// Extent returns where the value begins and ends in the text.
+// Extent returns the offsets of the start and of the end of the value in the text.
 func (v Value) Extent() (begin, end int) { return int(v.start), int(v.end) }
 
-// IsEmpty reports whether a list or object has nothing in it. Any other value is empty.
+// IsEmpty reports whether a list or object has no items or members. It returns true for every other value.
 func (v Value) IsEmpty() bool {
 	if !v.IsList() && !v.IsObject() {
 		return true
@@ -125,10 +126,10 @@ func (v Value) IsEmpty() bool {
 	return skipSpace(v.doc.data, int(v.start)+1)+1 == int(v.end)
 }
 
-// ID tells a list or object apart from every other of the same Document.
+// ID returns a number that no other list or object of the same Document has.
 func (v Value) ID() uint32 { return v.at }
 
-// Items goes over a list: for i := v.Items(); i.Next(); { i.Value() }. Other values have no items.
+// Items iterates over a list: for i := v.Items(); i.Next(); { i.Value() }. Other values have no items.
 func (v Value) Items() Items {
 	if !v.IsList() {
 		return Items{}
@@ -136,7 +137,7 @@ func (v Value) Items() Items {
 	return Items{doc: v.doc, pos: skipSpace(v.doc.data, int(v.start)+1), next: v.at + 1}
 }
 
-// Items is a place in a list.
+// Items is a position in a list.
 type Items struct {
 	doc   *Document
 	pos   int
@@ -144,7 +145,7 @@ type Items struct {
 	value Value
 }
 
-// Next goes to the next item and reports whether there is one.
+// Next moves to the next item and reports whether there is one.
 func (i *Items) Next() bool {
 	if i.doc == nil || i.doc.data[i.pos] == ']' {
 		return false
@@ -154,10 +155,10 @@ func (i *Items) Next() bool {
 	return true
 }
 
-// Value returns the item.
+// Value returns the current item.
 func (i *Items) Value() Value { return i.value }
 
-// after returns where the next item or member begins, or the closing bracket stands, behind a value that ends at i.
+// after returns the offset of the next item or member, or of the closing bracket, after a value that ends at i.
 func (d *Document) after(i int) int {
 	if d.data[i] == ',' && d.data[i+1] > ' ' {
 		return i + 1
@@ -168,8 +169,7 @@ func (d *Document) after(i int) int {
 	return i
 }
 
-// Members goes over an object: for m := v.Members(); m.Next(); { m.Name(), m.Value() }. Other values have
-// no members.
+// Members iterates over an object: for m := v.Members(); m.Next(); { m.Name(), m.Value() }. Other values have no members.
 func (v Value) Members() Members {
 	if !v.IsObject() {
 		return Members{}
@@ -177,7 +177,7 @@ func (v Value) Members() Members {
 	return Members{doc: v.doc, pos: skipSpace(v.doc.data, int(v.start)+1), next: v.at + 1}
 }
 
-// Members is a place in an object.
+// Members is a position in an object.
 type Members struct {
 	doc   *Document
 	pos   int
@@ -186,7 +186,7 @@ type Members struct {
 	value Value
 }
 
-// Next goes to the next member and reports whether there is one.
+// Next moves to the next member and reports whether there is one.
 func (m *Members) Next() bool {
 	if m.doc == nil || m.doc.data[m.pos] == '}' {
 		return false
@@ -203,20 +203,20 @@ func (m *Members) Next() bool {
 	return true
 }
 
-// Name returns the member's name.
+// Name returns the name of the current member.
 func (m *Members) Name() Name { return m.name }
 
-// Value returns the member's value.
+// Value returns the value of the current member.
 func (m *Members) Value() Value { return m.value }
 
-// Get returns the last member of the name, absent if there is none or v is no object. It goes over the
-// whole object.
+// Get returns the value of the last member with the name. It is absent if there is none or v is not an object. Get iterates over
+// the whole object.
 func (v Value) Get(name string) Value {
 	out, _ := v.Find(name)
 	return out
 }
 
-// Find returns the last member of the name, and how many there are.
+// Find returns the value of the last member with the name, and the number of such members.
 func (v Value) Find(name string) (Value, int) {
 	var out Value
 	n := 0
@@ -229,32 +229,32 @@ func (v Value) Find(name string) (Value, int) {
 	return out, n
 }
 
-// Name is the name of a member as it is spelled, without its quotes.
+// Name is the name of a member in its spelling, without quotes.
 type Name struct{ raw []byte }
 
-// Raw returns the name as it is spelled, without its quotes. It must not be changed.
+// Raw returns the name in its spelling, without quotes. The caller must not change it.
 func (n Name) Raw() []byte { return n.raw }
 
-// Is reports whether the name means the text.
+// Is reports whether the decoded name is text.
 func (n Name) Is(text string) bool {
 	if len(n.raw) == len(text) {
-		return string(n.raw) == text && !n.escaped() // An escape sequence is longer than what it means.
+		return string(n.raw) == text && !n.escaped() // An escape sequence is longer than the text that it stands for.
 	}
 	return len(n.raw) > len(text) && n.escaped() && n.String() == text
 }
 
-// Equal reports whether two names mean the same.
+// Equal reports whether two decoded names are equal.
 func (n Name) Equal(other Name) bool {
 	if bytes.Equal(n.raw, other.raw) {
 		return true
 	}
 	if len(n.raw) < long && len(other.raw) < long && !n.escaped() && !other.escaped() {
-		return false // In what is longer, to look for a backslash may cost more than to compare.
+		return false // For longer names, searching for a backslash may cost more than comparing.
 	}
 	return equalTexts(n.raw, other.raw)
 }
 
-// Bytes returns what the name means. It must not be changed.
+// Bytes returns the decoded name. The caller must not change it.
 func (n Name) Bytes() []byte {
 	if !n.escaped() {
 		return n.raw
@@ -262,11 +262,12 @@ func (n Name) Bytes() []byte {
 	return unquote(n.raw)
 }
 
+// String returns the decoded name.
 func (n Name) String() string { return string(n.Bytes()) }
 
 func (n Name) escaped() bool { return bytes.IndexByte(n.raw, '\\') >= 0 }
 
-// Compare orders names by what they mean, byte by byte.
+// Compare orders decoded names byte by byte.
 func (n Name) Compare(other Name) int {
 	x, y := reader{raw: n.raw}, reader{raw: other.raw}
 	for {

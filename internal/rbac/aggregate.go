@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// aggregate returns the rules of each ClusterRole by name. A role with an aggregationRule gets the
-// rules of the roles that its selectors match, whatever rules it came with, as the aggregation
-// controller of a cluster would overwrite them. Aggregated roles may select one another: the result
-// is the least one that is stable, so that rules which come from nowhere but each other are none.
+// aggregate returns the rules of each ClusterRole by name. A role with an aggregationRule gets the rules of the roles that its
+// selectors match; its own rules are dropped, as the aggregation controller of a cluster overwrites them. Aggregated roles may
+// select one another. The result is the smallest stable one, so that a cycle of aggregated roles adds no rules by itself.
 func aggregate(roles []rbacv1.ClusterRole) (map[string][]rbacv1.PolicyRule, error) {
 	byName := make([]*rbacv1.ClusterRole, 0, len(roles))
 	rules := make(map[string][]rbacv1.PolicyRule, len(roles))
@@ -35,7 +34,7 @@ func aggregate(roles []rbacv1.ClusterRole) (map[string][]rbacv1.PolicyRule, erro
 	}
 	slices.SortFunc(byName, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
 
-	// Every pass only adds rules, of which there are finitely many, and so the loop ends.
+	// Every pass only adds rules, and their number is finite, so the loop ends.
 	for changed := true; changed; {
 		changed = false
 		for _, r := range byName {

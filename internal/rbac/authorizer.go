@@ -11,12 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Authorizer answers as the RBAC authorizer of a kube-apiserver that has exactly the grants, with its
-// reasons: Allow, or NoOpinion and never Deny. Members of system:masters are allowed everything, and
-// whoever asks counts as authenticated (see Authenticated), because in an API server that has been
-// seen to before RBAC is asked. Where several bindings allow the same, the reason names the first by
-// name; the order of an API server is not defined. The zero Authorizer allows nothing but
-// what system:masters asks. It is immutable and safe for concurrent use.
+// Authorizer decides like the RBAC authorizer of a kube-apiserver that has exactly these grants, with the same reasons: Allow or
+// NoOpinion, never Deny. It allows everything to members of system:masters, and treats every user as authenticated (see
+// Authenticated): an API server handles both before it asks RBAC. If several bindings allow a request, the reason names the first
+// by name; the order in an API server is not defined. The zero Authorizer allows only requests of system:masters. Authorizer is
+// immutable and safe for concurrent use.
 type Authorizer struct {
 	index    *index
 	warnings []string
@@ -24,8 +23,8 @@ type Authorizer struct {
 
 var _ authorizer.Authorizer = &Authorizer{}
 
-// New resolves aggregation once. A binding to a role that is not among the grants has no effect;
-// Warnings tells of it.
+// New returns an Authorizer for the grants. It resolves aggregation once. A binding to a role that is not in the grants has no
+// effect and is reported by Warnings.
 func New(g Grants) (*Authorizer, error) {
 	if err := g.validate(); err != nil {
 		return nil, fmt.Errorf("grants: %w", err)
@@ -68,11 +67,11 @@ func (a *Authorizer) warnOfMissing(b binding) {
 	}
 }
 
-// Warnings tells what in the grants is without effect though it seems to be meant to have one.
+// Warnings returns the parts of the grants that have no effect although they seem to be intended to have one.
 func (a *Authorizer) Warnings() []string { return slices.Clone(a.warnings) }
 
-// Authorize answers Allow or NoOpinion, and no error. The reason of a NoOpinion names the roles
-// that the user's bindings refer to but that do not exist.
+// Authorize returns Allow or NoOpinion. The error is always nil. The reason of a NoOpinion names the roles that the user's bindings
+// refer to but that do not exist.
 func (a *Authorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if attributes.GetUser() == nil {
 		return authorizer.DecisionNoOpinion, "", nil
@@ -84,12 +83,12 @@ func (a *Authorizer) Authorize(_ context.Context, attributes authorizer.Attribut
 	return a.index.authorize(u, attributes)
 }
 
-// ConditionsAwareAuthorize answers as Authorize does: RBAC has no conditions.
+// ConditionsAwareAuthorize returns the same as Authorize: RBAC has no conditions.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, attributes))
 }
 
-// EvaluateConditions denies: Authorizer never answers with conditions.
+// EvaluateConditions denies, because Authorizer never returns conditions.
 func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }

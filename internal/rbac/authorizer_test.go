@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// world is the grants that the table below asks about.
+// world has the grants of the table below.
 const world = `
 kind: ClusterRole
 apiVersion: rbac.authorization.k8s.io/v1
@@ -243,7 +243,7 @@ func parse(t *testing.T, manifest string) *Authorizer {
 	return a
 }
 
-// attributes reads who as "name,group,…".
+// attributes parses who in the form "name,group,…".
 func attributes(who, request string) authorizer.Attributes {
 	names := strings.Split(who, ",")
 	fields := strings.Fields(request)

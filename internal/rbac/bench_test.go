@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// busy is a cluster of so many bindings, three of four of them RoleBindings in ten namespaces. Two bind
-// benchUser itself and three its groups; one allows what benchQuestion asks.
+// busy returns the grants of a cluster with this many bindings. Three of four are RoleBindings in ten namespaces. Two bindings name
+// benchUser itself and three its groups. One of these allows the request of benchQuestion.
 func busy(bindings int) Grants {
 	var g Grants
 	for i := range 50 {
@@ -73,7 +73,7 @@ func benchQuestion(verb string) authorizer.AttributesRecord {
 	}
 }
 
-// benchmarkAuthorizer asks for a verb that one of the user's bindings has, and for one that none has.
+// benchmarkAuthorizer asks for a verb that one of the user's bindings grants, and for one that none grants.
 func benchmarkAuthorizer(b *testing.B, a authorizer.Authorizer) {
 	for _, c := range []struct {
 		name, verb string
@@ -94,8 +94,7 @@ func benchmarkAuthorizer(b *testing.B, a authorizer.Authorizer) {
 	}
 }
 
-// BenchmarkRBAC is what a check costs that asks no server. BenchmarkSubjectAccessReview is what it costs
-// to ask one.
+// BenchmarkRBAC measures a check that asks no server. BenchmarkSubjectAccessReview measures a check that does.
 func BenchmarkRBAC(b *testing.B) {
 	for _, bindings := range []int{20, 2000} {
 		b.Run(fmt.Sprintf("bindings=%d", bindings), func(b *testing.B) {

@@ -26,10 +26,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// inFlight is how many requests are under way at once.
+// inFlight is the number of concurrent requests.
 const inFlight = 16
 
-// pair is a real API server, and a Live that follows it behind what kube-apiserver puts before RBAC.
+// pair is a real API server, and a Live that follows it, behind the authorizers that precede RBAC in kube-apiserver.
 type pair struct {
 	cluster *cluster.Cluster
 	client  *kubernetes.Clientset
@@ -90,7 +90,7 @@ func newPair(t testing.TB) *pair {
 	return p
 }
 
-// do runs requests at once and waits for all.
+// do runs requests in parallel and waits for all.
 func (p *pair) do(t testing.TB, requests ...func(context.Context) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(context.Background())
@@ -154,8 +154,8 @@ func (p *pair) remove(object runtime.Object) func(context.Context) error {
 	}
 }
 
-// settle returns once both the API server's authorizer and Live have seen everything that was written before: each of
-// their four informers the last object of its resource, which are the marks that only together allow two questions.
+// settle waits until the API server's authorizer and Live have seen everything that was written before. It writes one last object
+// of each resource, and asks two questions that are allowed only with all of these objects, until both are allowed.
 func (p *pair) settle(t testing.TB) {
 	t.Helper()
 	p.marks++
@@ -199,7 +199,7 @@ func (p *pair) ask(ctx context.Context, q authorizer.AttributesRecord) (authoriz
 	return authorizer.DecisionNoOpinion, review.Status.Reason, nil
 }
 
-// stored is everything that the API server holds, the bootstrap policy included.
+// stored returns all RBAC objects in the API server, including the bootstrap policy.
 func (p *pair) stored(t testing.TB) Grants {
 	t.Helper()
 	var g Grants

@@ -18,7 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// fakeAPI is an API server with faults. They can be set while it serves.
+// fakeAPI is an API server with faults. A test may set faults while it serves.
 type fakeAPI struct {
 	*fake.Clientset
 
@@ -59,7 +59,7 @@ func newFakeAPI(objects ...runtime.Object) *fakeAPI {
 	return api
 }
 
-// refuse makes the server answer both list and watch with the error. Open watches stay.
+// refuse makes the server respond with the error to both list and watch. Open watches stay open.
 func (api *fakeAPI) refuse(err error, what ...string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -74,7 +74,7 @@ func (api *fakeAPI) setMute(resource string, mute bool) {
 	api.mute[resource] = mute
 }
 
-// hangUp ends the open watches of a resource as a server does whose time for them is over.
+// hangUp ends the open watches of a resource, as a server does when their timeout ends.
 func (api *fakeAPI) hangUp(resource string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -90,7 +90,7 @@ func (api *fakeAPI) asked(what string) int {
 	return api.requests[what]
 }
 
-// follow runs a Live to the end of the test.
+// follow runs a Live until the end of the test.
 func follow(t testing.TB, api *fakeAPI) (*Live, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -118,7 +118,7 @@ func ready(t testing.TB, api *fakeAPI) (*Live, *clocktesting.FakeClock) {
 	return l, clock
 }
 
-// patience is longer than what a reflector waits at most between two lists after an API server was away: twice 30 s.
+// patience is longer than the longest delay of a reflector between two lists after an API server was down: twice 30 s.
 const patience = 3 * time.Minute
 
 func await(t testing.TB, what string, met func() bool) {
@@ -165,7 +165,7 @@ func roleBinding(namespace, name, role string, users ...string) *rbacv1.RoleBind
 	return b
 }
 
-// may asks whether the user holds the verb on deployments of the namespace, and returns the reason too.
+// may reports whether the user has the verb on deployments of the namespace, with the reason.
 func may(t testing.TB, a authorizer.Authorizer, who, verb, namespace string) (bool, string) {
 	t.Helper()
 	decision, reason, err := a.Authorize(context.Background(), authorizer.AttributesRecord{

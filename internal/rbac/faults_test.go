@@ -20,7 +20,7 @@ import (
 
 var someQuestion = authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "alice"}, Verb: "granular:scale", APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
 
-// requireError: whatever is asked, the answer is an error that says which resource and what to do.
+// requireError fails the test unless every check returns an error that names the resource and the cure.
 func requireError(t *testing.T, l *Live, parts ...string) {
 	t.Helper()
 	decision, reason, err := l.Authorize(context.Background(), someQuestion)
@@ -111,12 +111,12 @@ func TestP4_ErrorOnceTheWatchIsLostForLongerThanTheGrace(t *testing.T) {
 	clock.Step(time.Nanosecond)
 	requireError(t, l, `RBAC: clusterrolebindings.rbac.authorization.k8s.io have not been watched for 30s: connection reset: see that`)
 
-	// What is taken away meanwhile, and nobody tells, will be gone: cache.DeletedFinalStateUnknown to informers.
+	// This deletion has no event. Informers report it later, as cache.DeletedFinalStateUnknown.
 	if err := api.Tracker().Delete(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), "", "scalers"); err != nil {
 		t.Fatal(err)
 	}
 
-	// A list that succeeds is not enough.
+	// A successful list is not sufficient; a watch must be open.
 	api.refuse(nil, "list clusterrolebindings")
 	lists := api.asked("list clusterrolebindings")
 	await(t, "another list", func() bool { return api.asked("list clusterrolebindings") > lists })
@@ -193,7 +193,7 @@ func TestP4_SilenceBeginsAnewWithEachEvent(t *testing.T) {
 	}
 }
 
-// TestP4_StateOfAnAPIServerRestoredFromABackup: its versions are lower than those that were seen.
+// TestP4_StateOfAnAPIServerRestoredFromABackup: after a restore the resource versions are lower than before.
 func TestP4_StateOfAnAPIServerRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	api := newFakeAPI()
@@ -271,7 +271,7 @@ func TestP4_BriefWatchesDoNotCount(t *testing.T) {
 			l, clock := ready(t, newFakeAPI())
 			i := informerOf(l, "roles")
 			first := i.open
-			// The first lives long enough, the others do not.
+			// The first watch lives long enough to count, the others do not.
 			clock.Step(brief)
 			i.closed(first)
 			lost := *i.lost.Load()
@@ -352,7 +352,7 @@ func TestP4_InitialEventsAreNoNews(t *testing.T) {
 		t.Fatal("does not count as open after the initial events")
 	}
 	pass(source.Modify, role("shop", "a"))
-	// That it is open does not say that what came has been stored.
+	// An open watch does not mean that its events have been stored.
 	if err := i.current(); err == nil || !strings.Contains(err.Error(), "have not been read yet") {
 		t.Errorf("not yet stored: %v", err)
 	}

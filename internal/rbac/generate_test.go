@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// What grants and questions are made of. Each has its near misses beside it: other case, a star that is no wildcard, a
-// name that holds a separator. No user is a node: for those the Node authorizer may answer.
+// The material of grants and questions. Each value has similar ones beside it: another case, a star that is not a wildcard, a name
+// with a separator. No user is a node, because the Node authorizer could answer for nodes.
 var (
 	someNamespaces = []string{"shop", "other", "third"}
 	someUsers      = []string{"alice", "Alice", "bob", "böb", "用户", "a b", "*", "shop/alice", "alice\x00", "shop\x00alice", "system:anonymous", "system:kube-scheduler",
@@ -32,14 +32,14 @@ var (
 	bindableGroups = slices.DeleteFunc(slices.Clone(someGroups), func(g string) bool { return g == "" })
 )
 
-// source makes grants and questions, the same ones for the same seed.
+// source makes grants and questions. The same seed gives the same ones.
 type source struct{ *rand.Rand }
 
 func newSource(seed uint64) source { return source{rand.New(rand.NewPCG(seed, 0))} }
 
 func (s source) of(pool []string) string { return pool[s.IntN(len(pool))] }
 
-// some returns one to most of the pool.
+// some returns between one and most items of the pool.
 func (s source) some(pool []string, most int) []string {
 	out := make([]string, 1+s.IntN(most))
 	for i := range out {
@@ -48,8 +48,8 @@ func (s source) some(pool []string, most int) []string {
 	return out
 }
 
-// grants returns objects whose names hold the tag, and so are like none with another tag. Some bindings have a role of
-// the known ones, or one that does not exist.
+// grants returns objects whose names contain the tag, so that they differ from objects with another tag. Some bindings refer to
+// known roles, or to roles that do not exist.
 func (s source) grants(tag string, size int, known Grants) Grants {
 	var g Grants
 	for i := range size {
@@ -78,7 +78,7 @@ func (s source) role(kind string, known Grants) rbacv1.RoleRef {
 	case s.IntN(8) == 0:
 		ref.Name = fmt.Sprintf("gone %d", s.IntN(4))
 	case kind == "Role":
-		// Of any namespace, and so it is often missing in the binding's.
+		// The role may be in any namespace, so it is often missing in the namespace of the binding.
 		ref.Name = known.Roles[s.IntN(len(known.Roles))].Name
 	default:
 		ref.Name = known.ClusterRoles[s.IntN(len(known.ClusterRoles))].Name
@@ -120,11 +120,11 @@ func (s source) rules(cluster bool) []rbacv1.PolicyRule {
 	return out
 }
 
-// question asks about the grants: what one of them gives, or what misses that by little, or anything.
+// question returns a request about the grants: one that a grant allows, one that differs slightly, or any request.
 func (s source) question(g Grants) authorizer.AttributesRecord {
 	q := s.about(g)
 	if !q.ResourceRequest {
-		// A review about a path has nothing else to say.
+		// A review about a path has no other fields.
 		return authorizer.AttributesRecord{User: q.User, Verb: q.Verb, Path: q.Path}
 	}
 	q.Path = ""
@@ -179,12 +179,12 @@ func (s source) anyone() user.Info {
 		u.Groups = append(u.Groups, s.of(append([]string{"", "system:masters"}, someGroups...)))
 	}
 	if u.Name == "" {
-		u.Groups = append(u.Groups, s.of(someGroups)) // An API server takes no review about nobody.
+		u.Groups = append(u.Groups, s.of(someGroups)) // an API server accepts no review without a user or group
 	}
 	return u
 }
 
-// who returns somebody that the subject is.
+// who returns a user to which the subject applies.
 func (s source) who(subject rbacv1.Subject, namespace string) user.Info {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
@@ -196,7 +196,7 @@ func (s source) who(subject rbacv1.Subject, namespace string) user.Info {
 	return &user.DefaultInfo{Name: subject.Name}
 }
 
-// within sets what is asked to something that the rule allows.
+// within changes the question to one that the rule allows.
 func (s source) within(q *authorizer.AttributesRecord, rule rbacv1.PolicyRule) {
 	or := func(holds string, pool []string) string {
 		if holds == "*" {
@@ -222,7 +222,7 @@ func (s source) within(q *authorizer.AttributesRecord, rule rbacv1.PolicyRule) {
 	}
 }
 
-// miss changes one thing.
+// miss changes one field.
 func (s source) miss(q *authorizer.AttributesRecord) {
 	other := s.anything()
 	switch s.IntN(7) {

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Grants are the objects that RBAC decides from, in the order in which they were read. The zero
-// Grants allow nothing.
+// Grants are the RBAC objects to decide by, in the order in which they were read. The zero Grants allow nothing.
 type Grants struct {
 	Roles               []rbacv1.Role
 	ClusterRoles        []rbacv1.ClusterRole
@@ -17,7 +16,7 @@ type Grants struct {
 	ClusterRoleBindings []rbacv1.ClusterRoleBinding
 }
 
-// append adds the objects of more behind those of g.
+// append adds the objects of more after those of g.
 func (g *Grants) append(more Grants) {
 	g.Roles = append(g.Roles, more.Roles...)
 	g.ClusterRoles = append(g.ClusterRoles, more.ClusterRoles...)
@@ -25,9 +24,8 @@ func (g *Grants) append(more Grants) {
 	g.ClusterRoleBindings = append(g.ClusterRoleBindings, more.ClusterRoleBindings...)
 }
 
-// validate refuses what an API server would not have stored, because it would decide nothing, or
-// not what its author meant. Names that occur twice are refused too: in a cluster one of the two
-// would be gone.
+// validate returns an error for objects that an API server would not store, because they would have no effect or not the intended
+// one. Two objects with the same name are an error too: a cluster has only one of them.
 func (g *Grants) validate() error {
 	seen := map[string]bool{}
 	once := func(kind string, o *metav1.ObjectMeta) error {
@@ -94,7 +92,7 @@ func (g *Grants) validate() error {
 	return nil
 }
 
-// title begins an error about an object.
+// title returns the beginning of an error about an object.
 func title(kind string, o *metav1.ObjectMeta) string {
 	name := o.Name
 	if o.Namespace != "" {
@@ -162,7 +160,7 @@ func validateBinding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, refKinds ...
 		if s.Name == "" {
 			return fmt.Errorf("subjects[%d]: %s has no name: name it", i, s.Kind)
 		}
-		// The group may be left out: the API server fills it in.
+		// The group may be empty: the API server sets it.
 		if s.APIGroup != "" && s.APIGroup != group {
 			return fmt.Errorf("subjects[%d]: apiGroup %q has no %s: use %q", i, s.APIGroup, s.Kind, group)
 		}

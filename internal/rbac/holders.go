@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Holder is a role that grants something, with those whom its bindings name.
+// Holder is a role that grants a verb, with the subjects of its bindings.
 type Holder struct {
 	// Role is the kind and the name of the role.
 	Role string
@@ -16,8 +16,8 @@ type Holder struct {
 	Subjects []string
 }
 
-// Holders returns the bound roles that grant a verb on a resource or one of its subresources, by name. A rule for all verbs
-// does not count: who holds that holds whatever takes a verb's place.
+// Holders returns the bound roles that grant a verb on a resource or one of its subresources, by name. is reports whether a verb is
+// the one in question. A rule with the verb "*" does not count: its holder also holds every verb that could replace this one.
 func (l *Live) Holders(group, resource string, is func(verb string) bool) ([]Holder, error) {
 	if err := l.Ready(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (x *index) holders(group, resource string, is func(verb string) bool) []Hol
 	return out
 }
 
-// about reports whether a rule is about a resource or one of its subresources.
+// about reports whether a rule applies to a resource or one of its subresources.
 func about(rule *rbacv1.PolicyRule, group, resource string) bool {
 	return named(rule.APIGroups, group) && slices.ContainsFunc(rule.Resources, func(r string) bool {
 		r, _, _ = strings.Cut(r, "/")

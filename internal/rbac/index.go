@@ -11,14 +11,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index holds the objects that RBAC decides from: roles by name, and bindings by who is bound, so that
-// a question costs what the user's own bindings cost and not what all bindings do. The zero index
-// cannot be used; nil is one without objects.
+// index holds the RBAC objects to decide by: roles by name, and bindings by subject. A check therefore costs only as much as the
+// user's own bindings. The zero index cannot be used; a nil index has no objects.
 type index struct {
 	roles, clusterRoles, roleBindings, clusterRoleBindings cache.Indexer
 }
 
-// The names of the indexes of bindings. A ServiceAccount is found by its user name, and so among users.
+// The names of the indexes of bindings. A ServiceAccount is indexed as a user, by its user name.
 const (
 	byUser  = "user"
 	byGroup = "group"
@@ -64,8 +63,8 @@ func subjectIndexers() cache.Indexers {
 	}
 }
 
-// subjectKey is where bindings of a namespace, "" for ClusterRoleBindings, are found. Two subjects may
-// share a key, as who asks may name any namespace: search looks at the binding itself again.
+// subjectKey is the index key of bindings in a namespace, "" for ClusterRoleBindings. Two subjects may have the same key, because a
+// request may have any text as its namespace. search therefore compares with the binding again.
 func subjectKey(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -73,7 +72,7 @@ func subjectKey(namespace, name string) string {
 	return namespace + "\x00" + name
 }
 
-// binding is what RoleBindings and ClusterRoleBindings have in common. It shares the object's memory.
+// binding is the common part of a RoleBinding and a ClusterRoleBinding. It shares the memory of the object.
 type binding struct {
 	kind      string
 	name      string
@@ -82,7 +81,7 @@ type binding struct {
 	subjects  []rbacv1.Subject
 }
 
-// bindingOf returns a binding without subjects, which binds nobody, for anything that is none.
+// bindingOf returns the binding in an object. For any other type it returns a binding without subjects, which grants nothing.
 func bindingOf(object any) binding {
 	switch b := object.(type) {
 	case *rbacv1.ClusterRoleBinding:
@@ -93,7 +92,7 @@ func bindingOf(object any) binding {
 	return binding{}
 }
 
-// title names the binding as an API server's reasons do: name/namespace, not the other way round.
+// title returns the name of the binding as in the reasons of an API server: name/namespace, not namespace/name.
 func (b *binding) title() string { return string(b.appendTitle(nil)) }
 
 func (b *binding) appendTitle(out []byte) []byte {
@@ -104,8 +103,7 @@ func (b *binding) appendTitle(out []byte) []byte {
 	return strconv.AppendQuote(append(append(out, b.kind...), ' '), name)
 }
 
-// rules returns the rules of the binding's role, as they are stored. The error says that there is no
-// such role, in the words in which the API server says it.
+// rules returns the stored rules of the binding's role. If the role does not exist, the error has the words of the API server.
 func (x *index) rules(b *binding) ([]rbacv1.PolicyRule, error) {
 	switch b.role.Kind {
 	case "ClusterRole":
@@ -124,8 +122,8 @@ func (x *index) rules(b *binding) ([]rbacv1.PolicyRule, error) {
 	return nil, fmt.Errorf("unsupported role reference kind: %q", b.role.Kind)
 }
 
-// strip takes away what RBAC does not decide by and what is the larger part of many objects. It is a
-// cache.TransformFunc; tombstones pass as they are.
+// strip removes the parts of an object that RBAC does not use; in many objects they are the larger part. It is a
+// cache.TransformFunc and returns tombstones unchanged.
 func strip(object any) (any, error) {
 	if m, err := meta.Accessor(object); err == nil {
 		m.SetManagedFields(nil)

@@ -20,37 +20,35 @@ import (
 )
 
 const (
-	// grace is for how long an informer may be without a watch. An API server that starts anew is back
-	// within it; longer, and grants that are long gone would count.
+	// grace is how long an informer may be without a watch. An API server that restarts is back within this time. With a longer
+	// time, grants that were removed long ago would still count.
 	grace = 30 * time.Second
 
-	// brief is the life of a watch that shows nothing: if each one ends as soon as it is open, the time
-	// without one goes on.
+	// brief is the lifetime below which a watch without an event does not count as open. Otherwise watches that end at once would
+	// reset the time without a watch again and again.
 	brief = time.Second
 
 	cure = "see that the API server can be reached, and that fieldperm may list and watch roles, clusterroles, rolebindings and clusterrolebindings (rbac.yaml of fieldperm-gen manifests grants it)"
 )
 
-// informer follows one resource, and knows since when it has been without a watch. The lists that come
-// in between do not count: an informer that can list and not watch is behind for as long as client-go
-// waits between two lists.
+// informer follows one resource and knows since when it has had no watch. A list alone does not count: if an informer can list but
+// not watch, its state is as old as client-go waits between two lists.
 //
-// What can be known is whether a watch is open, not whether it carries what happens. Two bounds hold
-// for one that hangs: HTTP/2 pings of client-go end a connection that is dead after 45 s, and a watch
-// that is silent for the time of that name ends in a list (see observed). After either comes the grace,
-// and so no answer is from a state that is older than 3½ minutes. An API server that has lost etcd
-// cannot be told from one where nothing happens; it decides by the same old state itself.
+// The informer knows whether a watch is open, but not whether the watch delivers events. Two bounds apply to a watch that hangs:
+// HTTP/2 pings of client-go end a dead connection after 45 s, and a watch without events for the time silence is replaced by a list
+// (see observed). The grace follows, so no decision uses a state older than 3½ minutes. The informer cannot tell an API server that
+// has lost etcd from one without changes; such an API server decides by the same old state itself.
 type informer struct {
 	resource string
 	shared   cache.SharedIndexInformer
 	clock    clock.WithTicker
 
-	// lost is when the last watch ended, nil while one is open, zero before the first.
+	// lost is the time when the last watch ended. It is nil while a watch is open, and zero before the first watch.
 	lost atomic.Pointer[time.Time]
 
 	mu      sync.Mutex
 	open    *observed
-	failure error // the last one of list or watch, nil once a watch is open
+	failure error // the last error of list or watch, nil once a watch is open
 }
 
 // resourceClient is a typed client of one resource.
@@ -88,10 +86,10 @@ func newInformer[L runtime.Object](client kubernetes.Interface, resource string,
 	return i, nil
 }
 
-// String is the resource with its group.
+// String returns the resource with its group.
 func (i *informer) String() string { return i.resource + "." + rbacv1.GroupName }
 
-// current is nil while what is held may be answered from.
+// current returns nil if the state is recent enough to decide by.
 func (i *informer) current() error {
 	lost, synced := i.lost.Load(), i.shared.HasSynced()
 	if synced && (lost == nil || i.clock.Since(*lost) <= grace) {
@@ -109,21 +107,21 @@ func (i *informer) current() error {
 	return fmt.Errorf("RBAC: %s %s: %s", i, text, cure)
 }
 
-// failed takes note of a list or a watch that the API server did not grant.
+// failed records the error of a list or a watch.
 func (i *informer) failed(err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.failure = err
 }
 
-// saw takes note of an event, or of the opening of a watch if there is none.
+// saw records an event. A nil event means that the watch opened.
 func (i *informer) saw(w *observed, event *watch.Event) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case w.ended:
 	case event == nil:
-		// The state is behind until all initial events are through.
+		// The state is not complete until all initial events have arrived.
 		if !w.initial {
 			i.opened(w)
 		}
@@ -147,8 +145,7 @@ func (i *informer) opened(w *observed) {
 	i.lost.Store(nil)
 }
 
-// closed takes note of the end of a watch, once. It returns before the reflector hears of it, and so
-// before the next watch opens.
+// closed records the end of a watch, once. It returns before the reflector sees the end, and so before the next watch opens.
 func (i *informer) closed(w *observed) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -168,7 +165,7 @@ func (i *informer) closed(w *observed) {
 	}
 }
 
-// endsInitial reports whether the event comes after the last of the initial ones.
+// endsInitial reports whether the event marks the end of the initial events.
 func endsInitial(event *watch.Event) bool {
 	if event.Type != watch.Bookmark {
 		return false

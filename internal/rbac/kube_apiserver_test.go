@@ -28,9 +28,9 @@ var (
 	seed   = flag.Uint64("seed", 0, "where the random grants and questions begin; 0: somewhere")
 )
 
-// TestKEP3221_LiveAnswersAsKubeAPIServer: no question has another decision, or another reason, of Live than of the RBAC
-// authorizer of a real kube-apiserver. Which of several bindings a reason names, and the order of missing roles, are by
-// chance there: both are checked against all that may be said.
+// TestKEP3221_LiveAnswersAsKubeAPIServer: for every question, Live has the same decision and the same reason as the RBAC authorizer
+// of a real kube-apiserver. There, chance decides which of several bindings a reason names, and the order of missing roles. For
+// these the test accepts every possible reason.
 func TestKEP3221_LiveAnswersAsKubeAPIServer(t *testing.T) {
 	p := newPair(t)
 	seed := *seed
@@ -44,7 +44,7 @@ func TestKEP3221_LiveAnswersAsKubeAPIServer(t *testing.T) {
 	t.Run("restart", func(t *testing.T) { testRestart(t, p) })
 }
 
-// compare asks both.
+// compare asks both authorizers.
 func (p *pair) compare(t *testing.T, g Grants, questions []authorizer.AttributesRecord) {
 	t.Helper()
 	if err := p.live.Ready(); err != nil {
@@ -71,7 +71,7 @@ func (p *pair) compare(t *testing.T, g Grants, questions []authorizer.Attributes
 			} {
 				decision, reason, err := ask(ctx, q)
 				if decision == authorizer.DecisionNoOpinion {
-					// A chain says whose reason it is.
+					// In a chain, the reason has the name of the authorizer as a prefix.
 					reason = strings.TrimPrefix(reason, "rbac: ")
 				}
 				if fault := want.fault(decision, reason, err); fault != "" && faults.Add(1) <= 20 {
@@ -117,7 +117,7 @@ func testRandom(t *testing.T, p *pair, s source) {
 	}
 }
 
-// keep is of how many objects one goes in a round. Roles stay longer, or most that is bound would be missing.
+// keep returns n: one of n objects is deleted in a round. Roles are deleted less often; otherwise most bindings would have no role.
 func (s source) keep(object runtime.Object) int {
 	if bindingOf(object).role == nil {
 		return 20
@@ -125,7 +125,7 @@ func (s source) keep(object runtime.Object) int {
 	return 4
 }
 
-// change returns the object with other rules or subjects, or nil if it is to stay as it is.
+// change returns the object with other rules or subjects, or nil if it must not change.
 func (s source) change(object runtime.Object) runtime.Object {
 	if s.IntN(4) > 0 {
 		return nil
@@ -144,7 +144,7 @@ func (s source) change(object runtime.Object) runtime.Object {
 	return object
 }
 
-// only returns the objects whose name is meant.
+// only returns the objects whose names meant accepts.
 func (g Grants) only(meant func(name string) bool) Grants {
 	g.Roles = slices.DeleteFunc(slices.Clone(g.Roles), func(o rbacv1.Role) bool { return !meant(o.Name) })
 	g.ClusterRoles = slices.DeleteFunc(slices.Clone(g.ClusterRoles), func(o rbacv1.ClusterRole) bool { return !meant(o.Name) })
@@ -153,8 +153,8 @@ func (g Grants) only(meant func(name string) bool) Grants {
 	return g
 }
 
-// testBootstrap asks about everybody whom the bootstrap policy names: each for what its own roles give, and for a part of
-// what all others give.
+// testBootstrap asks about every subject in the bootstrap policy: all that its own roles grant, and a part of what other subjects
+// are granted.
 func testBootstrap(t *testing.T, p *pair, s source) {
 	p.settle(t)
 	g := p.stored(t)
@@ -197,7 +197,7 @@ func pointers[T any](items []T) []any {
 	return out
 }
 
-// identity is the subject as it would ask, without what authentication adds.
+// identity returns the subject as a user, without the groups that authentication adds.
 func identity(subject rbacv1.Subject, namespace string) user.Info {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
@@ -209,8 +209,8 @@ func identity(subject rbacv1.Subject, namespace string) user.Info {
 	return &user.DefaultInfo{Name: subject.Name}
 }
 
-// testAggregation plays the controller that fills aggregated roles, which a control plane without controllers lacks: until
-// it has come, an aggregated role grants nothing, and then what aggregate says that it grants.
+// testAggregation takes the place of the controller that fills aggregated roles, because the control plane runs without
+// controllers. Before that, an aggregated role grants nothing; afterwards it grants what aggregate returns.
 func testAggregation(t *testing.T, p *pair, s source) {
 	g := s.grants("aggregation", 30, Grants{})
 	g.Roles, g.RoleBindings = nil, nil
@@ -267,8 +267,8 @@ func testAggregation(t *testing.T, p *pair, s source) {
 	p.settle(t)
 	p.compare(t, p.stored(t), questions)
 
-	// What files say, where aggregation is computed, is what the cluster says once the controller has been there.
-	// The other bindings may be to system:authenticated, which a review does not add.
+	// With files, aggregation is computed, and the result must equal the cluster's after the controller has run. The other bindings
+	// may be to system:authenticated, which a review does not add.
 	g.ClusterRoleBindings = slices.DeleteFunc(g.ClusterRoleBindings, func(b rbacv1.ClusterRoleBinding) bool { return !strings.HasPrefix(b.Name, "aggregated ") })
 	fromFiles, err := New(g)
 	if err != nil {
@@ -283,8 +283,8 @@ func testAggregation(t *testing.T, p *pair, s source) {
 	}
 }
 
-// testRestart: an API server that is away stops no answer within the grace, and every answer after it; when it is back,
-// what has changed counts.
+// testRestart: while an API server is down, Live answers during the grace, and returns errors after it. When the API server is
+// back, its changes have effect.
 func testRestart(t *testing.T, p *pair) {
 	p.do(t, p.create(clusterRole("restart", "*")), p.create(clusterRoleBinding("restart", "restart", "restarter")))
 	p.settle(t)

@@ -13,14 +13,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Live answers as the RBAC authorizer of the kube-apiserver that it follows, with its reasons: Allow or
-// NoOpinion. As there, the rules of a ClusterRole are those that are stored, by the controller if the
-// role is aggregated, and neither members of system:masters nor system:authenticated are special: the
-// chain sees to the first, authentication to the second.
+// Live decides like the RBAC authorizer of the kube-apiserver that it follows, with the same reasons: Allow or NoOpinion. As in
+// kube-apiserver, the rules of a ClusterRole are the stored ones; the aggregation controller stores those of an aggregated role.
+// Members of system:masters and of system:authenticated are not special here: the chain handles the first, authentication the
+// second.
 //
-// Until all is read, and once it is too old, every answer is an error: see Ready. What is held is as
-// old as what kube-apiserver holds itself, moments behind etcd. The zero Live answers with errors. It is
-// safe for concurrent use.
+// Authorize returns an error until all objects have been read, and when the state is too old: see Ready. The state is as old as
+// that of kube-apiserver itself, moments behind etcd. The zero Live returns errors only. Live is safe for concurrent use.
 type Live struct {
 	index     *index
 	informers []*informer
@@ -28,7 +27,7 @@ type Live struct {
 
 var _ authorizer.Authorizer = &Live{}
 
-// NewLive returns a Live that Run fills. The client must be allowed to list and watch the four kinds.
+// NewLive returns a Live without objects; Run reads them. The client needs list and watch on the four kinds.
 func NewLive(client kubernetes.Interface) (*Live, error) {
 	return newLive(client, clock.RealClock{})
 }
@@ -51,7 +50,7 @@ func newLive(client kubernetes.Interface, clock clock.WithTicker) (*Live, error)
 	}, nil
 }
 
-// Run follows the API server until the context ends. It is called once.
+// Run follows the API server until the context ends. Call it once.
 func (l *Live) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, i := range l.informers {
@@ -60,8 +59,7 @@ func (l *Live) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Ready is nil while there are answers: all four kinds have been read, and none has been without a
-// watch for longer than 30 s.
+// Ready returns nil if Live can decide: all four kinds have been read, and none has been without a watch for more than 30 s.
 func (l *Live) Ready() error {
 	if len(l.informers) == 0 {
 		return errors.New("RBAC: follows no API server: make it with NewLive")
@@ -74,9 +72,8 @@ func (l *Live) Ready() error {
 	return nil
 }
 
-// Authorize answers Allow or NoOpinion, or else an error that says what to do. An error comes with Deny:
-// a chain goes on after a NoOpinion, and whoever is behind must not answer in place of RBAC, which might
-// have allowed it.
+// Authorize returns Allow or NoOpinion, or an error with a cure. An error comes with Deny: a chain goes on after NoOpinion, and a
+// later authorizer must not decide in place of RBAC, which might have allowed the request.
 func (l *Live) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if err := l.Ready(); err != nil {
 		return authorizer.DecisionDeny, "", err
@@ -84,12 +81,12 @@ func (l *Live) Authorize(_ context.Context, attributes authorizer.Attributes) (a
 	return l.index.authorize(attributes.GetUser(), attributes)
 }
 
-// ConditionsAwareAuthorize answers as Authorize does: RBAC has no conditions.
+// ConditionsAwareAuthorize returns the same as Authorize: RBAC has no conditions.
 func (l *Live) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(l.Authorize(ctx, attributes))
 }
 
-// EvaluateConditions denies: Live never answers with conditions.
+// EvaluateConditions denies, because Live never returns conditions.
 func (l *Live) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }

@@ -152,7 +152,7 @@ func TestReasonNamesTheFirstBindingByName(t *testing.T) {
 	}
 }
 
-// TestNamespacesThatHoldASeparatorAreOthers: anybody may be asked about, in any namespace.
+// TestNamespacesThatHoldASeparatorAreOthers: a review may be about any user in any namespace.
 func TestNamespacesThatHoldASeparatorAreOthers(t *testing.T) {
 	t.Parallel()
 	b := roleBinding("shop", "devs", "editor")

@@ -9,15 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// silence is for how long a watch may bring nothing at all. kube-apiserver sends a bookmark each minute
-// to whoever asks for them, as informers do, and so a silent watch hangs: something between here and
-// there has lost it, or it was opened at a version that the API server, restored from a backup, has yet
-// to come to.
+// silence is how long a watch may be without any event. kube-apiserver sends a bookmark every minute to clients that request them,
+// as informers do, so a silent watch hangs: a component in between has lost it, or the API server was restored from a backup and
+// has not reached the resource version of the watch again.
 const silence = 3 * time.Minute
 
-// observed is a watch that tells its informer when it opens and ends and what comes through it. One that
-// is silent for too long ends as one whose version has expired: a new watch from the same version might
-// be as silent, a list cannot be.
+// observed is a watch that reports its opening, its events and its end to its informer. A watch that is silent for too long ends
+// like one with an expired resource version: a new watch from the same version might be silent too, but a list cannot be.
 type observed struct {
 	watch.Interface
 	informer *informer
@@ -25,13 +23,13 @@ type observed struct {
 	stopped  chan struct{}
 	stop     sync.Once
 
-	// The rest is guarded by the informer's mu.
+	// Guarded by the informer's mu:
 
-	initial bool // objects come first that are no news
-	served  bool // an event has come that was no error
+	initial bool // initial events come first; they describe the existing objects
+	served  bool // an event other than an error has arrived
 	ended   bool
 
-	// since is when it opened, and before is since when there had been none.
+	// since is when the watch opened. before is the informer's lost at that time.
 	since  time.Time
 	before *time.Time
 }
@@ -43,7 +41,7 @@ func observe(w watch.Interface, i *informer, initial bool) *observed {
 	return o
 }
 
-// ResultChan is closed after the informer knows of the end.
+// ResultChan returns the channel of events. The channel is closed after the informer has recorded the end.
 func (o *observed) ResultChan() <-chan watch.Event { return o.events }
 
 // Stop ends the watch. It may be called more than once.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// rulesOf finds the role of a binding the slow way.
+// rulesOf finds the role of a binding by a linear search.
 func rulesOf(g Grants, b binding) []rbacv1.PolicyRule {
 	rules, _ := lookup(g, b)
 	return rules
@@ -31,13 +31,13 @@ func lookup(g Grants, b binding) ([]rbacv1.PolicyRule, bool) {
 	return g.Roles[i].Rules, true
 }
 
-// possible is every answer that an API server may give, for it goes through bindings in any order.
+// possible is every answer that an API server may give, because it looks at bindings in any order.
 type possible struct {
-	allowed []string // reasons; none: not allowed
-	missing []string // that the reason of a NoOpinion names, in any order
+	allowed []string // reasons; empty if not allowed
+	missing []string // roles in the reason of a NoOpinion, in any order
 }
 
-// answers looks at every binding there is.
+// answers looks at every binding.
 func answers(g Grants, a authorizer.AttributesRecord) possible {
 	var all possible
 	q := ask(a)
@@ -58,7 +58,7 @@ func answers(g Grants, a authorizer.AttributesRecord) possible {
 		look(bindingOf(&g.ClusterRoleBindings[i]))
 	}
 	for i := range g.RoleBindings {
-		// Those of a namespace are looked at if no ClusterRoleBinding allows.
+		// Bindings of a namespace count only if no ClusterRoleBinding allows.
 		if g.RoleBindings[i].Namespace == a.Namespace && !slices.ContainsFunc(all.allowed, func(r string) bool { return strings.HasPrefix(r, "RBAC: allowed by ClusterRoleBinding") }) {
 			look(bindingOf(&g.RoleBindings[i]))
 		}
@@ -67,7 +67,7 @@ func answers(g Grants, a authorizer.AttributesRecord) possible {
 	return all
 }
 
-// fault says why an answer is none of the possible ones, "" if it is one.
+// fault returns why an answer is not one of the possible ones, "" if it is one.
 func (p possible) fault(decision authorizer.Decision, reason string, err error) string {
 	want := authorizer.DecisionNoOpinion
 	if len(p.allowed) > 0 {
@@ -87,7 +87,7 @@ func (p possible) fault(decision authorizer.Decision, reason string, err error) 
 	return fmt.Sprintf("got %v %q, want one of %q, or missing roles %q", decision, reason, p.allowed, p.missing)
 }
 
-// missingIn takes the reason of a NoOpinion apart.
+// missingIn returns the missing roles in the reason of a NoOpinion.
 func missingIn(reason string) []string {
 	list, ok := strings.CutPrefix(reason, "RBAC: ")
 	if !ok {
@@ -114,7 +114,7 @@ func show(a authorizer.AttributesRecord) string {
 	return fmt.Sprintf("user %q groups %q verb %q namespace %q group %q resource %q/%q name %q path %q", a.User.GetName(), a.User.GetGroups(), a.Verb, a.Namespace, a.APIGroup, a.Resource, a.Subresource, a.Name, a.Path)
 }
 
-// TestIndexFindsWhatAScanFinds: looking at the user's own bindings has the answer that looking at all of them has.
+// TestIndexFindsWhatAScanFinds: searching only the user's own bindings gives the same answer as searching all bindings.
 func TestIndexFindsWhatAScanFinds(t *testing.T) {
 	allowed, missing := 0, 0
 	for seed := range uint64(40) {

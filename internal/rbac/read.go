@@ -18,10 +18,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// Files reads Roles, ClusterRoles and bindings from YAML and JSON files, or from all files of these
-// kinds in directories, and returns the authorizer that decides by them. Objects of other API groups
-// are passed over, so that a whole manifest may be given; whatever is wrong with those of RBAC's is
-// an error.
+// Files reads Roles, ClusterRoles and bindings from YAML and JSON files, or from all such files in directories. It returns an
+// authorizer that decides by them. Objects of other API groups are skipped, so that a complete manifest can be given. Any fault of
+// an RBAC object is an error.
 func Files(paths []string) (*Authorizer, error) {
 	g, err := Read(paths)
 	if err != nil {
@@ -53,7 +52,7 @@ func Read(paths []string) (Grants, error) {
 	return all, nil
 }
 
-// Decode reads the grants of one document or several, JSON or YAML. The source names them in errors.
+// Decode reads the grants of one or more documents, JSON or YAML. source is their name in errors.
 func Decode(source string, raw []byte) (Grants, error) {
 	documents, err := manifest.Documents(raw)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// BenchmarkSubjectAccessReview is BenchmarkRBAC's question, asked of a real kube-apiserver on this machine, and of a Live
-// that follows it.
+// BenchmarkSubjectAccessReview asks the question of BenchmarkRBAC: of a real kube-apiserver on this machine, and of a Live that
+// follows it.
 func BenchmarkSubjectAccessReview(b *testing.B) {
 	p := newPair(b)
 	g := busy(2000)

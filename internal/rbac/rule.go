@@ -8,24 +8,24 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// question is what is asked, with the names under which a rule's resources may hold it.
+// question is a request with the names under which the resources of a rule may list its resource.
 type question struct {
 	authorizer.Attributes
 	resource, wildcard string
 }
 
-// ask puts the names together once, however many rules there are.
+// ask builds these names once, for any number of rules.
 func ask(a authorizer.Attributes) question {
 	q := question{Attributes: a, resource: a.GetResource(), wildcard: rbacv1.ResourceAll}
 	if sub := a.GetSubresource(); sub != "" {
-		// A resource's name alone does not stand for its subresources.
+		// The name of a resource alone does not include its subresources.
 		q.resource, q.wildcard = q.resource+"/"+sub, "*/"+sub
 	}
 	return q
 }
 
-// allows reports whether one rule allows what is asked. RBAC only adds up: there is no rule that
-// forbids, and no wildcard inside a verb: "granular:*" is a verb like any other.
+// allows reports whether one rule allows the request. RBAC only adds: no rule denies. A verb has no wildcard inside: "granular:*"
+// is an ordinary verb.
 func allows(rule *rbacv1.PolicyRule, a *question) bool {
 	if !named(rule.Verbs, a.GetVerb()) {
 		return false
@@ -43,13 +43,12 @@ func allows(rule *rbacv1.PolicyRule, a *question) bool {
 	return len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName())
 }
 
-// named reports whether the names hold the name or the wildcard, which is the same for verbs, API
-// groups and resources.
+// named reports whether the names contain the name or the wildcard. The wildcard is the same for verbs, API groups and resources.
 func named(names []string, name string) bool {
 	return slices.Contains(names, name) || slices.Contains(names, "*")
 }
 
-// urlMatches takes a star at the end of the pattern only; anywhere else it is a letter.
+// urlMatches treats a star as a wildcard only at the end of the pattern.
 func urlMatches(pattern, path string) bool {
 	prefix := strings.TrimRight(pattern, "*")
 	return pattern == path || prefix != pattern && strings.HasPrefix(path, prefix)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// RBAC takes "*" alone and exact verbs, so granular:* is the verb of the root and no pattern.
+// RBAC has only the wildcard "*" and exact verbs, so granular:* is the verb of the root and not a pattern.
 func TestGranularVerbsHaveNoWildcard(t *testing.T) {
 	for _, c := range []struct {
 		holds, asked string

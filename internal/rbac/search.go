@@ -13,24 +13,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// search looks for a binding that allows what is asked.
+// search looks for a binding that allows the request.
 type search struct {
 	index *index
 	user  user.Info
 	asked question
 
-	// by is the binding that allows it, for the sake of subject, which is nil while there is none.
+	// by is the binding that allows the request, because of subject. subject is nil until one is found.
 	by      binding
 	subject *rbacv1.Subject
 
-	// missing has an error for each role that is bound and does not exist.
+	// missing has one error for each role that is bound but does not exist.
 	missing []error
 }
 
-// authorize answers as an API server does that has the objects of the index: Allow, or NoOpinion, whose
-// reason names the roles that the user's bindings refer to but that do not exist. A ClusterRoleBinding
-// goes before a RoleBinding. Which of several it is that a reason names, and the order of missing roles,
-// are by chance in an API server; here the first by name, so that the same question has the same answer.
+// authorize decides like an API server with the objects of the index: Allow or NoOpinion. The reason of NoOpinion names the roles
+// that the user's bindings refer to but that do not exist. A ClusterRoleBinding precedes a RoleBinding. In an API server, chance
+// decides which of several bindings the reason names, and the order of missing roles. Here it is the first by name, so that the
+// same request always gets the same reason.
 func (x *index) authorize(u user.Info, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if x == nil || u == nil {
 		return authorizer.DecisionNoOpinion, "", nil
@@ -50,8 +50,8 @@ func (x *index) authorize(u user.Info, a authorizer.Attributes) (authorizer.Deci
 	return authorizer.DecisionNoOpinion, notFound(s.missing), nil
 }
 
-// bindings looks at the bindings of a namespace, or at ClusterRoleBindings if it is "", that name the
-// user or one of its groups. One that names both is looked at twice, which changes nothing.
+// bindings looks at the bindings of a namespace, or at ClusterRoleBindings if it is "", that name the user or one of its groups. A
+// binding that names both is looked at twice, which does not change the result.
 func (s *search) bindings(store cache.Indexer, namespace string) error {
 	if err := s.bindingsOf(store, namespace, byUser, s.user.GetName()); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *search) consider(b *binding) {
 	if s.subject != nil && b.name >= s.by.name {
 		return
 	}
-	// The reason names the first of the binding's subjects that the user is, however it was found.
+	// The reason names the first subject of the binding that matches the user, whichever index entry led to the binding.
 	subject := appliesTo(b.subjects, s.user, b.namespace)
 	if subject == nil {
 		return
@@ -99,7 +99,7 @@ func (s *search) consider(b *binding) {
 	}
 }
 
-// allowedBy is the reason of an Allow.
+// allowedBy returns the reason of an Allow.
 func allowedBy(b *binding, subject *rbacv1.Subject) string {
 	out := make([]byte, 0, 256)
 	out = b.appendTitle(append(out, "RBAC: allowed by "...))
@@ -112,8 +112,7 @@ func allowedBy(b *binding, subject *rbacv1.Subject) string {
 	return string(strconv.AppendQuote(append(append(out, subject.Kind...), ' '), name))
 }
 
-// notFound is the reason of a NoOpinion. An API server aggregates the errors, which leaves out those
-// that say the same.
+// notFound returns the reason of a NoOpinion. An API server aggregates the errors, which drops equal ones.
 func notFound(missing []error) string {
 	if len(missing) == 0 {
 		return ""

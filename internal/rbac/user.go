@@ -8,9 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Authenticated returns the user with the group that an API server gives to whoever is
-// authenticated: system:authenticated, unless the user is anonymous, or the groups say already
-// whether it is authenticated.
+// Authenticated returns the user with the group that an API server adds to every authenticated user: system:authenticated. It adds
+// nothing to an anonymous user, or if the groups already say whether the user is authenticated.
 func Authenticated(u user.Info) user.Info {
 	groups := u.GetGroups()
 	if u.GetName() == user.Anonymous || slices.Contains(groups, user.AllAuthenticated) || slices.Contains(groups, user.AllUnauthenticated) {
@@ -24,8 +23,8 @@ func Authenticated(u user.Info) user.Info {
 	}
 }
 
-// appliesTo returns the first subject that the user is. The namespace is the binding's, "" for a
-// ClusterRoleBinding: a ServiceAccount without a namespace is one of the binding's namespace.
+// appliesTo returns the first subject that matches the user. namespace is the binding's, "" for a ClusterRoleBinding. A
+// ServiceAccount without a namespace is in the binding's namespace.
 func appliesTo(subjects []rbacv1.Subject, u user.Info, namespace string) *rbacv1.Subject {
 	for i := range subjects {
 		s := &subjects[i]

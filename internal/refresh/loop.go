@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// Timing says when a Loop works. Every duration must be set.
+// Timing is when a Loop runs its work. Every duration must be set.
 type Timing struct {
-	// Interval is how long nothing may happen.
+	// Interval is the longest time between two runs.
 	Interval time.Duration
-	// Settle is how long changes may gather before one run answers them all.
+	// Settle is how long the loop collects changes before one run handles all of them.
 	Settle time.Duration
-	// FirstRetry is how soon a run that failed is repeated; each further one waits twice as long, up to
-	// LastRetry.
+	// FirstRetry is the delay before a failed run is repeated. The delay doubles with each further failure, up to LastRetry.
 	FirstRetry, LastRetry time.Duration
 }
 
-// Loop repeats a piece of work. Make it with New.
+// Loop repeats work. Make it with New.
 type Loop struct {
 	timing  Timing
 	changed chan struct{}
 }
 
-// New returns a Loop that does not run yet.
+// New returns a Loop. Run starts it.
 func New(timing Timing) *Loop {
 	return &Loop{timing: timing, changed: make(chan struct{}, 1)}
 }
 
-// Changed asks for a run soon. It never blocks, and may be called before Run.
+// Changed requests a run soon. It never blocks, and may be called before Run.
 func (l *Loop) Changed() {
 	select {
 	case l.changed <- struct{}{}:
@@ -35,8 +34,8 @@ func (l *Loop) Changed() {
 	}
 }
 
-// Run works at once, on Changed and at the interval, until the context ends. failed is told of every
-// error but those of a context that has ended.
+// Run runs work until the context ends: at once, after Changed, and at the interval. failed is called with every error, except
+// errors after the context has ended.
 func (l *Loop) Run(ctx context.Context, work func(context.Context) error, failed func(error)) {
 	retry := l.timing.FirstRetry
 	for {
@@ -66,7 +65,7 @@ func (l *Loop) Run(ctx context.Context, work func(context.Context) error, failed
 		case <-time.After(l.timing.Settle):
 		}
 		select {
-		case <-l.changed: // What has changed until now the next run sees.
+		case <-l.changed: // The next run sees all changes until now.
 		default:
 		}
 	}

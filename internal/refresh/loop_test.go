@@ -12,7 +12,7 @@ func timing() Timing {
 	return Timing{Interval: 30 * time.Second, Settle: time.Second, FirstRetry: 2 * time.Second, LastRetry: 5 * time.Second}
 }
 
-// record runs a loop for a time and returns when it worked, counted from the start.
+// record runs a loop for a time and returns the times of its runs, from the start.
 func record(t *testing.T, whole time.Duration, work func(run int) error, meanwhile func(*Loop)) (runs []time.Duration, failures int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestLoop_FailureIsRepeatedSoonThenLessOften(t *testing.T) {
 		}
 		return nil
 	}, func(*Loop) {})
-	// 2, 4, 5 and 5 seconds apart; then the interval, and the first retry again.
+	// The delays are 2, 4, 5 and 5 seconds, then the interval, then the first retry again.
 	same(t, runs, 0, 2, 6, 11, 16, 46, 48)
 	if failures != 5 {
 		t.Errorf("%d failures", failures)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever becomes of a file, the fault can be asked for, and what replaces it is read.
+// Whatever happens to a file, Fault does not block, and the file's replacement is read.
 func TestFileThatBecomesAPipeBlocksNobody(t *testing.T) {
 	for _, name := range []string{"file", "kubeconfig"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,5 @@
-// Package reload keeps what was made of a configuration file current: it follows the file and those that
-// it names, and has new contents applied. What fails to apply is tried again, and what was in force
-// stays.
+// Package reload follows a configuration file and the files that it names, and applies new contents. If new contents fail to apply,
+// it tries again, and the previous contents stay in force.
 //
-// It knows no configuration; whoever makes a Watcher does. Start reading at Config.
+// The package does not interpret the configuration; the caller of New does. Start reading at Config.
 package reload

@@ -14,27 +14,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// defaultInterval is how often files are read though nothing was heard of them (KEP-3221).
+// defaultInterval is how often files are read without any event (KEP-3221).
 const defaultInterval = time.Minute
 
-// Config says what to follow, and what to do with it.
+// Config configures a Watcher.
 type Config struct {
 	File string
-	// Interval is the time between two looks at the files; 0 for a minute.
+	// Interval is the time between two reads of the files; 0 for a minute.
 	Interval time.Duration
-	// Apply puts contents into force, and returns the files that they name, a change of which counts too.
-	// An error leaves in force what was.
+	// Apply puts contents in force. It returns the files that the contents name; a change of such a file causes another Apply. If
+	// Apply returns an error, the previous contents must stay in force.
 	Apply func(ctx context.Context, data []byte) (files []string, err error)
-	// Observe is told how each attempt ended; data is nil if the file could not be read. Nil for nobody.
+	// Observe is called after each attempt with its result. data is nil if the file could not be read. Observe may be nil.
 	Observe func(data []byte, err error)
 }
 
-// Watcher follows one file and those that it names.
+// Watcher follows one file and the files that it names.
 type Watcher struct {
 	config Config
 
 	mu sync.Mutex
-	// inForce is the digest of what is in force, failed that of the last attempt while fault is not nil.
+	// inForce is the digest of the contents in force. failed is the digest of the last attempt; it is valid while fault is not nil.
 	inForce, failed [sha256.Size]byte
 	files           []string
 	fault           error
@@ -42,8 +42,8 @@ type Watcher struct {
 	changed chan struct{}
 }
 
-// New returns a Watcher of what is in force already: data, which names files. Call it as soon as they
-// have been read.
+// New returns a Watcher for contents that are already in force: data and the files that data names. Call it as soon as they have
+// been read.
 func New(c Config, data []byte, files []string) *Watcher {
 	if c.Interval <= 0 {
 		c.Interval = defaultInterval
@@ -53,16 +53,15 @@ func New(c Config, data []byte, files []string) *Watcher {
 	return w
 }
 
-// Fault says why the file is not what is in force, nil if it is.
+// Fault returns why the current contents of the file are not in force, nil if they are.
 func (w *Watcher) Fault() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.fault
 }
 
-// Run looks at the files whenever one of them changes, and at the interval, until the context ends. What
-// failed is tried again at the interval only: a file that is written to all the time must not have
-// webhooks asked all the time.
+// Run reads the files whenever one of them changes and at the interval, until the context ends. It repeats a failed attempt only at
+// the interval: otherwise a file that is written all the time would cause requests to webhooks all the time.
 func (w *Watcher) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -87,7 +86,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// follow watches exactly the files that count now.
+// follow watches exactly the current set of files.
 func (w *Watcher) follow(ctx context.Context, running *sync.WaitGroup, followed map[string]context.CancelFunc) {
 	want := map[string]bool{w.config.File: true}
 	w.mu.Lock()
@@ -122,18 +121,18 @@ func (w *Watcher) tell() {
 	}
 }
 
-// look applies what is new, and again what failed if it is to be tried again.
+// look applies new contents. With again, it also repeats a failed attempt.
 func (w *Watcher) look(ctx context.Context, again bool) {
 	data, unread := read(w.config.File)
 	w.mu.Lock()
 	files := w.files
 	w.mu.Unlock()
-	// Without the lock, and not from what blocks: whoever asks for the fault must not wait for a file.
+	// Read without the lock, and with reads that cannot block: a caller of Fault must not wait for a file.
 	known, began := contents(files), time.Now()
 	w.mu.Lock()
 	now := digest(data, files, known)
 	if unread != nil {
-		// No file has these contents and this name.
+		// No file can have this digest, because no file has an empty name.
 		now = digest(nil, []string{""}, map[string]string{"": unread.Error()})
 	}
 	if now == w.inForce && w.fault != nil {
@@ -149,8 +148,7 @@ func (w *Watcher) look(ctx context.Context, again bool) {
 		w.end(ctx, nil, now, fmt.Errorf("%s: cannot be read: %w: put it back", w.config.File, unread))
 		return
 	}
-	// The digest is of what was applied, not of what the files are by then: what changes meanwhile is found
-	// by the next look.
+	// The digest is of the contents that were applied, not of the files after that. The next look finds a change made meanwhile.
 	files, err := w.config.Apply(ctx, data)
 	if err == nil {
 		for _, file := range files {
@@ -177,7 +175,7 @@ func (w *Watcher) end(ctx context.Context, data []byte, attempt [sha256.Size]byt
 	w.mu.Unlock()
 }
 
-// digest is of a file and of the contents of those that it names.
+// digest returns the digest of a file and of the contents of the files that it names.
 func digest(data []byte, files []string, contents map[string]string) [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", data)
@@ -195,7 +193,7 @@ func contents(files []string) map[string]string {
 	return out
 }
 
-// content tells a file that cannot be read from every other.
+// content returns the content of a file. The result for a file that cannot be read differs from the content of every file.
 func content(file string) string {
 	data, err := read(file)
 	if err != nil {
@@ -204,13 +202,13 @@ func content(file string) string {
 	return "content: " + string(data)
 }
 
-// read reads a regular file, and nothing that might block or have no end.
+// read reads a regular file. It refuses anything that might block or be endless.
 func read(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // It was read only.
+	defer func() { _ = f.Close() }() // the file was only read
 	switch info, err := f.Stat(); {
 	case err != nil:
 		return nil, err
@@ -220,10 +218,11 @@ func read(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// clockGrain is how much older than the clock the times of a file system may be.
+// clockGrain is how far the times of a file system may be behind the clock.
 const clockGrain = 20 * time.Millisecond
 
-// contentSince is like nothing in force if the file was written since: what was applied may be older.
+// contentSince returns a content that matches nothing in force if the file was written since began: an older content may have been
+// applied.
 func contentSince(file string, began time.Time) string {
 	info, err := os.Stat(file)
 	if err != nil || info.ModTime().After(began.Add(-clockGrain)) {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// never is an interval that no test waits for: what happens does so by an event.
+	// never is an interval that no test waits for, so only events cause attempts.
 	never = time.Hour
 	soon  = 10 * time.Millisecond
 )
 
-// place is a directory whose files are replaced at once, so that nobody reads half of one.
+// place is a directory whose files are replaced atomically, so that no read sees half a file.
 type place struct {
 	t   *testing.T
 	dir string
@@ -37,7 +37,7 @@ func (p place) write(name, data string) {
 	}
 }
 
-// subject is a Watcher whose attempts are told one by one.
+// subject is a Watcher that reports its attempts one by one.
 type subject struct {
 	*Watcher
 	place
@@ -49,7 +49,7 @@ type attempt struct {
 	err  error
 }
 
-// watch follows "file", which has data and is in force already. apply may be nil.
+// watch follows "file", whose data is already in force. apply may be nil.
 func watch(t *testing.T, interval time.Duration, data string, files []string, apply func(p place, data string) ([]string, error)) subject {
 	t.Helper()
 	s := subject{place: place{t, t.TempDir()}, attempts: make(chan attempt, 100)}
@@ -88,7 +88,7 @@ func (s subject) expect(data string) error {
 		if a.data != data {
 			s.t.Fatalf("attempt with %q, want %q", a.data, data)
 		}
-		// It is told of before it counts.
+		// Observe is called before Fault changes.
 		until(s.t, func() bool { return (s.Fault() == nil) == (a.err == nil) })
 		return a.err
 	case <-time.After(20 * time.Second):
@@ -108,7 +108,7 @@ func TestKEP3221_FileEventIsEnough(t *testing.T) {
 }
 
 func TestKEP3221_IntervalFindsWhatNoEventTells(t *testing.T) {
-	// A file whose directory is swapped above it has no event of its own.
+	// If the directory above a file is replaced, the file has no event of its own.
 	p := place{t, t.TempDir()}
 	for _, version := range []string{"one", "two"} {
 		if err := os.MkdirAll(p.path(version+"/deep"), 0o755); err != nil {
@@ -136,7 +136,7 @@ func TestKEP3221_IntervalFindsWhatNoEventTells(t *testing.T) {
 	}
 }
 
-// As kubelet updates a ConfigMap that is mounted: the files are links through ..data, which is replaced.
+// The way in which a kubelet updates a mounted ConfigMap: the files are links through ..data, and the kubelet replaces ..data.
 func TestKEP3221_ConfigMapThatKubeletUpdatesIsNoticed(t *testing.T) {
 	p := place{t, t.TempDir()}
 	update := func(version, data string) {
@@ -203,7 +203,7 @@ func TestKEP3221_FilesThatANewFileNamesCount(t *testing.T) {
 		}
 		return []string{p.path(name)}, nil
 	})
-	// Older than the attempt, as it is in life.
+	// The file is older than the attempt, as in practice.
 	s.write("ca", "first")
 	old := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(s.path("ca"), old, old); err != nil {
@@ -232,7 +232,7 @@ func TestSameBytesAreNothingToDo(t *testing.T) {
 	}
 }
 
-// kube-apiserver remembers bytes before it has parsed them, and never tries again.
+// kube-apiserver stores the bytes before it parses them, and never tries them again.
 func TestKEP3221_BytesThatFailedAreTriedAgain(t *testing.T) {
 	var tries int
 	s := watch(t, soon, "first", nil, func(_ place, data string) ([]string, error) {
@@ -252,7 +252,7 @@ func TestKEP3221_BytesThatFailedAreTriedAgain(t *testing.T) {
 	}
 }
 
-// What is broken must not make webhooks be asked as often as somebody touches a file.
+// A broken file must not cause requests to webhooks each time a file is written.
 func TestBytesThatFailedAreTriedAgainAtTheIntervalOnly(t *testing.T) {
 	s := watch(t, never, "first", nil, func(_ place, data string) ([]string, error) {
 		if data == "bad" {
@@ -286,7 +286,7 @@ func TestKEP3221_FaultEndsWhenTheFileIsAgainWhatIsInForce(t *testing.T) {
 	}
 }
 
-// until waits for what the Watcher does not tell of.
+// until polls a condition that the Watcher does not report.
 func until(t *testing.T, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
@@ -340,7 +340,7 @@ func TestWhatChangesWhileItIsAppliedIsAppliedToo(t *testing.T) {
 	s := watch(t, never, "data", []string{"ca"}, func(p place, data string) ([]string, error) {
 		ca, err := os.ReadFile(p.path("ca"))
 		if seen = append(seen, string(ca)); len(seen) == 1 {
-			// Nothing that has been read tells of this one.
+			// No file that has been read names this one.
 			p.write("ca", "third")
 		}
 		return []string{p.path("ca")}, err
@@ -353,7 +353,7 @@ func TestWhatChangesWhileItIsAppliedIsAppliedToo(t *testing.T) {
 	}
 }
 
-// The same of a file that the one in force did not name.
+// The same for a file that the contents in force did not name.
 func TestWhatIsNamedNewAndChangesMeanwhileIsAppliedToo(t *testing.T) {
 	var seen []string
 	s := watch(t, never, "names none", nil, func(p place, _ string) ([]string, error) {

@@ -10,10 +10,9 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// Decide decides on a write as the two admission webhooks would together. /admit/granular reviews those who
-// lack the generic verb (W1) and meets their barriers as well; of the others /admit/uncovered sees the
-// barriers alone (W2). Granular's review tells the two apart by itself and is both. Errors are the
-// reviewer's.
+// Decide returns the decision of both admission webhooks together. /admit/granular reviews users without the generic verb (W1),
+// including their barriers. For all other users, /admit/uncovered checks only the barriers (W2). The granular review of the
+// Reviewer distinguishes the two groups of users itself, and so covers both. Errors are the Reviewer's.
 func Decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
 	decided, err := decide(ctx, reviewer, request, most)
 	if err != nil {
@@ -34,14 +33,14 @@ func decide(ctx context.Context, reviewer *admission.Reviewer, request *admissio
 	return New(result, most)
 }
 
-// decideBarriers is for a holder of the generic verb whose barriers cost too many checks (P3): there the
-// API server has asked for the generic verb, and it is none of the checks that the webhook counts.
+// decideBarriers is for a user with the generic verb for whom the barriers need too many checks (P3). In a cluster the API server
+// has asked for the generic verb, so the webhook does not count that check.
 func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, granular *admission.Result, most int) (*Report, error) {
 	result, err := reviewer.Review(ctx, admission.Uncovered, request)
 	if err != nil {
 		return nil, err
 	}
-	held := slices.IndexFunc(granular.Checks, func(c fieldperm.Check) bool { return c.Allowed }) // the first that is, in this mode
+	held := slices.IndexFunc(granular.Checks, func(c fieldperm.Check) bool { return c.Allowed }) // the first allowed check; in this mode it is the generic verb
 	generic := granular.Checks[:held+1]
 	result.Checks = append(slices.Clone(generic), result.Checks...)
 	for i := range result.Requirements {

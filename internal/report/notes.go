@@ -7,8 +7,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// notes says that a change of owners cannot be seen (D8) where an update comes without them: kubectl leaves them out unless it is
-// asked. A new object has no owners to lose, and a Scale never has any.
+// notes returns a note if an update has no managedFields, so that changes of owners cannot be seen (D8): kubectl omits
+// managedFields by default. A new object has no owners to lose, and a Scale never has any.
 func notes(request *admissionv1.AdmissionRequest) []string {
 	if request.Operation != admissionv1.Update || request.Kind.Kind == "Scale" {
 		return nil
@@ -26,7 +26,7 @@ func notes(request *admissionv1.AdmissionRequest) []string {
 	return nil
 }
 
-// owned reports whether an object comes with its owners, be they none.
+// owned reports whether an object has the field managedFields, even if it is empty.
 func owned(raw []byte) bool {
 	var object struct {
 		Metadata struct {

@@ -11,26 +11,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxCell is how many characters of a path or a verb a table shows: both may hold a label of 10 KB.
+// maxCell is the maximum number of characters of a path or a verb in a table: both may contain a label of 10 KB.
 const maxCell = 80
 
-// maxLine is how many characters of verbs a line of the table shows, unless a single verb is longer.
+// maxLine is the maximum number of characters of verbs on a line of the table. A single longer verb is allowed.
 const maxLine = 60
 
-// JSON is the report as the contract has it, indented, with a line's end.
+// JSON returns the report as indented JSON in the form of the contract, with a newline at the end.
 func (r *Report) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a path is for reading
+	e.SetEscapeHTML(false) // paths must be readable
 	e.SetIndent("", "  ")
 	err := e.Encode(r)
 	return b.Bytes(), err
 }
 
-// YAML is the same in YAML.
+// YAML returns the same as YAML.
 func (r *Report) YAML() ([]byte, error) { return yaml.Marshal(r) }
 
-// Table is the report for a terminal. It shortens what is long, and is no contract.
+// Table returns the report for a terminal. It shortens long texts. Its form is not a contract.
 func (r *Report) Table() []byte {
 	var b bytes.Buffer
 	if len(r.Changes) == 0 {
@@ -55,13 +55,13 @@ func (r *Report) Table() []byte {
 	}
 	var out bytes.Buffer
 	for line := range bytes.Lines(b.Bytes()) {
-		out.Write(append(bytes.TrimRight(line, " \n"), '\n')) // a row below the first ends in an empty cell
+		out.Write(append(bytes.TrimRight(line, " \n"), '\n')) // a row after the first ends with an empty cell
 	}
 	return out.Bytes()
 }
 
-// needs lists the verbs from general to specific, as they are asked, on lines of at most maxLine
-// characters, of which there is at least one.
+// needs returns the verbs from general to specific, in the order of the checks, on lines of at most maxLine characters. It returns
+// at least one line.
 func needs(c *Change) []string {
 	candidates := c.candidates()
 	if len(candidates) == 0 {
@@ -106,7 +106,7 @@ func (r *Report) verdict() string {
 	return "denied " + how + ": " + r.Message
 }
 
-// cell shortens a text to what a table can show.
+// cell shortens a text to fit a table.
 func cell(text string) string {
 	if runes := []rune(text); len(runes) > maxCell {
 		return string(runes[:maxCell-1]) + "…"

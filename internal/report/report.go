@@ -6,18 +6,17 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Report is the output of one review. Its JSON is a contract: names do not change, lists are never
-// null.
+// Report is the output of one review. Its JSON is a contract: names do not change, and lists are never null.
 type Report struct {
 	Allowed bool `json:"allowed"`
-	// Mode is generic, granular, uncovered or none: what let the request in.
+	// Mode is what allowed the request: generic, granular, uncovered or none.
 	Mode    string   `json:"mode"`
 	Changes []Change `json:"changes"`
-	// Checks are in the order asked.
+	// Checks are in the order in which they were asked.
 	Checks []Check `json:"checks"`
 	// Message says why the request is denied, "" if it is allowed.
 	Message string `json:"message"`
-	// Notes say what could not be judged; without any the key is left out.
+	// Notes say what could not be judged. The key is left out if there are none.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -28,24 +27,24 @@ type Change struct {
 	Operation string `json:"operation"`
 	// Chain holds the verbs from general to specific.
 	Chain []string `json:"chain"`
-	// Barrier is the index in Chain from which verbs count, because of the last barrier; -1 if there
-	// is none.
+	// Barrier is the index in Chain of the first verb that counts, because of the last barrier. It is -1 if there is no barrier.
 	Barrier int `json:"barrier"`
-	// CoveredBy is the verb that covers the change, the generic one included; "" if none is known to.
+	// CoveredBy is the verb that covers the change, or the generic verb; "" if no such verb is known.
 	CoveredBy string `json:"coveredBy"`
 }
 
-// Check is a verb that was asked.
+// Check is a verb that was asked for.
 type Check struct {
 	Verb    string `json:"verb"`
 	Allowed bool   `json:"allowed"`
 }
 
-// ErrTooLong is of a report that nobody would read: paths and verbs hold names out of the object, of any
-// length, and hold them for each change.
+// ErrTooLong means that the report is too long to be useful. Paths and verbs contain names from the object, of any length, and
+// repeat them for each change.
 var ErrTooLong = errors.New("report: there are too many changes, or their names are too long: ask about fewer at once")
 
-// New reports a decision, in at most so many bytes of paths and verbs; 0 for any number.
+// New returns the report of a decision. most bounds the bytes of paths and verbs; 0 means no bound. Beyond it the error is
+// ErrTooLong.
 func New(result *admission.Result, most int) (*Report, error) {
 	size := 0
 	r := &Report{
@@ -81,7 +80,7 @@ func New(result *admission.Result, most int) (*Report, error) {
 	return r, nil
 }
 
-// candidates are the verbs of the chain that count.
+// candidates returns the verbs of the chain that count.
 func (c *Change) candidates() []string {
 	if c.Barrier > 0 {
 		return c.Chain[c.Barrier:]

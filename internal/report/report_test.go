@@ -21,7 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// holds are the verbs of the one user.
+// holds is an authorizer with the verbs of the only user.
 type holds struct {
 	verbs []string
 	err   error
@@ -31,7 +31,7 @@ func (h holds) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answ
 	return fieldperm.Answer{Allowed: slices.Contains(h.verbs, verb)}, h.err
 }
 
-// labelled changes labels of a ConfigMap, of which a, b and c are barriers.
+// labelled reviews changes of labels of a ConfigMap. Labels a, b and c have barriers.
 func labelled(t *testing.T, maxChecks int, labels string, h holds) (*Report, error) {
 	t.Helper()
 	s, errs := load.Offline([]string{"testdata/uncovered.yaml"})
@@ -52,8 +52,8 @@ func labelled(t *testing.T, maxChecks int, labels string, h holds) (*Report, err
 	}, 0)
 }
 
-// TestP3_TheGenericVerbIsNoCheckOfUncovered: of a holder of patch only /admit/uncovered is asked, and it
-// has all of --max-checks for the barriers.
+// TestP3_TheGenericVerbIsNoCheckOfUncovered: for a holder of patch only /admit/uncovered is asked, and all of --max-checks are
+// available for the barriers.
 func TestP3_TheGenericVerbIsNoCheckOfUncovered(t *testing.T) {
 	all := []string{"patch", "granular:label(a)", "granular:label(b)", "granular:label(c)"}
 	for _, test := range []struct {
@@ -100,7 +100,7 @@ func TestP4_ErrorsAreNoReports(t *testing.T) {
 	}
 }
 
-// TestD8_NotesThatOwnershipWasNotJudged, where there is any to judge.
+// TestD8_NotesThatOwnershipWasNotJudged, if the request can change ownership.
 func TestD8_NotesThatOwnershipWasNotJudged(t *testing.T) {
 	const with, without, null = `{"metadata":{"managedFields":[]}}`, `{"metadata":{},"managedFields":[]}`, `{"metadata":{"managedFields":null}}`
 	for name, test := range map[string]struct {

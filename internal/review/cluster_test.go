@@ -29,16 +29,17 @@ import (
 )
 
 const (
-	// seed is what everything is drawn from.
+	// seed is the seed of all random choices.
 	seed = 20261123
-	// rounds are states of the cluster, each with as many questions.
+	// rounds is the number of cluster states, questionsEach the number of questions for each.
 	rounds, questionsEach = 4, 250
-	// commandsEach are the questions of a round for which the whole command is run, which reads the cluster anew.
+	// commandsEach is the number of questions in a round for which the complete command runs, which reads the cluster again.
 	commandsEach = 2
 )
 
-// TestCluster_TheCommandAnswersAsTheWebhook asks fieldperm-webhook, running, and the command the same thousand questions, and compares
-// what they decide byte for byte: the report with that of POST /review, and with the response of the admission webhook.
+// TestCluster_TheCommandAnswersAsTheWebhook asks a running fieldperm-webhook and the command the same thousand questions. It
+// compares the decisions byte for byte: the command's report with that of POST /review, and with the response of the admission
+// webhook.
 func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 	p := newPlane(t)
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // The same questions each time.
@@ -65,7 +66,7 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions: %v", rounds*questionsEach, outcomes)
-	// Questions that are all decided alike would show nothing.
+	// If all questions had the same decision, the test would prove nothing.
 	for _, outcome := range []string{"allowed generic", "allowed granular", "allowed uncovered", "denied granular", "denied uncovered", "denied none", "undecided"} {
 		if outcomes[outcome] == 0 {
 			t.Errorf("no question is %s", outcome)
@@ -78,7 +79,7 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 	}
 }
 
-// ask asks the command with what it has read.
+// ask asks the command with a schema and a chain that were read before.
 func (p *plane) ask(known *sources.Snapshot, chain *authz.Chain, body []byte) (int, string) {
 	p.t.Helper()
 	var out bytes.Buffer
@@ -90,7 +91,7 @@ func (p *plane) ask(known *sources.Snapshot, chain *authz.Chain, body []byte) (i
 	return p.exit(err, out.String())
 }
 
-// command runs the whole command.
+// command runs the complete command.
 func (p *plane) command(body []byte) (int, string) {
 	p.t.Helper()
 	var out, warnings bytes.Buffer
@@ -111,7 +112,7 @@ func (p *plane) exit(err error, stdout string) (int, string) {
 	return code, stdout
 }
 
-// compare holds an answer of the command against the webhook's, and returns what it is.
+// compare compares an answer of the command with the webhook's, and returns its outcome.
 func (p *plane) compare(what string, code int, stdout string, body []byte) string {
 	p.t.Helper()
 	status, reviewed := p.post("/review", body)
@@ -134,7 +135,7 @@ func (p *plane) compare(what string, code int, stdout string, body []byte) strin
 	if r.Allowed != (code == 0) {
 		p.t.Errorf("%s: exit code %d of %s", what, code, stdout)
 	}
-	// Holders of the generic verb pass /admit/granular by its match condition.
+	// The match condition of /admit/granular excludes holders of the generic verb.
 	path := "/admit/granular"
 	for _, check := range r.Checks {
 		if check.Allowed && !strings.HasPrefix(check.Verb, "granular") {
@@ -175,14 +176,14 @@ func (p *plane) post(path string, body []byte) (int, string) {
 		must(p.t, err)
 		text, err := io.ReadAll(answer.Body)
 		must(p.t, errors.Join(err, answer.Body.Close()))
-		// On a machine with much else to do, the API server may not answer fieldperm in time.
+		// On a busy machine, the API server may not respond to fieldperm in time.
 		if attempt == 5 || !strings.Contains(string(text), "has not answered yet") {
 			return answer.StatusCode, string(text)
 		}
 	}
 }
 
-// options are those of the command with a question on standard input.
+// options returns the options of the command with a question on standard input.
 func (p *plane) options(body []byte, out io.Writer) *options {
 	o := *p.flags
 	o.streams = genericiooptions.IOStreams{In: bytes.NewReader(body), Out: out, ErrOut: io.Discard}
@@ -190,7 +191,7 @@ func (p *plane) options(body []byte, out io.Writer) *options {
 	return &o
 }
 
-// snapshot reads the cluster as the command does.
+// snapshot reads the cluster like the command.
 func (p *plane) snapshot() *sources.Snapshot {
 	p.t.Helper()
 	known, err := p.options(nil, io.Discard).schemas(p.t.Context())
@@ -205,7 +206,7 @@ func (p *plane) chain() *authz.Chain {
 	return chain
 }
 
-// await waits until something holds.
+// await waits until a condition holds.
 func (p *plane) await(what string, holds func(context.Context) (bool, error)) {
 	p.t.Helper()
 	var last error
@@ -236,7 +237,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// review is a question as an API server puts it.
+// review is a question in the form that an API server sends.
 type review struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *admissionv1.AdmissionRequest `json:"request"`

@@ -10,11 +10,11 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// ErrDenied is returned for a request that is decided and denied; the report has been written then.
-// Every other error means that nothing was decided.
+// ErrDenied means that the request was decided and denied; the report has been written in this case. Every other error means that
+// nothing was decided.
 var ErrDenied = errors.New("the request is denied")
 
-// ExitCode is what the process ends with: 0 allowed, 1 denied, 2 nothing decided.
+// ExitCode returns the exit code of the process: 0 allowed, 1 denied, 2 nothing decided.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
@@ -25,11 +25,11 @@ func ExitCode(err error) int {
 	return 2
 }
 
-// NewCommand returns the review command. It writes the report to the streams' Out and warnings to
-// ErrOut, and leaves errors and the exit code to the caller; see ExitCode.
+// NewCommand returns the review command. It writes the report to the streams' Out and warnings to ErrOut. The caller handles errors
+// and the exit code; see ExitCode.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{streams: streams, cluster: genericclioptions.NewConfigFlags(true)}
-	// --as is whom the review is about. Whoever runs the command asks the cluster as itself.
+	// --as is the user that the review is about. The requests to the cluster are sent as the user of the command.
 	o.cluster.Impersonate, o.cluster.ImpersonateGroup, o.cluster.ImpersonateUID, o.cluster.ImpersonateUserExtra = nil, nil, nil, nil
 	cmd := &cobra.Command{
 		Use:   "review (-f REVIEW | --old FILE --new FILE --as USER) [--grants FILE]",

@@ -12,10 +12,10 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
-// cacheTTL is for the answers of the cluster; one call asks no verb twice.
+// cacheTTL is the cache time for decisions of the cluster. One call asks for no verb twice.
 const cacheTTL = 10 * time.Second
 
-// chain decides by the grants, or asks the cluster if there are none.
+// chain returns a chain that decides by the grants. If there are none, the chain asks the cluster.
 func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionRequest) (*authz.Chain, error) {
 	if o.offline() {
 		grants, err := rbac.Read(o.grants)
@@ -46,15 +46,14 @@ func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionReque
 	return chain, nil
 }
 
-// hintAtNamespace is for objects out of files that kubectl would have put into a namespace.
+// hintAtNamespace prepares a hint for objects from files that kubectl would have put into a namespace.
 func (o *options) hintAtNamespace(request *admissionv1.AdmissionRequest) {
 	if o.file == "" && request.Namespace == "" {
 		o.denialHint = "the object names no namespace, and so RoleBindings did not count: give --namespace if its kind has namespaces"
 	}
 }
 
-// config is how to reach the cluster. client-go's limit of requests is off: --max-checks bounds what one
-// call asks.
+// config returns the connection to the cluster. client-go's rate limit is off: --max-checks bounds the requests of one call.
 func (o *options) config() (*rest.Config, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {

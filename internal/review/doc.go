@@ -1,8 +1,7 @@
-// Package review is the command "kubectl fieldperm review": one decision on one write request, asked on a
-// laptop with the grants in files, or of a cluster.
+// Package review is the command "kubectl fieldperm review". It makes one decision on one write request, on a workstation: with
+// grants from files, or by asking a cluster.
 //
-// Read NewCommand first (the contract with users), then options.run (the way from flags to a report),
-// then report.Report (the output). The decision is admission.Reviewer's, the same that the webhook makes,
-// and the schema of a cluster is sources.Once's, of the same loader; here is only what brings a request, a schema and an
-// authorizer together.
+// Read NewCommand first (the contract with users), then options.run (from flags to a report), then report.Report (the output).
+// admission.Reviewer makes the decision, as in the webhook. sources.Once loads the schema of a cluster, with the same loader as the
+// webhook. This package only combines a request, a schema and an authorizer.
 package review

@@ -2,7 +2,7 @@
 
 package review
 
-// readers may read what the command reads, and ask about others.
+// readers grants the permissions to read what the command reads, and to ask about others.
 const readers = `
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reads-permission-schemas}, rules: [
   {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]},
@@ -14,8 +14,8 @@ const readers = `
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: asker}]}
 `
 
-// definitions are of kinds with versions that lose fields and versions that do not, one whose conversion is a webhook's, one that is
-// faulty, and two that the API server does not serve.
+// definitions are CustomResourceDefinitions: some have versions that lose fields and some do not, one has a conversion webhook, one
+// is faulty, and two are not served by the API server.
 const definitions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -91,8 +91,8 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// permissionSchemas are specifications of which each round has some: two that conflict with sets, one that is faulty, and one about
-// a kind that is not there.
+// permissionSchemas are specifications, of which each round uses some: two conflict with sets, one is faulty, and one is about a
+// kind that does not exist.
 var permissionSchemas = []string{
 	"{group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}, {path: .spec.replicas, verb: example.com/count, excludedWhen: 'self > 5'}]}",
 	"{kind: ConfigMap, permissions: [{path: .immutable, verb: example.com/immutability}, {path: '.data', verb: example.com/data, parameterSource: key}]}",
@@ -105,7 +105,7 @@ var permissionSchemas = []string{
 	"{group: tocome.example.com, kind: Coming, permissions: [{path: .spec, verb: example.com/coming}]}",
 }
 
-// sets are specifications of UncoveredPermissionSets, with resources and without.
+// sets are specifications of UncoveredPermissionSets, with and without resources.
 var sets = []string{
 	"{uncoveredPermissions: ['granular:scale']}",
 	"{uncoveredPermissions: ['granular:image', 'granular:label(example.com)'], resources: [{apiGroups: [apps], resources: [deployments, daemonsets]}, {apiGroups: [''], resources: [pods]}]}",

@@ -36,11 +36,11 @@ type options struct {
 	maxChecks        int
 	output           string
 
-	// denialHint is a warning for the case that the request is denied.
+	// denialHint is a warning to print if the request is denied.
 	denialHint string
 }
 
-// run goes from the flags to the report. It returns ErrDenied if that is a denial.
+// run makes a report from the flags. It returns ErrDenied if the request is denied.
 func (o *options) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (o *options) run(ctx context.Context) error {
 	return o.decide(ctx, known, chain, request)
 }
 
-// decide writes the report on one request. It returns ErrDenied if that is a denial.
+// decide writes the report on one request. It returns ErrDenied if the request is denied.
 func (o *options) decide(ctx context.Context, known *sources.Snapshot, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
 	if err := decidable(known, request); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (o *options) decide(ctx context.Context, known *sources.Snapshot, chain *au
 	return ErrDenied
 }
 
-// load returns the request and the schema that decides it. What takes no time is looked at first.
+// load returns the request and the schema that decides it. It does the fast checks first.
 func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionRequest, known *sources.Snapshot, err error) {
 	var c change
 	if o.file != "" {
@@ -125,7 +125,7 @@ func (o *options) validate() error {
 	return nil
 }
 
-// offline reports whether files decide. An empty file of grants counts: it grants nothing.
+// offline reports whether files decide. An empty file of grants counts too: it grants nothing.
 func (o *options) offline() bool { return len(o.grants) > 0 }
 
 // read returns the content of a file, or of standard input for "-".
@@ -143,7 +143,7 @@ func (o *options) read(flag, name string) ([]byte, error) {
 	return raw, nil
 }
 
-// warn writes a warning. What becomes of it is of no consequence.
+// warn writes a warning. It ignores errors of the write.
 func (o *options) warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.streams.ErrOut, "warning: "+format+"\n", args...)
 }

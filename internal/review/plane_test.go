@@ -30,18 +30,18 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// plane is a control plane with fieldperm-webhook beside it, in this process.
+// plane is a control plane with a fieldperm-webhook in this process.
 type plane struct {
 	t       *testing.T
 	cluster *cluster.Cluster
 	admin   *cluster.User
-	// asker runs the command: it may read the sources, and ask about others.
+	// asker is the user of the command. It may read the sources, and ask about others.
 	asker *cluster.User
 	flags *options
-	// webhook is where fieldperm-webhook answers, and client shows it a certificate.
+	// webhook is the address of fieldperm-webhook. client presents a certificate to it.
 	webhook string
 	client  *http.Client
-	// undecided is why the command last decided nothing.
+	// undecided is the last error with which the command decided nothing.
 	undecided error
 }
 
@@ -79,7 +79,7 @@ func (p *plane) kubectl(stdin string, args ...string) string {
 	return stdout
 }
 
-// aggregate makes another server serve a group, with permissions in its OpenAPI.
+// aggregate adds an aggregated API server for a group, with permissions in its OpenAPI.
 func (p *plane) aggregate() {
 	p.t.Helper()
 	document, err := os.ReadFile("../../schema/load/testdata/fischers.openapi.json")
@@ -160,7 +160,7 @@ func (p *plane) serve() {
 	})
 }
 
-// grant gives each user verbs on everything.
+// grant gives each user verbs on all resources.
 func (p *plane) grant(verbs map[string][]string) {
 	p.t.Helper()
 	var all strings.Builder
@@ -174,7 +174,7 @@ func (p *plane) grant(verbs map[string][]string) {
 			"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]}\n---\n", user, strings.Join(quoted, ", "))
 	}
 	p.kubectl(all.String(), "create", "-f", "-")
-	// The API server's authorizer follows what it has stored.
+	// The API server's authorizer follows stored objects in order, so this last one marks the end.
 	p.kubectl("", "create", "clusterrolebinding", "last", "--clusterrole=nobody", "--user=last")
 	p.await("the grants are in force", func(context.Context) (bool, error) {
 		out, _, _ := p.cluster.Kubectl(p.admin).Run(p.t.Context(), "", "auth", "can-i", "get", "pods", "--as=last")
@@ -182,8 +182,8 @@ func (p *plane) grant(verbs map[string][]string) {
 	})
 }
 
-// draw puts PermissionSchemas and UncoveredPermissionSets in force, of names that no round before has had: fieldperm-webhook keeps
-// the last good form of an object that turns faulty, which the command cannot know.
+// draw puts PermissionSchemas and UncoveredPermissionSets in force. Their names are new in each round: if an object becomes faulty,
+// fieldperm-webhook keeps its last valid form, which the command cannot know.
 func (p *plane) draw(random *rand.Rand, round int) {
 	p.t.Helper()
 	p.kubectl("", "delete", "permissionschemas,uncoveredpermissionsets", "--all")
@@ -209,7 +209,7 @@ func (p *plane) draw(random *rand.Rand, round int) {
 	p.kubectl(all.String(), "create", "-f", "-")
 	p.t.Logf("round %d:\n%s", round, all.String())
 
-	// What fieldperm-webhook has compiled has a status, and nothing else is left in it.
+	// Wait until every object has the status that fieldperm-webhook writes after a compile, and no other object remains.
 	client, err := dynamic.NewForConfig(rest.CopyConfig(p.admin.Config))
 	must(p.t, err)
 	for resource := range names {

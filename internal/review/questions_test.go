@@ -22,7 +22,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// question is a request, and where its objects come from.
+// question is a request with the source of its objects.
 type question struct {
 	*admissionv1.AdmissionRequest
 	sort string
@@ -39,7 +39,7 @@ func (q question) body(t *testing.T) []byte {
 	return raw
 }
 
-// questions draws questions.
+// questions makes random questions.
 type questions struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -57,7 +57,7 @@ func newQuestions(t *testing.T, random *rand.Rand, compiled *schema.Schema) *que
 	for _, s := range all {
 		for _, step := range s.Reviewed() {
 			if step.Pair != nil {
-				continue // No API server ever sends some of them.
+				continue // an API server never sends these
 			}
 			request, err := s.Request(step)
 			must(t, err)
@@ -78,7 +78,7 @@ func newQuestions(t *testing.T, random *rand.Rand, compiled *schema.Schema) *que
 			})
 		}
 	}
-	// Those of objects that come later, and some with parameters.
+	// Verbs of objects that are created later, and some verbs with parameters.
 	for _, verb := range []string{
 		"example.com/count", "example.com/pause", "example.com/immutability", "example.com/data", "example.com/label", "example.com/annotations", "example.com/color", "example.com/amount", "example.com/fishing",
 		"label(example.com)", "label(pod-security.kubernetes.io)", "example.com/tag(a)", "image(web)", "container(web)", "datum(a)", "annotation(example.com)",
@@ -89,7 +89,7 @@ func newQuestions(t *testing.T, random *rand.Rand, compiled *schema.Schema) *que
 	return q
 }
 
-// grants returns the verbs of each user: some who hold generic verbs, some who hold the marker and verbs drawn from all.
+// grants returns the verbs of each user. Some have generic verbs; some have the marker and random verbs.
 func (q *questions) grants() map[string][]string {
 	out := map[string][]string{
 		"nobody": {"get"}, "marked": {verbs.Marker}, "star": {verbs.Marker, verbs.All().String()},
@@ -125,7 +125,7 @@ func (q *questions) next() question {
 	}
 	q.edit(&out)
 	if out.Name == "" {
-		// An API server knows the name, but of an object that is made with generateName.
+		// An API server knows the name, unless the object is created with generateName.
 		out.Name = "one"
 	}
 	user := q.users[q.random.IntN(len(q.users))]
@@ -134,7 +134,7 @@ func (q *questions) next() question {
 	return out
 }
 
-// edit changes the new object further, or makes another operation of the request.
+// edit changes the new object further, or changes the operation of the request.
 func (q *questions) edit(out *question) {
 	switch q.random.IntN(8) {
 	case 0:
@@ -160,7 +160,7 @@ func (q *questions) edit(out *question) {
 	out.Object.Raw = q.encode(object)
 }
 
-// change makes one change somewhere in an object.
+// change makes one change at a random position in an object.
 func (q *questions) change(object map[string]any) {
 	switch q.random.IntN(6) {
 	case 0:
@@ -208,7 +208,7 @@ func (q *questions) change(object map[string]any) {
 	}
 }
 
-// reorder changes the list itself, or reports that the way goes on into it.
+// reorder changes the list itself, or reports that the change must be in one of its items.
 func (q *questions) reorder(at map[string]any, key string, list []any) bool {
 	if len(list) == 0 {
 		return false
@@ -249,7 +249,7 @@ func (q *questions) put(object map[string]any, outer, inner, key string) {
 	object[key] = fmt.Sprintf("v%d", q.random.IntN(4))
 }
 
-// custom is a write of a custom resource, through any of its versions.
+// custom returns a write of a custom resource, in any of its versions.
 func (q *questions) custom() *admissionv1.AdmissionRequest {
 	kind, plural, versions := "Gadget", "gadgets", []string{"v1", "v1", "v1beta1", "v1alpha1"}
 	switch q.random.IntN(8) {
@@ -274,7 +274,7 @@ func (q *questions) custom() *admissionv1.AdmissionRequest {
 	})
 }
 
-// fischer is a write of an object of the other server.
+// fischer returns a write of an object of the aggregated API server.
 func (q *questions) fischer() *admissionv1.AdmissionRequest {
 	return q.update(metav1.GroupVersionKind{Group: "sea.example.com", Version: "v1", Kind: "Fischer"}, "fischers", "", func() map[string]any {
 		return map[string]any{"spec": map[string]any{
@@ -284,7 +284,7 @@ func (q *questions) fischer() *admissionv1.AdmissionRequest {
 	})
 }
 
-// update is a change between two objects that are drawn alike.
+// update returns a change between two objects from the same random source.
 func (q *questions) update(gvk metav1.GroupVersionKind, resource, subresource string, draw func() map[string]any) *admissionv1.AdmissionRequest {
 	gvr := metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: resource}
 	out := &admissionv1.AdmissionRequest{

@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
-// reviewRequest reads the request out of the AdmissionReview of -f.
+// reviewRequest reads the request from the AdmissionReview of -f.
 func (o *options) reviewRequest() (*admissionv1.AdmissionRequest, error) {
 	document, err := o.document("-f", o.file)
 	if err != nil {
@@ -51,14 +51,14 @@ func (o *options) reviewRequest() (*admissionv1.AdmissionRequest, error) {
 	return review.Request, nil
 }
 
-// object is one of --old and --new.
+// object is the object of --old or --new.
 type object struct {
 	raw             json.RawMessage
 	gvk             runtimeschema.GroupVersionKind
 	name, namespace string
 }
 
-// change is what --old and --new say; at most one of the two is nil.
+// change is the objects of --old and --new; at most one of the two is nil.
 type change struct {
 	before, after *object
 }
@@ -82,7 +82,7 @@ func (o *options) objects() (change, error) {
 	return change{before, after}, nil
 }
 
-// objectRequest makes the request that an API server would have sent for the change.
+// objectRequest returns the request that an API server would have sent for the change.
 func (o *options) objectRequest(c change, known *sources.Snapshot) (*admissionv1.AdmissionRequest, error) {
 	operation, about := admissionv1.Update, c.after
 	switch {
@@ -112,7 +112,7 @@ func (o *options) objectRequest(c change, known *sources.Snapshot) (*admissionv1
 	return request, nil
 }
 
-// object reads an object; it is nil if there is no file.
+// object reads an object. It returns nil if no file is given.
 func (o *options) object(flag, file string) (*object, error) {
 	if file == "" {
 		return nil, nil
@@ -147,7 +147,7 @@ func (o *options) object(flag, file string) (*object, error) {
 	}, nil
 }
 
-// document returns the one document of a file as JSON.
+// document returns the only document of a file as JSON.
 func (o *options) document(flag, file string) (json.RawMessage, error) {
 	raw, err := o.read(flag, file)
 	if err != nil {
@@ -163,8 +163,8 @@ func (o *options) document(flag, file string) (json.RawMessage, error) {
 	return documents[0], nil
 }
 
-// namespaceOf is the namespace that the request has. An API server gives requests about a Namespace its own
-// name, so that a RoleBinding in it can say who may change it.
+// namespaceOf returns the namespace of the request. For a request about a Namespace, an API server uses the Namespace's own name,
+// so that a RoleBinding in it can grant changes of it.
 func (o *options) namespaceOf(about *object, resource runtimeschema.GroupVersionResource) string {
 	if resource.Group == "" && resource.Resource == "namespaces" {
 		return about.name
@@ -175,7 +175,7 @@ func (o *options) namespaceOf(about *object, resource runtimeschema.GroupVersion
 	return about.namespace
 }
 
-// userInfo gives the user of --as the groups that it would have if it were impersonated.
+// userInfo returns the user of --as with the groups that it would have when impersonated.
 func (o *options) userInfo() authenticationv1.UserInfo {
 	groups := o.asGroups
 	if namespace, _, err := serviceaccount.SplitUsername(o.as); err == nil && len(groups) == 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// resourceOf returns the resource that objects of the kind are written to: the one of --resource,
-// else the one that a CustomResourceDefinition, the cluster, or the usual plural gives the kind.
+// resourceOf returns the resource for objects of the kind: the one of --resource, else the one of a CustomResourceDefinition, else
+// the cluster's, else the usual plural.
 func (o *options) resourceOf(known *sources.Snapshot, gvk runtimeschema.GroupVersionKind) (runtimeschema.GroupVersionResource, error) {
 	if o.resource != "" {
 		return parseResource(o.resource)
@@ -50,7 +50,7 @@ func (o *options) resourceOf(known *sources.Snapshot, gvk runtimeschema.GroupVer
 	return resource, nil
 }
 
-// parseResource reads group/version/resource, or version/resource of the core group.
+// parseResource parses group/version/resource, or version/resource for the core group.
 func parseResource(text string) (runtimeschema.GroupVersionResource, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 2 {
@@ -62,8 +62,8 @@ func parseResource(text string) (runtimeschema.GroupVersionResource, error) {
 	return runtimeschema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}, nil
 }
 
-// pluralOf returns the resource that a CustomResourceDefinition among the files has for the kind, ""
-// if none has it. Whether the files are right in all else is load's to say.
+// pluralOf returns the resource of the kind in a CustomResourceDefinition among the files, "" if there is none. It does not report
+// other faults of the files; load does.
 func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
 	for _, path := range o.files() {
 		files, err := load.Paths(path)
@@ -93,7 +93,7 @@ func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
 	return "", nil
 }
 
-// decidable tells how to make a kind known on the command line, where admission can only ask to try again.
+// decidable returns an error that says how to make a kind known on the command line. Admission could only say "try again".
 func decidable(known *sources.Snapshot, request *admissionv1.AdmissionRequest) error {
 	if request.Operation == admissionv1.Delete || request.Operation == admissionv1.Connect {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// files are all files that may hold schemas; load tells by their content what they are.
+// files returns all files that may have schemas. The loader determines their types by their content.
 func (o *options) files() []string { return slices.Concat(o.crds, o.permissions) }
 
-// schemas returns the permission schema that the request is decided with. Whatever is wrong with the files is an error, and so
-// is what cannot be read of the cluster: the webhook would decide with it.
+// schemas returns the permission schema that decides the request. Any fault of the files is an error. A part of the cluster that
+// cannot be read is an error too, because the webhook would decide with it.
 func (o *options) schemas(ctx context.Context) (*sources.Snapshot, error) {
 	if o.offline() {
 		compiled, errs := load.Offline(o.files())
@@ -42,7 +42,7 @@ func (o *options) schemas(ctx context.Context) (*sources.Snapshot, error) {
 	return snapshot, nil
 }
 
-// reachable tells a cluster that cannot be asked at all from one that does not show everything.
+// reachable returns an error if the cluster cannot be asked at all, in contrast to one that does not show everything.
 func reachable(ctx context.Context, config *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err == nil {
@@ -54,8 +54,8 @@ func reachable(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// faults joins the errors that are fatal, and warns of the others. A document about a kind that nobody
-// has is never fatal: it may be among many that are given for all reviews.
+// faults joins the errors that are fatal, and prints the others as warnings. A document about an unknown kind is never fatal: users
+// may give the same set of documents for all reviews.
 func (o *options) faults(errs []error) error {
 	var faults []error
 	for _, err := range errs {

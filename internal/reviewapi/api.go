@@ -16,30 +16,29 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// API answers questions. The zero API answers none.
+// API serves the review API. The zero API refuses every request.
 type API struct {
 	Reviewer *admission.Reviewer
-	// Schema returns the permission schema in force, nil while there is none.
+	// Schema returns the permission schema in force, or nil if there is none yet.
 	Schema func() *schema.Schema
-	// MayReview says whether the caller may create subjectaccessreviews, and so ask about others; nil lets
-	// nobody.
+	// MayReview reports whether the caller may create subjectaccessreviews, and so ask about other users. With nil, no caller may.
 	MayReview func(ctx context.Context, caller user.Info) (bool, error)
-	// MaxBytes bounds a request's body; 0 refuses every body.
+	// MaxBytes bounds the body of a request; 0 refuses every body.
 	MaxBytes int64
 }
 
-// patience is how long one question may take: as long as an API server gives a webhook by default.
+// patience bounds the time of one request. It is the default timeout that an API server uses for a webhook.
 const patience = 10 * time.Second
 
-// ReviewHandler serves POST /review: an AdmissionReview v1 whose request is a write that may be incomplete,
-// answered with the report's JSON, the same for allowed and denied. Nothing is written. Without
-// .request.userInfo the question is about the caller itself; whoever asks about another user, be it only
-// one of the caller's name with other groups, must hold what MayReview asks for.
+// ReviewHandler serves POST /review. The body is an AdmissionReview v1; its request is a write that may be incomplete. The response
+// is the report as JSON, in the same form for allowed and denied. Nothing is written. Without .request.userInfo the question is
+// about the caller. A caller that asks about another user needs the permission that MayReview checks. A user with the caller's name
+// but other groups is another user.
 func (a API) ReviewHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		// Never object contents, and no user names above the API server's own logging.
+		// Never log contents of objects. Log user names only at the levels at which the API server does.
 		log := klog.FromContext(ctx).WithValues("endpoint", "review")
 		decided, err := a.review(klog.NewContext(ctx, log), w, r)
 		var body []byte
@@ -86,10 +85,10 @@ func (a API) review(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	return decided, err
 }
 
-// maxReport bounds an answer: several are held at the same time.
+// maxReport bounds the size of a response, because several are in memory at the same time.
 const maxReport = 4 << 20
 
-// callerOf returns who asks.
+// callerOf returns the user that sent the request.
 func callerOf(r *http.Request) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
 	if !ok || caller == nil || caller.GetName() == "" {
@@ -98,13 +97,13 @@ func callerOf(r *http.Request) (user.Info, error) {
 	return caller, nil
 }
 
-// refuse answers with what was wrong. allow are the methods of the path.
+// refuse responds with the error. allow lists the methods of the path.
 func refuse(log klog.Logger, w http.ResponseWriter, err error, allow string) {
 	code := codeOf(err)
 	if code == http.StatusInternalServerError {
 		log.Error(err, "No answer", "code", code)
 	} else {
-		// Whoever may call could fill a log with these.
+		// Without a verbosity level, any caller could fill the log with these lines.
 		log.V(2).Info("Refused a request", "code", code, "reason", err.Error())
 	}
 	switch code {
@@ -116,5 +115,5 @@ func refuse(log klog.Logger, w http.ResponseWriter, err error, allow string) {
 	http.Error(w, err.Error(), code)
 }
 
-// retryAfterSeconds is about how long the schema of a new kind takes to compile.
+// retryAfterSeconds is roughly how long the schema of a new kind takes to compile.
 const retryAfterSeconds = 1

@@ -8,8 +8,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// BenchmarkReview is one question in process, with an authorizer that takes no time: a small one, and a
-// Pod's with all that an API server fills in.
+// BenchmarkReview measures one question in process, with an authorizer that takes no time: a small one, and one about a Pod with
+// all fields that an API server sets.
 func BenchmarkReview(b *testing.B) {
 	recorded := ""
 	all, err := corpus.Load(testdata)
@@ -46,7 +46,7 @@ func BenchmarkReview(b *testing.B) {
 	}
 }
 
-// BenchmarkPermissions is the whole catalogue: kept, and made anew for another schema.
+// BenchmarkPermissions measures the complete catalogue: from the cache, and made for another schema.
 func BenchmarkPermissions(b *testing.B) {
 	f := newFixture(b)
 	b.Run("New", func(b *testing.B) {

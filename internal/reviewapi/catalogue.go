@@ -10,46 +10,46 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// catalogue is a compiled schema as GET /permissions shows it.
+// catalogue is a compiled schema in the form of GET /permissions.
 type catalogue struct {
 	schema *schema.Schema
 	kinds  []kindEntry
-	// whole is all of it, rendered.
+	// whole is the complete catalogue as JSON.
 	whole []byte
 }
 
-// kindEntry is a kind in one version. Its JSON is a contract: names do not change, lists are never null.
+// kindEntry is one version of a kind. Its JSON is a contract: names do not change, and lists are never null.
 type kindEntry struct {
 	Group   string      `json:"group"`
 	Version string      `json:"version"`
 	Kind    string      `json:"kind"`
 	Verbs   []verbEntry `json:"verbs"`
-	// Truncated says that the kind has more places than are listed.
+	// Truncated means that the kind has more paths than are listed.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// maxPlaces is at how many places of one kind is looked. The largest built-in kind has some hundreds; a
-// schema of somebody else's API server may unfold without bound.
+// maxPlaces is the maximum number of paths of one kind that are listed. The largest built-in kind has some hundreds. The schema of
+// an aggregated API server may be recursive without bound.
 const maxPlaces = 20_000
 
-// verbEntry is a verb and what it guards.
+// verbEntry is a verb and the fields that it is needed for.
 type verbEntry struct {
-	// Verb has the parameter's name in place of a value, as the reference of verbs has: granular:image(containerName).
+	// Verb has the parameter's name in place of a value, as in the reference of verbs: granular:image(containerName).
 	Verb string `json:"verb"`
-	// Parameter is that name, "" if the verb takes none.
+	// Parameter is the name of the parameter, "" if the verb takes none.
 	Parameter string `json:"parameter"`
-	// Uncovered says that nothing above the verb counts at these paths, the generic permission neither, be
-	// it for some values only. UncoveredPermissionSets are not counted: they depend on the request.
+	// Uncovered means that no verb above this one covers these paths, and that the generic permission does not either, be it for
+	// some values only. UncoveredPermissionSets are not included, because they depend on the request.
 	Uncovered bool `json:"uncovered"`
-	// Apart says that the verbs above do not count at these paths, but for granular:* and the generic permission.
+	// Apart means that the verbs above do not cover these paths, except granular:* and the generic permission.
 	Apart bool `json:"apart,omitempty"`
-	// Powers are what the verb is worth beyond its fields, those of all that it covers included.
+	// Powers are the powers that the verb gives beyond its fields, including those of all verbs that it covers.
 	Powers []schema.Power `json:"powers,omitempty"`
-	// Paths are sorted patterns; "" is the object as a whole.
+	// Paths are sorted patterns; "" is the whole object.
 	Paths []string `json:"paths"`
 }
 
-// newCatalogue lists a schema: kinds by group and name, new versions before old, verbs by name.
+// newCatalogue lists a schema: kinds by group and name, new versions before old ones, verbs by name.
 func newCatalogue(s *schema.Schema) (*catalogue, error) {
 	compiled := s.Kinds()
 	slices.SortFunc(compiled, func(a, b *schema.Kind) int {
@@ -65,7 +65,7 @@ func newCatalogue(s *schema.Schema) (*catalogue, error) {
 	return c, err
 }
 
-// verbsOf reports false where maxPlaces were not all.
+// verbsOf returns the verbs of a kind. whole is false if the kind has more than maxPlaces paths.
 func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	type key struct {
 		verb, parameter string

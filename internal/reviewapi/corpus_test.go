@@ -26,11 +26,11 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// testdata is the repository's.
+// testdata is the directory testdata of the repository.
 const testdata = "../../testdata"
 
-// throughCLI are the scenarios that are put to kubectl fieldperm review as well, which compiles all schemas
-// at each call.
+// throughCLI are the scenarios that are also sent to kubectl fieldperm review. They are few, because each call compiles all
+// schemas.
 var throughCLI = []string{
 	"attack-labels-case-of-names", "attack-namespace-finalize", "attack-rename-container", "rule-c2-nothing-above-a-barrier-counts",
 	"rule-c4-delete-is-never-granular", "rule-c5-create-charges-what-is-present", "rule-c6-update-or-patch", "rule-d8-ownership-is-a-power",
@@ -38,8 +38,8 @@ var throughCLI = []string{
 	"use-case-10-namespace-owner", "use-case-24-value-not-for-everyone",
 }
 
-// TestP6_SameAnswerAsTheCommandLine asks the recorded reviews of the corpus, the caller about itself and
-// sarah about it, and holds the bytes against the command line's, or else the report of the core.
+// TestP6_SameAnswerAsTheCommandLine asks the recorded reviews of the corpus: the author about itself, and sarah about the author.
+// It compares the bytes with those of the command line, or else with the report of the core.
 func TestP6_SameAnswerAsTheCommandLine(t *testing.T) {
 	all, err := corpus.Load(testdata)
 	if err != nil {
@@ -131,7 +131,7 @@ func (g granted) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.
 	return fieldperm.Answer{Allowed: decision == authorizer.DecisionAllow, Reason: reason}, err
 }
 
-// encode writes an AdmissionReview around the objects' very bytes.
+// encode writes an AdmissionReview that contains the exact bytes of the objects.
 func encode(t testing.TB, request *admissionv1.AdmissionRequest) string {
 	t.Helper()
 	bare := request.DeepCopy()
@@ -149,7 +149,7 @@ func encode(t testing.TB, request *admissionv1.AdmissionRequest) string {
 	return question(fields)
 }
 
-// reported is what the core says, and the code for it.
+// reported returns the report of the core, and the HTTP status for it.
 func reported(t *testing.T, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest) (string, int) {
 	t.Helper()
 	decided, err := report.Decide(t.Context(), reviewer, request, 0)
@@ -163,7 +163,7 @@ func reported(t *testing.T, reviewer *admission.Reviewer, request *admissionv1.A
 	return string(raw), http.StatusOK
 }
 
-// printed is what the command line says.
+// printed returns the output of the command line.
 func printed(t *testing.T, body, grants string, files []string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -30,10 +30,10 @@ func compiled(t testing.TB) *schema.Schema {
 	return s
 }
 
-// holds says which verbs a user holds, and remembers who was asked about.
+// holds is an authorizer by verbs per user. It records the users that it was asked about.
 type holds struct {
 	verbs map[string][]string
-	// err is the authorizer's in place of an answer.
+	// err is returned instead of a decision.
 	err   error
 	asked []admissionv1.AdmissionRequest
 }
@@ -80,7 +80,7 @@ func named(name string, groups ...string) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: name, Groups: append(groups, "system:authenticated")}
 }
 
-// post sends a body to /review as a caller, nil for nobody.
+// post sends a body to /review as a caller; nil sends it without a user.
 func (f *fixture) post(caller user.Info, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/review", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -96,20 +96,20 @@ func (f *fixture) serve(caller user.Info, r *http.Request) *httptest.ResponseRec
 	return w
 }
 
-// question is an AdmissionReview with the request's fields.
+// question returns an AdmissionReview with the request's fields.
 func question(fields string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{` + fields + `}}`
 }
 
 const (
-	// about is what a question about a Deployment has at least.
+	// about is the minimum of a question about a Deployment.
 	about = `"resource":{"group":"apps","version":"v1","resource":"deployments"},"kind":{"group":"apps","version":"v1","kind":"Deployment"}`
 	one   = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{"replicas":1}}`
 	two   = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"},"spec":{"replicas":2}}`
 	scale = about + `,"operation":"UPDATE","oldObject":` + one + `,"object":` + two
 )
 
-// expect holds an answer against a code and a part of its text.
+// expect compares a response with a status and a part of its text.
 func expect(t *testing.T, w *httptest.ResponseRecorder, code int, part string) {
 	t.Helper()
 	if w.Code != code || !strings.Contains(w.Body.String(), part) {
@@ -124,7 +124,7 @@ func expect(t *testing.T, w *httptest.ResponseRecorder, code int, part string) {
 	}
 }
 
-// undecided holds that nobody's grants were looked at.
+// undecided fails the test if the authorizer was asked.
 func (f *fixture) undecided(t *testing.T) {
 	t.Helper()
 	if len(f.grants.asked) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/report"
 )
 
-// FuzzP4_Body holds that no body makes a question about anybody but the caller, who may ask about nobody
-// else, and that what is no answer is a refusal in text.
+// FuzzP4_Body checks that no body makes a question about another user if the caller may not ask about others, and that every error
+// response is text.
 func FuzzP4_Body(f *testing.F) {
 	for _, seed := range []string{
 		"", "{", "null", "[]", question(""), question(scale), question(about + `,"operation":"CREATE","object":` + one),

@@ -16,12 +16,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// permissionsMethods are those of GET /permissions.
+// permissionsMethods are the methods of GET /permissions.
 const permissionsMethods = http.MethodGet + ", " + http.MethodHead
 
-// PermissionsHandler serves GET /permissions: the verbs of the permission schema in force, kind by kind, as
-// JSON. The query parameters group, version and kind, each at most once, select kinds; group= is the core
-// group. Equal schemas give equal bytes and ETags, so that If-None-Match is cheap.
+// PermissionsHandler serves GET /permissions: the verbs of the permission schema in force, by kind, as JSON. The query parameters
+// group, version and kind select kinds, each at most once; group= is the core group. Equal schemas give equal bytes and equal
+// ETags, so that requests with If-None-Match are cheap.
 func (a API) PermissionsHandler() http.Handler {
 	var kept atomic.Pointer[catalogue]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func (a API) permissions(r *http.Request, kept *atomic.Pointer[catalogue]) ([]by
 	return all.selected(wanted)
 }
 
-// selection are the kinds that are asked for; nil is any.
+// selection is the selected kinds; a nil field selects all.
 type selection struct{ group, version, kind *string }
 
 func selectionOf(r *http.Request) (selection, error) {
@@ -110,7 +110,7 @@ func (s selection) String() string {
 	return text
 }
 
-// selected renders the kinds that are asked for.
+// selected returns the selected kinds as JSON.
 func (c *catalogue) selected(wanted selection) ([]byte, error) {
 	if wanted == (selection{}) {
 		return c.whole, nil

@@ -20,7 +20,7 @@ func (f *fixture) get(caller user.Info, method, query string, header ...string) 
 	return f.ask(f.PermissionsHandler(), caller, method, query, header...)
 }
 
-// ask asks a handler, which remembers what it has made.
+// ask sends a request to a handler, which caches its responses.
 func (f *fixture) ask(handler http.Handler, caller user.Info, method, query string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/permissions"+query, nil)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -126,7 +126,7 @@ func TestPermissionsSelects(t *testing.T) {
 	}
 }
 
-// Nodes of a schema are shared: each field that leads to one is listed.
+// Fields may share nodes of a schema. Each field that leads to a shared node is listed.
 func TestPermissionsListsEveryPath(t *testing.T) {
 	pod := newFixture(t).list(t, "?group=&version=v1&kind=Pod").Kinds[0]
 	for verb, paths := range map[string][]string{
@@ -218,7 +218,7 @@ func TestPermissionsAreSentOnceForEachSchema(t *testing.T) {
 	}
 }
 
-// A handler that is asked while the schema changes answers with one of the two, whole.
+// While the schema changes, a response is completely of one of the two schemas.
 func TestPermissionsFollowTheSchema(t *testing.T) {
 	more, errs := load.Offline([]string{"../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"})
 	if len(errs) > 0 {

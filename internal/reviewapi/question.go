@@ -13,8 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// readQuestion reads what /admit would accept, less the fields that it passes over: a misspelt "userinfo"
-// would make a question about the caller of one about another user.
+// readQuestion reads what /admit accepts, but refuses unknown fields, which /admit ignores: with a misspelt "userinfo", a question
+// about another user would become a question about the caller.
 func readQuestion(w http.ResponseWriter, r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
 	var body bytes.Buffer
 	r.Body = struct {
@@ -36,7 +36,7 @@ func readQuestion(w http.ResponseWriter, r *http.Request, limit int64) (*admissi
 	return question, nil
 }
 
-// maxText is how many bytes of what the caller sent an error shows.
+// maxText is how many bytes of the caller's input an error shows.
 const maxText = 256
 
 func clipped(text string) string {
@@ -46,7 +46,7 @@ func clipped(text string) string {
 	return text
 }
 
-// header is what an object says of itself.
+// header is the type and the name in an object.
 type header struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
@@ -55,8 +55,8 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// complete checks what an API server would have filled in, and takes name and namespace from the object
-// where the question has none. The rest is the reviewer's to check.
+// complete checks the fields that an API server would have set. It copies name and namespace from the object if the question has
+// none. The reviewer checks the rest.
 func complete(question *admissionv1.AdmissionRequest) error {
 	resource, kind := question.Resource, question.Kind
 	switch {
@@ -77,7 +77,7 @@ func complete(question *admissionv1.AdmissionRequest) error {
 		field := sent.field
 		object, ok := headerOf(sent.raw)
 		if !ok {
-			continue // The reviewer says what is wrong with it.
+			continue // The reviewer reports its faults.
 		}
 		if object.Kind != "" && object.Kind != kind.Kind || object.APIVersion != "" && object.APIVersion != wanted {
 			return refusef(http.StatusBadRequest, "admission request: .request.%s is of apiVersion %q, kind %q, and .request.kind of %q, %q: send the same for both",
@@ -85,7 +85,7 @@ func complete(question *admissionv1.AdmissionRequest) error {
 		}
 		namespace := object.Metadata.Namespace
 		if resource.Group == "" && resource.Resource == "namespaces" {
-			// As API servers do, so that a RoleBinding in a namespace can say who may change it.
+			// An API server does the same, so that a RoleBinding in a namespace can grant writes to that namespace.
 			namespace = object.Metadata.Name
 		}
 		if question.Namespace == "" {
@@ -102,7 +102,7 @@ func complete(question *admissionv1.AdmissionRequest) error {
 	return nil
 }
 
-// headerOf reports false for what is no object, or says two things of itself.
+// headerOf returns the header of an object. It returns false if raw is not an object or has contradictory fields.
 func headerOf(raw []byte) (header, bool) {
 	var out header
 	if len(raw) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// refusal is an error with an HTTP code of its own. It is no denial: nothing was decided.
+// refusal is an error with its own HTTP status. It is not a denial: nothing was decided.
 type refusal struct {
 	code int
 	err  error
@@ -22,8 +22,8 @@ func refusef(code int, format string, args ...any) error {
 	return &refusal{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// codeOf returns the HTTP code of an error: a refusal's own, else admission's; but an object that does not
-// fit its schema is the asker's fault here, where no API server has accepted it.
+// codeOf returns the HTTP status of an error: the status of a refusal, else the one that admission uses. An object that does not
+// fit its schema is the caller's fault here, because no API server has accepted it.
 func codeOf(err error) int {
 	var r *refusal
 	var invalid *fieldperm.InvalidObjectError

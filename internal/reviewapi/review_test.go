@@ -46,8 +46,7 @@ func TestC1_AnswersAllowedAndDeniedAlike(t *testing.T) {
 	}
 }
 
-// A name that counts for grants, and a namespace in which they are looked for, are known without being
-// said twice.
+// The name and the namespace, which matter for grants, are taken from the object if the question does not repeat them.
 func TestQuestionTakesNameAndNamespaceFromTheObject(t *testing.T) {
 	const space = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`
 	const namespaces = `"resource":{"version":"v1","resource":"namespaces"},"kind":{"version":"v1","kind":"Namespace"}`
@@ -184,7 +183,7 @@ func TestP4_NoAnswerIsNoDenial(t *testing.T) {
 	}
 }
 
-// A caller that hangs up ends the question.
+// When the caller disconnects, the question ends.
 func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,7 +204,7 @@ func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// authorizerFunc denies, or fails.
+// authorizerFunc denies, or returns an error.
 type authorizerFunc func(context.Context) error
 
 func (f authorizerFunc) Authorize(ctx context.Context, _ string, _ bool) (fieldperm.Answer, error) {

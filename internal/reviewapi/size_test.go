@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each change repeats the names above it, so that an answer could be as long as names times changes.
+// Each change repeats the names above it, so the length of a response could be the length of the names times the number of changes.
 func TestReview_AnswerIsBounded(t *testing.T) {
 	f := newFixture(t)
 	deployment := func(value string) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// subject returns whom the question is about: the caller, or the user that the question names.
+// subject returns the user that the question is about: the caller, or the user in the question.
 func (a API) subject(ctx context.Context, caller user.Info, named authenticationv1.UserInfo) (authenticationv1.UserInfo, error) {
 	own := userInfo(caller)
 	nobody := authenticationv1.UserInfo{}
@@ -54,7 +54,7 @@ func userInfo(u user.Info) authenticationv1.UserInfo {
 	return out
 }
 
-// sameUser compares all that an authorizer may look at. The order of groups means nothing.
+// sameUser compares everything that an authorizer may look at. The order of groups has no meaning.
 func sameUser(a, b authenticationv1.UserInfo) bool {
 	groups := func(u authenticationv1.UserInfo) []string {
 		return slices.Compact(slices.Sorted(slices.Values(u.Groups)))

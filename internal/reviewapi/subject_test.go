@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// whole is a caller with all that an authorizer may look at.
+// whole is a caller with every attribute that an authorizer may look at.
 var whole = &user.DefaultInfo{Name: "alice", UID: "7", Groups: []string{"team", "system:authenticated"}, Extra: map[string][]string{"example.com/tenant": {"a", "b"}}}
 
 func TestSubjectIsTheCallerUnlessAnotherIsNamed(t *testing.T) {
@@ -84,7 +84,7 @@ func TestSubjectOtherThanTheCallerTakesAPermission(t *testing.T) {
 	}
 }
 
-// What the caller sends never says who the caller is, and what could be read in two ways is read in none.
+// Nothing in the body can change the caller's identity. An ambiguous body is refused.
 func TestSubjectRefusesWhatIsNoUser(t *testing.T) {
 	for name, test := range map[string]struct{ userInfo, want string }{
 		"groups without a name": {`"userInfo":{"groups":["system:masters"]}`, "has no username: send one, or leave userInfo out"},
@@ -134,7 +134,7 @@ func TestCallerComesFromTheContextAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := f.post(caller, question(scale+`,"userInfo":{"username":"bob"}`))
 			expect(t, w, http.StatusUnauthorized, "caller is not authenticated")
-			// Strangers do not learn what is wrong with what they send.
+			// A caller without authentication does not learn what is wrong with its body.
 			if other := f.post(caller, "{"); other.Code != w.Code || other.Body.String() != w.Body.String() {
 				t.Errorf("a faulty question: %d %s", other.Code, other.Body)
 			}

@@ -25,12 +25,11 @@ import (
 // strictNamespace has the strictest Pod Security Standard and no service account.
 const strictNamespace = "strict"
 
-// exceptions are resources of which a canary can create none, with what the API server answers. One that
-// is created all the same fails the test.
+// exceptions are resources that a canary cannot create, with the API server's response. If one can be created, the test fails.
 var exceptions = map[string]string{}
 
-// A5: a canary's CREATE reaches validating admission, for every resource that a CREATE may be let through for.
-// The whole of the API server's own checks passes if the dry run succeeds.
+// A5: a canary's CREATE reaches validating admission, for every resource for which /authorize may allow a CREATE. If the dry run
+// succeeds, all checks of the API server itself have passed.
 func TestA5_EveryCreatableResource(t *testing.T) {
 	plane := start(t)
 	client, err := clientdiscovery.NewDiscoveryClientForConfig(plane.Admin())
@@ -88,7 +87,7 @@ func TestA5_EveryCreatableResource(t *testing.T) {
 	}
 }
 
-// A5: what is found for a definition is what the API server takes.
+// A5: the API server accepts the object that is found for a definition.
 func TestA5_DefinitionsOnTheAPIServer(t *testing.T) {
 	plane := start(t)
 	admin, canary := configs(t, plane)
@@ -117,7 +116,7 @@ func TestA5_DefinitionsOnTheAPIServer(t *testing.T) {
 			err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 				err := create(t, canary, gvk.GroupVersion(), r, live)
 				if apierrors.IsNotFound(err) {
-					return false, nil // Served a moment after it is defined.
+					return false, nil // it is served a moment after the definition is created
 				}
 				return true, err
 			})
@@ -160,7 +159,7 @@ func create(t *testing.T, config *rest.Config, gv runtimeschema.GroupVersion, r 
 	return err
 }
 
-// configs returns those of an administrator and of a user who holds nothing but the verb create.
+// configs returns the client configurations of an administrator and of a user with only the verb create.
 func configs(t *testing.T, plane *cluster.Cluster) (admin, canary *rest.Config) {
 	t.Helper()
 	user, err := plane.User("canary")
@@ -200,13 +199,13 @@ func configs(t *testing.T, plane *cluster.Cluster) (admin, canary *rest.Config) 
 	return admin, canary
 }
 
-// start runs a control plane with every API that there is and the admission plugins of a stock one.
+// start runs a control plane with all APIs and the default admission plugins.
 func start(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	plane, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir(), ExtraArgs: map[string][]string{
 		"runtime-config": {"api/all=true"},
 		"feature-gates":  {"AllAlpha=true,AllBeta=true"},
-		// envtest turns ServiceAccount off; this one is off anyway.
+		// envtest disables ServiceAccount; the plugin in this list is disabled by default.
 		"disable-admission-plugins": {"AlwaysPullImages"},
 	}})
 	if err != nil {

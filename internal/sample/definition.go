@@ -17,10 +17,10 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// assumedName is the name of an object whose definition does not ask for another, while it is checked.
+// assumedName is the name of an object during a check, if its definition does not require another name.
 const assumedName = "fieldperm-canary"
 
-// custom searches for an object that fits the definition's schema of a version.
+// custom searches for an object that fits the schema of one version of the definition.
 func custom(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (map[string]any, error) {
 	version, err := versionOf(gvk, definition)
 	if err != nil {
@@ -44,7 +44,7 @@ func custom(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstruc
 	return s.root(gvk)
 }
 
-// versionOf decodes what a definition says of a version.
+// versionOf decodes one version of a definition.
 func versionOf(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(definition.Object, crd); err != nil {
@@ -60,7 +60,7 @@ func versionOf(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unst
 	return &crd.Spec.Versions[at], nil
 }
 
-// root searches for a whole object, under each name that the definition may insist on.
+// root searches for a complete object, under each name that the definition may require.
 func (s *search) root(gvk runtimeschema.GroupVersionKind) (map[string]any, error) {
 	var first error
 	for _, name := range append([]string{""}, s.names()...) {
@@ -82,7 +82,7 @@ func (s *search) root(gvk runtimeschema.GroupVersionKind) (map[string]any, error
 	return nil, first
 }
 
-// finish checks a whole object as the API server will, everything included.
+// finish checks a complete object in the same way as the API server.
 func (s *search) finish(value any, name string) (map[string]any, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -95,14 +95,14 @@ func (s *search) finish(value any, name string) (map[string]any, error) {
 	if err := faults.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("no valid object was found: %w", err)
 	}
-	object = runtime.DeepCopyJSON(object) // Its parts may be those of others.
+	object = runtime.DeepCopyJSON(object) // its parts may be shared with other objects
 	if name != "" {
 		object["metadata"] = map[string]any{"name": name}
 	}
 	return object, nil
 }
 
-// identified returns a copy of an object with what the caller will add to it.
+// identified returns a copy of an object with the fields that the caller will add.
 func (s *search) identified(object map[string]any) map[string]any {
 	whole := runtime.DeepCopyJSON(object)
 	for key, value := range s.identity {
@@ -111,17 +111,17 @@ func (s *search) identified(object map[string]any) map[string]any {
 	return whole
 }
 
-// given reports whether a field of the whole object is not for the search to set.
+// given reports whether the caller sets a field of the complete object, so that the search must not.
 func (s *search) given(name string) bool {
 	return name == s.dropped || s.identity[name] != nil
 }
 
-// names returns those that the schema of metadata or its rules speak of.
+// names returns the names that the schema of metadata or its rules mention.
 func (s *search) names() []string {
 	var out []string
 	if metadata, ok := s.top.property("metadata"); ok {
 		if name, ok := metadata.property("name"); ok {
-			values, _ := s.values(name, 4) // None: the words remain.
+			values, _ := s.values(name, 4) // on an error only the words remain
 			for _, value := range values {
 				if text, ok := value.(string); ok {
 					out = append(out, text)

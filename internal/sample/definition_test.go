@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A5: an object is found for nasty schemas, soon. The integration test shows that the API server takes it.
+// A5: an object for a difficult schema is found in a short time. The integration test checks that the API server accepts it.
 func TestA5_NastyDefinitions(t *testing.T) {
 	for _, file := range allDefinitions(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestA5_NastyDefinitions(t *testing.T) {
 	}
 }
 
-// allDefinitions are the nasty ones, those of the tests' corpus and fieldperm's own.
+// allDefinitions returns the difficult definitions, those of the tests' corpus and fieldperm's own.
 func allDefinitions(t *testing.T) []string {
 	t.Helper()
 	files := definitions(t, "possible")
@@ -49,8 +49,8 @@ func allDefinitions(t *testing.T) []string {
 	return slices.Compact(files)
 }
 
-// A5: what cannot be made is an error that names the field, never an object that does not fit. The first word of the
-// file's comment is the field.
+// A5: if no object can be made, the error names the field. The result is never an invalid object. The first word of the file's
+// comment is the field.
 func TestA5_ImpossibleDefinitions(t *testing.T) {
 	for _, file := range definitions(t, "impossible") {
 		content, err := os.ReadFile(file)

@@ -26,7 +26,7 @@ type kind struct {
 	Impossible string         `json:"impossible"`
 }
 
-// loadKinds decodes kinds.yaml once. What it returns is shared and never changed.
+// loadKinds decodes kinds.yaml once. The result is shared and must not be changed.
 var loadKinds = sync.OnceValues(func() (map[runtimeschema.GroupKind]kind, error) {
 	known, err := decodeKinds(kindsYAML)
 	if err != nil {

@@ -2,7 +2,7 @@ package sample
 
 import "slices"
 
-// lists searches for lists: the shortest, then longer ones.
+// lists searches for lists: the shortest first, then longer ones.
 func (s *search) lists(n node, want int) ([]any, error) {
 	f := &found{search: s, node: n, want: want}
 	var inside error
@@ -31,7 +31,7 @@ func (s *search) lists(n node, want int) ([]any, error) {
 	return f.result()
 }
 
-// single tries lists of one item, each of several.
+// single tries lists with one item, with several values of the item.
 func (s *search) single(f *found, n node) bool {
 	item, ok := n.item()
 	if !ok {
@@ -49,7 +49,7 @@ func (s *search) single(f *found, n node) bool {
 	return false
 }
 
-// list makes a list of so many items, different ones where the type of the list asks for it.
+// list makes a list of count items. The items differ if the type of the list requires that.
 func (s *search) list(n node, count int) ([]any, error) {
 	out := make([]any, 0, count)
 	if count == 0 {
@@ -75,13 +75,13 @@ func (s *search) list(n node, count int) ([]any, error) {
 		return nil, err
 	}
 	for i := range count {
-		// Too few values of a set repeat; the check of the whole refuses it.
+		// If a set has too few values, values repeat, and the check of the complete list refuses it.
 		out = append(out, values[i%len(values)])
 	}
 	return out, nil
 }
 
-// keyed makes items whose keys differ: those of one item, with other values of the keys.
+// keyed makes items with different keys: copies of one item with other values of the keys.
 func (s *search) keyed(n, item node, count int) ([]any, error) {
 	values, err := s.values(item, 1)
 	if err != nil {

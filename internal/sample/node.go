@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// node is a place in a schema.
+// node is a position in a schema.
 type node struct {
 	// path is nil at the root.
 	path *field.Path
-	// schema is what a value has to fit. Below a branch of oneOf, anyOf or allOf it is narrower than the structural schema.
+	// schema is the schema that a value must fit. Below a branch of oneOf, anyOf or allOf it is narrower than the structural schema.
 	schema *apiextensions.JSONSchemaProps
-	// structural has the defaults and the rules, and is nil where the schema says nothing.
+	// structural has the defaults and the rules. It is nil if the schema specifies nothing.
 	structural *structuralschema.Structural
 	memo       *memo
 }
 
-// memo keeps what is below a schema, so that the same place is the same pointer each time.
+// memo caches the children of a schema, so that the same position always has the same pointer.
 type memo struct {
 	properties map[place]node
 	guides     map[*apiextensions.JSONSchemaProps][]*apiextensions.JSONSchemaProps
@@ -57,7 +57,7 @@ func (n node) property(name string) (node, bool) {
 	return child, true
 }
 
-// member returns the node of a property that is declared for any name only.
+// member returns the node of a property that is declared only by additionalProperties.
 func (n node) member(name string) (node, bool) {
 	if n.schema.AdditionalProperties == nil || n.schema.AdditionalProperties.Schema == nil {
 		return node{}, false
@@ -81,7 +81,7 @@ func (n node) item() (node, bool) {
 	return child, true
 }
 
-// guides returns the ways to fit the node.
+// guides returns the schemas whose values fit the node.
 func (n node) guides() []*apiextensions.JSONSchemaProps {
 	known, ok := n.memo.guides[n.schema]
 	if !ok {
@@ -91,7 +91,7 @@ func (n node) guides() []*apiextensions.JSONSchemaProps {
 	return known
 }
 
-// without returns the node with one property less. That it is required stays: then nothing fits.
+// without returns the node without one property. The property stays required if it was: then no value fits.
 func (n node) without(name string) node {
 	schema := *n.schema
 	schema.Properties = maps.Clone(schema.Properties)
@@ -100,22 +100,22 @@ func (n node) without(name string) node {
 	return n
 }
 
-// as returns the node under a narrower schema.
+// as returns the node with a narrower schema.
 func (n node) as(guide *apiextensions.JSONSchemaProps) node {
 	n.schema = guide
 	return n
 }
 
-// hasDefault reports whether the API server fills the value in.
+// hasDefault reports whether the API server sets the value by default.
 func (n node) hasDefault() bool {
 	return n.structural != nil && n.structural.Default.Object != nil
 }
 
-// maxGuides bounds how many combinations of branches are tried.
+// maxGuides bounds the number of combinations of branches.
 const maxGuides = 64
 
-// guides returns the ways to fit a schema: itself, then with one branch of each oneOf and anyOf made part of it. What
-// allOf says is part of all. Each step takes away a list of branches, so that there is an end.
+// guides returns the schemas whose values fit a schema: the schema itself, then combinations with one branch of each oneOf and
+// anyOf merged into it. Everything in allOf is part of each. Each step removes a list of branches, so it ends.
 func guides(schema *apiextensions.JSONSchemaProps) []*apiextensions.JSONSchemaProps {
 	base := *schema
 	base.AllOf = nil
@@ -139,15 +139,15 @@ func guides(schema *apiextensions.JSONSchemaProps) []*apiextensions.JSONSchemaPr
 	return out[:min(len(out), maxGuides)]
 }
 
-// merge adds to a schema what a branch asks for, as far as it helps to find a value: whether the value fits is checked
-// against the schema as it was.
+// merge adds the requirements of a branch to a schema, as far as they help to find a value. The value is checked against the
+// original schema later.
 func merge(base, branch apiextensions.JSONSchemaProps) apiextensions.JSONSchemaProps {
 	base.Required = append(slices.Clone(base.Required), branch.Required...)
 	base.Properties = maps.Clone(base.Properties)
 	for name, narrower := range branch.Properties {
 		declared, ok := base.Properties[name]
 		if !ok {
-			// It says what the value must be like, not that it may be there.
+			// The branch says what the value must be like, not that it may be present.
 			continue
 		}
 		base.Properties[name] = merge(declared, narrower)
@@ -189,7 +189,7 @@ func merge(base, branch apiextensions.JSONSchemaProps) apiextensions.JSONSchemaP
 	return base
 }
 
-// tighter returns the larger bound for sign 1, the smaller for -1; nil is none.
+// tighter returns the larger bound for sign 1, and the smaller for sign -1. nil means no bound.
 func tighter[N int64 | float64](a, b *N, sign N) *N {
 	if a == nil || b != nil && *b*sign > *a*sign {
 		return b

@@ -9,13 +9,12 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespaceMark stands in a sample for the namespace of the object.
+// namespaceMark is the placeholder for the namespace of the object in a sample.
 const namespaceMark = "{namespace}"
 
-// Object returns a minimal valid object of a kind, which the caller owns. definition is the
-// CustomResourceDefinition of a custom resource, nil for a built-in kind. metadata has a name only if
-// the kind insists on that one; [Place] does the rest. An error says why there is no object: what is
-// not known to be valid is not returned.
+// Object returns a minimal valid object of a kind. The caller may change it. definition is the CustomResourceDefinition of a custom
+// resource, nil for a built-in kind. metadata has a name only if the kind requires this name; [Place] sets the rest. The error says
+// why there is no object. Object never returns an object that is not known to be valid.
 func Object(gvk runtimeschema.GroupVersionKind, definition *unstructured.Unstructured) (map[string]any, error) {
 	if definition == nil {
 		return BuiltIn(gvk)
@@ -41,8 +40,8 @@ func completed(gvk runtimeschema.GroupVersionKind, out map[string]any, err error
 	return out, nil
 }
 
-// Place gives an object of [Object] its name, unless its kind insists on another, and its namespace,
-// "" for an object of the whole cluster. A few kinds (Event) repeat the namespace in other fields.
+// Place sets the name of an object of [Object], unless its kind requires another, and its namespace, "" for a cluster-scoped
+// object. A few kinds (Event) repeat the namespace in other fields.
 func Place(object map[string]any, name, namespace string) {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -58,7 +57,7 @@ func Place(object map[string]any, name, namespace string) {
 	replace(object, namespace)
 }
 
-// replace puts the namespace where the mark is.
+// replace replaces the placeholder by the namespace.
 func replace(value any, namespace string) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A5: every sample is of its kind's fields, in all versions.
+// A5: every sample has only fields of its kind, in all versions.
 func TestA5_EveryKindDecodesStrictly(t *testing.T) {
 	known, err := loadKinds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Kubernetes 1.37 does not serve them any more, and their fields are others.
+	// Kubernetes 1.37 no longer serves these versions, and their fields differ.
 	notServed := []string{
 		"networking.k8s.io/v1beta1/Ingress", "node.k8s.io/v1alpha1/RuntimeClass",
 		"flowcontrol.apiserver.k8s.io/v1beta1/PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io/v1beta2/PriorityLevelConfiguration",
@@ -49,7 +49,7 @@ func TestA5_EveryKindDecodesStrictly(t *testing.T) {
 		}
 		switch kind.Group {
 		case "apiextensions.k8s.io", "apiregistration.k8s.io":
-			// Not client-go's. The real API server decodes them strictly.
+			// client-go has no types for these. The real API server decodes them strictly.
 		default:
 			if versions == 0 {
 				t.Errorf("kinds.yaml has %q, which client-go does not know", kind)
@@ -74,7 +74,7 @@ func TestObject_IsTheCallersOwn(t *testing.T) {
 	}
 }
 
-// spoil changes every map and list: if two places share one, an end is never reached or the second object differs.
+// spoil changes every map and list. If two places share one, the recursion never ends or the second object differs.
 func spoil(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -153,7 +153,7 @@ func object(t testing.TB, gvk runtimeschema.GroupVersionKind, definition *unstru
 	return got
 }
 
-// definitions lists the files of a directory of testdata.
+// definitions returns the files of a directory in testdata.
 func definitions(t testing.TB, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.yaml"))

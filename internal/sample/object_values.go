@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// alternatives is how many values of a property are tried where rules refuse the first.
+// alternatives is how many values of a property are tried if rules refuse the first.
 const alternatives = 6
 
-// objects searches for objects: what is required, then that and more.
+// objects searches for objects: first with the required properties only, then with more.
 func (s *search) objects(n node, want int) ([]any, error) {
 	f := &found{search: s, node: n, want: want}
 	var inside error
@@ -26,13 +26,13 @@ func (s *search) objects(n node, want int) ([]any, error) {
 		}
 	}
 	if len(f.values) == 0 && f.last == nil && inside != nil {
-		// The field inside says more than the object around it.
+		// The error of the inner field says more than the error of the object around it.
 		return nil, inside
 	}
 	return f.result()
 }
 
-// required makes an object of what its schema requires and does not default.
+// required makes an object with the properties that its schema requires and does not default.
 func (s *search) required(n node) (map[string]any, error) {
 	out := map[string]any{}
 	if n.schema.XEmbeddedResource {
@@ -48,7 +48,7 @@ func (s *search) required(n node) (map[string]any, error) {
 			child, ok = n.member(name)
 		}
 		if !ok {
-			// An unknown field, or one that is dropped: the check tells which.
+			// This property is unknown, or the API server drops it. The check finds out.
 			out[name] = map[string]any{}
 			continue
 		}
@@ -64,7 +64,7 @@ func (s *search) required(n node) (map[string]any, error) {
 	return out, s.fill(n, out)
 }
 
-// fill adds members up to minProperties.
+// fill adds members until there are minProperties.
 func (s *search) fill(n node, out map[string]any) error {
 	if n.schema.MinProperties == nil {
 		return nil
@@ -75,7 +75,7 @@ func (s *search) fill(n node, out map[string]any) error {
 		if _, ok := out[name]; ok || len(out) >= least || child.hasDefault() {
 			continue
 		}
-		// A property that cannot be made may be left out.
+		// A property without a valid value may be left out.
 		if values, err := s.values(child, 1); err == nil {
 			out[name] = values[0]
 		}
@@ -94,8 +94,8 @@ func (s *search) fill(n node, out map[string]any) error {
 	return nil
 }
 
-// vary tries objects near base: with another value, with one optional property more, with all, with two. It reports
-// whether the search is over.
+// vary tries objects near base: with another value, with one optional property more, with all of them, with two. It reports whether
+// the search has ended.
 func (s *search) vary(f *found, n node, base map[string]any) bool {
 	if s.varyMembers(f, n, base) {
 		return true
@@ -117,7 +117,7 @@ func (s *search) vary(f *found, n node, base map[string]any) bool {
 	return f.try(all) || pairs(f, base, names, choices, 1) || pairs(f, base, names, choices, alternatives)
 }
 
-// choices returns the values that are tried for a property: one of an optional object or list, whose inside may be large.
+// choices returns the values to try for a property: only one for an optional object or list, because it may be large.
 func (s *search) choices(n node, name string, base map[string]any) []any {
 	child, ok := n.property(name)
 	if !ok {
@@ -127,11 +127,11 @@ func (s *search) choices(n node, name string, base map[string]any) []any {
 	if _, needed := base[name]; !needed && (child.schema.Type == "object" || child.schema.Type == "array") {
 		want = 1
 	}
-	values, _ := s.values(child, want) // None: the property is left alone.
+	values, _ := s.values(child, want) // on an error the property stays as it is
 	return values
 }
 
-// pairs tries objects with two properties set, to the first few values of each.
+// pairs tries objects with two properties set, each to its first few values.
 func pairs(f *found, base map[string]any, names []string, choices map[string][]any, few int) bool {
 	for i, name := range names {
 		for _, value := range choices[name][:min(few, len(choices[name]))] {
@@ -168,7 +168,7 @@ func (s *search) varyMembers(f *found, n node, base map[string]any) bool {
 	return false
 }
 
-// with returns a copy of an object that has one value set.
+// with returns a copy of an object with one value set.
 func with(object map[string]any, name string, value any) map[string]any {
 	out := runtime.DeepCopyJSON(object)
 	out[name] = runtime.DeepCopyJSONValue(value)

@@ -9,8 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The search ends, and finds an object for nearly all of the schemas that chance makes: chance also makes some that
-// nothing fits.
+// The search ends, and finds an object for nearly all random schemas. Some random schemas accept no object.
 func TestObject_RandomSchemas(t *testing.T) {
 	const count = 400
 	found := 0

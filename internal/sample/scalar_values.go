@@ -6,7 +6,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 )
 
-// scalars searches among the values that are worth a try.
+// scalars tries likely values.
 func (s *search) scalars(n node, want int) ([]any, error) {
 	f := &found{search: s, node: n, want: want}
 	for _, guide := range n.guides() {
@@ -40,7 +40,7 @@ func (s *search) candidates(schema *apiextensions.JSONSchemaProps) []any {
 	if schema.XIntOrString {
 		return append(integers(schema), anys(s.texts(schema))...)
 	}
-	// A value of any type.
+	// The schema accepts a value of any type.
 	return append(append([]any{map[string]any{}}, integers(schema)...), append(anys(s.texts(schema)), true, []any{})...)
 }
 
@@ -52,7 +52,7 @@ func anys(texts []string) []any {
 	return out
 }
 
-// integers returns numbers from the lower bound on, down from the upper, and around nought.
+// integers returns numbers up from the lower bound, down from the upper bound, and around zero.
 func integers(schema *apiextensions.JSONSchemaProps) []any {
 	step := int64(1)
 	if m := schema.MultipleOf; m != nil && *m >= 1 {
@@ -68,7 +68,7 @@ func integers(schema *apiextensions.JSONSchemaProps) []any {
 	case schema.Minimum != nil:
 		add(int64(math.Ceil(*schema.Minimum/float64(step)))*step, step)
 	case schema.Maximum == nil || *schema.Maximum >= 1:
-		// One is more often right than nought where rules speak of numbers.
+		// If rules are about numbers, one fits more often than zero.
 		out = append(out, step)
 		add(0, step)
 	}

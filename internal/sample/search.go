@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// maxChecks bounds a search: the hardest schemas in use need some hundreds.
+	// maxChecks bounds a search. The hardest schemas in use need some hundreds of checks.
 	maxChecks = 3000
-	// maxWords bounds what is taken out of the rules.
+	// maxWords bounds the string literals that are taken from the rules.
 	maxWords = 24
 )
 
 var errTooMany = fmt.Errorf("none of %d values fits", maxChecks)
 
-// search looks for values that fit a schema. Every value is checked at its own node before it becomes part of a larger
-// one, so that a rule is searched for where it is.
+// search looks for values that fit a schema. It checks every value at its own node before the value becomes part of a larger one,
+// so that a rule is solved at the node that has it.
 type search struct {
 	top node
-	// identity is what the caller gives an object: apiVersion, kind, metadata.
+	// identity is the fields that the caller sets in an object: apiVersion, kind, metadata.
 	identity map[string]any
-	// dropped is a field that the API server drops on create, "" for none.
+	// dropped is the field that the API server drops on create, "" for none.
 	dropped string
-	// words are the string literals of all rules, which often are what they want.
+	// words are the string literals of all rules. They are often the values that the rules require.
 	words      []string
 	left       int
 	validators map[*apiextensions.JSONSchemaProps]validation.SchemaValidator
@@ -42,7 +42,7 @@ type search struct {
 	results    map[question]result
 }
 
-// question and result are of one call of values.
+// question and result are the arguments and the result of one call of values.
 type question struct {
 	schema     *apiextensions.JSONSchemaProps
 	structural *structuralschema.Structural
@@ -83,11 +83,11 @@ func (s *search) collect(structural *structuralschema.Structural) {
 	slices.Sort(s.words)
 }
 
-// values returns at least one and at most want different values that fit a node. The error names the field for which
-// there is none.
+// values returns at least one and at most want different values that fit a node. The error names the field for which there is no
+// value.
 func (s *search) values(n node, want int) ([]any, error) {
 	if n.path == nil {
-		return s.search(n, want) // It depends on the name.
+		return s.search(n, want) // the result depends on the name, so it is not cached
 	}
 	key := question{n.schema, n.structural, want}
 	known, ok := s.results[key]
@@ -110,7 +110,7 @@ func (s *search) search(n node, want int) ([]any, error) {
 	}
 }
 
-// found collects distinct values of a node.
+// found collects different values of a node.
 type found struct {
 	search *search
 	node   node
@@ -119,7 +119,7 @@ type found struct {
 	last   error
 }
 
-// try adds a value if it fits, and reports whether the search is over.
+// try adds a value if it fits. It reports whether the search has ended.
 func (f *found) try(value any) bool {
 	if slices.ContainsFunc(f.values, func(other any) bool { return reflect.DeepEqual(other, value) }) {
 		return len(f.values) >= f.want
@@ -132,7 +132,7 @@ func (f *found) try(value any) bool {
 	return len(f.values) >= f.want
 }
 
-// result returns what was found.
+// result returns the collected values.
 func (f *found) result() ([]any, error) {
 	if len(f.values) > 0 {
 		return f.values, nil
@@ -150,7 +150,7 @@ func pathOf(n node) string {
 	return "." + n.path.String()
 }
 
-// check is nil if a value fits its node, with the defaults that the API server will add.
+// check returns nil if a value fits its node, with the defaults that the API server will add.
 func (s *search) check(n node, value any) error {
 	if s.left--; s.left < 0 {
 		return errTooMany

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 )
 
-// maxText bounds the length of what is made for minLength and for repeats.
+// maxText bounds the length of texts made for minLength and for repeats.
 const maxText = 4096
 
-// texts returns strings worth a try: of the format, of the pattern, then common ones.
+// texts returns likely strings: those of the format, then those of the pattern, then common ones.
 func (s *search) texts(schema *apiextensions.JSONSchemaProps) []string {
 	out := formatted()[schema.Format]
 	if schema.Pattern != "" {
@@ -24,7 +24,7 @@ func (s *search) texts(schema *apiextensions.JSONSchemaProps) []string {
 	return append(out, common()...)
 }
 
-// plain returns strings of the least length, and the empty one last: rules seldom like it.
+// plain returns strings of the minimum length. The empty string is last, because rules seldom accept it.
 func plain(schema *apiextensions.JSONSchemaProps) []string {
 	least := 1
 	if schema.MinLength != nil {
@@ -37,7 +37,7 @@ func plain(schema *apiextensions.JSONSchemaProps) []string {
 	return append(out, strings.Repeat("a", least+1), strings.Repeat("0", least), "")
 }
 
-// patterned returns strings that the pattern matches, shorter ones first.
+// patterned returns strings that match the pattern, shorter ones first.
 func patterned(schema *apiextensions.JSONSchemaProps) []string {
 	tree, err := syntax.Parse(schema.Pattern, syntax.Perl)
 	if err != nil {
@@ -48,12 +48,12 @@ func patterned(schema *apiextensions.JSONSchemaProps) []string {
 		least = int(min(*schema.MinLength, maxText))
 	}
 	var out []string
-	// How often a repeat has to be taken for the least length depends on its length.
+	// The number of repeats for the minimum length depends on the length of the repeated part.
 	for _, extra := range []int{0, 1, 2, least, (least + 1) / 2, (least + 2) / 3, (least + 3) / 4} {
 		for pick := range 8 {
 			text := spell(tree, extra, pick)
 			out = append(out, text)
-			// A pattern without an end may go on, one without a start may be led up to.
+			// A pattern without an end anchor accepts a suffix, and one without a start anchor accepts a prefix.
 			if missing := least - utf8.RuneCountInString(text); missing > 0 {
 				out = append(out, text+strings.Repeat("a", missing), strings.Repeat("a", missing)+text)
 			}
@@ -62,8 +62,8 @@ func patterned(schema *apiextensions.JSONSchemaProps) []string {
 	return out
 }
 
-// spell returns a string that an expression matches but for its anchors: extra times more than each repeat needs, with
-// the pick-th of what can be picked.
+// spell returns a string that matches an expression without its anchors. Each repeat occurs extra times more than it must, and each
+// choice uses alternative number pick.
 func spell(re *syntax.Regexp, extra, pick int) string {
 	var b strings.Builder
 	spellTo(&b, re, extra, pick)
@@ -108,11 +108,11 @@ func spellTo(b *strings.Builder, re *syntax.Regexp, extra, pick int) {
 	case syntax.OpAlternate:
 		spellTo(b, re.Sub[pick%len(re.Sub)], extra, pick)
 	default:
-		// Anchors and what is empty.
+		// Anchors and empty expressions add nothing.
 	}
 }
 
-// member returns the pick-th letter of a class if it has letters, else the pick-th of its first range.
+// member returns letter number pick of a class if it has letters, else character number pick of its first range.
 func member(ranges []rune, pick int) rune {
 	for i := 0; i+1 < len(ranges); i += 2 {
 		low, high := max(ranges[i], 'a'), min(ranges[i+1], 'z')
@@ -132,7 +132,7 @@ func member(ranges []rune, pick int) rune {
 	return ranges[0]
 }
 
-// formatted returns strings of the formats that the API server checks.
+// formatted returns strings for the formats that the API server checks.
 func formatted() map[string][]string {
 	return map[string][]string{
 		"bsonobjectid": {"507f1f77bcf86cd799439011"},
@@ -163,7 +163,7 @@ func formatted() map[string][]string {
 	}
 }
 
-// common returns what rules parse: names, quantities, addresses, durations, URLs, times.
+// common returns values that rules often parse: names, quantities, addresses, durations, URLs, times.
 func common() []string {
 	return []string{
 		"a", "0", "1", "a.b", "example.com", "a.example.com/b", "a/b", "1Gi", "100m", "1h", "192.0.2.1", "192.0.2.0/24",

@@ -21,7 +21,7 @@ import (
 // parallelChecks is how many verbs of one level are asked at the same time (P1).
 const parallelChecks = 4
 
-// decide sets up the chain of authorizers, the reviewers that ask it, and who may call the review API.
+// decide sets up the chain of authorizers, the reviewers that ask it, and the authorization of callers of the review API.
 func (s *Server) decide(ctx context.Context, config *rest.Config) error {
 	identity, err := os.Hostname()
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Server) decide(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// holders names who holds a verb on the resource of a kind.
+// holders returns the names of the roles that grant a verb on the resource of a kind.
 func (s *Server) holders(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error) {
 	resource := generators.Resource(kind, uncovered.Plurals(s.schemas.Documents().Topologies))
 	roles, err := s.chain.Holders(kind.Group, resource, is)

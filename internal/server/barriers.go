@@ -26,7 +26,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// keepBarriers sets up the keeper of --uncovered-configuration, if there is one.
+// keepBarriers sets up the keeper of --uncovered-configuration. It does nothing if the flag is not set.
 func (s *Server) keepBarriers(config *rest.Config) error {
 	if s.options.UncoveredConfiguration == "" {
 		return nil
@@ -65,7 +65,7 @@ func (s *Server) keepBarriers(config *rest.Config) error {
 	return nil
 }
 
-// reach says how kube-apiservers reach a path at --webhook-url.
+// reach returns the client configuration with which kube-apiservers call a path of --webhook-url.
 func (s *Server) reach(path string) (admissionregistrationv1.WebhookClientConfig, error) {
 	bundle := s.webhookCAs()
 	if len(bundle) == 0 {
@@ -74,7 +74,8 @@ func (s *Server) reach(path string) (admissionregistrationv1.WebhookClientConfig
 	return generators.ClientConfigAt(s.options.WebhookURL, path, bundle), nil
 }
 
-// builtVersion is that of the image, or of the module with its commit; "" if neither was recorded.
+// builtVersion returns the version of the image, or the version of the module with its commit. It returns "" if neither was
+// recorded.
 func builtVersion() string {
 	const unknown = "v0.0.0-"
 	if stamped := version.Get().GitVersion; !strings.HasPrefix(stamped, unknown) {
@@ -86,7 +87,7 @@ func builtVersion() string {
 	return ""
 }
 
-// compiled is told of every compile, the first of them before anything else is set up.
+// compiled is called after every compile of the schemas. The first call comes before any other set-up.
 func (s *Server) compiled(kinds, failed, faults int, at time.Time, took time.Duration) {
 	s.metrics.Compiled(kinds, failed, faults, at, took)
 	s.status.Changed()
@@ -96,7 +97,8 @@ func (s *Server) compiled(kinds, failed, faults int, at time.Time, took time.Dur
 	s.probeAgain()
 }
 
-// barrierEnforced says whether what an object guards is refused.
+// barrierEnforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they
+// forbid.
 func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement {
 	if s.barriers == nil {
 		return status.Enforcement{
@@ -125,7 +127,7 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 	return out
 }
 
-// applied reports whether the webhook has the rules for what an object guards; if not, why.
+// applied reports whether the webhook configuration has the rules for an object. If not, it returns the reason.
 func (s *Server) applied(object *sources.ObjectState) (bool, string) {
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
@@ -141,7 +143,7 @@ func (s *Server) applied(object *sources.ObjectState) (bool, string) {
 	return true, ""
 }
 
-// floorResources returns the resources that an object bars and that no barrier reaches.
+// floorResources returns the resources that an object protects but that barriers never cover (rule W4).
 func floorResources(object *sources.ObjectState) []string {
 	var out []string
 	for i := range object.Documents.Uncovered {

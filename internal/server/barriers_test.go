@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// W4: a barrier on what no barrier reaches is not said to be enforced, and the message says what to do.
+// W4: if no barrier can cover a resource, its status never claims enforcement, and the message has the cure.
 func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
 	set := func(group, resource string) *sources.ObjectState {
 		return &sources.ObjectState{Documents: schema.Documents{Uncovered: []schema.UncoveredDocument{{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
@@ -49,7 +49,7 @@ func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
 	}
 }
 
-// A8: how API servers reach fieldperm beside a static manifest is said in full, or not at all.
+// A8: the flags for the address of fieldperm with a static manifest must be complete, or absent.
 func TestA8_FlagsSayHowToReachFieldperm(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// budget bounds the bytes of the bodies that are held at the same time, and how many of them one user's requests
-// hold. A small reserve is for bodies that may be canaries: a flood of reviews must not keep fieldperm from
-// proving enforcement. The zero budget has no room.
+// budget bounds the bytes of request bodies in memory at the same time, in total and per user. A small reserve is for bodies that
+// may be probes of enforcement: a flood of reviews must not keep fieldperm from proving enforcement. The zero budget accepts no
+// body.
 type budget struct {
-	// total is for reviews, reserve for canaries, perUser the most of total for the requests of one user.
+	// All in bytes: total bounds reviews, reserve bounds probes, perUser bounds the part of total that one user's requests may take.
 	total, reserve, perUser int64
 
 	mu             sync.Mutex
@@ -23,7 +23,7 @@ type budget struct {
 	users          map[string]int64
 }
 
-// lease is what one request holds of a budget.
+// lease is the part of a budget that one request holds.
 type lease struct {
 	budget  *budget
 	bytes   int64
@@ -31,14 +31,14 @@ type lease struct {
 	user    string
 }
 
-// canaryBytes is more than the review of a canary has: two configmaps with the CAs of a cluster.
+// canaryBytes is more than the review of a probe needs: two ConfigMaps with the CAs of a cluster.
 const canaryBytes = 128 << 10
 
 func newBudget(total, perUser, reserve int64) *budget {
 	return &budget{total: total, perUser: perUser, reserve: reserve, users: map[string]int64{}}
 }
 
-// take returns a lease of bytes, nil if there is no room.
+// take returns a lease of bytes. It returns nil if the budget has not enough left.
 func (b *budget) take(bytes int64) *lease {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,8 +53,8 @@ func (b *budget) take(bytes int64) *lease {
 	return nil
 }
 
-// own charges the lease to a user, once the user is known, and reports whether the user may hold it. What has
-// been taken from the reserve stays there for a canary only.
+// own charges the lease to a user when the user is known. It reports whether the user may hold the lease. A lease from the reserve
+// is for probes only.
 func (l *lease) own(user string, canary bool) bool {
 	b := l.budget
 	b.mu.Lock()
@@ -87,7 +87,7 @@ func (l *lease) release() {
 	}
 }
 
-// held returns the bytes that are held.
+// held returns how many bytes all leases hold.
 func (b *budget) held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,9 +96,9 @@ func (b *budget) held() int64 {
 
 type leaseKey struct{}
 
-// handler refuses, before it is read, a body for which there is no room. A body of unknown length counts as the
-// longest that is allowed. kube-apiserver sends the request again after Retry-After, as long as the webhook's
-// timeout lasts, and then takes it for a failure.
+// handler refuses a request before it reads the body if the budget has not enough left. A body of unknown length counts as the
+// longest allowed one. kube-apiserver sends the request again after Retry-After until the webhook's timeout ends, and then treats
+// it as a failed call.
 func (b *budget) handler(longest int64, refused func(), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bytes := r.ContentLength
@@ -117,21 +117,21 @@ func (b *budget) handler(longest int64, refused func(), next http.Handler) http.
 	})
 }
 
-// share reports whether the user of a review may hold its body. It is for admission.Handlers.
+// share reports whether the user of a review may hold its body. It is a callback for admission.Handlers.
 func share(ctx context.Context, user string, canary bool) bool {
 	l, ok := ctx.Value(leaseKey{}).(*lease)
 	return !ok || l.own(user, canary)
 }
 
-// bodiesOfLimit is which part of the memory limit bodies may hold: a body of one byte takes up to four while it
-// is compared, and schemas, buffers of connections and what is not collected yet take the rest.
+// bodiesOfLimit is the divisor of the memory limit that gives the limit for bodies. One byte of a body takes up to four bytes
+// during the comparison. Schemas, connection buffers and garbage that is not collected yet take the rest.
 const bodiesOfLimit = 8
 
-// unknownLimit stands for a memory limit that nothing tells.
+// unknownLimit is used, in bytes, if no source has a memory limit.
 const unknownLimit = 1 << 30
 
-// memoryLimit returns what the process may take: the flag, else GOMEMLIMIT, else nine tenths of the container's
-// limit; 0 if nothing bounds it.
+// memoryLimit returns the memory limit of the process in bytes: the flag, else GOMEMLIMIT, else nine tenths of the container's
+// limit. It returns 0 if there is no limit.
 func memoryLimit(flag int64) int64 {
 	if flag > 0 {
 		return flag
@@ -144,7 +144,7 @@ func memoryLimit(flag int64) int64 {
 		if err != nil {
 			continue
 		}
-		// cgroup v2 says "max" for none, v1 a number that no machine has.
+		// Without a limit, cgroup v2 has "max", and v1 has a number larger than any machine's memory.
 		if limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && limit > 0 && limit < 1<<50 {
 			return limit / 10 * 9
 		}
@@ -152,11 +152,12 @@ func memoryLimit(flag int64) int64 {
 	return 0
 }
 
-// budgets are those of the endpoints.
+// budgets has one budget for each kind of endpoint.
 type budgets struct{ reviews, authorize, questions *budget }
 
-// newBudgets divides what a memory limit leaves for bodies. longest is that of an admission review, question that of others.
-// /authorize and the review API have room of their own, so that reviews keep neither from being answered.
+// newBudgets divides the part of a memory limit that is for bodies. longest is the maximum size of an admission review, question
+// that of other requests, both in bytes. /authorize and the review API have budgets of their own, so that admission reviews cannot
+// block them.
 func newBudgets(limit, longest, question int64) budgets {
 	if limit == 0 {
 		limit = unknownLimit

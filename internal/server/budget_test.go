@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// TestD1_BodiesAreBoundedBeforeTheyAreRead: what has no room is refused unread, with the time to try again.
+// TestD1_BodiesAreBoundedBeforeTheyAreRead: a body that exceeds the budget is refused without reading it, with a Retry-After.
 func TestD1_BodiesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	b := newBudget(100, 100, 0)
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -43,7 +43,7 @@ func TestD1_BodiesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// TestD1_OneUserHoldsNoMoreThanAShare, but always one review; canaries have a reserve that nobody else takes.
+// TestD1_OneUserHoldsNoMoreThanAShare, but always one review. Only canaries use the reserve.
 func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
 	b := newBudget(1000, 300, canaryBytes)
 	own := func(bytes int64, user string) (*lease, bool) {
@@ -101,8 +101,8 @@ func TestD1_BudgetsFollowTheLimit(t *testing.T) {
 	}
 }
 
-// TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll: each is decided as it would be alone, or refused with the time to
-// try again. What a real process takes for many large ones is shown in test/load.
+// TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll: each review is decided as if it were alone, or refused with a Retry-After.
+// test/load measures the memory of a real process for many large reviews.
 func TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll(t *testing.T) {
 	r := start(t, func(r *running) { r.options.MaxRequestBytes, r.options.MemoryLimit = 1<<20, 16<<20 })
 	client := client509(t, r.serving, r.serving)

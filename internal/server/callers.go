@@ -18,14 +18,14 @@ import (
 	"github.com/fieldperm/fieldperm/internal/authn"
 )
 
-// callers says who calls. A certificate of --client-ca-file opens every path; a token of
-// --authentication-config opens the review API, and the webhooks only to the users that are named.
+// callers authenticates the callers of each path. A certificate of --client-ca-file gives access to every path. A token of
+// --authentication-config gives access to the review API. It gives access to the webhooks only for the users in tokenUsers.
 type callers struct {
 	certificate authenticator.Request
 	tokens      *authn.Authenticator // nil without --authentication-config
 	tokenUsers  []string
-	// looking bounds how many tokens are looked at: that may take a request to their issuer, and strangers
-	// must not take a place from those who are known.
+	// looking bounds the tokens that are checked at the same time. A check may need a request to the issuer. Unknown callers must
+	// not take capacity from callers that are already authenticated.
 	looking limit
 }
 
@@ -50,7 +50,7 @@ func (s *Server) newCallers() callers {
 	}
 }
 
-// webhooks are the callers of /admit, /authorize: whoever calls them learns what others may do.
+// webhooks authenticates callers of /admit and /authorize. These paths disclose what other users may do.
 func (c callers) webhooks() authenticator.Request {
 	if c.tokens == nil || len(c.tokenUsers) == 0 {
 		return c.certificate
@@ -64,7 +64,7 @@ func (c callers) webhooks() authenticator.Request {
 	}))
 }
 
-// people are the callers of the review API.
+// people authenticates callers of the review API.
 func (c callers) people() authenticator.Request {
 	if c.tokens == nil {
 		return group.NewAuthenticatedGroupAdder(c.certificate)
@@ -79,8 +79,8 @@ func (c callers) people() authenticator.Request {
 	})
 }
 
-// authenticated lets those pass whom who knows, and tells next who they are. Whoever is refused is not
-// told why: the log is.
+// authenticated passes on only the requests that the authenticator who accepts, with the user in the context. The response to other
+// requests gives no reason; the log does.
 func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := who.AuthenticateRequest(r)
@@ -91,7 +91,7 @@ func authenticated(who authenticator.Request, cure string, next http.Handler) ht
 		if err != nil || !ok || response == nil || response.User == nil {
 			log := klog.FromContext(r.Context())
 			if err == nil {
-				log = log.V(2) // Nothing was shown, so that there is nothing to look into.
+				log = log.V(2) // The caller sent no credentials, so there is no error to look into.
 			}
 			log.Info("Refused a caller", "path", r.URL.Path, "remote", r.RemoteAddr, "cause", err)
 			http.Error(w, "caller is not authenticated: "+cure, http.StatusUnauthorized)
@@ -101,14 +101,14 @@ func authenticated(who authenticator.Request, cure string, next http.Handler) ht
 	})
 }
 
-// What would let a caller pass who was refused.
+// The cures in messages to a caller that is refused.
 const (
 	cureCertificate = "present a client certificate that a CA of --client-ca-file has signed"
 	cureToken       = cureCertificate + ", or a bearer token that --authentication-config accepts"
 )
 
-// mayReview says whether a caller may ask what others may do: whoever may create SubjectAccessReviews
-// can ask the API server itself.
+// mayReview reports whether a caller may ask what other users may do. It requires the permission to create SubjectAccessReviews:
+// with it, the caller can ask the API server the same.
 func (s *Server) mayReview(ctx context.Context, caller user.Info) (bool, error) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups(), Extra: map[string]authorizationv1.ExtraValue{},

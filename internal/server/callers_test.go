@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// withIssuer has fieldperm accept tokens of an issuer, whose users are named issuer:NAME.
+// withIssuer makes fieldperm accept tokens of an issuer. Its users are named issuer:NAME.
 func withIssuer(t *testing.T, r *running) *issuer.Issuer {
 	t.Helper()
 	i, err := issuer.Start(issuer.Config{})
@@ -50,7 +50,7 @@ func token(t *testing.T, i *issuer.Issuer, name string) string {
 	return signed
 }
 
-// call sends a body with a bearer token and without a certificate.
+// call sends a body with a bearer token and without a client certificate.
 func (r *running) call(t *testing.T, method, path, body string, header http.Header) (int, string) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -80,7 +80,7 @@ func (r *running) call(t *testing.T, method, path, body string, header http.Head
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// question is about the caller itself.
+// question is a question of the caller about itself.
 var question = strings.Replace(scaling, `"userInfo":{"username":"alice"},`, "", 1)
 
 func TestKEP3331_WhoMayCallWhat(t *testing.T) {
@@ -149,7 +149,7 @@ func TestKEP3331_ATokenIsNoWayToWebhooksUnlessItIsNamed(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a token, the answer is the same.
+// Whatever the fault of a token, the response is the same.
 func TestKEP3331_ABadTokenIsNotToldWhy(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) { i = withIssuer(t, r) })
@@ -203,7 +203,7 @@ func TestReview_OthersOnlyByWhoMayCreateSubjectAccessReviews(t *testing.T) {
 	if code, text := r.call(t, http.MethodPost, "/review", scaling, alice); code != http.StatusForbidden || !strings.Contains(text, "subjectaccessreviews") {
 		t.Errorf("about another: %d %s", code, text)
 	}
-	// Its own name with more groups is another user.
+	// The caller's own name with more groups is another user.
 	more := strings.Replace(scaling, `"username":"alice"`, `"username":"issuer:alice","groups":["system:masters"]`, 1)
 	if code, text := r.call(t, http.MethodPost, "/review", more, alice); code != http.StatusForbidden {
 		t.Errorf("with more groups: %d %s", code, text)
@@ -215,7 +215,7 @@ func TestReview_OthersOnlyByWhoMayCreateSubjectAccessReviews(t *testing.T) {
 	})
 }
 
-// People who ask must not keep API servers from asking.
+// Users of the review API must not keep API servers from calling the webhooks.
 func TestReview_HasALimitOfItsOwn(t *testing.T) {
 	r := start(t, func(r *running) { r.options.MaxRequestsInFlight = reviewShare })
 	certificate := client509(t, r.serving, r.serving)
@@ -238,7 +238,7 @@ func TestReview_HasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// Whoever shows a certificate that does not count is not anonymous.
+// A caller with a client certificate that is not accepted is not anonymous.
 func TestKEP3331_AForeignCertificateIsNotAnonymous(t *testing.T) {
 	r := start(t, func(r *running) {
 		withIssuer(t, r)
@@ -269,7 +269,7 @@ func TestKEP3331_AForeignCertificateIsNotAnonymous(t *testing.T) {
 	if code, text := r.post(t, foreign, "/review", question); code != http.StatusUnauthorized {
 		t.Errorf("a certificate of another CA: %d %s", code, text)
 	}
-	// Nor is it ever enough for the webhooks.
+	// Such a caller has no access to the webhooks either.
 	for _, path := range []string{"/admit/granular", "/authorize", "/metrics"} {
 		if code, text := r.call(t, http.MethodPost, path, scaling, nil); code != http.StatusUnauthorized {
 			t.Errorf("%s: %d %s", path, code, text)

@@ -43,7 +43,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// issue returns certificate and key, PEM, good for serving on 127.0.0.1 and for calling as name.
+// issue returns certificate and key in PEM, valid for serving on 127.0.0.1 and as the client certificate of name.
 func (a *authority) issue(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	own := newKey(t)
@@ -73,7 +73,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// client509 returns a client that trusts serving and calls with a certificate of issuer, or without one.
+// client509 returns a client that trusts serving. It has a certificate of issuer; with nil it has none.
 func client509(t *testing.T, serving, issuer *authority) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()

@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/checkconfig"
 )
 
-// NewCommand returns fieldperm-webhook.
+// NewCommand returns the command fieldperm-webhook.
 func NewCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fieldperm-webhook",

@@ -22,8 +22,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// Complete checks the options, compiles the schema files and binds the port. Nothing runs yet. The
-// error names the flag, or the file and the place in it.
+// Complete checks the options, compiles the schema files and opens the port. It starts nothing else. The error names the flag, or
+// the file and the position in it.
 func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -55,15 +55,15 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	return s, s.listen(config)
 }
 
-// client returns the configuration of a client with a name of its own that waits for no rate limit:
-// the API server's own priority and fairness is what holds it.
+// client returns a client configuration with its own user agent for part. It has no client-side rate limit: the API server's
+// priority and fairness limits the requests.
 func client(config *rest.Config, part string) *rest.Config {
 	out := rest.AddUserAgent(rest.CopyConfig(config), "fieldperm-webhook/"+part)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
 	return out
 }
 
-// follow sets up what is kept current: the permission schema and the allowlist.
+// follow sets up the components that stay current by watches: the permission schema and the allowlist.
 func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	objects, err := dynamic.NewForConfig(client(config, "sources"))
 	if err != nil {
@@ -124,7 +124,7 @@ func unstructuredList(lister cache.GenericLister) ([]*unstructured.Unstructured,
 	return out, nil
 }
 
-// notify is an event handler that says only that something happened.
+// notify is an event handler that reports only that something changed.
 type notify []func()
 
 func (n notify) OnAdd(any, bool)   { n.all() }

@@ -1,6 +1,5 @@
-// Package server is fieldperm-webhook: options (flags), completed into a Server, which runs until its
-// context ends.
+// Package server is the command fieldperm-webhook. Options (flags) are completed into a Server, which runs until its context ends.
 //
-// Start at Options, then Server.Run. Serving, TLS reload and health checks are k8s.io/apiserver's;
-// what is decided is admission's. The package puts the parts together and decides nothing itself.
+// Start at Options, then read Server.Run. Serving, reloading of TLS files and health checks are k8s.io/apiserver's. Package
+// admission decides. This package connects the components and decides nothing itself.
 package server

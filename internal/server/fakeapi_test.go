@@ -17,19 +17,19 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// fakeAPI is as much of an API server as fieldperm-webhook follows and asks, with faults on demand.
-// That the real one is followed is what the tests against the real control plane show.
+// fakeAPI is the part of an API server that fieldperm-webhook follows and asks, with faults on demand. Tests with a real control
+// plane check the same against a real API server.
 type fakeAPI struct {
 	*httptest.Server
 
 	mu    sync.Mutex
 	down  bool
 	holds []string
-	// admit is asked about every PATCH and POST of an object; nil passes them.
+	// admit is called for every PATCH and POST of an object; nil allows all.
 	admit func(*admissionv1.AdmissionRequest) (code int, message string)
-	// metrics is what /metrics says.
+	// metrics is the content of /metrics.
 	metrics string
-	// hold makes SubjectAccessReviews wait until it is closed; asked is sent to before.
+	// hold blocks SubjectAccessReviews until it is closed. asked receives a value before each of them blocks.
 	hold, asked chan struct{}
 }
 
@@ -86,7 +86,7 @@ func (api *fakeAPI) review(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// write answers a canary as an API server does that has passed authorization. It stores nothing.
+// write responds to a canary like an API server after authorization. It stores nothing.
 func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	group, rest := "", path[2:]
@@ -134,7 +134,7 @@ func reply(body string) http.HandlerFunc {
 	}
 }
 
-// listOrWatch has nothing of the kind, and nothing ever happens to it.
+// listOrWatch serves an empty list, and watches without events.
 func listOrWatch(apiVersion, kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -21,14 +21,14 @@ import (
 type endpoint struct {
 	path    string
 	handler http.Handler
-	// guard refuses whoever may not call, and what is too much.
+	// guard refuses callers that are not authenticated, and requests above the limits.
 	guard func(http.Handler) http.Handler
-	// public says that strangers may call.
+	// public means that unknown callers may call the endpoint.
 	public bool
 }
 
-// endpoints of the webhooks and those of the review API have limits of their own: people who ask must not
-// keep kube-apiservers from asking.
+// endpoints returns the endpoints. The webhooks and the review API have separate limits: users of the review API must not keep
+// kube-apiservers from calling the webhooks.
 func (s *Server) endpoints() []endpoint {
 	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
 	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
@@ -43,7 +43,7 @@ func (s *Server) endpoints() []endpoint {
 		return l.handler(b.handler(longest, s.metrics.NoRoom, next))
 	}
 	authorize := func(next http.Handler) http.Handler {
-		// Strangers take no place.
+		// Authentication comes before the limits, so that unknown callers take no capacity.
 		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, question, next))
 	}
 	ask := func(next http.Handler) http.Handler {
@@ -66,16 +66,16 @@ func (s *Server) endpoints() []endpoint {
 	}
 }
 
-// reviewShare is how many webhook calls may be answered at the same time for each question of the review API.
+// reviewShare is how many concurrent webhook calls are allowed for each concurrent request to the review API.
 const reviewShare = 10
 
-// handler serves every path. Health checks are open.
+// handler serves every path. Health checks need no authentication.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
 		traced := tracing.Handler
 		if e.public {
-			// Strangers must not make anything sampled.
+			// Unknown callers must not be able to force the sampling of a trace.
 			traced = tracing.PublicHandler
 		}
 		mux.Handle(e.path, e.guard(s.metrics.InFlight(endpointOf(e.path), traced(e.handler, s.tracer))))
@@ -108,8 +108,8 @@ func (s *Server) handler() http.Handler {
 	return recovered(mux)
 }
 
-// withFaults adds to /readyz?verbose what is wrong with schema documents and single resources. It makes
-// nothing unready: the last good schema is in force, and one fault must not take every webhook away.
+// withFaults adds the faults of schema documents and of single resources to /readyz?verbose. A fault does not make fieldperm
+// unready: the last valid schema is in force, and one fault must not take down every webhook.
 func (s *Server) withFaults(ready http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ready.ServeHTTP(w, r)
@@ -119,7 +119,7 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 		if n := len(s.schemas.Faults()); n > 0 {
 			fmt.Fprintf(w, "[!]schemas: %d faults in documents, see the log\n", n)
 		}
-		// Anyone may look here, and faults name addresses and quote files.
+		// This path needs no authentication, and faults contain addresses and parts of files.
 		if s.chain.Fault() != nil {
 			fmt.Fprintln(w, "[!]authorization: an earlier configuration is in force, see the log")
 		}
@@ -145,10 +145,10 @@ func (s *Server) decided(endpoint admission.Endpoint, mode fieldperm.Mode, allow
 	s.metrics.Decision(string(endpoint), string(mode), string(result))
 }
 
-// endpointOf is the name of a path in metrics.
+// endpointOf returns the name of a path in metrics.
 func endpointOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// recovered turns a panic into a 500, which no API server takes for an Allow.
+// recovered turns a panic into a 500. An API server never treats a 500 as Allow.
 func recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

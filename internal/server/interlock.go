@@ -29,7 +29,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/interlock"
 )
 
-// prove sets up the interlock: what it reads, whom it sends canaries, and what tells it of changes.
+// prove sets up the interlock: what it reads, which API servers it probes, and the events that make it probe again.
 func (s *Server) prove(config *rest.Config) error {
 	own := client(config, "interlock")
 	clients, err := kubernetes.NewForConfig(own)
@@ -86,7 +86,7 @@ func (s *Server) prove(config *rest.Config) error {
 	return nil
 }
 
-// followManifests tells the interlock of changes of the control plane's files until the context ends.
+// followManifests reports changes of the control plane's files to the interlock until the context ends.
 func (s *Server) followManifests(ctx context.Context) {
 	if s.options.StaticManifests == "" {
 		return
@@ -103,10 +103,10 @@ func (s *Server) followManifests(ctx context.Context) {
 	watches.Wait()
 }
 
-// manifestsPoll is how often the files are looked at beside being watched.
+// manifestsPoll is the period of polling the files. They are watched as well.
 const manifestsPoll = time.Second
 
-// counted tells the metrics who is proven.
+// counted reports to the metrics which API servers are proven.
 func (s *Server) counted(servers interlock.Servers) interlock.Servers {
 	return func() ([]interlock.Server, error) {
 		known, err := servers()
@@ -115,7 +115,7 @@ func (s *Server) counted(servers interlock.Servers) interlock.Servers {
 	}
 }
 
-// apiServers returns whom to prove.
+// apiServers returns the API servers for which enforcement must be proven.
 func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
 	if s.options.APIServers == apiServersOwn {
 		return interlock.Own(config)
@@ -137,7 +137,7 @@ func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (
 	}), nil
 }
 
-// followConfiguration tells the interlock and the release of every state of the configuration.
+// followConfiguration reports every state of the webhook configuration to the interlock and to the release.
 func (s *Server) followConfiguration(clients kubernetes.Interface, name string) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -164,7 +164,7 @@ func (s *Server) canarySent(server string, result interlock.Result, took time.Du
 	s.metrics.ResourceProofs(s.interlock.Proven())
 }
 
-// interlockChanged says in log, metrics and an Event why nothing is let through, or that it is again.
+// interlockChanged reports in log, metrics and an Event why fieldperm denies granular users, or that it allows them again.
 func (s *Server) interlockChanged(reason interlock.Reason, err error) {
 	switch {
 	case err == nil:
@@ -184,14 +184,14 @@ func (s *Server) interlockChanged(reason interlock.Reason, err error) {
 	}
 }
 
-// event makes an Event about the webhook configuration. It never blocks. Events that differ in the note
-// alone are folded into the first, so the cause is in the action.
+// event sends an Event about the webhook configuration. It never blocks. The recorder merges Events that differ only in the note
+// into the first one, so the cause is in the action.
 func (s *Server) event(kind, reason, cause, note string) {
 	name := s.options.WebhookConfiguration
 	if name == "" {
 		name = staticConfiguration
 	}
-	const noteBytes = 1024 // What an Event may have.
+	const noteBytes = 1024 // The maximum length of an Event's note.
 	if len(note) > noteBytes {
 		note = note[:noteBytes-1] + "…"
 	}
@@ -200,7 +200,7 @@ func (s *Server) event(kind, reason, cause, note string) {
 	}, nil, kind, reason, cause, "%s", note)
 }
 
-// reporter is the controller that Events name.
+// reporter is the controller name in Events.
 const reporter = "fieldperm.dev/webhook"
 
 // staticConfiguration is the name of the manifest that fieldperm-gen manifests writes.

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// bodyTimeout bounds the reading of a request: no API server waits longer for the whole answer.
+// bodyTimeout bounds the time to read a request. An API server waits no longer than this for the whole response.
 const bodyTimeout = 30 * time.Second
 
-// limit bounds what is answered at the same time: every request holds its objects, and one that waits
-// for longer than its caller does is worth nothing.
+// limit bounds the requests in progress. Every request holds its objects in memory, and a response that comes after the caller's
+// timeout is useless.
 type limit chan struct{}
 
 func newLimit(requests int) limit { return make(limit, requests) }
 
-// handler refuses what is above the limit before its body is read. API servers take that for a failure.
+// handler refuses requests above the limit before it reads their body. An API server treats the refusal as a failed call.
 func (l limit) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -25,7 +25,8 @@ func (l limit) handler(next http.Handler) http.Handler {
 			return
 		}
 		defer func() { <-l }()
-		// Whoever sends slowly must not keep a place. Not every writer has deadlines; those of the server do.
+		// A slow sender must not occupy a place. Not every ResponseWriter has deadlines; those of the server do, so the error is
+		// ignored.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		next.ServeHTTP(w, r)
 	})

@@ -29,7 +29,7 @@ func TestServe_RequestsAboveTheLimitAreRefusedUnread(t *testing.T) {
 	}
 }
 
-// unread is a body that nobody may read.
+// unread is a body that fails the test when it is read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -37,8 +37,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, nil
 }
 
-// Where kube-apiserver shows no certificate to webhooks, it still shows one to its authorizer, and
-// nobody else is let in.
+// If kube-apiserver presents no certificate to admission webhooks, it still presents one to its authorization webhook. Only a
+// caller with a certificate may use that.
 func TestServe_CallersAnyMayAskForAdmissionOnly(t *testing.T) {
 	r := start(t, func(r *running) { r.options.AdmissionCallers = callersAny })
 	stranger := client509(t, r.serving, nil)

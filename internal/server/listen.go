@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/certificates"
 )
 
-// listen loads the certificates and binds the port.
+// listen loads the certificates and opens the port.
 func (s *Server) listen(config *rest.Config) error {
 	callers, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", s.options.ClientCAFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) listen(config *rest.Config) error {
 	return nil
 }
 
-// keepCertificate has fieldperm make its own certificate.
+// keepCertificate sets up fieldperm's own serving certificate (--tls-secret).
 func (s *Server) keepCertificate(config *rest.Config) error {
 	clients, err := kubernetes.NewForConfig(client(config, "certificates"))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) keepCertificate(config *rest.Config) error {
 	return nil
 }
 
-// trusted returns the CAs that the webhook configuration is to trust, nil for any.
+// trusted returns a function for the CAs that the webhook configuration must trust. It returns nil if any CA is accepted.
 func (s *Server) trusted() (func() []byte, error) {
 	switch {
 	case s.options.TLSSecret != "":
@@ -77,8 +77,8 @@ func (s *Server) trusted() (func() []byte, error) {
 	return nil, nil
 }
 
-// followCertificates keeps what does not run by itself current for as long as background, and returns
-// when there is a certificate to serve or ctx ends.
+// followCertificates starts what keeps the certificates current until background ends. It returns when there is a certificate to
+// serve, or when ctx ends.
 func (s *Server) followCertificates(ctx, background context.Context) error {
 	if s.webhookCA != nil {
 		go s.webhookCA.Run(background, 1)
@@ -91,18 +91,18 @@ func (s *Server) followCertificates(ctx, background context.Context) error {
 	return s.certificate.Await(ctx)
 }
 
-// keyChanged makes the serving certificate's key the one of canaries.
+// keyChanged uses the key of the serving certificate as the key of probes.
 func (s *Server) keyChanged() {
 	_, key := s.serving.Cert.CurrentCertKeyContent()
 	if len(key) == 0 {
-		return // Not made yet. It will be told.
+		return // There is no key yet. keyChanged is called again when there is one.
 	}
 	if err := s.keys.Set(key); err != nil {
 		klog.Background().Error(err, "Canaries have no key")
 	}
 }
 
-// enqueue is a listener of certificates.
+// enqueue is a listener for changes of certificates.
 type enqueue func()
 
 func (f enqueue) Enqueue() { f() }

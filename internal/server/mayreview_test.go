@@ -13,8 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Who may ask about others is decided as the generic permission is: fieldperm's own Allow is none, and
-// what nobody knows is no denial.
+// The permission to ask about others is checked like the generic permission: fieldperm's own Allow does not count, and an error is
+// not a denial.
 func TestA4_P4_WhoMayAskAboutOthersIsAGenericQuestion(t *testing.T) {
 	down := errors.New("webhook: is down")
 	for name, c := range map[string]struct {

@@ -17,90 +17,90 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// Options are the flags of serve. The zero Options do not validate; NewOptions has the defaults.
+// Options are the flags of serve. The zero Options are not valid; NewOptions returns the defaults.
 type Options struct {
-	// Kubeconfig of the API server to follow and to ask; "" for the one of the cluster that this
-	// runs in.
+	// Kubeconfig is the path of the kubeconfig for the API server that fieldperm follows and asks. "" selects the cluster that
+	// fieldperm runs in.
 	Kubeconfig string
-	// SecureServing has address, port, certificate and key; a Listener set there is used as it is.
+	// SecureServing has address, port, certificate and key. If its Listener is set, the server uses it as it is.
 	SecureServing *genericoptions.SecureServingOptions
-	// TLSSecret is NAMESPACE/NAME of a Secret in which fieldperm makes and keeps its serving certificate;
-	// "" if SecureServing names files.
+	// TLSSecret is NAMESPACE/NAME of a Secret. fieldperm creates its serving certificate and stores it there. It is "" if
+	// SecureServing names files.
 	TLSSecret string
-	// WebhookCAFile has the CAs that WebhookConfiguration is to trust; "" for any. With WebhookURL it has
-	// those that UncoveredConfiguration gets.
+	// WebhookCAFile has the CAs that WebhookConfiguration must trust; "" accepts any. With WebhookURL, fieldperm writes these CAs to
+	// UncoveredConfiguration.
 	WebhookCAFile string
-	// WebhookURL is where kube-apiservers reach fieldperm, for UncoveredConfiguration; "" to call as
-	// WebhookConfiguration does.
+	// WebhookURL is the URL at which kube-apiservers call fieldperm, for UncoveredConfiguration. "" uses the address in
+	// WebhookConfiguration.
 	WebhookURL string
-	// ClientCAFile has the CAs of callers' certificates.
+	// ClientCAFile has the CAs of the callers' certificates.
 	ClientCAFile string
-	// PermissionSchemas are files or directories.
+	// PermissionSchemas are paths of files or directories.
 	PermissionSchemas []string
-	// AuthorizationConfig is the AuthorizationConfiguration of fieldperm's own checks; "" to ask the API
-	// server for all.
+	// AuthorizationConfig is the path of the AuthorizationConfiguration for fieldperm's own checks. "" sends all checks to the API
+	// server.
 	AuthorizationConfig string
-	// AuthenticationConfig is the AuthenticationConfiguration of those who call the review API; "" for
-	// certificates alone.
+	// AuthenticationConfig is the path of the AuthenticationConfiguration for callers of the review API. "" accepts only client
+	// certificates.
 	AuthenticationConfig string
-	// WebhookTokenUsers are users who may call /admit and /authorize by a token of AuthenticationConfig.
+	// WebhookTokenUsers are users that may call /admit and /authorize with a token that AuthenticationConfig accepts.
 	WebhookTokenUsers []string
-	// MaxChecks bounds the verbs asked for one request (P3).
+	// MaxChecks bounds the number of verbs that are checked for one request (P3).
 	MaxChecks int
-	// DecisionCacheTTL is how long the answer to a check is kept, allowed or denied (P8), unless
-	// AuthorizationConfig says.
+	// DecisionCacheTTL is how long the decision of a check is cached, allowed or denied (P8). AuthorizationConfig overrides it.
 	DecisionCacheTTL time.Duration
-	// MaxRequestBytes bounds the body of an admission review. What else is asked has less: see largestQuestion.
+	// MaxRequestBytes bounds the body of an admission review, in bytes. Other requests have a lower bound: see largestQuestion.
 	MaxRequestBytes int64
-	// MaxRequestsInFlight bounds what is answered at the same time.
+	// MaxRequestsInFlight bounds the number of requests in progress.
 	MaxRequestsInFlight int
-	// MemoryLimit is what the process may take, in bytes; 0 to find out. The bodies that are held at the same
-	// time are bounded by a part of it.
+	// MemoryLimit is the memory limit of the process in bytes. 0 detects it. A fraction of it bounds the request bodies in memory at
+	// the same time.
 	MemoryLimit int64
-	// AggregatedGroups are API groups of other servers that /authorize answers for all the same (A2).
+	// AggregatedGroups are API groups of aggregated API servers for which /authorize still decides (A2).
 	AggregatedGroups []string
-	// WebhookConfiguration is the ValidatingWebhookConfiguration that enforces; "" for a static manifest.
+	// WebhookConfiguration is the name of the ValidatingWebhookConfiguration that calls fieldperm. "" means that a static manifest
+	// does.
 	WebhookConfiguration string
-	// StaticManifests is the directory of kube-apiserver's static manifests, where the webhook that enforces is one; "" for none.
+	// StaticManifests is the directory of kube-apiserver's static manifests, if the webhook configuration is one of them. ""
+	// otherwise.
 	StaticManifests string
-	// KubeAPIServerAuthorizationConfig is the file of kube-apiserver's --authorization-config, with StaticManifests.
+	// KubeAPIServerAuthorizationConfig is the file of kube-apiserver's --authorization-config. It is used with StaticManifests.
 	KubeAPIServerAuthorizationConfig string
-	// UncoveredConfiguration is the ValidatingWebhookConfiguration for barriers that fieldperm keeps; "" for
-	// none.
+	// UncoveredConfiguration is the name of the ValidatingWebhookConfiguration for barriers that fieldperm maintains. "" for none.
 	UncoveredConfiguration string
-	// APIServers says which kube-apiservers ask this fieldperm: own, or all.
+	// APIServers says which kube-apiservers call this instance of fieldperm: own, or all.
 	APIServers string
 	// InterlockInterval is the time between two proofs of enforcement.
 	InterlockInterval time.Duration
-	// ReleaseDelay is how long a deleted WebhookConfiguration is held.
+	// ReleaseDelay is how long a finalizer holds a deleted WebhookConfiguration.
 	ReleaseDelay time.Duration
-	// AdmissionCallers says who may call /admit: those with a certificate, or any.
+	// AdmissionCallers says which callers may use /admit: only those with a certificate, or any.
 	AdmissionCallers string
-	// TracingConfigFile says where spans go; "" for nowhere.
+	// TracingConfigFile is the path of the tracing configuration. "" exports no spans.
 	TracingConfigFile string
-	// ShutdownDelay is how long requests are still taken after /readyz has begun to fail.
+	// ShutdownDelay is how long the server accepts requests after /readyz has begun to fail.
 	ShutdownDelay time.Duration
-	// ShutdownTimeout is how long what is being answered may take to end.
+	// ShutdownTimeout is how long requests in progress may take to end.
 	ShutdownTimeout time.Duration
 }
 
 const (
 	defaultPort     = 9443
 	defaultCacheTTL = 10 * time.Second
-	// defaultMaxRequestBytes holds a review of what etcd stores at most (1.5 MiB) and of what kube-apiserver reads at most (3 MiB),
-	// with every byte written as six: kube-apiserver escapes control characters and those of HTML.
+	// defaultMaxRequestBytes is enough for a review of the largest object that etcd stores (1.5 MiB) and that kube-apiserver reads
+	// (3 MiB) with every byte written as six: kube-apiserver escapes control characters and HTML characters.
 	defaultMaxRequestBytes = 32 << 20
-	// largestQuestion is the most bytes of a question that is no admission review.
+	// largestQuestion is the maximum size in bytes of a request that is not an admission review.
 	largestQuestion = 8 << 20
 	defaultInterval = 5 * time.Second
 	minInterval     = 500 * time.Millisecond
-	// defaultInFlight is more than one kube-apiserver has under way by default (600).
+	// defaultInFlight is more than the default number of requests in progress of one kube-apiserver (600).
 	defaultInFlight = 1000
-	// defaultStreams is per connection: an API server keeps one connection for all its calls.
+	// defaultStreams is the maximum per connection: an API server uses one connection for all its calls.
 	defaultStreams = 1000
 )
 
-// Whom to prove (--api-servers), and who may ask (--admission-callers).
+// The values of --api-servers and of --admission-callers.
 const (
 	apiServersOwn      = "own"
 	apiServersAll      = "all"
@@ -108,14 +108,14 @@ const (
 	callersAny         = "any"
 )
 
-// NewOptions returns the defaults.
+// NewOptions returns Options with the default values.
 func NewOptions() *Options {
 	serving := genericoptions.NewSecureServingOptions()
 	serving.BindAddress = net.IPv4zero
 	serving.BindPort = defaultPort
 	serving.Required = true
 	serving.HTTP2MaxStreamsPerConnection = defaultStreams
-	// No certificate is ever made up: whoever trusts it must have been given it.
+	// Without these fields, SecureServing never generates a self-signed certificate: callers have no CA to verify it with.
 	serving.ServerCert.CertDirectory, serving.ServerCert.PairName = "", ""
 	return &Options{
 		SecureServing:       serving,
@@ -132,7 +132,7 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags binds the flags of serve.
+// AddFlags adds the flags of serve to fs.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Kubeconfig of the kube-apiserver whose schemas are followed and whose SubjectAccessReview API is asked; in-cluster configuration if empty.")
 	fs.IPVar(&o.SecureServing.BindAddress, "bind-address", o.SecureServing.BindAddress, "IP address to listen on; 0.0.0.0 or :: for all.")
@@ -239,7 +239,7 @@ func (o *Options) validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// validateUncovered is about how kube-apiservers reach fieldperm for barriers.
+// validateUncovered checks how kube-apiservers can call fieldperm for barriers.
 func (o *Options) validateUncovered() []error {
 	var errs []error
 	if o.UncoveredConfiguration != "" && o.WebhookConfiguration == "" && o.WebhookURL == "" {

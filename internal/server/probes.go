@@ -18,21 +18,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// guarded remembers the barriers of objects with their endpoints, which are many to find, for the schema in force.
+// guarded caches the barriers of objects with their endpoints, for the schema in force. Computing them is expensive.
 type guarded struct {
 	mu      sync.Mutex
 	schema  *schema.Schema
 	objects map[types.UID][]probe.Barrier
 }
 
-// probeAgain says that what is to be probed may have changed. It never blocks.
+// probeAgain requests a new round of probes, because what must be probed may have changed. It never blocks.
 func (s *Server) probeAgain() {
 	if s.probes != nil {
 		s.probes.Changed()
 	}
 }
 
-// barriersOf returns what there is to probe of an object.
+// barriersOf returns the barriers of an object that need a probe.
 func (s *Server) barriersOf(object *sources.ObjectState) []probe.Barrier {
 	compiled := s.schemas.Schema()
 	s.guarded.mu.Lock()
@@ -57,7 +57,7 @@ func (s *Server) barriersOf(object *sources.ObjectState) []probe.Barrier {
 	return out
 }
 
-// barriersInForce returns what is worth probing: the webhook has the rules for it.
+// barriersInForce returns the barriers to probe: those for which the webhook configuration has the rules.
 func (s *Server) barriersInForce() []probe.Barrier {
 	var out []probe.Barrier
 	objects := s.schemas.Objects()
@@ -72,10 +72,10 @@ func (s *Server) barriersInForce() []probe.Barrier {
 	return out
 }
 
-// shown bounds how many endpoints a message names.
+// shown is the maximum number of endpoints in a message.
 const shown = 5
 
-// refused says what probes have found of an object's barriers.
+// refused returns what the probes have found about an object's barriers.
 func (s *Server) refused(object *sources.ObjectState) status.Enforcement {
 	var all probe.Finding
 	for _, b := range s.barriersOf(object) {
@@ -98,7 +98,8 @@ func (s *Server) refused(object *sources.ObjectState) status.Enforcement {
 		}
 		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: message, Unproven: true}
 	case len(all.Refused) == 0:
-		// It names kinds that are not installed: there is nothing to enforce, and nothing to prove. A True of before they were
+		// The object names only kinds that are not installed: there is nothing to enforce and nothing to prove. If the status was
+		// True before they were uninstalled, it must change.
 		// uninstalled does not stay.
 		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: "the rules are in the webhook configuration"}
 	}
@@ -113,7 +114,7 @@ func texts(errs []error) []string {
 	return out
 }
 
-// list joins the first few.
+// list joins the first items, at most shown.
 func list(items []string, separator string) string {
 	out := strings.Join(items[:min(len(items), shown)], separator)
 	if more := len(items) - shown; more > 0 {

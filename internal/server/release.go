@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// releaseTimeout is more than --release-delay by default.
+	// releaseTimeout is longer than the default of --release-delay.
 	releaseTimeout = 5 * time.Minute
 	releaseLook    = time.Second
 )
@@ -82,7 +82,7 @@ func release(ctx context.Context, configurations admissionregistrationclient.Val
 	return nil
 }
 
-// gone reports whether the object of that UID is not there any more. An error is no answer.
+// gone reports whether the object with that UID no longer exists. On an error the answer is unknown.
 func gone(ctx context.Context, configurations admissionregistrationclient.ValidatingWebhookConfigurationInterface, name string, uid types.UID) bool {
 	current, err := configurations.Get(ctx, name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && current.UID != uid

@@ -31,7 +31,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
-// Server is a completed fieldperm-webhook. It runs once.
+// Server is a completed fieldperm-webhook. It can run once.
 type Server struct {
 	options     Options
 	metrics     *metrics.Metrics
@@ -61,21 +61,20 @@ type Server struct {
 	recorder    events.EventRecorder
 	certificate *certificates.Keeper
 	webhookCA   *dynamiccertificates.DynamicFileCAContent
-	webhookCAs  func() []byte // nil for any
+	webhookCAs  func() []byte // nil accepts any CA
 	tracer      componenttracing.TracerProvider
 	draining    atomic.Bool
 }
 
-// Addr is the address that the server listens on.
+// Addr returns the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.serving.Listener.Addr() }
 
-// Run serves until the context ends, then drains: /readyz fails, after --shutdown-delay-duration no
-// more connections are taken, and what is being answered is finished. Schemas and permissions stay
-// current until the last answer.
+// Run serves until the context ends. Then it drains: /readyz fails, after --shutdown-delay-duration the server accepts no more
+// connections, and requests in progress finish. Schemas and permissions stay current until the last response.
 func (s *Server) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx)
 	if limit := memoryLimit(s.options.MemoryLimit); limit > 0 {
-		// The collector runs often enough to stay below it.
+		// With the limit set, the garbage collector runs often enough to stay below it.
 		debug.SetMemoryLimit(limit)
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -96,7 +95,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.broadcaster.Shutdown()
 	running.Go(func() { s.resources.Run(background) })
 	running.Go(func() {
-		// The first read needs the list of definitions; what goes wrong with it the informer logs.
+		// The first read needs the list of definitions. The informer logs any error of the list.
 		s.informers.WaitForCacheSync(background.Done())
 		s.schemas.Run(background)
 	})
@@ -117,7 +116,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
-	// Canaries come back to this server, so it serves before the first is sent.
+	// Probes come back to this server, so it must serve before it sends the first one.
 	proving, stopProving := context.WithCancel(background)
 	defer stopProving()
 	running.Go(func() { s.runInterlock(proving) })
@@ -129,10 +128,10 @@ func (s *Server) Run(ctx context.Context) error {
 	log.Info("Draining", "delay", s.options.ShutdownDelay)
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
-	stopProving() // Canaries would not come back any more.
+	stopProving() // Probes can no longer come back to this server.
 	close(closing)
 	<-stopped
-	// The last spans; the collector may be gone, and the answers are out already.
+	// Flush the last spans. An error is only logged: the collector may be gone, and all responses have been sent.
 	flushing, cancel := context.WithTimeout(background, flushTimeout)
 	defer cancel()
 	if err := s.tracer.Shutdown(flushing); err != nil {
@@ -144,8 +143,8 @@ func (s *Server) Run(ctx context.Context) error {
 
 const flushTimeout = 2 * time.Second
 
-// runInterlock waits for discovery first: before, /authorize lets no canary through. It waits for the schemas as well: before,
-// /admit can decide nothing that /authorize lets through.
+// runInterlock waits for discovery first: before that, /authorize lets no probe through. It also waits for the schemas: before
+// that, /admit cannot decide the requests that /authorize lets through.
 func (s *Server) runInterlock(ctx context.Context) {
 	if err := wait.PollUntilContextCancel(ctx, startPoll, true, func(context.Context) (bool, error) {
 		return s.resources.Ready() == nil && s.schemas.Ready() == nil, nil
@@ -161,8 +160,8 @@ func (s *Server) runInterlock(ctx context.Context) {
 	following.Wait()
 }
 
-// awaitRelease goes on serving while a webhook configuration waits to be released: nobody else would
-// let go of it. Whoever runs this process bounds it.
+// awaitRelease continues to serve while a webhook configuration waits for its release: no other component removes the finalizer.
+// The operator of the process bounds the time.
 func (s *Server) awaitRelease(log klog.Logger) {
 	if s.release == nil || !s.release.Pending() {
 		return

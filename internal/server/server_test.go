@@ -59,7 +59,7 @@ func testOptions(t *testing.T, api *fakeAPI) (*Options, *authority, string) {
 	return o, ca, dir
 }
 
-// controlPlane writes the files of a kube-apiserver, which the API server says that it has loaded.
+// controlPlane writes the files of a kube-apiserver. The API server reports that it has loaded them.
 func controlPlane(t *testing.T, o *Options, api *fakeAPI, options generators.Options) {
 	t.Helper()
 	files, err := generators.Manifests(options)
@@ -113,7 +113,7 @@ func start(t *testing.T, change func(*running)) *running {
 	return r
 }
 
-// admit calls /admit/granular as an API server does, which has failurePolicy Fail.
+// admit calls /admit/granular like an API server with failurePolicy Fail.
 func (r *running) admit(t *testing.T) func(*admissionv1.AdmissionRequest) (int, string) {
 	client := client509(t, r.serving, r.serving)
 	return func(req *admissionv1.AdmissionRequest) (int, string) {
@@ -204,7 +204,7 @@ func TestServe_ReadyOnceSchemasAndDiscoveryAreThere(t *testing.T) {
 	if code, _ := r.get(t, client, "/livez"); code != http.StatusOK {
 		t.Errorf("not alive: %d", code)
 	}
-	// Nothing is allowed by /authorize before it is known what is persisted.
+	// /authorize allows nothing until discovery has shown which resources are stored.
 	if code, text := r.post(t, client, "/authorize", updating); code != http.StatusOK || strings.Contains(text, `"allowed":true`) {
 		t.Errorf("before discovery: %d %s", code, text)
 	}
@@ -268,7 +268,7 @@ func TestServe_DrainsBeforeItEnds(t *testing.T) {
 	}()
 	<-r.api.asked
 	r.stop()
-	// It serves on, but says that it will not for long.
+	// It continues to serve, but /readyz announces the end.
 	eventually(t, "not ready", func() bool {
 		code, text := r.get(t, client, "/readyz")
 		return code == http.StatusInternalServerError && strings.Contains(text, "[-]shutdown")
@@ -313,7 +313,7 @@ func TestServe_CertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
-// replace swaps a file as a mounted Secret is swapped, at once.
+// replace replaces a file atomically, as a kubelet updates a mounted Secret.
 func replace(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.Rename(write(t, filepath.Dir(path), "new", content), path); err != nil {

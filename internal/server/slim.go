@@ -2,8 +2,8 @@ package server
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// slim drops what nobody reads of a definition: its owners and, most of many a definition, what its
-// fields are said to be.
+// slim removes the parts of a definition that fieldperm does not read: its managed fields, and the descriptions of its fields,
+// which are the largest part of many definitions.
 func slim(object any) (any, error) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -22,7 +22,7 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// undescribe goes where schemas are, and nowhere else: "description" may be a property, or stand in a default.
+// undescribe walks schemas only, because elsewhere "description" may be the name of a property or part of a default.
 func undescribe(schema any) {
 	s, ok := schema.(map[string]any)
 	if !ok {

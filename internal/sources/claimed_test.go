@@ -54,7 +54,7 @@ func TestC2_AGroupThatIsOnlyClaimedToBeBuiltInKeepsItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC2_AnotherServerHasNoSayInKindsOfThisOne, in any version: it would make what this API server serves lossy.
+// TestC2_AnotherServerHasNoSayInKindsOfThisOne, in any version: it could make kinds of this API server lossy.
 func TestC2_AnotherServerHasNoSayInKindsOfThisOne(t *testing.T) {
 	deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	foreign := func(version string) string {
@@ -87,7 +87,8 @@ func TestC2_AnotherServerHasNoSayInKindsOfThisOne(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone: where they serve one of a definition's group, its own have no barriers.
+// TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone: in a group of both a definition and another server, the published versions of
+// the definition have no barriers.
 func TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone(t *testing.T) {
 	w := &world{services: discovery.Services{Aggregated: []runtimeschema.GroupVersion{{Group: "example.com", Version: "v2"}}}}
 	w.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": document{world: w, url: "/x?hash=1", raw: thingDocument}}
@@ -98,7 +99,8 @@ func TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_WhatChangesServersHasAnotherSay, although its document is the same.
+// TestOpenAPI_WhatChangesServersHasAnotherSay: a group that moves to another server is read again, although its document is the
+// same.
 func TestOpenAPI_WhatChangesServersHasAnotherSay(t *testing.T) {
 	w := &world{}
 	w.paths = map[string]openapi.GroupVersionWithContext{

@@ -46,8 +46,8 @@ spec:
   service: {namespace: default, name: nowhere}
 `
 
-// contender claims a kind that the Widgets' definition already has, with a barrier. The API server does not serve it. Of the
-// other definition, in a group of its own, it accepts the names, and serves nothing either.
+// contender claims a kind that the Widgets' definition already has, with a barrier. The API server does not serve it. The other
+// definition is in a separate group; the API server accepts its names, but does not serve it either.
 const contender = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -72,7 +72,7 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// ownObjects are a barrier on Deployments, and one on what bears the verb "scale".
+// ownObjects are a barrier on Deployments, and a barrier on fields with the verb "scale".
 const ownObjects = `
 {apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: deployments}, spec: {group: apps, kind: Deployment, permissions: [{path: .spec.paused, verb: example.com/pause, excluded: true}]}}
 ---
@@ -107,7 +107,7 @@ func TestOnce_OnACluster(t *testing.T) {
 	}
 	annotated := strings.Replace(string(widgets), "metadata:\n", "metadata:\n  annotations:\n    fieldperm.dev/permission-verbs: '"+
 		`{"v1":[{"path":".spec.colour","verb":"example.com/colour","excluded":true}],"v1alpha1":[]}`+"'\n", 1)
-	// The server refuses permission keys in a schema; the annotation carries them.
+	// The server refuses permission keys in a schema, so they are in the annotation.
 	var plain []string
 	for line := range strings.Lines(annotated) {
 		if !strings.Contains(line, "x-kubernetes-permission") {
@@ -136,7 +136,7 @@ func TestOnce_OnACluster(t *testing.T) {
 			faulty++
 		}
 	}
-	// The faulty definition is the only fault that is certain; the broken API may or may not be in the index.
+	// The faulty definition is the only certain fault. The index may or may not contain the broken API.
 	if faulty != 1 {
 		t.Errorf("warnings %v", s.Warnings)
 	}
@@ -161,8 +161,8 @@ func TestOnce_OnACluster(t *testing.T) {
 			t.Errorf("%s: is known, so its barriers count as none", unknown)
 		}
 	}
-	// Either of two delegates of the API server may publish networking.k8s.io/v1, so that the kind may be known. Nothing of it is
-	// served, and the definition bears on nothing.
+	// Two delegates of the API server may publish networking.k8s.io/v1, so the kind may be known. The API server serves no version
+	// of the definition, and the definition has no effect.
 	client, err := dynamic.NewForConfig(c.Admin())
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func verbsOf(n *schema.Node) string {
 	return strings.Join(out, " ")
 }
 
-// difference compares two types structurally: fields, defaults, and how lists and maps compare.
+// difference compares two types by structure: fields, defaults, and the merge semantics of lists and maps.
 type difference struct {
 	ours, theirs *smd.Schema
 	seen         map[[2]string]bool
@@ -278,7 +278,7 @@ func (d *difference) compare(ours, theirs smd.TypeRef, path string) {
 		}
 		return
 	}
-	// A type that allows any form counts as the form that the other side names.
+	// A type that allows any form is equal to the form of the other side.
 	anyForm := func(atom smd.Atom) bool { return atom.Scalar != nil && atom.List != nil && atom.Map != nil }
 	if (a.Scalar == nil) != (b.Scalar == nil) || (a.List == nil) != (b.List == nil) || (a.Map == nil) != (b.Map == nil) {
 		if !anyForm(a) && !anyForm(b) {

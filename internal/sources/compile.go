@@ -14,16 +14,17 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// retreats names what stands back for its last good form.
+// retreats names the objects whose last valid form is in force instead of the current one.
 type retreats struct {
 	objects     map[objectKey]bool
 	definitions map[string]bool
-	// standing is how much of a PermissionSchema is in force, and refused are the kinds of those of which nothing is; see conflicts.
+	// standing is how much of each PermissionSchema is in force. refused are the kinds of the PermissionSchemas of which nothing is
+	// in force; see conflicts.
 	standing map[objectKey]standing
 	refused  map[runtimeschema.GroupKind]bool
 }
 
-// trial compiles all sources.
+// trial compiles all sources without putting the result in force.
 func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) {
 	documents := l.base.Append(schema.Documents{Topologies: l.published.topologies(l.ownKinds())})
 	documents.Topologies = without(documents.Topologies, l.definitions.unknown())
@@ -33,8 +34,8 @@ func (l *Live) trial(back retreats) (schema.Documents, *schema.Schema, []error) 
 	return documents, compiled, errs
 }
 
-// ownKinds returns the kinds that this API server has, in any version: Kubernetes' and those of definitions. A file of the
-// administrator may be about another server's.
+// ownKinds returns the kinds of this API server, in any version: the kinds of Kubernetes and of definitions. A file of the
+// administrator may be about a kind of another API server.
 func (l *Live) ownKinds() map[runtimeschema.GroupKind]bool {
 	out := l.definitions.kinds()
 	for i := range l.base.Topologies {
@@ -52,13 +53,13 @@ func (l *Live) ownKinds() map[runtimeschema.GroupKind]bool {
 	return out
 }
 
-// compile puts the schema in force. What does not compile any more stays as it was last good; a
-// definition or PermissionSchema that never did makes its kinds fail, and they are refused; of an
-// UncoveredPermissionSet that never did, the verbs hold that compile.
+// compile puts the schema in force. If an object no longer compiles, its last valid form stays in force. If a definition or
+// PermissionSchema never compiled, its kinds fail and writes to them are refused. If an UncoveredPermissionSet never compiled,
+// those of its verbs that compile are in force.
 //
-// A PermissionSchema stands back before a definition does, since it names fields of it, and both
-// before an UncoveredPermissionSet, since that names verbs of kinds that have not failed. A PermissionSchema
-// that takes such a verb away stands back before the set does.
+// PermissionSchemas retreat to their last valid form before definitions, because they name fields of definitions. Both retreat
+// before UncoveredPermissionSets, because these name verbs of kinds that have not failed. A PermissionSchema that removes such a
+// verb retreats before the set does.
 func (l *Live) compile(ctx context.Context) {
 	started, log := time.Now(), klog.FromContext(ctx)
 	var back retreats
@@ -75,7 +76,7 @@ func (l *Live) compile(ctx context.Context) {
 	}
 	var taken []error
 	if back.standing, taken = l.conflicts(back, compiled, errs); len(taken) > 0 {
-		// What another takes a verb from is known by now, so both are as they would be after the other was refused.
+		// The conflicts are known now, so both objects are treated as if the other had been refused.
 		back.refused = l.objects.refused(back.standing)
 		documents, compiled, errs = l.trial(back)
 		schemaErrs, next.faults = slices.Concat(schemaErrs, taken), slices.Concat(next.faults, taken)
@@ -108,7 +109,7 @@ func (l *Live) compile(ctx context.Context) {
 	log.V(2).Info("Compiled the permission schema", "kinds", len(compiled.Kinds()), "failed", len(compiled.Failed()), "took", time.Since(started))
 }
 
-// aboutSets returns the faults of UncoveredPermissionSets, or all others.
+// aboutSets returns the faults of UncoveredPermissionSets if sets is true, else all other faults.
 func aboutSets(documents schema.Documents, errs []error, sets bool) []error {
 	isSet := map[string]bool{}
 	for i := range documents.Uncovered {

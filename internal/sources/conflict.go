@@ -10,21 +10,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// standing is how much of a PermissionSchema is in force beside the sets that it conflicts with.
+// standing is how much of a PermissionSchema is in force, given the sets that it conflicts with.
 type standing int
 
 const (
-	// whole: it takes no verb from a set.
+	// whole: the PermissionSchema removes no verb that a set uses.
 	whole standing = iota
-	// barriersAlone: entries that are no barriers are left out, since some take verbs from sets.
+	// barriersAlone: only entries that are barriers are in force, because other entries remove verbs that sets use.
 	barriersAlone
-	// nothing: its barriers take verbs from sets too. Its kind is refused.
+	// nothing: its barriers remove such verbs too. Writes to its kind are refused.
 	nothing
 )
 
-// conflicts finds PermissionSchemas that take a verb away by which a set bars a field, so that the set is faulty. Admission
-// refuses whichever is made second, and neither when both are made at the same time. Then the set holds, and the PermissionSchema
-// stands back as far as it must: one after the other is compiled as if it were made after the sets.
+// conflicts finds PermissionSchemas that remove a verb by which a set protects a field, so that the set is faulty. Admission
+// refuses the object that is created second, but neither if both are created at the same time. In that case the set is in force,
+// and the PermissionSchema only as far as possible: each one is compiled as if it were created after the sets.
 func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (map[objectKey]standing, []error) {
 	hurt, _ := bySource(errs)
 	before := back
@@ -83,7 +83,7 @@ func (l *Live) conflicts(back retreats, compiled *schema.Schema, errs []error) (
 	return out, faults
 }
 
-// refused are the kinds of which nothing is in force beside the sets.
+// refused returns the kinds of the PermissionSchemas of which nothing is in force.
 func (o *objects) refused(standings map[objectKey]standing) map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, is := range standings {
@@ -94,7 +94,7 @@ func (o *objects) refused(standings map[objectKey]standing) map[runtimeschema.Gr
 	return out
 }
 
-// barriersOf leaves out the entries that are no barriers.
+// barriersOf removes the entries that are not barriers.
 func barriersOf(d schema.Documents) schema.Documents {
 	out := d
 	out.Permissions = nil

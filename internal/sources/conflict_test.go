@@ -22,8 +22,8 @@ func kindNamespace() runtimeschema.GroupVersionKind {
 	return runtimeschema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 }
 
-// TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt: admission refuses whichever is made second. When neither is, the
-// PermissionSchema that takes the verb of a barrier away stands back, in whichever order they are seen.
+// TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt: admission refuses the object that is created second. If both are created at
+// the same time, the PermissionSchema that removes the verb of a barrier retreats, in whichever order they are seen.
 func TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt(t *testing.T) {
 	labels := setOnNamespaces(1, "granular:label(pod-security.kubernetes.io)")
 	other := deployments("d", 1, pausedIsBarred)
@@ -49,7 +49,7 @@ func TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt(t *testing.T) {
 			if s := stateOf(t, l, "deployments"); len(s.Faults) > 0 || barred(t, l) == "" {
 				t.Errorf("another PermissionSchema: %+v", s)
 			}
-			// It is in force without the set, and is no longer faulty.
+			// Without the set, the PermissionSchema is in force and no longer faulty.
 			c.is(t, l, namespaces(1, takesLabels), other)
 			if s := stateOf(t, l, "namespaces"); len(s.Faults) > 0 || len(l.Faults()) > 0 || len(s.Documents.Permissions) != 1 {
 				t.Errorf("without the set: %+v, faults %v", s, l.Faults())
@@ -58,7 +58,7 @@ func TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt(t *testing.T) {
 	}
 }
 
-// TestC2_WhatStandsBackKeepsItsBarriers, and if they take the verb away, nobody writes the kind.
+// TestC2_WhatStandsBackKeepsItsBarriers: barriers stay in force. If they remove the verb too, all writes to the kind are refused.
 func TestC2_WhatStandsBackKeepsItsBarriers(t *testing.T) {
 	c := &cluster{}
 	l := c.live(t)
@@ -77,12 +77,12 @@ func TestC2_WhatStandsBackKeepsItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC2_AFaultySetMovesNoPermissionSchema that has not made it faulty.
+// TestC2_AFaultySetMovesNoPermissionSchema that did not cause the set's fault.
 func TestC2_AFaultySetMovesNoPermissionSchema(t *testing.T) {
 	c := &cluster{}
 	l := c.live(t)
 	for i, verb := range []string{"granular:labelz", "granular:Label"} {
-		// Admission accepts this one after the PermissionSchema: its verb holds in other kinds.
+		// Admission accepts this set after the PermissionSchema, because other kinds have its verb.
 		wide := inCluster("UncoveredPermissionSet", "wide", "w", 1, `{uncoveredPermissions: ["granular:label(pod-security.kubernetes.io)"]}`)
 		c.is(t, l, namespaces(1, takesLabels), wide, setOnNamespaces(int64(i+1), verb))
 		if s := stateOf(t, l, "namespaces"); len(s.Faults) > 0 || len(s.Documents.Permissions) != 1 || len(stateOf(t, l, "set").Faults) == 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// CustomResourceDefinitions is the resource of definitions.
+// CustomResourceDefinitions returns the resource of CustomResourceDefinitions.
 func CustomResourceDefinitions() runtimeschema.GroupVersionResource {
 	return runtimeschema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
@@ -30,32 +30,33 @@ type definitions struct {
 	known map[string]*definition
 }
 
-// definition is one of them as it is, and as it last compiled.
+// definition is a CustomResourceDefinition: its current form, and the last form that compiled.
 type definition struct {
-	// identity changes with everything that a compile sees.
+	// identity changes with everything that affects a compile.
 	identity identity
 	kind     runtimeschema.GroupKind
 	current  schema.Documents
-	// faults of decoding; current has no more than the kind's resource if there are any, because a part
-	// of a document might be the part without its barriers.
+	// faults are the errors of decoding. If there are any, current has only the kind's resource, because the rest of the document
+	// might lack its barriers.
 	faults []error
-	// doubt is a fault of the definition's group: who serves it is not certain. The definition is in force all the same.
+	// doubt is set if it is not certain which API server serves the definition's group. The definition is in force all the same.
 	doubt error
 	good  *schema.Documents
 }
 
 type identity struct {
 	uid, verbs, vouched string
-	// claimed is the APIService that says that the API server has the group by itself, in a group of which that is not known.
+	// claimed is the name of an APIService with a label that says that the API server has the group built in, although the group is
+	// not known to be built in.
 	claimed string
-	// storedIn is what versions objects may be stored in.
+	// storedIn is the versions in which objects may be stored.
 	storedIn   string
 	generation int64
 	served     bool
 }
 
-// read brings the definitions up to date and reports whether any changed. The API server takes a definition in a group that it
-// serves by itself, and serves nothing of it.
+// read updates the definitions and reports whether any changed. The API server accepts a definition in a group that it has built
+// in, but does not serve it.
 func (d *definitions) read(services *discovery.Services) (bool, error) {
 	list, err := d.list()
 	if err != nil {
@@ -102,8 +103,8 @@ func (d *definitions) read(services *discovery.Services) (bool, error) {
 	return changed, nil
 }
 
-// doubtful says what is wrong where only a label tells that a group is built in. If that were believed, the barriers of the
-// definition would be gone. The allowlist leaves such groups out: if the label is right, what is stored is no custom resource.
+// doubtful returns a warning for a group that only a label describes as built in. If fieldperm trusted the label, the barriers of
+// the definition would be lost. The allowlist excludes such groups: if the label is right, stored objects are not custom resources.
 func doubtful(name, group, service string) error {
 	return &schema.Error{
 		Source: admission.DocumentSource("CustomResourceDefinition", name), Pointer: "/spec/group",
@@ -112,9 +113,9 @@ func doubtful(name, group, service string) error {
 	}
 }
 
-// served reports whether the API server serves the definition under the kind that it names, or has done so before: users may
-// write its status, and barriers and the kind itself would go with it. One that contends for a kind which another has must not
-// bear on the other's, and was never served.
+// served reports whether the API server serves the definition under the kind that it names, or did so before. Users may write the
+// status of a definition, so a change of the status alone must not remove barriers and the kind. A definition that claims a kind of
+// another one was never served, and must not affect the other's kind.
 func served(object *unstructured.Unstructured, before *definition) bool {
 	named, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 	if before != nil && before.identity.uid == string(object.GetUID()) && before.identity.served && before.kind.Kind == named {
@@ -126,8 +127,8 @@ func served(object *unstructured.Unstructured, before *definition) bool {
 	return err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(status, &is.Status) == nil && accepted(&is)
 }
 
-// accepted reports whether an API server serves the definition under the kind that it names: for that
-// (apiextensions-apiserver, pkg/apiserver/customresource_handler.go) either condition is enough.
+// accepted reports whether an API server serves the definition under the kind that it names. Either condition is sufficient for
+// that (apiextensions-apiserver, pkg/apiserver/customresource_handler.go).
 func accepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Status.AcceptedNames.Kind == crd.Spec.Names.Kind &&
 		(apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established))
@@ -145,15 +146,15 @@ func decode(object *unstructured.Unstructured) *definition {
 		return out
 	}
 	if out.current, out.faults = load.CRD(source, raw); len(out.faults) > 0 {
-		// The rules for barriers stay as they are for this kind, and are found by its resource.
+		// The rules for barriers do not change for this kind. They are found by its resource.
 		plural, _, _ := unstructured.NestedString(object.Object, "spec", "names", "plural")
 		out.current = schema.Documents{Topologies: []schema.Topology{{Source: source, Plurals: map[runtimeschema.GroupVersionKind]string{out.kind.WithVersion(""): plural}}}}
 	}
 	return out
 }
 
-// documents returns those of every definition in force. retreat names definitions whose last good
-// documents stand in for the current ones; so do those of a definition that did not decode.
+// documents returns the documents in force of every definition. For definitions in retreat, and for those that did not decode,
+// these are the last valid documents.
 func (d *definitions) documents(retreat map[string]bool) schema.Documents {
 	parts := make([]schema.Documents, 0, len(d.known))
 	for _, name := range slices.Sorted(maps.Keys(d.known)) {
@@ -170,9 +171,8 @@ func (d *definitions) documents(retreat map[string]bool) schema.Documents {
 	return schema.Documents{}.Append(parts...)
 }
 
-// unknown returns the kinds of definitions that were never good. No other source may speak for them,
-// not even the built-in kinds for one of an API that the server no longer has: their barriers are not
-// known.
+// unknown returns the kinds of definitions that never were valid. Their barriers are unknown, so no other source may define these
+// kinds: not even the built-in kinds, for an API that the server no longer has.
 func (d *definitions) unknown() map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for _, one := range d.known {
@@ -183,7 +183,7 @@ func (d *definitions) unknown() map[runtimeschema.GroupKind]bool {
 	return out
 }
 
-// without returns the topologies without some kinds; none of them is changed.
+// without returns the topologies without some kinds. It does not change the topologies.
 func without(topologies []schema.Topology, kinds map[runtimeschema.GroupKind]bool) []schema.Topology {
 	if len(kinds) == 0 {
 		return topologies
@@ -196,7 +196,7 @@ func without(topologies []schema.Topology, kinds map[runtimeschema.GroupKind]boo
 	return out
 }
 
-// faults of decoding and doubts, in the order of names.
+// faults returns the errors of decoding and the doubts, in the order of names.
 func (d *definitions) faults() []error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(d.known)) {
@@ -209,7 +209,7 @@ func (d *definitions) faults() []error {
 	return out
 }
 
-// kinds are those that definitions serve.
+// kinds returns the kinds that definitions serve.
 func (d *definitions) kinds() map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for _, one := range d.known {
@@ -218,7 +218,7 @@ func (d *definitions) kinds() map[runtimeschema.GroupKind]bool {
 	return out
 }
 
-// failing returns the definitions that have a kind among the failed ones and were good before.
+// failing returns the definitions with a kind in failed that were valid before.
 func (d *definitions) failing(failed map[runtimeschema.GroupVersionKind]error) map[string]bool {
 	kinds := map[runtimeschema.GroupKind]bool{}
 	for gvk := range failed {
@@ -233,7 +233,7 @@ func (d *definitions) failing(failed map[runtimeschema.GroupVersionKind]error) m
 	return out
 }
 
-// settle remembers what compiled as good.
+// settle stores the definitions that compiled as their last valid form.
 func (d *definitions) settle(failed map[runtimeschema.GroupVersionKind]error) {
 	kinds := map[runtimeschema.GroupKind]bool{}
 	for gvk := range failed {

@@ -1,13 +1,13 @@
-// Package sources is the one loader of permission schemas: built-in kinds, catalogue and files, then the API server's OpenAPI v3,
-// its CustomResourceDefinitions, and the PermissionSchemas and UncoveredPermissionSets in it.
+// Package sources is the only loader of permission schemas: built-in kinds, catalogue and files, then the API server's OpenAPI v3,
+// its CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets.
 //
-// It runs in two ways. A Live follows the API server while fieldperm-webhook runs; Objects is what follows the objects of
-// fieldperm's own kinds. Once reads everything once by the same code, for commands, and returns what a Live that starts at that
-// moment would have in force. Start at Live or Once; Live.compile is where the sources come together.
+// It runs in two ways. A Live follows the API server while fieldperm-webhook runs; Objects follows the objects of fieldperm's own
+// kinds. Once reads everything once with the same code, for commands. It returns the schema that a Live would have in force if it
+// started at that time. Start at Live or Once; Live.compile combines the sources.
 //
-// A Live never serves less than it knew: what cannot be read, or no longer compiles, stays as it was last good, and Faults says
-// so. Once has no such past. It returns an error where a Live might decide otherwise because of one.
+// A Live never forgets what it knew: if a source cannot be read or no longer compiles, its last valid form stays in force, and
+// Faults reports it. Once has no earlier form. It returns an error if a Live might decide otherwise because of an earlier form.
 //
-// Decoding is schema/load's, compiling schema.Compile's; of admission it takes the names of documents only, and it never imports
-// the server.
+// schema/load decodes, schema.Compile compiles. Of admission the package uses only the names of documents. It never imports the
+// server.
 package sources

@@ -9,10 +9,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// Files decodes and compiles what needs no API server: the built-in kinds, the catalogue, and the
-// files or directories of the administrator. Any fault is an error that names file and place, so that
-// no server starts with less protection than its files ask for; only what is about a kind that may
-// come later is returned apart, as unmatched.
+// Files decodes and compiles the sources that need no API server: the built-in kinds, the catalogue, and the administrator's files
+// or directories. Any fault is an error that names file and position, so that a server never starts with less protection than its
+// files require. Only faults about a kind that may be installed later are returned separately, as unmatched.
 func Files(paths []string) (documents schema.Documents, compiled *schema.Schema, unmatched []error, err error) {
 	base, err := builtIn()
 	if err != nil {

@@ -19,14 +19,13 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// firstList is how long the first list of a kind is waited for. A change of anything else waits too.
+// firstList is how long List waits for the first list of a kind. All other changes wait for it too.
 const firstList = 2 * time.Second
 
-// Objects follows the PermissionSchemas and UncoveredPermissionSets of an API server. One that never
-// served a kind has no objects of it, and is not asked for them: each kind is followed from when its
-// CustomResourceDefinition has names until that is gone or serves the version no more. Users may write
-// the status of a definition, so nothing in it ends what is followed: while the API server fails to
-// list a kind, what is known of it stays.
+// Objects follows the PermissionSchemas and UncoveredPermissionSets of an API server. An API server that never served a kind has no
+// objects of it and is not asked for them. Objects follows a kind from the time when its CustomResourceDefinition has accepted
+// names, until the definition is deleted or no longer serves the version. Users may write the status of a definition, so no change
+// of the status ends this. While the API server fails to list a kind, its known objects stay.
 type Objects struct {
 	client      dynamic.Interface
 	definitions func() ([]*unstructured.Unstructured, error)
@@ -37,7 +36,7 @@ type Objects struct {
 	followed map[string]*followed
 }
 
-// followed is one kind's informer.
+// followed is the informer of one kind.
 type followed struct {
 	informer cache.SharedIndexInformer
 	context  context.Context
@@ -45,16 +44,14 @@ type followed struct {
 	failure  atomic.Pointer[error]
 }
 
-// NewObjects returns an Objects that follows nothing yet. definitions returns the
-// CustomResourceDefinitions, as an informer holds them; changed is told when the specification of an
-// object changes, and must not block.
+// NewObjects returns an Objects that follows nothing yet. definitions returns the CustomResourceDefinitions from an informer.
+// changed is called when the specification of an object changes, and must not block.
 func NewObjects(client dynamic.Interface, definitions func() ([]*unstructured.Unstructured, error), changed func()) *Objects {
 	return &Objects{client: client, definitions: definitions, changed: changed, followed: map[string]*followed{}}
 }
 
-// List returns the objects of every kind that the API server serves. It begins to follow a kind when
-// it finds it served, until the context ends or its definition is gone. An error is that a kind is
-// served and could not be listed.
+// List returns the objects of every kind that the API server serves. It starts to follow a kind when it finds it served, until the
+// context ends or the definition is deleted. It returns an error if a served kind could not be listed.
 func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	definitions, err := o.definitions()
 	if err != nil {
@@ -93,14 +90,14 @@ func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error
 	return o.known(), errors.Join(errs...)
 }
 
-// Known returns the objects that are known, without asking anyone.
+// Known returns the known objects without a request.
 func (o *Objects) Known() []*unstructured.Unstructured {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.known()
 }
 
-// Wait returns when nothing is followed any more, after the context of List has ended.
+// Wait waits until all informers have ended, after the context of List has ended.
 func (o *Objects) Wait() { o.running.Wait() }
 
 func (o *Objects) known() []*unstructured.Unstructured {
@@ -115,7 +112,7 @@ func (o *Objects) known() []*unstructured.Unstructured {
 	return out
 }
 
-// ownKinds are fieldperm's kinds by resource.
+// ownKinds returns fieldperm's kinds by resource.
 func ownKinds() map[string]string {
 	return map[string]string{
 		v1alpha1.PermissionSchemaResource:       v1alpha1.PermissionSchemaKind,
@@ -123,7 +120,7 @@ func ownKinds() map[string]string {
 	}
 }
 
-// definesOwn reports whether this is the definition of the resource, and its specification serves the version.
+// definesOwn reports whether the definition is the one of the resource and its specification serves the version.
 func definesOwn(definition *unstructured.Unstructured, resource string) bool {
 	own := v1alpha1.GroupVersion
 	if definition.GetName() != resource+"."+own.Group {
@@ -136,8 +133,8 @@ func definesOwn(definition *unstructured.Unstructured, resource string) bool {
 	})
 }
 
-// isNamed reports whether the API server has given the definition a kind, which it does before it first serves it. There may be
-// objects from then on, whatever the conditions say.
+// isNamed reports whether the API server has accepted a kind for the definition, which it does before it first serves it. From then
+// on objects may exist, whatever the conditions say.
 func isNamed(definition *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(definition.Object, "status", "acceptedNames", "kind")
 	return kind != ""
@@ -173,7 +170,7 @@ func (o *Objects) follow(ctx context.Context, resource, kind string) (*followed,
 	return is, nil
 }
 
-// unlisted says why a kind has not been listed.
+// unlisted returns why a kind has not been listed.
 func (f *followed) unlisted(resource string) error {
 	name := resource + "." + v1alpha1.GroupVersion.Group
 	failure := f.failure.Load()
@@ -186,7 +183,7 @@ func (f *followed) unlisted(resource string) error {
 	return fmt.Errorf("%s: are not listed yet: see that the API server answers", name)
 }
 
-// sameSpecification leaves out changes of status, fieldperm's own above all.
+// sameSpecification ignores changes of status, especially fieldperm's own.
 func sameSpecification(before, after any) bool {
 	old, ok := before.(*unstructured.Unstructured)
 	if !ok {
@@ -196,8 +193,8 @@ func sameSpecification(before, after any) bool {
 	return ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration()
 }
 
-// asKind drops the managers of an object, and gives it the kind of its resource. The one that the API server says is that of the
-// status of the definition.
+// asKind removes the managed fields of an object and sets the kind of its resource. The kind in the API server's response depends
+// on the status of the definition, which users may write.
 func asKind(kind string) cache.TransformFunc {
 	return func(object any) (any, error) {
 		if u, ok := object.(*unstructured.Unstructured); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// own is the definition of one of fieldperm's kinds, new or with a kind that the API server accepted.
+// own returns the definition of one of fieldperm's kinds. accepted says whether the API server has accepted its kind.
 func own(resource, kind string, accepted bool) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": resource + ".fieldperm.dev"},
@@ -30,7 +30,7 @@ func own(resource, kind string, accepted bool) *unstructured.Unstructured {
 	return u
 }
 
-// status of a definition with an accepted kind, and conditions by type.
+// status returns the status of a definition with an accepted kind, and conditions by type.
 func status(kind string, conditions ...string) map[string]any {
 	var items []any
 	for i := 0; i < len(conditions); i += 2 {
@@ -39,7 +39,7 @@ func status(kind string, conditions ...string) map[string]any {
 	return map[string]any{"acceptedNames": map[string]any{"kind": kind}, "storedVersions": []any{"v1"}, "conditions": items}
 }
 
-// writtenStatuses are what users with verbs on the status may make of that of a definition in force.
+// writtenStatuses returns statuses that users with permissions on the status may write to a definition in force.
 func writtenStatuses() map[string]map[string]any {
 	return map[string]map[string]any{
 		"not established":                   status("Widget", "NamesAccepted", "True", "Established", "False"),
@@ -55,7 +55,7 @@ func installed() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{own("permissionschemas", "PermissionSchema", true), own("uncoveredpermissionsets", "UncoveredPermissionSet", true)}
 }
 
-// plane is a fake API server and what an informer of definitions would hold of it.
+// plane is a fake API server, and the contents of an informer of its definitions.
 type plane struct {
 	*fake.FakeDynamicClient
 
@@ -94,7 +94,7 @@ func (p *plane) follow(t *testing.T) *Objects {
 		defer p.mu.Unlock()
 		p.changes++
 	})
-	// The context of the test ends before this.
+	// The context of the test ends before this cleanup runs.
 	t.Cleanup(o.Wait)
 	return o
 }
@@ -160,7 +160,7 @@ func TestObjects_FollowsUntilTheDefinitionIsGone(t *testing.T) {
 	if got := names(o.Known()); len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
-	// Its status, then its specification.
+	// The status changes, then the specification.
 	created.Object["status"] = map[string]any{"observedGeneration": int64(1)}
 	created.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "fieldperm"}})
 	if _, err := sets.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
@@ -193,7 +193,7 @@ func TestObjects_FollowsUntilTheDefinitionIsGone(t *testing.T) {
 	}
 }
 
-// TestC2_NoStatusOfTheirDefinitionTakesObjectsAway: users may write it, and kube-apiserver goes on serving.
+// TestC2_NoStatusOfTheirDefinitionTakesObjectsAway: users may write the status, and kube-apiserver continues to serve.
 func TestC2_NoStatusOfTheirDefinitionTakesObjectsAway(t *testing.T) {
 	p := newPlane(deployments("1", 1, pausedIsBarred), set("s", 1, `{uncoveredPermissions: ["granular:scale"]}`))
 	p.install(installed())
@@ -211,7 +211,7 @@ func TestC2_NoStatusOfTheirDefinitionTakesObjectsAway(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, list, err)
 		}
 	}
-	// What the specification says, and who deletes the definition, counts.
+	// A change of the specification and the deletion of the definition do count.
 	definitions := installed()
 	if err := unstructured.SetNestedSlice(definitions[0].Object, []any{map[string]any{"name": "v1alpha1", "served": false}}, "spec", "versions"); err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestC2_NoStatusOfTheirDefinitionTakesObjectsAway(t *testing.T) {
 	}
 }
 
-// TestC2_ObjectsHaveTheKindOfTheirResource: the one that the API server says is that of the definition's status.
+// TestC2_ObjectsHaveTheKindOfTheirResource: the kind in the API server's response comes from the status of the definition.
 func TestC2_ObjectsHaveTheKindOfTheirResource(t *testing.T) {
 	p := newPlane()
 	p.install(installed())
@@ -237,7 +237,7 @@ func TestC2_ObjectsHaveTheKindOfTheirResource(t *testing.T) {
 	}
 }
 
-// TestC2_WhatHadNamesIsWaitedFor: conditions that say that nothing is served do not let fieldperm begin without barriers.
+// TestC2_WhatHadNamesIsWaitedFor: fieldperm must not start without barriers because of conditions that say that nothing is served.
 func TestC2_WhatHadNamesIsWaitedFor(t *testing.T) {
 	p := newPlane()
 	definitions := installed()[:1]
@@ -279,7 +279,7 @@ func TestObjects_ForbiddenIsAnErrorThatNamesTheCure(t *testing.T) {
 	})
 }
 
-// TestObjects_BeginAnewAfterTheContext: who follows is not left with what a context that has ended left.
+// TestObjects_BeginAnewAfterTheContext: List with a new context does not use informers of a context that has ended.
 func TestObjects_BeginAnewAfterTheContext(t *testing.T) {
 	p := newPlane()
 	p.install(installed())

@@ -18,46 +18,46 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// attemptTimeout bounds one read of the API server; the first reads every document.
+// attemptTimeout bounds one reading of the API server. The first reading reads every document.
 const attemptTimeout = 60 * time.Second
 
 func timing() refresh.Timing {
 	return refresh.Timing{Interval: 30 * time.Second, Settle: 200 * time.Millisecond, FirstRetry: time.Second, LastRetry: 8 * time.Second}
 }
 
-// Config is what a Live follows.
+// Config configures a Live.
 type Config struct {
-	// Files are the administrator's schema files or directories.
+	// Files are paths of the administrator's schema files or directories.
 	Files []string
-	// OpenAPI is the API server's.
+	// OpenAPI is the client of the API server's OpenAPI v3.
 	OpenAPI openapi.ClientWithContext
-	// Services returns who serves the groups of the API server.
+	// Services returns which server serves each group of the API server.
 	Services func(context.Context) (discovery.Services, error)
-	// Definitions returns the CustomResourceDefinitions of the API server, as an informer holds them.
+	// Definitions returns the CustomResourceDefinitions of the API server from an informer.
 	Definitions func() ([]*unstructured.Unstructured, error)
-	// Synced reports whether Definitions has them all.
+	// Synced reports whether Definitions has all of them.
 	Synced func() bool
-	// Objects returns the PermissionSchemas and UncoveredPermissionSets of the API server, as informers
-	// hold them that may run until the context ends; see Objects.List. Nil: there are none.
+	// Objects returns the PermissionSchemas and UncoveredPermissionSets of the API server from informers, which may run until the
+	// context ends; see Objects.List. nil means that there are none.
 	Objects func(context.Context) ([]*unstructured.Unstructured, error)
-	// Compiled is told of every compile, LoadFailed of every failure to read; nil for nobody.
+	// Compiled is called after every compile, LoadFailed after every failure to read. Both may be nil.
 	Compiled   func(compiled, failed, faults int, at time.Time, took time.Duration)
 	LoadFailed func()
 }
 
-// Live is the permission schema in force. There is none until Ready: the API server may have barriers, which nobody may
-// pass while they are not read.
+// Live holds the permission schema in force. It has none until Ready: the API server may have barriers, and no write may pass while
+// these have not been read.
 type Live struct {
 	config Config
 	base   schema.Documents
-	// proposed is compiled after all else; only Once has it.
+	// proposed is compiled after all other sources. Only Once sets it.
 	proposed proposal
 	loop     *refresh.Loop
 	current  atomic.Pointer[state]
-	// unread is why the API server has not been read, in words, while that is so.
+	// unread is the reason why the API server has not been read; nil once it has been read.
 	unread atomic.Pointer[string]
 
-	// mu guards what Refresh works on.
+	// mu guards the fields that Refresh uses.
 	mu          sync.Mutex
 	services    discovery.Services
 	published   published
@@ -65,18 +65,18 @@ type Live struct {
 	objects     objects
 }
 
-// state is replaced, never changed. It has no schema before Ready.
+// state is immutable; a change replaces it. It has no schema before Ready.
 type state struct {
 	schema    *schema.Schema
 	documents schema.Documents
 	faults    []error
-	// unmatched are about kinds that may come later.
+	// unmatched are faults about kinds that may be installed later.
 	unmatched []error
 	objects   []ObjectState
 	unknown   map[runtimeschema.GroupKind]bool
 }
 
-// New compiles what needs no API server. A faulty file is an error that names file and place.
+// New compiles the sources that need no API server. The error of a faulty file names file and position.
 func New(ctx context.Context, config Config) (*Live, error) {
 	started := time.Now()
 	base, compiled, unmatched, err := Files(config.Files)
@@ -107,8 +107,7 @@ func (l *Live) Schema() *schema.Schema {
 	return l.current.Load().schema
 }
 
-// Documents returns what the schema in force was compiled from, nil before Ready. They must not be
-// changed.
+// Documents returns the documents that the schema in force was compiled from, nil before Ready. The caller must not change them.
 func (l *Live) Documents() *schema.Documents {
 	s := l.current.Load()
 	if s.schema == nil {
@@ -117,19 +116,18 @@ func (l *Live) Documents() *schema.Documents {
 	return &s.documents
 }
 
-// Unknown returns the kinds whose barriers are not known, because a document about them was never good.
-// They must not be changed.
+// Unknown returns the kinds with unknown barriers, because a document about them was never valid. The caller must not change the
+// result.
 func (l *Live) Unknown() map[runtimeschema.GroupKind]bool { return l.current.Load().unknown }
 
-// Faults returns what is wrong with the documents now. Where a document was good before, that is
-// still in force.
+// Faults returns the current faults of the documents. If a faulty document was valid before, its earlier form is in force.
 func (l *Live) Faults() []error { return l.current.Load().faults }
 
-// Objects returns the objects of the cluster as the schema in force was compiled from them, in the
-// order of kinds and names. They must not be changed.
+// Objects returns the objects of the cluster in the form from which the schema in force was compiled, in the order of kinds and
+// names. The caller must not change them.
 func (l *Live) Objects() []ObjectState { return l.current.Load().objects }
 
-// Ready is nil once the API server's own schemas have been read and compiled.
+// Ready returns nil when the API server's own schemas have been read and compiled.
 func (l *Live) Ready() error {
 	if l.Schema() != nil {
 		return nil
@@ -140,10 +138,10 @@ func (l *Live) Ready() error {
 	return errors.New("permission schemas: the API server has not been read yet: see the log for why")
 }
 
-// Changed asks for a refresh soon. It never blocks.
+// Changed requests a refresh soon. It never blocks.
 func (l *Live) Changed() { l.loop.Changed() }
 
-// Run refreshes the schema at once, on Changed and every 30 s, until the context ends.
+// Run refreshes the schema until the context ends: at once, after Changed, and every 30 s.
 func (l *Live) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("sources"))
 	l.loop.Run(ctx, l.Refresh, func(err error) {
@@ -154,9 +152,8 @@ func (l *Live) Run(ctx context.Context) {
 	})
 }
 
-// Refresh reads the API server and compiles anew if anything changed. An error is that something
-// could not be read; what could be and has changed is compiled all the same once all was read before.
-// Objects may be followed until the context ends.
+// Refresh reads the API server, and compiles if anything changed. It returns an error if something could not be read. If everything
+// has been read once before, it then still compiles the parts that could be read. Objects may be followed until the context ends.
 func (l *Live) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +188,8 @@ func (l *Live) refresh(ctx context.Context) error {
 	return err
 }
 
-// readTypes reads who serves what, and then what is published, so that no group that is published can be another
-// server's unnoticed.
+// readTypes reads first which server serves each group, and then the published documents. In this order, a document of another
+// server is never taken for the API server's own.
 func (l *Live) readTypes(ctx context.Context) (bool, error) {
 	paths, err := l.published.client.PathsWithContext(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// world is what an API server would say.
+// world is the content of an API server.
 type world struct {
 	paths       map[string]openapi.GroupVersionWithContext
 	pathsErr    error
@@ -42,7 +42,7 @@ type document struct {
 	hangs    bool
 }
 
-// fetching guards what documents count: several are fetched at the same time.
+// fetching guards the counts in documents, because several are fetched at the same time.
 var fetching sync.Mutex
 
 func (d document) SchemaWithContext(ctx context.Context, _ string) ([]byte, error) {
@@ -82,7 +82,7 @@ func mustRefresh(t *testing.T, l *Live) {
 	}
 }
 
-// widget is a definition with the property size, guarded by the entries in verbs.
+// widget returns a definition with the property size, protected by the entries in verbs.
 func widget(uid string, generation int64, verbs string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -104,7 +104,7 @@ func kindWidget() runtimeschema.GroupVersionKind {
 	return runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 }
 
-// TestReadiness_NothingIsInForceBeforeTheServerIsRead, built-in kinds neither: a set of the server may guard them.
+// TestReadiness_NothingIsInForceBeforeTheServerIsRead, not even built-in kinds: a set in the server may protect them.
 func TestReadiness_NothingIsInForceBeforeTheServerIsRead(t *testing.T) {
 	w := &world{pathsErr: errors.New("connection refused"), definitions: []*unstructured.Unstructured{widget("1", 1, "{}")}}
 	l := mustLive(t, w)
@@ -180,7 +180,7 @@ func TestLastGood_DefinitionThatNeverCompiledIsRefused(t *testing.T) {
 	if _, err := l.Schema().Kind(kindWidget()); err == nil {
 		t.Error("a definition that is no JSON is let through without its barriers")
 	}
-	// A definition made anew under the name has no past.
+	// A definition that is created again with the same name has no earlier form.
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	mustRefresh(t, l)
 	w.definitions = []*unstructured.Unstructured{widget("2", 1, entry(".spec.nope", sizeIsUncovered))}
@@ -211,7 +211,7 @@ func TestDefinitions_NotServedOrDeletedHaveNoSay(t *testing.T) {
 	}
 }
 
-// TestC2_NoStatusTakesADefinitionAway: users may write it, and kube-apiserver goes on serving.
+// TestC2_NoStatusTakesADefinitionAway: users may write the status, and kube-apiserver continues to serve.
 func TestC2_NoStatusTakesADefinitionAway(t *testing.T) {
 	barred := entry(".spec.size", sizeIsUncovered)
 	for name, status := range writtenStatuses() {
@@ -226,7 +226,7 @@ func TestC2_NoStatusTakesADefinitionAway(t *testing.T) {
 			if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.MayBar() || !isBarred(l, "widgets") {
 				t.Errorf("the kind or its barrier is gone: %v", err)
 			}
-			// A definition made anew was not served before; nor one that names another kind.
+			// A definition that was created again, or that names another kind, was not served before.
 			for what, change := range map[string]func(*unstructured.Unstructured) error{
 				"made anew": func(u *unstructured.Unstructured) error { u.SetUID("2"); return nil },
 				"renamed": func(u *unstructured.Unstructured) error {
@@ -364,7 +364,7 @@ func TestRun_RefreshesWhenToldTo(t *testing.T) {
 	<-done
 }
 
-// TestA1_StoredVersionsAreFollowed: they change without a new generation, and with them what a version loses.
+// TestA1_StoredVersionsAreFollowed: they change without a new generation, and they determine which fields a version loses.
 func TestA1_StoredVersionsAreFollowed(t *testing.T) {
 	definition := widget("1", 1, "{}")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")

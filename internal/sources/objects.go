@@ -18,24 +18,24 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// ObjectState is a PermissionSchema or an UncoveredPermissionSet of the cluster, as the schema in force
-// was compiled from it.
+// ObjectState is a PermissionSchema or an UncoveredPermissionSet of the cluster, in the form from which the schema in force was
+// compiled.
 type ObjectState struct {
 	Kind, Name string
 	UID        types.UID
-	// Generation is what was last seen, and what the faults are about.
+	// Generation is the generation that was last seen, and that the faults are about.
 	Generation int64
-	// Faults keep this generation from being in force as it is.
+	// Faults are the reasons why this generation is not in force as it is.
 	Faults []error
-	// Unmatched faults are about what may come later; the rest is in force.
+	// Unmatched faults are about kinds that may be installed later. The rest of the object is in force.
 	Unmatched []error
-	// GuardedFields is what an UncoveredPermissionSet guards, by resource.
+	// GuardedFields are the fields that an UncoveredPermissionSet protects, by resource.
 	GuardedFields []v1alpha1.GuardedFields
-	// Documents are in force for the object: its own, or those of its last good generation.
+	// Documents are the documents in force for the object: its current ones, or those of its last valid generation.
 	Documents schema.Documents
 }
 
-// Bars reports whether what is in force for the object can be a barrier.
+// Bars reports whether the documents in force for the object can contain a barrier.
 func (s *ObjectState) Bars() bool {
 	for i := range s.Documents.Permissions {
 		if slices.ContainsFunc(s.Documents.Permissions[i].Entries, schema.Entry.IsBarrier) {
@@ -59,25 +59,24 @@ func (k objectKey) compare(other objectKey) int {
 	return cmp.Or(cmp.Compare(k.kind, other.kind), cmp.Compare(k.name, other.name))
 }
 
-// object is one of them as it is, and as it last was good.
+// object is one of them: its current form, and its last valid form.
 type object struct {
 	uid        types.UID
 	generation int64
 	current    schema.Documents
-	// faults of decoding. Of a PermissionSchema with any, current is empty: a part of it might be the
-	// part without its barriers.
+	// faults are the errors of decoding. If a PermissionSchema has any, current is empty, because the rest of it might lack its
+	// barriers.
 	faults []error
-	// guards is the kind that a PermissionSchema is about.
+	// guards is the kind of the objects that a PermissionSchema is about.
 	guards runtimeschema.GroupKind
-	// good is what was in force without a fault, from the generation of that number.
+	// good is the last form in force without a fault, with its generation.
 	good           *schema.Documents
 	goodGeneration int64
-	// compileFaults and unmatched are what the last compile said.
+	// compileFaults and unmatched are the faults of the last compile.
 	compileFaults, unmatched []error
 }
 
-// read brings the objects up to date and reports whether any changed. After an error they are as they
-// were.
+// read updates the objects and reports whether any changed. After an error the objects are unchanged.
 func (o *objects) read(ctx context.Context) (bool, error) {
 	if o.list == nil {
 		return false, nil
@@ -124,7 +123,7 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 		return out
 	}
 	out.current = schema.Documents{}
-	// What this version does not know of a set can only narrow it: without that it bars more.
+	// Unknown fields of a set can only narrow it. Without them the set protects more.
 	var set v1alpha1.UncoveredPermissionSet
 	if key.kind == v1alpha1.UncoveredPermissionSetKind && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &set) == nil {
 		out.current.Uncovered = []schema.UncoveredDocument{{Source: key.source(), Set: set}}
@@ -132,13 +131,13 @@ func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
 	return out
 }
 
-// keys in the order in which the objects are compiled.
+// keys returns the keys in the order in which the objects are compiled.
 func (o *objects) keys() []objectKey {
 	return slices.SortedFunc(maps.Keys(o.known), objectKey.compare)
 }
 
-// documents returns those of every object in force. One that did not decode stands back for its last good form, as do
-// those that back names.
+// documents returns the documents in force of every object. For an object that did not decode, and for the objects in back, these
+// are the last valid ones.
 func (o *objects) documents(back retreats) schema.Documents {
 	parts := make([]schema.Documents, 0, len(o.known))
 	for _, key := range o.keys() {
@@ -163,8 +162,7 @@ func (o *objects) inForce(key objectKey, back retreats) schema.Documents {
 	return schema.Documents{}
 }
 
-// unknown returns the kinds of PermissionSchemas that did not decode and never were good: their
-// barriers are not known.
+// unknown returns the kinds of PermissionSchemas that did not decode and never were valid: their barriers are unknown.
 func (o *objects) unknown() map[runtimeschema.GroupKind]bool {
 	out := map[runtimeschema.GroupKind]bool{}
 	for key, one := range o.known {
@@ -175,7 +173,7 @@ func (o *objects) unknown() map[runtimeschema.GroupKind]bool {
 	return out
 }
 
-// faults of decoding, in the order of kinds and names.
+// faults returns the errors of decoding, in the order of kinds and names.
 func (o *objects) faults() []error {
 	var out []error
 	for _, key := range o.keys() {
@@ -184,8 +182,7 @@ func (o *objects) faults() []error {
 	return out
 }
 
-// failing returns the objects of a kind that a compile found faulty and that were good in another
-// generation.
+// failing returns the objects of a kind that a compile found faulty and that were valid in another generation.
 func (o *objects) failing(kind string, errs []error) map[objectKey]bool {
 	out := map[objectKey]bool{}
 	faulty, _ := bySource(errs)
@@ -197,7 +194,8 @@ func (o *objects) failing(kind string, errs []error) map[objectKey]bool {
 	return out
 }
 
-// settle remembers what a compile said of the objects of a kind, and those without a fault as good.
+// settle stores the faults that a compile found in the objects of a kind, and stores the objects without a fault as their last
+// valid form.
 func (o *objects) settle(kind string, errs []error) {
 	faulty, unmatched := bySource(errs)
 	for key, one := range o.known {
@@ -235,7 +233,7 @@ func (o *objects) states(compiled *schema.Schema, back retreats) []ObjectState {
 		if key.kind == v1alpha1.UncoveredPermissionSetKind {
 			state.GuardedFields = compiled.GuardedFields(key.source())
 		}
-		// Of what did not decode, the compile saw another form.
+		// If the object did not decode, the compile used an earlier form, so only the errors of decoding are about this generation.
 		if state.Faults = one.faults; len(state.Faults) == 0 {
 			state.Faults = one.compileFaults
 		} else {

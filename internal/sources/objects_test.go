@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// inCluster is an object with a specification in YAML.
+// inCluster returns an object with a specification in YAML.
 func inCluster(kind, name, uid string, generation int64, spec string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	text := fmt.Sprintf("{apiVersion: fieldperm.dev/v1alpha1, kind: %s, metadata: {name: %s, uid: %q, generation: %d}, spec: %s}", kind, name, uid, generation, spec)
@@ -42,7 +42,7 @@ func set(uid string, generation int64, spec string) *unstructured.Unstructured {
 	return inCluster("UncoveredPermissionSet", "set", uid, generation, spec)
 }
 
-// cluster adds objects to a world.
+// cluster is a world with objects.
 type cluster struct {
 	world
 	objects []*unstructured.Unstructured
@@ -73,7 +73,7 @@ func kindDeployment() runtimeschema.GroupVersionKind {
 	return runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 }
 
-// barred returns the verb of .spec.paused, "" if it is no barrier.
+// barred returns the verb of .spec.paused, "" if the field has no barrier.
 func barred(t *testing.T, l *Live) string {
 	t.Helper()
 	k, err := l.Schema().Kind(kindDeployment())
@@ -160,7 +160,7 @@ func TestLastGood_PermissionSchemaThatNeverWasGoodFailsItsKind(t *testing.T) {
 			if _, err := l.Schema().Kind(runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}); err != nil {
 				t.Errorf("another kind fails too: %v", err)
 			}
-			// An object made anew under the name has no past.
+			// An object that is created again with the same name has no earlier form.
 			c.is(t, l, deployments("1", 2, pausedIsBarred))
 			if got := barred(t, l); got != "granular:example.com/pause" {
 				t.Errorf("not repaired: %q", got)
@@ -203,12 +203,12 @@ func TestLastGood_UncoveredSet(t *testing.T) {
 	}
 }
 
-// A set names verbs of kinds: one whose kind fails for a while has no fault of its own.
+// A set names verbs of kinds. If a kind fails for a while, the set is not faulty because of that.
 func TestLastGood_SetIsJudgedAfterTheSchemasItNames(t *testing.T) {
 	c := &cluster{}
 	c.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	l := c.live(t)
-	// The verb has a parameter in one kind, and none in the other.
+	// The verb has a parameter in one kind but not in the other.
 	const plain = "{path: .spec.paused, verb: example.com/x}"
 	withParameter := `{path: .spec.size, verb: example.com/x, parameterSource: size, parameterizedBy: size}`
 	named := func(generation int64, verb string) *unstructured.Unstructured {
@@ -245,7 +245,7 @@ func TestLastGood_DefinitionStandsBackWhereTheObjectsAreAsTheyWere(t *testing.T)
 	if err != nil || !k.MayBar() || !k.Root.Map().Child("spec").Map().IsField("size") {
 		t.Fatalf("the last good definition is not in force: %v", err)
 	}
-	// An object that fits the new one lets it through.
+	// The set is valid with the new form.
 	c.is(t, l, widgets(2, "{path: .spec.length, verb: example.com/size, excluded: true}"))
 	if k, err := l.Schema().Kind(kindWidget()); err != nil || !k.Root.Map().Child("spec").Map().IsField("length") || len(l.Faults()) > 0 {
 		t.Errorf("got %v, faults %v", err, l.Faults())
@@ -312,7 +312,7 @@ func TestReadiness_WaitsForTheObjects(t *testing.T) {
 	if err := l.Ready(); err != nil {
 		t.Error(err)
 	}
-	// Later it is an error, and what was known stays; all else goes on.
+	// A later failure is an error. The known objects stay, and everything else continues.
 	c.err, c.objects = errors.New("down"), nil
 	c.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	if err := l.Refresh(t.Context()); err == nil || l.Ready() != nil {

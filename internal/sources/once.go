@@ -26,33 +26,33 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// pageSize bounds the objects of one answer of the API server.
+// pageSize bounds the objects in one response of the API server.
 const pageSize = 250
 
 // Snapshot is the permission schema of an API server at one time. It must not be changed.
 type Snapshot struct {
 	Schema *schema.Schema
-	// Documents are what Schema was compiled from.
+	// Documents are the documents that Schema was compiled from.
 	Documents schema.Documents
-	// Warnings are about documents of which a part is not in force, and about kinds that are not known. Kind is an error for
-	// the kinds whose decisions may depend on them.
+	// Warnings are about documents of which a part is not in force, and about unknown kinds. Kind returns an error for the kinds
+	// whose decisions may depend on them.
 	Warnings []error
-	// unknown are the kinds whose barriers are not known.
+	// unknown are the kinds with unknown barriers.
 	unknown map[runtimeschema.GroupKind]bool
 	// unread are the reasons why documents of other servers could not be read, by group.
 	unread map[string]error
 }
 
-// Once reads an API server as a Live does, but once, and returns what a Live that starts now would have in force. Documents of
-// files stand in for those of the API server that have the same kind and name.
+// Once reads an API server like a Live, but only once. It returns what a Live would have in force if it started now. Documents of
+// files replace those of the API server with the same kind and name.
 //
-// An error is that something could not be read without which any decision may be another one than that of a Live; it names the
-// source and what to do. An API of another server that cannot be read is no such source: a Live does not know its kinds either,
-// and Kind is an error for all kinds of its group. An UncoveredPermissionSet that is faulty is one: a Live that has been running
-// for longer may have an earlier generation of it in force.
+// It returns an error if it cannot read a source on which every decision may depend. The error names the source and the cure. The
+// API of an aggregated server is not such a source: a Live does not know its kinds either, and Kind returns an error for all kinds
+// of its group. A faulty UncoveredPermissionSet is an error: a Live that has run for longer may have an earlier generation of it in
+// force.
 //
-// It needs get on the paths /openapi/v3 and /openapi/v3/*, and list on apiservices, customresourcedefinitions, and, where they
-// are installed, permissionschemas and uncoveredpermissionsets.
+// Once needs get on the paths /openapi/v3 and /openapi/v3/*, and list on apiservices, customresourcedefinitions, and, if they are
+// installed, permissionschemas and uncoveredpermissionsets.
 func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -80,16 +80,16 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, 
 		Objects: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
 			defined, err := definitions()
 			if err != nil {
-				return nil, nil // The definitions' own reader says so.
+				return nil, nil // the reader of definitions reports the error
 			}
 			return listOwn(ctx, client, defined)
 		},
 	})
 }
 
-// once is Once of a Config, whose Files stand in for what the others return.
+// once is Once for a Config. The files in config.Files replace documents that the other fields return.
 func once(ctx context.Context, config Config) (*Snapshot, error) {
-	// All that would be logged is in the snapshot, or the error.
+	// The snapshot or the error contains everything that would be logged.
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	proposed, err := propose(config.Files)
 	if err != nil {
@@ -123,9 +123,9 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 			out.Warnings = append(out.Warnings, fault)
 		}
 	}
-	seen := map[string]bool{} // Each trial of a compile says the same.
+	seen := map[string]bool{} // each trial compile reports the same faults
 	for _, fault := range l.current.Load().unmatched {
-		// What the API server has about kinds that may come later is its administrator's affair.
+		// Faults of the API server's own documents about kinds that may be installed later concern its administrator, not the caller.
 		if proposed.isOf(fault) && !seen[fault.Error()] {
 			out.Warnings = append(out.Warnings, fault)
 		}
@@ -137,7 +137,7 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 	return out, nil
 }
 
-// readOnce reads and compiles. The error is about all that could not be read.
+// readOnce reads and compiles. The error is about everything that could not be read.
 func (l *Live) readOnce(ctx context.Context) error {
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -151,7 +151,8 @@ func (l *Live) readOnce(ctx context.Context) error {
 	return nil
 }
 
-// addUnread takes what could not be read of other servers, and returns an error about the API server's own.
+// addUnread stores the documents of other servers that could not be read. It returns an error for each of the API server's own
+// documents.
 func (s *Snapshot) addUnread(documents map[string]unread) []error {
 	var own []string
 	for _, path := range slices.Sorted(maps.Keys(documents)) {
@@ -167,7 +168,7 @@ func (s *Snapshot) addUnread(documents map[string]unread) []error {
 	if len(own) == 0 {
 		return nil
 	}
-	// They are many, and what keeps one from being read most often keeps all.
+	// There are many documents, and the cause that prevents reading one usually prevents reading all. So one is reported.
 	which := own[0]
 	if len(own) > 1 {
 		which = fmt.Sprintf("%s and %d more", which, len(own)-1)
@@ -175,7 +176,8 @@ func (s *Snapshot) addUnread(documents map[string]unread) []error {
 	return []error{fmt.Errorf("OpenAPI v3 of %s: %w", which, unreadable(documents[own[0]].why, "get on the path /openapi/v3/*"))}
 }
 
-// Kind says why no write of the kind can be decided, nil if it can. It is an ErrUnknownKind where nothing is known of the kind.
+// Kind returns why writes of the kind cannot be decided, nil if they can. The error is an ErrUnknownKind if nothing is known of the
+// kind.
 func (s *Snapshot) Kind(gvk runtimeschema.GroupVersionKind) error {
 	if err := s.unread[gvk.Group]; err != nil {
 		return err
@@ -187,7 +189,7 @@ func (s *Snapshot) Kind(gvk runtimeschema.GroupVersionKind) error {
 	return err
 }
 
-// index says what to do where the index of documents cannot be read.
+// index adds a cure to the error if the index of documents cannot be read.
 type index struct{ openapi.ClientWithContext }
 
 func (i index) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
@@ -195,7 +197,7 @@ func (i index) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVe
 	return out, unreadable(err, "get on the path /openapi/v3")
 }
 
-// unreadable says what to do where a source cannot be read. needs is what has to be allowed.
+// unreadable adds a cure to the error for a source that cannot be read. needs is the permission that is needed.
 func unreadable(err error, needs string) error {
 	switch {
 	case err == nil:
@@ -206,8 +208,8 @@ func unreadable(err error, needs string) error {
 	return fmt.Errorf("cannot be read: %w: see that it is served, and that you may %s", err, needs)
 }
 
-// listOwn returns the objects of fieldperm's kinds. A definition whose status does not say so may be served all the same: users
-// may write the status.
+// listOwn returns the objects of fieldperm's kinds. It ignores the conditions of a definition: users may write the status, and the
+// kind may be served all the same.
 func listOwn(ctx context.Context, client dynamic.Interface, definitions []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var errs []error

@@ -41,7 +41,7 @@ func mustOnce(t *testing.T, c *cluster, files ...string) *Snapshot {
 	return s
 }
 
-// outline is what bears on a decision, in words, kind by kind.
+// outline returns a text with everything that affects decisions, kind by kind.
 func outline(s *schema.Schema) []string {
 	var kinds []string
 	for _, k := range s.Kinds() {
@@ -58,7 +58,7 @@ func outline(s *schema.Schema) []string {
 	return kinds
 }
 
-// TestOnce_IsWhatALiveStartsWith: definitions, other servers, PermissionSchemas and sets, good and faulty ones.
+// TestOnce_IsWhatALiveStartsWith: definitions, other servers, PermissionSchemas and sets, valid and faulty.
 func TestOnce_IsWhatALiveStartsWith(t *testing.T) {
 	barred := widget("1", 1, entry(".spec.size", sizeIsUncovered))
 	for name, c := range map[string]*cluster{
@@ -93,7 +93,7 @@ func TestOnce_IsWhatALiveStartsWith(t *testing.T) {
 	}
 }
 
-// TestOnce_ASetThatIsFaultyLeavesNothingDecided: fieldperm may have an earlier generation of it in force.
+// TestOnce_ASetThatIsFaultyLeavesNothingDecided: fieldperm may have an earlier generation of the set in force.
 func TestOnce_ASetThatIsFaultyLeavesNothingDecided(t *testing.T) {
 	_, err := (&cluster{objects: []*unstructured.Unstructured{set("1", 2, `{uncoveredPermissions: ["granular:Scale"]}`)}}).once(t)
 	if err == nil || !strings.Contains(err.Error(), "UncoveredPermissionSet set: is faulty") || !strings.Contains(err.Error(), "correct it") {
@@ -114,7 +114,7 @@ func TestOnce_WhatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// TestOnce_AnAPIThatCannotBeReadLeavesItsGroupUndecided, the versions too that could be read, and no other group.
+// TestOnce_AnAPIThatCannotBeReadLeavesItsGroupUndecided, including the versions that could be read, but no other group.
 func TestOnce_AnAPIThatCannotBeReadLeavesItsGroupUndecided(t *testing.T) {
 	c := &cluster{world: world{services: aggregated("sea.example.com")}}
 	c.services.Aggregated = append(c.services.Aggregated, runtimeschema.GroupVersion{Group: "sea.example.com", Version: "v2"})
@@ -136,7 +136,7 @@ func TestOnce_AnAPIThatCannotBeReadLeavesItsGroupUndecided(t *testing.T) {
 	}
 }
 
-// TestOnce_FilesStandInForWhatTheServerHas, by kind and name, and are in force beside all else.
+// TestOnce_FilesStandInForWhatTheServerHas, by kind and name. Everything else in the server stays in force.
 func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, objects ...*unstructured.Unstructured) string {
@@ -176,7 +176,7 @@ func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 	if barred(t, l) != "" || !uncovers(t, l, "granular:scale") {
 		t.Error("the file's entry does not win, or what it says nothing about is gone")
 	}
-	// Nor does another server speak for the kinds of a file.
+	// Another server does not define the kinds of a file either.
 	other := &cluster{}
 	other.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v98": document{world: &other.world, raw: strings.ReplaceAll(thingDocument, `"version":"v1"`, `"version":"v98"`)}}
 	other.services.Aggregated = []runtimeschema.GroupVersion{{Group: "example.com", Version: "v98"}}
@@ -192,7 +192,7 @@ func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 	}
 }
 
-// TestOnce_ListsWhatIsInstalled: whatever the status of a definition says, which users may write.
+// TestOnce_ListsWhatIsInstalled, whatever the status of a definition says: users may write the status.
 func TestOnce_ListsWhatIsInstalled(t *testing.T) {
 	hidden := []*unstructured.Unstructured{own("permissionschemas", "PermissionSchema", false), own("uncoveredpermissionsets", "UncoveredPermissionSet", false)}
 	p := newPlane(deployments("1", 1, pausedIsBarred))

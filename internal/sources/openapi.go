@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// documentTimeout is what one API may take for its document, so that an aggregated API that hangs costs no more.
+	// documentTimeout bounds the time to read the document of one API. It limits the cost of an aggregated API that hangs.
 	documentTimeout = 10 * time.Second
 	// documentsAtOnce bounds the documents that are fetched at the same time.
 	documentsAtOnce = 4
@@ -35,26 +35,26 @@ type published struct {
 }
 
 type groupVersion struct {
-	// url has the document's hash in it.
+	// url contains the hash of the document.
 	url      string
 	topology schema.Topology
-	// foreign is that another server serves it.
+	// foreign means that another server serves the group version.
 	foreign bool
 }
 
 // unread is a document that could not be read.
 type unread struct {
 	groupVersion runtimeschema.GroupVersion
-	// foreign is that another server serves it.
+	// foreign means that another server serves it.
 	foreign bool
 	why     error
 }
 
-// read brings the topologies up to date with an index of documents and reports whether any changed. A document that cannot be
-// read stays as it was.
+// read updates the topologies from an index of documents and reports whether any changed. If a document cannot be read, its
+// topology does not change.
 //
-// Custom resources are left to their definitions: a document that is published before the definition
-// is known would have their types without their barriers.
+// It skips custom resources, because their definitions are a separate source: a document may be published before the definition is
+// known, and would have the types without their barriers.
 func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, services *discovery.Services) bool {
 	changed := false
 	for path := range p.known {
@@ -81,7 +81,8 @@ func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVers
 func (p *published) fetch(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, stale map[string]groupVersion) bool {
 	p.unread = map[string]unread{}
 	changed := false
-	// mu guards what the documents are put into. It is held while one is decoded too: that takes many times its size.
+	// mu guards the results. It is also held during decoding, so that only one document is decoded at a time: decoding takes many
+	// times the document's size.
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(documentsAtOnce)
@@ -112,14 +113,14 @@ func (p *published) fetch(ctx context.Context, paths map[string]openapi.GroupVer
 	return changed
 }
 
-// speaks reports whether a document is about a group version that is built in or another server's.
+// speaks reports whether a document describes a group version that is built in or that another server serves.
 func speaks(path string, services *discovery.Services) bool {
 	gv, ok := groupVersionOf(path)
 	return ok && (slices.Contains(services.Aggregated, gv) || isBuiltIn(gv) && !slices.Contains(services.Defined, gv))
 }
 
-// topologies returns what is published, without what other servers say of the kinds of this one: a version of theirs is an
-// object of theirs, and loses or hides nothing of what is stored here.
+// topologies returns what is published, without the kinds of this API server in documents of other servers: an object of another
+// server in such a version is not stored here, so its version removes or hides no field of the objects that are.
 func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.Topology {
 	var out []schema.Topology
 	for _, path := range slices.Sorted(maps.Keys(p.known)) {
@@ -139,7 +140,7 @@ func fetch(ctx context.Context, document openapi.GroupVersionWithContext) ([]byt
 	return document.SchemaWithContext(ctx, "application/json")
 }
 
-// groupVersionOf reads api/v1 and apis/GROUP/VERSION.
+// groupVersionOf parses api/v1 and apis/GROUP/VERSION.
 func groupVersionOf(path string) (runtimeschema.GroupVersion, bool) {
 	switch parts := strings.Split(path, "/"); {
 	case len(parts) == 2 && parts[0] == "api":
@@ -150,8 +151,7 @@ func groupVersionOf(path string) (runtimeschema.GroupVersion, bool) {
 	return runtimeschema.GroupVersion{}, false
 }
 
-// isBuiltIn reports whether a kube-apiserver serves the group by itself, so that no custom resource
-// can be in it.
+// isBuiltIn reports whether kube-apiserver has the group built in, so that no custom resource can be in it.
 func isBuiltIn(gv runtimeschema.GroupVersion) bool {
 	return scheme.Scheme.IsVersionRegistered(gv) || gv.Group == "apiextensions.k8s.io" || gv.Group == "apiregistration.k8s.io"
 }

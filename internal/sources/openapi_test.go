@@ -32,7 +32,7 @@ func aggregated(groups ...string) discovery.Services {
 	return out
 }
 
-// TestOpenAPI_OneBrokenAPIDoesNotFailTheRest: and none speaks for another's kinds, or for those of definitions.
+// TestOpenAPI_OneBrokenAPIDoesNotFailTheRest: and no API defines kinds of another, or kinds of definitions.
 func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 	good := fischers(t)
 	w := &world{services: aggregated("sea.example.com", "down.example.com", "odd.example.com", "bad.example.com", "thief.example.com")}
@@ -73,7 +73,7 @@ func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_AnAPIThatHangsCostsTenSeconds: several that hang are waited for at the same time, and the others are read.
+// TestOpenAPI_AnAPIThatHangsCostsTenSeconds: several APIs that hang time out in parallel, and the others are read.
 func TestOpenAPI_AnAPIThatHangsCostsTenSeconds(t *testing.T) {
 	good := fischers(t)
 	synctest.Test(t, func(t *testing.T) {

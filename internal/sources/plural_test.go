@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The rules for barriers of a kind stay while its definition is faulty. They are found by its resource,
-// and Kubernetes' guess at that is wrong for many a kind ("gatewaies").
+// While a definition is faulty, the rules for barriers of its kind stay. They are found by its resource, because Kubernetes' guess
+// of a plural is wrong for many kinds ("gatewaies").
 func TestW2_AFaultyDefinitionStillNamesItsResource(t *testing.T) {
 	definition := widget("1", 1, "{")
 	if err := unstructured.SetNestedField(definition.Object, "widgetry", "spec", "names", "plural"); err != nil {

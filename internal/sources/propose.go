@@ -13,10 +13,10 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// proposal is documents of files that stand in for those of an API server.
+// proposal is the documents of files that replace documents of an API server.
 type proposal struct {
 	documents schema.Documents
-	// sources are the names of the documents in errors, and named are the objects that they are of.
+	// sources are the names of the documents in errors. named are the objects that the documents define.
 	sources map[string]bool
 	named   map[objectKey]bool
 }
@@ -59,7 +59,7 @@ func propose(files []string) (proposal, error) {
 	return p, nil
 }
 
-// name takes the name of an object, or those of the items of a list.
+// name records the name of an object, or the names of the items of a list.
 func (p proposal) name(document json.RawMessage) {
 	var object struct {
 		Kind     string `json:"kind"`
@@ -69,7 +69,7 @@ func (p proposal) name(document json.RawMessage) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if json.Unmarshal(document, &object) != nil {
-		return // It would not have been decoded above.
+		return // decoding above would have failed
 	}
 	if object.Metadata.Name != "" {
 		p.named[objectKey{object.Kind, object.Metadata.Name}] = true
@@ -79,7 +79,7 @@ func (p proposal) name(document json.RawMessage) {
 	}
 }
 
-// beside leaves out the objects that the proposal stands in for.
+// beside removes the objects that the proposal replaces.
 func (p proposal) beside(objects []*unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, u := range objects {
@@ -90,7 +90,7 @@ func (p proposal) beside(objects []*unstructured.Unstructured, err error) ([]*un
 	return out, err
 }
 
-// isOf reports whether the fault is one of the proposal.
+// isOf reports whether a fault is in the proposal.
 func (p proposal) isOf(fault error) bool {
 	var e *schema.Error
 	return errors.As(fault, &e) && p.sources[e.Source]

@@ -12,7 +12,8 @@ import (
 	"github.com/fieldperm/fieldperm/internal/discovery"
 )
 
-// TestA2_ADefinitionInABuiltInGroupHasNoSay: kube-apiserver establishes it, lists and publishes its versions, and serves none of them.
+// TestA2_ADefinitionInABuiltInGroupHasNoSay: kube-apiserver marks it as established, lists and publishes its versions, but serves
+// none of them.
 func TestA2_ADefinitionInABuiltInGroupHasNoSay(t *testing.T) {
 	foreign := func(replaced ...string) *unstructured.Unstructured {
 		raw, err := json.Marshal(widget("1", 1, entry(".spec", sizeIsUncovered)).Object)
@@ -47,7 +48,7 @@ func TestA2_ADefinitionInABuiltInGroupHasNoSay(t *testing.T) {
 	if len(l.Unknown()) > 0 || len(l.Faults()) > 0 || w.fetched > 0 {
 		t.Errorf("unknown %v, faults %v, documents read %d", l.Unknown(), l.Faults(), w.fetched)
 	}
-	// A group that the server has no more is the definition's. Nothing is known of its kind then.
+	// A group that the server no longer has built in belongs to the definition. Its kind is unknown then.
 	w.services = discovery.Services{}
 	mustRefresh(t, l)
 	if !l.Unknown()[runtimeschema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}] {

@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// TestA2_AFaultyDefinitionLeavesItsKindUnknown: a removed built-in API that a definition serves now
-// must not be compiled from what the built-in kind once was.
+// TestA2_AFaultyDefinitionLeavesItsKindUnknown: a kind of a removed built-in API that a definition serves now must not be compiled
+// from the former built-in kind.
 func TestA2_AFaultyDefinitionLeavesItsKindUnknown(t *testing.T) {
 	ingress := runtimeschema.GroupVersionKind{Group: "extensions", Version: "v1beta1", Kind: "Ingress"}
 	other := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -33,8 +33,7 @@ func TestA2_AFaultyDefinitionLeavesItsKindUnknown(t *testing.T) {
 	}
 }
 
-// TestLastGood_AnObjectMadeAnewHasNone: whoever deletes an object and makes another of its name means
-// another one.
+// TestLastGood_AnObjectMadeAnewHasNone: an object that is deleted and created again with the same name is another object.
 func TestLastGood_AnObjectMadeAnewHasNone(t *testing.T) {
 	var list []*unstructured.Unstructured
 	o := objects{known: map[objectKey]*object{}, list: func(context.Context) ([]*unstructured.Unstructured, error) { return list, nil }}

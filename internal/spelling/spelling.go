@@ -1,13 +1,13 @@
-// Package spelling finds the name that a misspelt one was meant to be. It imports nothing of fieldperm. Start at Nearest.
+// Package spelling finds the known name that is closest to a misspelt one. It imports nothing of fieldperm. Start at Nearest.
 package spelling
 
 import "strings"
 
-// longest bounds the names that are compared, in bytes: the time is quadratic in their length.
+// longest bounds the length in bytes of the names that are compared, because the time is quadratic in the length.
 const longest = 100
 
-// Nearest returns the known name that is meant by one that does not exist, "" if none is near: at most every third
-// character of the shorter one may be missing, wrong or too much, whatever the case. The first of the nearest wins.
+// Nearest returns the known name that is closest to name, "" if none is close. A name is close if at most every third character of
+// the shorter name is missing, wrong or added, ignoring case. Of several equally close names the first is returned.
 func Nearest(name string, known []string) string {
 	best, distance := "", longest
 	for _, candidate := range known {
@@ -18,7 +18,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// edits counts the bytes to insert, delete or replace between two names (Levenshtein).
+// edits returns how many bytes must be inserted, deleted or replaced to turn a into b (Levenshtein distance).
 func edits(a, b string) int {
 	if len(a) > longest || len(b) > longest {
 		return longest

@@ -17,8 +17,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// TestWriter_ReplicasOnACluster: of two replicas that look at the same object, one writes; the other looks again and
-// finds nothing to write. A condition of somebody else stays.
+// TestWriter_ReplicasOnACluster: if two replicas check the same object, one writes; the other checks again and finds nothing to
+// write. A condition of another writer stays.
 func TestWriter_ReplicasOnACluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -72,7 +72,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 	first, second := replica("First"), replica("Second")
 	must(t, first.Write(ctx))
 	written := get()
-	must(t, second.Write(ctx)) // Over what it has seen, which is no more.
+	must(t, second.Write(ctx)) // it has seen nothing newer than what it replaces
 	if is := get(); is.GetResourceVersion() != written.GetResourceVersion() {
 		t.Errorf("a replica has overwritten what it had not seen: %v", is.Object["status"])
 	}
@@ -92,7 +92,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 		t.Errorf("got %+v", status)
 	}
 
-	// An object made anew under the name is not the one that was looked at.
+	// An object that is created again with the same name is not the object that was compiled.
 	must(t, sets.Delete(ctx, "a", metav1.DeleteOptions{}))
 	_, err = sets.Create(ctx, set, metav1.CreateOptions{})
 	must(t, err)

@@ -18,16 +18,16 @@ const (
 	maxMessageLength = 4096
 )
 
-// Enforcement is what the condition Enforced is to say. Without a Status it stays as it is, if it is about
-// the generation, and is Unknown otherwise.
+// Enforcement is the state of the condition Enforced. With an empty Status, the condition stays as it is if it is about the current
+// generation; otherwise it becomes Unknown.
 type Enforcement struct {
 	Status          metav1.ConditionStatus
 	Reason, Message string
-	// Unproven is that another replica may know more: it does not outweigh a True about the generation.
+	// Unproven means that another replica may know more: the condition stays True if it is True for the current generation.
 	Unproven bool
 }
 
-// compiled says nothing of a last good form: that differs between replicas.
+// compiled does not mention the last valid form in use, because that differs between replicas.
 func compiled(state *sources.ObjectState) metav1.Condition {
 	out := metav1.Condition{Type: v1alpha1.ConditionCompiled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompiled}
 	switch {
@@ -50,7 +50,7 @@ func message(errs []error) string {
 	return cut(strings.Join(parts, "; "), maxMessageLength)
 }
 
-// cut shortens a text to a number of bytes, between characters.
+// cut shortens a text to a number of bytes, without splitting a character.
 func cut(text string, length int) string {
 	const more = " …"
 	if len(text) <= length {
@@ -63,10 +63,11 @@ func cut(text string, length int) string {
 	return text[:end] + more
 }
 
-// desired returns the status that an object should have, with the times of what it has.
+// desired returns the status that an object should have. Conditions that do not change keep their times.
 func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Status, now metav1.Time) v1alpha1.Status {
 	out := v1alpha1.Status{ObservedGeneration: state.Generation, GuardedFields: state.GuardedFields}
-	// Times of what fieldperm said before; what others may have added is theirs to apply.
+	// Start from the conditions that fieldperm wrote before, for their times. Conditions of other writers are not fieldperm's to
+	// apply.
 	for _, one := range has.Conditions {
 		if one.Type == v1alpha1.ConditionCompiled || one.Type == v1alpha1.ConditionEnforced {
 			out.Conditions = append(out.Conditions, one)
@@ -91,7 +92,7 @@ func desired(state *sources.ObjectState, enforced Enforcement, has v1alpha1.Stat
 	return out
 }
 
-// says reports whether a status has all that another says.
+// says reports whether a status contains everything in another.
 func says(has, want v1alpha1.Status) bool {
 	if has.ObservedGeneration != want.ObservedGeneration || !slices.Equal(has.GuardedFields, want.GuardedFields) {
 		return false

@@ -1,6 +1,6 @@
-// Package status tells administrators, in the status of PermissionSchemas and UncoveredPermissionSets,
-// whether each compiled and whether its barriers are enforced.
+// Package status reports to administrators, in the status of PermissionSchemas and UncoveredPermissionSets, whether each compiled
+// and whether its barriers are enforced.
 //
-// Start at Writer. It reads what internal/sources knows, writes by server-side apply and only what
-// differs, and bears on no decision: whatever goes wrong here is logged and tried again.
+// Start at Writer. It reads the state of internal/sources and writes by server-side apply, only if the status differs. It has no
+// effect on decisions: failures are logged and tried again.
 package status

@@ -20,13 +20,13 @@ import (
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
-// FieldManager is the owner of what is applied.
+// FieldManager is the field manager of the status.
 const FieldManager = "fieldperm"
 
 const (
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// writesPerSecond and writesAtOnce bound the rate.
+	// writesPerSecond and writesAtOnce bound the rate of writes.
 	writesPerSecond, writesAtOnce = 5, 20
 )
 
@@ -34,33 +34,33 @@ func timing() refresh.Timing {
 	return refresh.Timing{Interval: 30 * time.Second, Settle: 200 * time.Millisecond, FirstRetry: 2 * time.Second, LastRetry: 30 * time.Second}
 }
 
-// Config is what a Writer reads and writes. All of it is required.
+// Config configures a Writer. All fields are required.
 type Config struct {
 	Client dynamic.Interface
-	// Known returns the objects of the API server, as informers hold them.
+	// Known returns the objects of the API server from the informers.
 	Known func() []*unstructured.Unstructured
-	// States returns what the schema in force was compiled from.
+	// States returns the objects that the schema in force was compiled from.
 	States func() []sources.ObjectState
-	// Enforced says whether the barriers of an object that has some are enforced. It must not block.
+	// Enforced reports whether the barriers of an object are enforced. It is called for objects with barriers. It must not block.
 	Enforced func(*sources.ObjectState) Enforcement
 }
 
-// Writer keeps the status of objects. Make it with New.
+// Writer writes the status of objects. Make it with New.
 type Writer struct {
 	config Config
 	loop   *refresh.Loop
 	limit  flowcontrol.RateLimiter
-	// written is what was applied last, while the informer may not have it yet.
+	// written is the last applied status of each object; the informer may not have it yet.
 	written map[types.UID]written
 }
 
 type written struct {
-	// over is the resource version that it was applied over.
+	// over is the resource version that the status replaced.
 	over   string
 	status v1alpha1.Status
 }
 
-// New returns a Writer that does not run yet.
+// New returns a Writer. Run starts it.
 func New(config Config) *Writer {
 	return &Writer{
 		config: config, loop: refresh.New(timing()), written: map[types.UID]written{},
@@ -68,11 +68,10 @@ func New(config Config) *Writer {
 	}
 }
 
-// Changed asks for a look soon: after a compile, and when what Enforced says has changed. It never
-// blocks.
+// Changed requests a check soon: after a compile, and when the result of Enforced has changed. It never blocks.
 func (w *Writer) Changed() { w.loop.Changed() }
 
-// Run writes at once, on Changed and every 30 s what differs, until the context ends.
+// Run writes each status that differs, until the context ends: at once, after Changed, and every 30 s.
 func (w *Writer) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("status"))
 	w.loop.Run(ctx, w.Write, func(err error) {
@@ -80,7 +79,7 @@ func (w *Writer) Run(ctx context.Context) {
 	})
 }
 
-// Write writes what differs. It must not be called concurrently.
+// Write writes each status that differs. It is not safe for concurrent use.
 func (w *Writer) Write(ctx context.Context) error {
 	known := map[types.UID]*unstructured.Unstructured{}
 	for _, object := range w.config.Known() {
@@ -107,14 +106,14 @@ func (w *Writer) Write(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// write applies the status of one object if it differs. The resource version makes sure that what was
-// compared is what is replaced: of two replicas that write at the same time, one looks again.
+// write applies the status of one object if it differs. The resource version makes sure that it replaces the status that it
+// compared: if two replicas write at the same time, one gets a conflict and compares again.
 func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, state *sources.ObjectState) error {
 	has, err := statusOf(object)
 	if err != nil {
 		return err
 	}
-	// A replica that has seen less than the one that wrote, or than the informer has by now, keeps silent.
+	// A replica with an older state than the writer of the status, or than the informer, does not write.
 	if has.ObservedGeneration > state.Generation || object.GetGeneration() != state.Generation {
 		return nil
 	}
@@ -153,7 +152,7 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 	return nil
 }
 
-// enforced never claims what Compiled contradicts. It says nothing of a last good form either.
+// enforced returns a condition that never contradicts Compiled. It does not mention the last valid form in use either.
 func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
 	switch {
 	case len(state.Faults) > 0:

@@ -23,12 +23,12 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// board is an API server with one object, what an informer holds of it, and what was compiled from it.
+// board is an API server with one object, the informer's copy of it, and the state that was compiled from it.
 type board struct {
 	object   *unstructured.Unstructured
 	state    sources.ObjectState
 	enforced Enforcement
-	// refuse is the answer to writes; applied is what was sent.
+	// refuse is the error for writes. applied is the last write.
 	refuse  error
 	applied []*unstructured.Unstructured
 	fresh   bool
@@ -85,7 +85,7 @@ func (b *board) write(t *testing.T, w *Writer, writes int) {
 	}
 }
 
-// shows returns status/reason/message of a condition as it was applied last.
+// shows returns status/reason/message of a condition in the last write.
 func (b *board) shows(t *testing.T, condition string) string {
 	t.Helper()
 	status, err := statusOf(b.applied[len(b.applied)-1])
@@ -161,10 +161,10 @@ func TestWriter_ReplicaThatSawLessKeepsSilent(t *testing.T) {
 	b.object.Object["status"] = map[string]any{"observedGeneration": int64(4)}
 	b.write(t, b.writer(t), 0)
 	b = newBoard()
-	b.object.SetGeneration(4) // Not compiled yet.
+	b.object.SetGeneration(4) // not compiled yet
 	b.write(t, b.writer(t), 0)
 	b = newBoard()
-	b.object.SetUID("another") // Made anew under the name.
+	b.object.SetUID("another") // created again with the same name
 	b.write(t, b.writer(t), 0)
 }
 
@@ -176,7 +176,7 @@ func TestWriter_DoesNotRepeatWhatTheInformerDoesNotHaveYet(t *testing.T) {
 	b.write(t, w, 1)
 	b.enforced.Status = metav1.ConditionFalse
 	b.write(t, w, 2)
-	// Somebody took it away again.
+	// Another writer removed it again.
 	b.object.SetResourceVersion("20")
 	b.write(t, w, 3)
 }
@@ -206,7 +206,7 @@ func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
 	expect(t, b.shows(t, "Enforced"), "True/NoBarriers/nothing in it is excluded")
 }
 
-// TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced, whatever probes of its endpoints find, and not for a moment.
+// TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced, at no time, whatever the probes of its endpoints find.
 func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
 	b := newBoard()
 	w := b.writer(t)
@@ -216,7 +216,7 @@ func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
 	b.write(t, w, 2)
 	expect(t, b.shows(t, "Compiled"), "False/Faulty/no such verb")
 	expect(t, b.shows(t, "Enforced"), "False/Faulty/it is not in force as it is: correct what the condition Compiled says")
-	// That another replica may know more outweighs neither.
+	// Both stay False even if another replica may know more.
 	b.enforced.Unproven = true
 	b.write(t, w, 2)
 	b.state.Faults, b.enforced.Unproven = nil, false
@@ -227,7 +227,7 @@ func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
 	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "False/NothingGuarded/") {
 		t.Errorf("got %q", got)
 	}
-	// Without barriers, and faulty: what could not be read may have had some.
+	// Without barriers and faulty: the part that could not be read may have had barriers.
 	b.state.Documents, b.state.Faults = schema.Documents{}, []error{errors.New("no document")}
 	b.write(t, w, 5)
 	if got := b.shows(t, "Enforced"); !strings.HasPrefix(got, "False/Faulty/") {
@@ -235,7 +235,7 @@ func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
 	}
 }
 
-// D6: a replica that cannot judge what a newer version wrote neither claims it nor denies it.
+// D6: a replica that cannot judge the configuration of a newer version writes neither True nor False.
 func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
 	b := newBoard()
 	w := b.writer(t)
@@ -243,14 +243,14 @@ func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
 	b.enforced = Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: "newer"}
 	b.write(t, w, 1)
 	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
-	// Of another generation nobody has said anything.
+	// No replica has written a condition for the other generation.
 	b.state.Generation = 4
 	b.object.SetGeneration(4)
 	b.write(t, w, 2)
 	expect(t, b.shows(t, "Enforced"), "Unknown/NewerVersion/newer")
 }
 
-// TestC2_WhatIsNotInForceIsNotEnforced: of the last good form, which may be in force, another replica may know nothing.
+// TestC2_WhatIsNotInForceIsNotEnforced: the last valid form may be in force here, but another replica may not know it.
 func TestC2_WhatIsNotInForceIsNotEnforced(t *testing.T) {
 	w := newBoard().writer(t)
 	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}

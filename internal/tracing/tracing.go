@@ -24,26 +24,26 @@ const (
 	scope       = "github.com/fieldperm/fieldperm"
 )
 
-// The attributes of spans, besides those of HTTP.
+// The attributes of spans in addition to those of HTTP.
 const (
-	// Source is where the answer to a check is from: hit, miss, shared or local.
+	// Source is the source of the answer to a check: hit, miss, shared or local.
 	Source = attribute.Key("fieldperm.check.source")
-	// Result is how something ended.
+	// Result is how an operation ended.
 	Result = attribute.Key("fieldperm.result")
-	// Generic is whether a check is about the generic permission.
+	// Generic is true for a check of the generic permission.
 	Generic = attribute.Key("fieldperm.check.generic")
 	verbKey = attribute.Key("fieldperm.check.verb")
 )
 
-// Verb is the verb of a check without its parameter, which may be a key or a value of the object.
+// Verb returns the verb of a check without its parameter, which may be a key or a value of the object.
 func Verb(verb string) attribute.KeyValue {
 	name, _, _ := strings.Cut(verb, "(")
 	return verbKey.String(name)
 }
 
-// Provider makes spans as file says, a TracingConfiguration of apiserver.config.k8s.io as
-// kube-apiserver reads it. Without file it makes none, but passes on the trace of whoever calls.
-// Shut it down at the end, or the last spans are lost. The collector need not be there yet.
+// Provider makes spans according to file, a TracingConfiguration of apiserver.config.k8s.io as in kube-apiserver. If file is "", it
+// makes no spans, but still passes the caller's trace on. The caller must shut it down at the end, otherwise the last spans are
+// lost. The collector need not be running yet.
 func Provider(ctx context.Context, file string) (tracing.TracerProvider, error) {
 	if file == "" {
 		return tracing.NewNoopTracerProvider(), nil
@@ -52,7 +52,7 @@ func Provider(ctx context.Context, file string) (tracing.TracerProvider, error) 
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-config-file: %q: %w", file, err)
 	}
-	// No feature gate bears on what is read here.
+	// No feature gate affects the fields that are read here.
 	if errs := tracingapi.ValidateTracingConfiguration(config, nil, nil); len(errs) > 0 {
 		return nil, fmt.Errorf("--tracing-config-file: %q: %w", file, errs.ToAggregate())
 	}
@@ -69,14 +69,14 @@ func Provider(ctx context.Context, file string) (tracing.TracerProvider, error) 
 	return provider, nil
 }
 
-// Handler makes a span for each request, as part of the trace of whoever calls. Callers decide
-// thereby what is sampled, so put it behind authentication; PublicHandler is for where there is none.
+// Handler makes a span for each request, in the trace of the caller. Callers therefore decide what is sampled, so put Handler
+// behind authentication. Without authentication use PublicHandler.
 func Handler(next http.Handler, provider trace.TracerProvider) http.Handler {
 	return handler(next, provider)
 }
 
-// PublicHandler makes a span for each request in a trace of its own, which only links to that of
-// whoever calls, so that strangers cannot make anything sampled.
+// PublicHandler makes a span for each request in a new trace, with a link to the caller's trace. So an unknown caller cannot force
+// sampling.
 func PublicHandler(next http.Handler, provider trace.TracerProvider) http.Handler {
 	return handler(next, provider, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 }
@@ -89,13 +89,12 @@ func handler(next http.Handler, provider trace.TracerProvider, options ...otelht
 	)...)
 }
 
-// Client makes a span for each request of a client, and passes the trace on. Give it to Wrap of a
-// client's configuration.
+// Client makes a span for each request of a client, and passes the trace on. Pass it to Wrap of the client configuration.
 func Client(provider trace.TracerProvider) transport.WrapperFunc {
 	return tracing.WrapperFor(provider)
 }
 
-// Start makes a span below the one in ctx, with the provider of that one. End it.
+// Start makes a child of the span in ctx, with the same provider. The caller must end the span.
 func Start(ctx context.Context, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	return parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithAttributes(attributes...))

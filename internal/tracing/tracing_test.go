@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// collected is an OTLP collector in this process.
+// collected has the spans that an OTLP collector in this process received.
 type collected struct {
 	collector.UnimplementedTraceServiceServer
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ func (c *collected) span(name string) *tracev1.Span {
 	return nil
 }
 
-// collect returns a collector, and a file that says to send all spans there.
+// collect returns a collector, and a file that sends all spans to it.
 func collect(t *testing.T, samplingRate string) (sink *collected, file string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +82,7 @@ const (
 	spanID  = "b7ad6b7169203331"
 )
 
-// TestTraceOfTheCallerGoesOn: kube-apiserver → this handler → a span → a client → whoever is asked.
+// TestTraceOfTheCallerGoesOn: kube-apiserver → this handler → a span → a client → the server that is asked.
 func TestTraceOfTheCallerGoesOn(t *testing.T) {
 	sink, file := collect(t, "0")
 	provider, err := Provider(t.Context(), file)
@@ -153,7 +153,7 @@ func TestTraceOfTheCallerGoesOn(t *testing.T) {
 	}
 }
 
-// TestStrangersMakeNothingSampled: the flag in a stranger's traceparent counts for nothing.
+// TestStrangersMakeNothingSampled: the sampled flag in an unknown caller's traceparent has no effect.
 func TestStrangersMakeNothingSampled(t *testing.T) {
 	sink, file := collect(t, "0")
 	provider, err := Provider(t.Context(), file)

@@ -19,8 +19,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// installed starts a control plane with what fieldperm-gen writes for it, the policy included, and
-// returns it with a client of fieldperm's own user: its rights are tested too.
+// installed starts a control plane with the manifests of fieldperm-gen, including the policy. It returns the control plane, an
+// administrator's client, and a client of fieldperm's own user, so that fieldperm's permissions are tested too.
 func installed(t *testing.T) (*cluster.Cluster, kubernetes.Interface, kubernetes.Interface) {
 	t.Helper()
 	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
@@ -55,8 +55,8 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// TestW2_KeepersOnACluster: two replicas, one behind, keep one configuration without undoing each
-// other's work, make it again when it is deleted, and not while fieldperm is uninstalled.
+// TestW2_KeepersOnACluster: two replicas, one of them behind, maintain one configuration without undoing each other's changes. They
+// create it again after a deletion, but not while fieldperm is being uninstalled.
 func TestW2_KeepersOnACluster(t *testing.T) {
 	_, admin, own := installed(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 	eventually(t, "made", has("/secrets", "/secrets/*"))
 	version, _ := at()
 
-	// Whoever else looks at it again writes nothing.
+	// Further checks by any replica write nothing.
 	for range 20 {
 		a.Changed()
 		b.Changed()
@@ -90,7 +90,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 		t.Errorf("resourceVersion went from %s to %s though nothing changed", version, now)
 	}
 
-	// One replica has a new schema, the other is behind, then catches up.
+	// One replica has a new schema. The other is behind, then catches up.
 	a.use(set("", "secrets"), set("apps", "deployments"))
 	both := []string{"/secrets", "/secrets/*", "apps/deployments", "apps/deployments/*"}
 	eventually(t, "added", has(both...))
@@ -105,7 +105,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 		t.Errorf("resourceVersion went from %s to %s, rules are %q", version, now, got)
 	}
 
-	// Deleted, with the policy out of the way.
+	// The configuration is deleted; the policy was removed before, because it prevents that.
 	must(t, admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), generators.GuardName, metav1.DeleteOptions{}))
 	before := live(t, admin).UID
 	configurations := admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -115,7 +115,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 	eventually(t, "made again", func() bool { c := live(t, admin); return c != nil && c.UID != before && has(both...)() })
 	eventually(t, "enforced again", func() bool { ok, _ := a.Enforced(rules("apps/deployments")); return ok })
 
-	// Tampered with by someone who owns fields: a condition that server-side apply would leave.
+	// A user changes the configuration and owns the changed fields: server-side apply would keep the added condition.
 	_, err := configurations.Patch(t.Context(), generators.UncoveredName, types.ApplyPatchType, []byte(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"fieldperm-uncovered"},"webhooks":[{"name":"uncovered.fieldperm.dev","namespaceSelector":{"matchLabels":{"a":"b"}},"matchConditions":[{"name":"never","expression":"false"}]}]}`),
 		metav1.PatchOptions{FieldManager: "someone", Force: new(true)})
 	must(t, err)
@@ -129,7 +129,7 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 		t.Errorf("resourceVersion went from %s to %s: replicas undo each other's work", version, now)
 	}
 
-	// Uninstalled: the owner is terminating, and what is deleted then stays away.
+	// fieldperm is uninstalled: the owner is being deleted, and the configuration is not created again.
 	must(t, configurations.Delete(t.Context(), generators.RESTName, metav1.DeleteOptions{}))
 	eventually(t, "noticed", func() bool { ok, _ := a.Enforced(rules("/secrets")); return !ok })
 	eventually(t, "noticed", func() bool { ok, _ := b.Enforced(rules("/secrets")); return !ok })

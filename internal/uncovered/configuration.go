@@ -15,18 +15,17 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// base is what the configuration has beside the rules.
+// base is the configuration without the rules.
 type base struct {
 	name string
-	// client says how to reach /admit/uncovered.
+	// client is how API servers call /admit/uncovered.
 	client admissionregistrationv1.WebhookClientConfig
-	// owner is nil where the webhook granular is a static manifest; more are the webhooks beside the one
-	// for barriers then.
+	// owner is nil if the webhook granular is a static manifest. more are then the webhooks in addition to the one for barriers.
 	owner *admissionregistrationv1.ValidatingWebhookConfiguration
 	more  []admissionregistrationv1.ValidatingWebhook
 }
 
-// base returns nil where nothing is to be written: the owner is gone.
+// base returns nil if nothing must be written, because the owner is gone.
 func (k *Keeper) base(ctx context.Context) (*base, error) {
 	out := &base{name: k.config.Name}
 	var err error
@@ -45,7 +44,7 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 		return nil, err
 	}
 	if out.owner == nil || out.owner.DeletionTimestamp != nil {
-		// Uninstalling fieldperm removes the configuration too, when nothing needs it any more.
+		// Uninstalling fieldperm also removes the configuration, when nothing needs it any more.
 		k.note(observation{fault: fmt.Sprintf("webhook configuration %q is not there or is being deleted", k.config.Owner)})
 		return nil, nil
 	}
@@ -53,7 +52,7 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 	return out, err
 }
 
-// with returns the configuration for the rules, written by a version of fieldperm.
+// with returns the configuration with the rules. version is the version of fieldperm that writes it.
 func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := generators.UncoveredConfiguration(b.client, rules)
 	out.Name = b.name
@@ -69,7 +68,7 @@ func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionreg
 	return out
 }
 
-// clientConfig is that of the owner's webhook, with another path.
+// clientConfig returns the client configuration of the owner's webhook with another path.
 func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration) (admissionregistrationv1.WebhookClientConfig, error) {
 	for i := range owner.Webhooks {
 		if owner.Webhooks[i].Name != generators.GranularWebhook {
@@ -83,7 +82,7 @@ func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration)
 	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook)
 }
 
-// get returns nil if there is no such configuration.
+// get returns the configuration, nil if it does not exist.
 func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -95,8 +94,8 @@ func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1
 	return out, nil
 }
 
-// write puts want in the place of live, over exactly what was read: of two that write at the same time
-// the second gets a conflict.
+// write replaces live by want, only if live is still the current version: if two replicas write at the same time, the second gets a
+// conflict.
 func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	sent := want.DeepCopy()
 	if live != nil {
@@ -106,7 +105,7 @@ func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.
 	if err != nil || same(written, want) {
 		return written, err
 	}
-	// Server-side apply leaves in our webhooks what someone else has added to them.
+	// Server-side apply keeps fields of fieldperm's webhooks that others have added.
 	others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return ours(w.Name) })
 	written.Webhooks = slices.Concat(others, want.Webhooks)
 	written, err = k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager})

@@ -1,7 +1,6 @@
-// Package uncovered keeps the ValidatingWebhookConfiguration for the resources with barriers: its
-// rules follow the permission schemas (W2). It tells whether the rules that a barrier needs are in the
-// API server.
+// Package uncovered maintains the ValidatingWebhookConfiguration for the resources with barriers. Its rules follow the permission
+// schemas (W2). The package reports whether the rules that a barrier needs are in the API server.
 //
-// Start at Keeper, then plan, which says why several replicas may keep the same object, and
-// observation. Of fieldperm the package imports generators, schema, api and refresh.
+// Start at Keeper, then read plan, which explains why several replicas may maintain the same object, and observation. Of fieldperm
+// the package imports generators, schema, api and refresh.
 package uncovered

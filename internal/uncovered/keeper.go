@@ -20,68 +20,67 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// FieldManager is the owner of what is written.
+// FieldManager is the field manager of the configuration.
 const FieldManager = "fieldperm"
 
 const (
-	// interval is how long a change that no watch told of goes unnoticed.
+	// interval is the longest time until a change without a watch event is noticed.
 	interval = 5 * time.Second
-	// removeAfter is more than twice as long as a replica may be behind: it reads its sources every
-	// 30 s even where no watch tells of a change.
+	// removeAfter is more than twice the time that a replica may be behind: it reads its sources every 30 s even without a watch
+	// event.
 	removeAfter = 75 * time.Second
-	// settled is how long API servers may take to learn of new rules. They learn by watching.
+	// settled is how long API servers may take to receive new rules by their watches.
 	settled = 2 * time.Second
-	// fresh is how long what was read counts.
+	// fresh is how long the last reading is valid.
 	fresh = 3 * interval
-	// attemptTimeout bounds one reading and writing.
+	// attemptTimeout bounds one attempt to read and write.
 	attemptTimeout = 15 * time.Second
 )
 
-// Config is what a Keeper follows. All but the last three, and one of Owner and Reach, must be set.
+// Config configures a Keeper. All fields are required, except the last three, and one of Owner and Reach.
 type Config struct {
 	Client kubernetes.Interface
-	// Name is the configuration to keep.
+	// Name is the name of the configuration to maintain.
 	Name string
-	// Owner is the configuration with the webhook granular, where that is an object. It says how to
-	// reach fieldperm, and while it is not there or is being deleted, nothing is written.
+	// Owner is the name of the configuration with the webhook granular, if that is an object. It has the address of fieldperm. While
+	// it does not exist or is being deleted, nothing is written.
 	Owner string
-	// Reach says how API servers reach a path of fieldperm's, where the webhook granular is a static
-	// manifest. The Keeper then keeps the webhook schemas too, which has no other place.
+	// Reach returns how API servers call a path of fieldperm, if the webhook granular is a static manifest. The Keeper then also
+	// maintains the webhook schemas, which is in no other configuration in this case.
 	Reach func(path string) (admissionregistrationv1.WebhookClientConfig, error)
-	// Version is that of this fieldperm, a semantic version; another text is older than any. Of what a
-	// newer version has written nothing is taken away.
+	// Version is the semantic version of this fieldperm. Any other text counts as older than every version. The Keeper removes
+	// nothing that a newer version has written.
 	Version string
-	// Ready is nil when Schema and Sets are those of the API server.
+	// Ready returns nil when Schema and Sets are as recent as the API server.
 	Ready func() error
-	// Schema and Sets are what is in force, Plurals the resources of kinds that have unusual ones.
+	// Schema and Sets return the schema and the sets in force. Plurals returns the resources of kinds with unusual plurals.
 	Schema  func() *schema.Schema
 	Sets    func() []schema.UncoveredDocument
 	Plurals func() map[runtimeschema.GroupKind]string
-	// Unknown returns kinds of which neither is known, beside those that Schema says have failed; nil
-	// for none.
+	// Unknown returns kinds with unknown barriers, in addition to those that failed according to Schema; nil for none.
 	Unknown func() map[runtimeschema.GroupKind]bool
-	// Applied is told whether the configuration is as it should be, each time that was looked at; nil
-	// for nobody. It is not told while there is no Owner.
+	// Applied is called after each check with the result: whether the configuration is as it should be. It is not called while there
+	// is no Owner. It may be nil.
 	Applied func(ok bool)
-	// Observed is told when Enforced may answer differently; nil for nobody. It must not block.
+	// Observed is called when the result of Enforced may have changed. It must not block. It may be nil.
 	Observed func()
 }
 
-// Keeper keeps the rules of one configuration. Make it with New.
+// Keeper maintains the rules of one configuration. Make it with New.
 type Keeper struct {
 	config Config
 	loop   *refresh.Loop
-	// plan and repairs are for the loop alone.
+	// Only the loop uses plan and repairs.
 	plan    plan
 	repairs repairs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	seen    observation
 	unasked string
 	settles *time.Timer
 }
 
-// New returns a Keeper that does not run yet.
+// New returns a Keeper. Run starts it.
 func New(config Config) *Keeper {
 	return &Keeper{
 		config: config, plan: plan{removeAfter: removeAfter, removed: map[place]bool{}},
@@ -89,15 +88,15 @@ func New(config Config) *Keeper {
 	}
 }
 
-// Changed says that schemas may have changed. It never blocks.
+// Changed must be called when schemas may have changed. It never blocks.
 func (k *Keeper) Changed() { k.loop.Changed() }
 
-// Run keeps the configuration until the context ends.
+// Run maintains the configuration until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("uncovered"))
 	factory := informers.NewSharedInformerFactory(k.config.Client, 0)
 	informer := factory.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer()
-	// Objects are read anew before anything is written, so the informer only has to know their names.
+	// Objects are read again before anything is written, so the informer needs only their names.
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { k.notice(object) },
 		UpdateFunc: func(_, object any) { k.notice(object) },
@@ -126,7 +125,7 @@ func (k *Keeper) applied(ok bool) {
 	}
 }
 
-// keep reads both configurations and writes the one if it is not as it should be.
+// keep reads both configurations, and writes the maintained one if it is not as it should be.
 func (k *Keeper) keep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -197,8 +196,8 @@ func (k *Keeper) needed() []v1alpha1.ResourceRule {
 	return generators.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
 }
 
-// failed returns the resources of the kinds whose barriers are not known. The rules that they have
-// stay: everyone is refused there, rather than let through where a barrier may be.
+// failed returns the resources of the kinds whose barriers are unknown. Their rules stay: all writes there are refused, because a
+// barrier may be needed.
 func (k *Keeper) failed() map[runtimeschema.GroupResource]bool {
 	out, plurals := map[runtimeschema.GroupResource]bool{}, k.config.Plurals()
 	add := func(kind runtimeschema.GroupKind) {

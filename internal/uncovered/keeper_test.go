@@ -27,7 +27,7 @@ import (
 
 type configuration = admissionregistrationv1.ValidatingWebhookConfiguration
 
-// fixture is a Keeper and what it follows.
+// fixture is a Keeper with the sources that it follows.
 type fixture struct {
 	*Keeper
 	client kubernetes.Interface
@@ -39,7 +39,7 @@ type fixture struct {
 	notices int
 }
 
-// set is a barrier on the labels of a resource; the rules are for it and its subresources.
+// set returns a barrier on the labels of a resource. Its rules match the resource and its subresources.
 func set(group, resource string) schema.UncoveredDocument {
 	return schema.UncoveredDocument{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
 		UncoveredPermissions: []string{"granular:*"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
@@ -77,7 +77,7 @@ func (f *fixture) configurations() admissionregistrationclient.ValidatingWebhook
 	return f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 }
 
-// live returns the kept configuration, nil if there is none.
+// live returns the maintained configuration, nil if there is none.
 func live(t *testing.T, client kubernetes.Interface) *configuration {
 	t.Helper()
 	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), generators.UncoveredName, metav1.GetOptions{})
@@ -95,7 +95,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// owner is the configuration that the administrator installs.
+// owner returns the configuration that the administrator installs.
 func owner() *configuration {
 	out := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:1", CABundle: []byte("ca")})
 	out.UID = "owner"
@@ -127,7 +127,7 @@ func TestW2_KeeperWritesWhatTheSchemasNeed(t *testing.T) {
 	}
 }
 
-// The address and the CA are the owner's, whenever that changes.
+// The address and the CA come from the owner, also after they change.
 func TestW2_KeeperFollowsTheOwnersClientConfig(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
@@ -148,7 +148,7 @@ func TestW2_KeeperFollowsTheOwnersClientConfig(t *testing.T) {
 	}
 }
 
-// Uninstalling is not undone.
+// The Keeper does not undo an uninstallation.
 func TestW2_KeeperWritesNothingWithoutItsOwner(t *testing.T) {
 	for name, prepare := range map[string]func() *fake.Clientset{
 		"absent": func() *fake.Clientset { return fake.NewClientset() },
@@ -207,14 +207,14 @@ func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
 			tamper(bad)
 			_, err := f.configurations().Update(t.Context(), bad, metav1.UpdateOptions{FieldManager: "someone"})
 			must(t, err)
-			f.repairs = repairs{} // None before.
+			f.repairs = repairs{} // no repair happened before
 			must(t, f.keep(t.Context()))
 			if now := live(t, client); !same(now, good) || len(now.Webhooks) != 1 {
 				t.Errorf("configuration is %+v", now)
 			}
 		})
 	}
-	// What others add beside is theirs.
+	// Additions of others are not changed.
 	beside := live(t, client)
 	other := *beside.Webhooks[0].DeepCopy()
 	other.Name = "other.example.com"
@@ -230,7 +230,7 @@ func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
 	}
 }
 
-// Nobody knows the barriers of a kind whose PermissionSchema cannot be read.
+// The barriers of a kind are unknown if its PermissionSchema cannot be read.
 func TestW2_KeeperKeepsTheRulesOfAKindThatIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(owner())
@@ -249,7 +249,7 @@ func TestW2_KeeperKeepsTheRulesOfAKindThatIsNotKnown(t *testing.T) {
 	})
 }
 
-// Of two replicas that write at the same time one has to look again.
+// If two replicas write at the same time, one must read again.
 func TestW2_KeeperWritesOverWhatItHasReadOnly(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
@@ -306,7 +306,7 @@ func TestW2_Enforced(t *testing.T) {
 			t.Errorf("kind without barriers: %s", reason)
 		}
 
-		// Narrowed by someone, and put right: an API server may be at any of these.
+		// A user narrowed the rules and the Keeper repaired them: an API server may still use either.
 		narrow := live(t, client)
 		narrow.Webhooks[0].Rules = narrow.Webhooks[0].Rules[1:]
 		_, err := f.configurations().Update(t.Context(), narrow, metav1.UpdateOptions{})

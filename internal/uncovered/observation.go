@@ -15,55 +15,55 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// observation is what was last read of the configuration. The zero value enforces nothing.
+// observation is the last reading of the configuration. The zero observation enforces nothing.
 type observation struct {
 	at time.Time
-	// fault says why nothing is enforced, if so.
+	// fault says why nothing is enforced, "" if there is no fault.
 	fault string
-	// newer is the version that wrote it, if this one is older and cannot judge it.
+	// newer is the version that wrote the configuration, if it is newer than this one, which then cannot judge it.
 	newer string
-	// version and rules are as read, changed is when they were first read so.
+	// version and rules are the last reading; changed is when they were first read.
 	version string
 	changed time.Time
 	rules   []v1alpha1.ResourceRule
-	// settled are the rules that were in force when they changed.
+	// settled are the rules that were in force on all API servers at the time of changed.
 	settled []v1alpha1.ResourceRule
 }
 
-// Enforced reports whether the rules in the API server are for all of the resources, in the terms of
-// webhook rules, and every API server has had the time to learn of them; if not, why.
+// Enforced reports whether the rules in the API server include all of the resources, in the terms of webhook rules, and every API
+// server has had the time to receive them. If not, it returns the reason.
 func (k *Keeper) Enforced(resources []v1alpha1.ResourceRule) (enforced bool, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seen.enforced(resources, time.Now())
 }
 
-// EnforcedKind does so for the barriers in the schemas of a kind.
+// EnforcedKind is Enforced for the barriers in the schemas of a kind.
 func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reason string) {
 	return k.Enforced(generators.UncoveredKind(k.config.Schema(), kind, k.config.Plurals()))
 }
 
-// EnforcedSet does so for an UncoveredPermissionSet.
+// EnforcedSet is Enforced for an UncoveredPermissionSet.
 func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
 	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec, k.config.Plurals()))
 }
 
-// Newer returns the version of the fieldperm that wrote the configuration, if this one is older and does
-// not know all that is in it. Enforced is not to be relied on then.
+// Newer returns the version of fieldperm that wrote the configuration, if it is newer than this one and so may contain parts that
+// this one does not know. Do not rely on Enforced in this case.
 func (k *Keeper) Newer() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seen.newer
 }
 
-// Version tells one state of the configuration from another; "" while none was read.
+// Version identifies one state of the configuration. It is "" until the configuration has been read.
 func (k *Keeper) Version() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.seen.version
 }
 
-// Unasked returns the namespace that the webhook leaves out, "" for none.
+// Unasked returns the namespace that the webhook excludes, "" for none.
 func (k *Keeper) Unasked() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,8 +99,7 @@ func describe(rules []v1alpha1.ResourceRule) string {
 	return fmt.Sprintf("%q", rules[0].Resources[0]+"."+group)
 }
 
-// observed returns what is in the API server, and whether it enforces: apart from its rules it must be
-// what is wanted.
+// observed returns the state in the API server, and whether it enforces. For that, everything except the rules must be as in want.
 func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) observation {
 	out := observation{rules: rulesOf(live)}
 	if live != nil {
@@ -117,7 +116,7 @@ func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	return out
 }
 
-// since takes over from what was seen before since when the rules are in force.
+// since sets the time since when the rules are in force, with the help of the previous observation.
 func (o observation) since(before observation) observation {
 	o.changed = o.at
 	switch {
@@ -127,19 +126,18 @@ func (o observation) since(before observation) observation {
 	case before.at.Sub(before.changed) >= settled:
 		o.settled = before.rules
 	default:
-		// An API server may still be at any of the rules since those that settled last.
+		// An API server may still use any of the rules since those that settled last, so only rules that all of them have count.
 		o.settled = generators.Subtract(before.settled, generators.Subtract(before.settled, before.rules))
 	}
 	return o
 }
 
-// same reports whether nothing was written in between either.
+// same reports whether nothing was written between the two observations.
 func (o observation) same(before observation) bool {
 	return o.version == before.version && reflect.DeepEqual(o.rules, before.rules)
 }
 
-// note puts an observation in the place of the last, and says so if it differs, now and when it has
-// settled.
+// note stores an observation. If it differs from the previous one, note calls Observed, now and again when the rules have settled.
 func (k *Keeper) note(next observation) {
 	next.at = time.Now()
 	k.mu.Lock()
@@ -158,7 +156,7 @@ func (k *Keeper) note(next observation) {
 	}
 }
 
-// stop is for the end of the loop.
+// stop stops the timer at the end of the loop.
 func (k *Keeper) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -167,7 +165,7 @@ func (k *Keeper) stop() {
 	}
 }
 
-// enforces compares the webhook for barriers but for its rules.
+// enforces compares the webhooks for barriers without their rules.
 func enforces(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	l, w := webhookOf(live), webhookOf(want)
 	if l == nil || w == nil {
@@ -178,7 +176,7 @@ func enforces(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	return sameWebhook(l, w)
 }
 
-// same reports whether nothing has to be written. What others have added beside is theirs.
+// same reports whether nothing must be written. Additions of others are ignored.
 func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	if live == nil {
 		return false
@@ -224,7 +222,7 @@ func webhookNamed(c *admissionregistrationv1.ValidatingWebhookConfiguration, nam
 	return nil
 }
 
-// sameWebhook takes a missing selector for an empty one, which the API server fills in.
+// sameWebhook treats a missing selector as an empty one, because the API server sets the empty one.
 func sameWebhook(a, b *admissionregistrationv1.ValidatingWebhook) bool {
 	return apiequality.Semantic.DeepEqual(selecting(a), selecting(b))
 }
@@ -239,8 +237,7 @@ func selecting(w *admissionregistrationv1.ValidatingWebhook) *admissionregistrat
 	return out
 }
 
-// rulesOf returns the rules of the webhook for barriers that are for every version and scope, for
-// creation and update.
+// rulesOf returns the rules of the webhook for barriers that match every version and scope, on CREATE and UPDATE.
 func rulesOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) []v1alpha1.ResourceRule {
 	webhook := webhookOf(c)
 	if webhook == nil {

@@ -11,38 +11,37 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// plan decides what the rules are to be. Every replica of fieldperm does so by itself, from its own
-// schemas, and one may be behind or have other schema files. What keeps them from undoing each
-// other's work, and from taking away a rule that a barrier needs:
+// plan decides the rules of the webhook. Every replica of fieldperm decides alone, from its own schemas. A replica may be behind or
+// have other schema files. These rules prevent replicas from undoing each other's changes and from removing a rule that a barrier
+// needs:
 //
-//   - A rule that is missing is added at once. Too many rules only cost time: fieldperm is asked and
-//     has nothing to say.
-//   - A rule that this replica has no use for is taken away when that has been so for removeAfter
-//     without a break, which is longer than a replica that can write at all may be behind.
-//   - What this replica has taken away and finds again, another replica needs, so it does not take
-//     it away again until its own rules change. Replicas that disagree for good come to rest at all
-//     that any of them needs, after each has taken away any rule once at the most.
-//   - A kind that does not compile has unknown barriers, and keeps the rules that it has.
-//   - Of what a newer version of fieldperm wrote nothing is taken away (widened).
+//   - A missing rule is added at once. A rule too many only costs time: fieldperm is called and allows
+//     the request.
+//   - A rule that this replica does not need is removed when that has been so for removeAfter without
+//     a break. A replica that can write is never behind for that long.
+//   - If a rule that this replica removed appears again, another replica needs it. This replica does not
+//     remove it again until its own rules change. Replicas that disagree permanently end with all rules
+//     that any of them needs, after each has removed any rule at most once.
+//   - A kind that does not compile has unknown barriers, and keeps its rules.
+//   - Nothing that a newer version of fieldperm wrote is removed (widened).
 //
-// All of them write the same object for the same rules, so of two that write at the same time the
-// second changes nothing. plan is not safe for concurrent use.
+// All replicas write the same object for the same rules, so if two write at the same time, the second changes nothing. plan is not
+// safe for concurrent use.
 type plan struct {
 	removeAfter time.Duration
 
 	// needed are the rules of the last call.
 	needed []v1alpha1.ResourceRule
-	// idle tells since when a rule has had no use here.
+	// idle is the time since when this replica does not need a rule.
 	idle map[place]time.Time
-	// removed were taken away since needed changed.
+	// removed are the rules that were removed since needed changed.
 	removed map[place]bool
 }
 
 // place is a group and a resource of a rule.
 type place struct{ group, resource string }
 
-// next returns the rules that are to be in the API server. failed are the resources of the kinds that
-// did not compile.
+// next returns the rules that must be in the API server. failed are the resources of the kinds that did not compile.
 func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimeschema.GroupResource]bool, now time.Time) []v1alpha1.ResourceRule {
 	if !reflect.DeepEqual(needed, p.needed) {
 		p.needed, p.removed = needed, map[place]bool{}
@@ -67,7 +66,7 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 	return generators.Union(needed, keep)
 }
 
-// written notes that next was put in the place of live.
+// written records that next replaced live.
 func (p *plan) written(live, next []v1alpha1.ResourceRule) {
 	for _, rule := range generators.Subtract(live, next) {
 		for _, resource := range rule.Resources {

@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// rules makes rules of "group/resource".
+// rules returns rules for "group/resource".
 func rules(names ...string) []v1alpha1.ResourceRule {
 	var out []v1alpha1.ResourceRule
 	for _, name := range names {
@@ -33,7 +33,7 @@ func names(list []v1alpha1.ResourceRule) []string {
 	return out
 }
 
-// replica is one plan that writes to a shared list.
+// replica is a plan that writes to a shared list.
 type replica struct {
 	plan
 	needed []string
@@ -117,7 +117,7 @@ func TestW2_PlanOfAReplicaThatIsBehind(t *testing.T) {
 	}
 }
 
-// Replicas that disagree for good come to rest at what any of them needs.
+// Replicas that disagree permanently end with all rules that any of them needs.
 func TestW2_PlanOfReplicasThatDisagree(t *testing.T) {
 	a, b := newReplica("/pods", "/secrets"), newReplica("/pods", "/configmaps")
 	live, writes := []string{}, 0
@@ -144,7 +144,7 @@ func TestW2_PlanOfReplicasThatDisagree(t *testing.T) {
 	want(t, "when they agree", live, "/pods")
 }
 
-// What the barriers of a kind are that does not compile nobody knows.
+// The barriers of a kind that does not compile are unknown.
 func TestW2_PlanKeepsTheRulesOfAKindThatFails(t *testing.T) {
 	r := newReplica("/pods")
 	r.failed = map[runtimeschema.GroupResource]bool{{Group: "example.com", Resource: "widgets"}: true}

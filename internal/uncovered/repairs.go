@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// firstRepair is the time between the first repair and the second; it doubles up to lastRepair.
+	// firstRepair is the time between the first repair and the second. It doubles up to lastRepair.
 	firstRepair, lastRepair = time.Second, 10 * time.Second
-	// calm is how long the configuration must have stood for the next repair to be at once again.
+	// calm is how long the configuration must be unchanged until the next repair happens without a delay again.
 	calm = 5 * time.Minute
 )
 
-// repairs bounds how often the same content is written. Without it two writers that do not agree, say
-// replicas with different addresses or a fieldperm too old to know of versions, would write as fast as
-// their watches tell them. What is to be written for the first time never waits.
+// repairs bounds how often the same content is written. Otherwise two writers that disagree (for example, replicas with different
+// addresses, or an old fieldperm that does not know versions) would write as fast as their watches report changes. New content is
+// written without a delay.
 type repairs struct {
-	// last is what was last written, at that time. pause is how long to wait before it is written again.
+	// last is the content that was last written, and at is when. pause is how long to wait before the same content is written again.
 	last  *admissionregistrationv1.ValidatingWebhookConfiguration
 	at    time.Time
 	pause time.Duration
 }
 
-// wait returns how long want must wait.
+// wait returns how long the write of want must wait.
 func (r *repairs) wait(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) time.Duration {
 	if r.last == nil || !same(r.last, want) {
 		return 0
@@ -31,7 +31,7 @@ func (r *repairs) wait(want *admissionregistrationv1.ValidatingWebhookConfigurat
 	return max(0, r.at.Add(r.pause).Sub(now))
 }
 
-// wrote notes that want was written.
+// wrote records that want was written.
 func (r *repairs) wrote(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
 	if r.last != nil && same(r.last, want) {
 		r.pause = min(max(2*r.pause, firstRepair), lastRepair)
@@ -39,7 +39,7 @@ func (r *repairs) wrote(want *admissionregistrationv1.ValidatingWebhookConfigura
 	r.last, r.at = want, now
 }
 
-// stands notes that the configuration is as it should be.
+// stands records that the configuration is as it should be.
 func (r *repairs) stands(now time.Time) {
 	if now.Sub(r.at) >= calm {
 		r.pause = 0

@@ -8,18 +8,17 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// Two versions of fieldperm run at the same time while one takes the place of the other, and each may
-// know other match conditions and other built-in barriers. So each writes down its version, and:
+// During an upgrade, two versions of fieldperm run at the same time, and each may know other match conditions and other built-in
+// barriers. So each writes its version to the configuration, and:
 //
-//   - A newer version writes over what an older one wrote.
-//   - An older version adds rules to what a newer one wrote, and how to reach fieldperm. It takes
-//     nothing away and replaces nothing else, so that it never narrows what it does not know.
+//   - A newer version replaces what an older one wrote.
+//   - An older version only adds rules, and its address, to what a newer one wrote. It removes and replaces
+//     nothing else, so that it never narrows a configuration that it does not know.
 //
-// The policy fieldperm-guard keeps others from changing the annotation. Without the policy somebody
-// could write down a version that is newer than any: then Applied is told so, and nothing is put
-// right.
+// The policy fieldperm-guard prevents others from changing the annotation. Without the policy, a user could write a version that is
+// newer than any real one: then Applied is called with false, and nothing is repaired.
 
-// newerWriter returns the version that wrote a configuration, if that is newer than another; else "".
+// newerWriter returns the version that wrote a configuration, if it is newer than the other; else "".
 func newerWriter(live *admissionregistrationv1.ValidatingWebhookConfiguration, than string) string {
 	if live == nil {
 		return ""
@@ -40,8 +39,8 @@ func parse(text string) (*version.Version, bool) {
 	return v, err == nil
 }
 
-// widened returns live with what want has more: rules, the webhook for barriers if there is none, the
-// owner and the address. It has no metadata but fieldperm's.
+// widened returns live with the additions of want: rules, the webhook for barriers if it is missing, the owner and the address. Its
+// metadata contains only fieldperm's fields.
 func widened(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := want.DeepCopy()
 	out.ObjectMeta = metav1.ObjectMeta{

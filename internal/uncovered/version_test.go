@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/generators"
 )
 
-// beside are the clients of a fieldperm that keeps the configuration where granular is a static manifest.
+// beside returns the clients of a fieldperm that maintains the configuration when granular is a static manifest.
 func beside(f *fixture, version, address string) *fixture {
 	f.config.Owner, f.config.Version = "", version
 	f.config.Reach = func(path string) (admissionregistrationv1.WebhookClientConfig, error) {
@@ -22,7 +22,7 @@ func beside(f *fixture, version, address string) *fixture {
 	return f
 }
 
-// writes counts what was sent to the API server other than reads.
+// writes counts the requests to the API server that are not reads.
 func writes(client *fake.Clientset) int {
 	n := 0
 	for _, action := range client.Actions() {
@@ -33,7 +33,7 @@ func writes(client *fake.Clientset) int {
 	return n
 }
 
-// A8: beside a static manifest fieldperm makes the configuration by itself, with the webhook schemas in it.
+// A8: with a static manifest, fieldperm creates the configuration itself, with the webhook schemas in it.
 func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	client := fake.NewClientset()
 	f := beside(newFixture(t, client, set("", "pods")), "v1.0.0", "https://127.0.0.1:1")
@@ -49,7 +49,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	}
 	want(t, "rules", names(rulesOf(c)), "/bindings", "/pods", "/pods/*")
 
-	// Somebody takes the webhook schemas away, or the barriers.
+	// A user removes the webhook schemas, or the webhook for barriers.
 	for name := range map[string]bool{generators.SchemasWebhook: true, generators.UncoveredWebhookName: true} {
 		c = live(t, client)
 		for i := range c.Webhooks {
@@ -68,8 +68,8 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	}
 }
 
-// D6: an older version leaves what a newer one wrote, though it would write it otherwise, and adds the rules that it
-// needs. The newer one takes over what the older one wrote.
+// D6: an older version does not change what a newer one wrote, although it would write it differently, and adds the rules that it
+// needs. The newer version replaces what the older one wrote.
 func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -82,7 +82,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 			t.Fatalf("annotations are %v", c.Annotations)
 		}
 
-		// The newer version has a condition that the older one does not know.
+		// The newer version has a match condition that the older one does not know.
 		c.Webhooks[0].MatchConditions = append(c.Webhooks[0].MatchConditions, admissionregistrationv1.MatchCondition{Name: "new", Expression: "request.name != 'x'"})
 		_, err := newer.configurations().Update(t.Context(), c, metav1.UpdateOptions{})
 		must(t, err)
@@ -100,7 +100,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 			t.Errorf("newer than the older %q, than the newer %q", older.Newer(), newer.Newer())
 		}
 
-		// A barrier that only the older one knows of so far is added, and nothing is taken away.
+		// A barrier that only the older version knows so far is added, and nothing is removed.
 		older.use(set("", "secrets"))
 		must(t, older.keep(t.Context()))
 		c = live(t, client)
@@ -114,7 +114,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 	})
 }
 
-// D6: a version that is not told, and one without an annotation, are older than any.
+// D6: an unknown version, and a configuration without the annotation, are older than any version.
 func TestD6_WhichVersionIsNewer(t *testing.T) {
 	for _, c := range []struct {
 		writer, own string
@@ -138,8 +138,8 @@ func TestD6_WhichVersionIsNewer(t *testing.T) {
 	}
 }
 
-// D6: two writers that do not agree, here about the address, write six times a minute each at most, once each
-// has had its first tries; and a barrier that is new never waits for that.
+// D6: after their first attempts, two writers that disagree (here about the address) each write at most six times a minute. A new
+// barrier is written without this delay.
 func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -154,7 +154,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 			return writes(client)
 		}
 		fight(time.Minute)
-		// A write is a patch, and an update where that leaves something.
+		// A write is a patch, plus an update if the patch leaves something.
 		if n := fight(time.Minute); n > 2*2*6 {
 			t.Errorf("%d writes a minute", n)
 		}
@@ -163,7 +163,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 		if got := names(rulesOf(live(t, client))); len(got) != 5 {
 			t.Errorf("a new barrier waits: %v", got)
 		}
-		// Alone again and calm, the next repair is at once.
+		// With one writer left and after the pause calm, the next repair has no delay.
 		time.Sleep(calm)
 		must(t, a.keep(t.Context()))
 		c := live(t, client)
