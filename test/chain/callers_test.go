@@ -98,7 +98,7 @@ func TestKEP3331_Review(t *testing.T) {
 		}
 	}
 
-	// An empty name, or other groups, describe another user than the caller.
+	// Another name, and the name of the caller with other groups, are another user than the caller.
 	for _, other := range []string{scalerBob, `{"username":"jwt:mina","groups":["jwt:scalers","system:masters"]}`} {
 		if code, body := s.tell(t, http.MethodPost, "/review", mina, question(one, two, other)); code != http.StatusForbidden {
 			t.Errorf("about %s: %d, want 403: %s", other, code, body)

@@ -10,7 +10,7 @@ func inNamespace(name string) string {
 }
 
 const (
-	// aboutFields matches only granular verbs with a parameter or name. The marker and the generic verbs go to the other authorizers.
+	// aboutFields matches only granular verbs. The marker and the generic verbs are left to the other authorizers.
 	aboutFields = "request.resourceAttributes.verb.startsWith('granular:')"
 	ofPayments  = "has(request.extra) && '" + teamKey + "' in request.extra && 'payments' in request.extra['" + teamKey + "']"
 	erring      = "erring"
