@@ -5,5 +5,5 @@
 // scenarios in testdata, in their original size and enlarged to 16 KB, and questions to /authorize. The correct answer of each request is
 // known before it is sent. A real control plane answers the checks, but the webhook has most decisions in its cache. Start at TestLoad.
 //
-// go test -tags integration ./test/load -args -duration=60s
+//	go test -tags integration ./test/load -args -duration=60s
 package load
