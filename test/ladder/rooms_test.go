@@ -47,7 +47,8 @@ var rooms = []room{
 	{"programs", []string{
 		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate", "docs/reference/generate",
 	}},
-	// The packages that ship are above and import no package of test. These are shared by tests and do not depend on fieldperm.
+	// The packages that ship are in lower rooms and so import no package of test. The packages here are shared by tests and do not depend
+	// on fieldperm.
 	{"test tools", []string{
 		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/openapi", "test/store", "test/watchdog",
 	}},
