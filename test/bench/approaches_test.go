@@ -17,8 +17,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// approaches are the ways through a review. Each returns a function that goes through it once, and
-// fails if what comes out is not what the review says.
+// approaches are the ways to process a review. Each returns a function that processes it once, and fails if the result differs from the
+// review's expectation.
 var approaches = []struct {
 	name string
 	make func(testing.TB, *desk, review) func(context.Context) error
@@ -28,7 +28,7 @@ var approaches = []struct {
 	{"tokenscan", byTokens},
 }
 
-// inProduction is from the body to the decision, as the server does it.
+// inProduction processes a review from the body to the decision, as the server does.
 func inProduction(_ testing.TB, d *desk, r review) func(context.Context) error {
 	return func(ctx context.Context) error {
 		result, err := d.review(ctx, r.body)
@@ -42,7 +42,7 @@ func inProduction(_ testing.TB, d *desk, r review) func(context.Context) error {
 	}
 }
 
-// review reads and decides what a server was sent.
+// review reads the body that a server received, and decides.
 func (d *desk) review(ctx context.Context, body []byte) (*admission.Result, error) {
 	in, err := admission.Read(body)
 	if err != nil {
@@ -83,8 +83,8 @@ func byStructuredMergeDiff(tb testing.TB, _ *desk, r review) func(context.Contex
 	}
 }
 
-// byTokens looks at every token, and does nothing about it: nobody who reads JSON by tokens is faster.
-// A name that occurs twice goes unnoticed, because to notice takes longer.
+// byTokens reads every token and does nothing else: no reader of JSON tokens is faster. It does not detect a duplicate name, because that
+// takes longer.
 func byTokens(_ testing.TB, _ *desk, r review) func(context.Context) error {
 	var decoder jsontext.Decoder
 	var source bytes.Buffer

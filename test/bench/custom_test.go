@@ -73,7 +73,7 @@ func owning(object map[string]any, entries []metav1.ManagedFieldsEntry) map[stri
 	return object
 }
 
-// A Trial has a place for everything that may be made hostile.
+// A Trial has a field for every kind of hostile input.
 const trialDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

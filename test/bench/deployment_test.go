@@ -16,22 +16,22 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// madeAt is when everything here was made; changed is when the request came.
+// madeAt is the time at which all objects here were created; changed is the time of the request.
 func madeAt() metav1.Time { return metav1.NewTime(time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)) }
 
 func changedAt() metav1.Time { return metav1.NewTime(madeAt().Add(26 * time.Hour)) }
 
-// shape is of a Deployment.
+// shape is the shape of a Deployment.
 type shape struct {
-	// containers, each with so many variables. 0 containers is a container without anything.
+	// containers is the number of containers, and variables the number of variables in each. 0 containers is one empty container.
 	containers, variables int
-	// notes is the length of an annotation, which makes up what containers leave.
+	// notes is the length of an annotation, which fills up the size.
 	notes int
-	// edition is in every value that is no key, so that two editions have nothing else in common.
+	// edition is in every value that is no key, so that two editions have no other value in common.
 	edition int
 }
 
-// deployment is as kubectl apply left it and the controllers go on with it.
+// deployment is a Deployment as kubectl apply and the controllers wrote it.
 func (s shape) deployment() *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/name": "storefront", "app.kubernetes.io/part-of": "shop"}
 	spec := appsv1.DeploymentSpec{
@@ -73,7 +73,7 @@ func (s shape) condition(kind appsv1.DeploymentConditionType, reason, message st
 	return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: s.text(reason+"%d", 1), Message: s.text(message+" Seen %d times.", 1), LastUpdateTime: at, LastTransitionTime: at}
 }
 
-// applied is what kubectl apply writes down: what was applied, in a string.
+// applied is the annotation of kubectl apply: the applied object in a string.
 func (s shape) applied(spec appsv1.DeploymentSpec) string {
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]string{"name": "storefront", "namespace": "shop"}, "spec": spec,
@@ -137,13 +137,13 @@ func (s shape) container(i int) corev1.Container {
 	return c
 }
 
-// prose is text of so many bytes, as people write it into annotations.
+// prose is a text of the given number of bytes, as users write it into annotations.
 func prose(n, edition int) string {
 	sentence := fmt.Sprintf("Edition %d: ask in the channel of the shop before you change this. ", edition)
 	return strings.Repeat(sentence, n/len(sentence)+1)[:n]
 }
 
-// scale is what kubectl scale writes, by the subresource.
+// scale is the Scale that kubectl scale writes through the subresource.
 func scale(replicas int32) *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{
 		TypeMeta:   metav1.TypeMeta{Kind: "Scale", APIVersion: "autoscaling/v1"},

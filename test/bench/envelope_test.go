@@ -12,7 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// subject is what a review is about.
+// subject is the object and the user of a review.
 type subject struct {
 	kind                  runtimeschema.GroupVersionKind
 	resource, subresource string
@@ -27,13 +27,13 @@ var (
 	trials      = subject{kind: runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Trial"}, resource: "trials", name: "one"}
 )
 
-// by is the subject, by a user.
+// by is the subject with another user.
 func (s subject) by(user string) subject {
 	s.user = user
 	return s
 }
 
-// group is the resource's: a Deployment has a Scale of another group.
+// group is the group of the resource: a Deployment has a Scale of another group.
 func (s subject) group() string {
 	if s.subresource != "" {
 		return "apps"
@@ -47,7 +47,7 @@ func (s subject) review(tb testing.TB, old, object []byte) []byte {
 	tb.Helper()
 	kind := metav1.GroupVersionKind(s.kind)
 	resource := metav1.GroupVersionResource{Group: s.group(), Version: s.kind.Version, Resource: s.resource}
-	// What is made to be hostile would not survive an encoder: it is put in afterwards.
+	// An encoder would change hostile input, so it is inserted afterwards.
 	mark := func(name string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(`"` + name + `"`)} }
 	raw, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{Kind: "AdmissionReview", APIVersion: "admission.k8s.io/v1"},

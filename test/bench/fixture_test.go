@@ -26,7 +26,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// holders are the users and what they hold. A verb that ends with * is every verb that begins so.
+// holders are the users and their verbs. A verb that ends with * stands for every verb with this prefix.
 var holders = map[string][]string{
 	"scaler":    {"granular", "granular:scale"},
 	"deployer":  {"granular", "granular:specification"},
@@ -37,8 +37,7 @@ var holders = map[string][]string{
 	"guard":     {"granular", "granular:*", "granular:example.com/privilege"},
 }
 
-// documents are what every kube-apiserver serves, with the catalogue, and the custom resources of this
-// package.
+// documents are the types that every kube-apiserver serves, with the catalogue, and the custom resources of this package.
 var documents = sync.OnceValues(func() (schema.Documents, []error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
@@ -84,15 +83,15 @@ func typeOf(tb testing.TB, kind runtimeschema.GroupVersionKind) typed.ParseableT
 	return typed.ParseableType{}
 }
 
-// desk decides on reviews as fieldperm-webhook does, but for HTTP: its checks go through the chain of
-// authorizers, whose SubjectAccessReview API is in this process.
+// desk decides reviews as fieldperm-webhook does, without HTTP: its checks go through the chain of authorizers, whose SubjectAccessReview
+// API is in this process.
 type desk struct {
 	*admission.Reviewer
 	permissions *schema.Schema
 	chain       *authz.Chain
 }
 
-// newDesk returns one whose chain keeps answers for longer than any benchmark lasts.
+// newDesk returns a desk whose chain caches decisions for longer than any benchmark.
 func newDesk(tb testing.TB) *desk {
 	tb.Helper()
 	permissions, errs := compiled()

@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// barriers are about what is guarded inside of what is charged as a whole (D2, D4).
+// barriers are cases with guarded fields inside a value that is charged as a whole (D2, D4).
 func barriers() []hostile {
 	stage := func(privileged bool) func(int) string {
 		return func(i int) string { return fmt.Sprintf(`{"name":"%d","privileged":%t}`, i, privileged) }

@@ -24,10 +24,10 @@ func (h *hostile) body(tb testing.TB, n int) []byte {
 	return body
 }
 
-// maxBytes is what fieldperm-webhook reads unless it is told otherwise.
+// maxBytes is the default limit of a body in fieldperm-webhook.
 const maxBytes = 8 << 20
 
-// decide goes through a body once, and fails if what comes out is not what the case says.
+// decide processes a body once, and fails if the result differs from the case's expectation.
 func (h *hostile) decide(ctx context.Context, d *desk, body []byte, n int) error {
 	result, err := d.review(ctx, body)
 	switch {
@@ -39,7 +39,7 @@ func (h *hostile) decide(ctx context.Context, d *desk, body []byte, n int) error
 	return nil
 }
 
-// BenchmarkHostile doubles what an attacker may choose: the time should double, not square.
+// BenchmarkHostile doubles the part that an attacker may choose: the time should double, not grow by the square.
 func BenchmarkHostile(b *testing.B) {
 	d := newDesk(b)
 	for _, h := range hostileCases() {
@@ -54,7 +54,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// Hostile input is decided as any other. The sizes are small: time is nothing for a test.
+// Hostile input gets correct decisions. The sizes are small, because a test does not measure time.
 func TestHostile_IsDecidedRightly(t *testing.T) {
 	d := newDesk(t)
 	for _, h := range hostileCases() {
@@ -69,7 +69,7 @@ func TestHostile_IsDecidedRightly(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite goldens")
 
-// The changes of hostile input are those of testdata/hostile.txt, path by path. Two Diffs that share no code agreed on it.
+// The changes of hostile input are listed in testdata/hostile.txt, path by path. Two Diffs without common code agreed on them.
 func TestHostile_Changes(t *testing.T) {
 	const n, golden = 12, "testdata/hostile.txt"
 	d := newDesk(t)
@@ -103,7 +103,7 @@ func TestHostile_Changes(t *testing.T) {
 	}
 }
 
-// What no two readers would understand alike is an error and no decision.
+// Input that two readers would understand differently is an error and no decision.
 func TestHostile_IsRefused(t *testing.T) {
 	d := newDesk(t)
 	good := trial("", `"free":{"x":1}`)

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// entry is one of managedFields.
+// entry is one entry of managedFields.
 func entry(name, minute, fields string) string {
 	return fmt.Sprintf(`{"manager":"%s","operation":"Apply","apiVersion":"example.com/v1","time":"2026-01-01T08:%s:00Z","fieldsType":"FieldsV1","fieldsV1":%s}`, name, minute, fields)
 }
 
-// heldBy is a trial whose managedFields are entries.
+// heldBy is a trial with the given entries in managedFields.
 func heldBy(entries, spec string) string { return trial(`,"managedFields":[`+entries+"]", spec) }
 
-// owners are about managedFields (D8).
+// owners are cases with managedFields (D8).
 func owners() []hostile {
 	manager := func(minute string) func(int) string {
 		return func(i int) string {
@@ -28,7 +28,7 @@ func owners() []hostile {
 	item := func(i int) string { return fmt.Sprintf(`{"name":"%d","note":"n"}`, i) }
 	itemPath := func(i int) string { return fmt.Sprintf(`"k:{\"name\":\"%d\"}":{".":{},"f:name":{},"f:note":{}}`, i) }
 	items := func(paths string) string { return `{"f:spec":{"f:items":{` + paths + `}}}` }
-	// The object, and its two barriers.
+	// The charges are the object, and its two barriers.
 	whole := func(int) int { return 3 }
 	return []hostile{
 		{name: "managers", n: 2_500, changes: one, make: func(n int) (string, string) {
@@ -52,7 +52,7 @@ func owners() []hostile {
 			}
 			return heldBy(listed(n, version("v")), ""), heldBy(listed(n, version("w")), "")
 		}},
-		// What an API server does with more managers than it keeps is free.
+		// An API server merges the oldest managers if there are too many. That is free.
 		{name: "managers-merged", n: 2_500, changes: none, make: func(n int) (string, string) {
 			updater := func(i int) string {
 				return strings.Replace(entry(fmt.Sprintf("manager-%d", i), "00", entries(path(i))), "Apply", "Update", 1)
@@ -66,7 +66,7 @@ func owners() []hostile {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy(entry("me", "00", entries(listed(n, path))), spec), heldBy(entry("you", "00", entries(listed(n, path))), spec)
 		}},
-		// An API server writes paths in order; nobody else has to.
+		// An API server writes paths in order; other clients need not.
 		{name: "owner-changes-reversed", n: 25_000, changes: each, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, ordered) + "}"
 			return heldBy(entry("me", "00", entries(reversed(n, orderedPath))), spec), heldBy(entry("you", "00", entries(reversed(n, orderedPath))), spec)
@@ -79,7 +79,7 @@ func owners() []hostile {
 			spec := `"items":[` + listed(n, item) + "]"
 			return heldBy(entry("me", "00", items(listed(n, itemPath))), spec), heldBy(entry("you", "00", items(listed(n, itemPath))), spec)
 		}},
-		// One field is applied, and nobody owns what is around it.
+		// One field is applied, and the fields around it have no owner.
 		{name: "owner-among-the-unowned", n: 25_000, changes: func(n int) int { return n + 1 }, make: func(n int) (string, string) {
 			spec := `"entries":{` + listed(n, value) + "}"
 			return heldBy("", spec), heldBy(entry("me", "00", entries(`"f:new":{}`)), strings.Replace(spec, "{", `{"new":"1",`, 1))
@@ -88,7 +88,7 @@ func owners() []hostile {
 			list := listed(n, item)
 			return heldBy("", `"items":[`+list+"]"), heldBy(entry("me", "00", items(`"k:{\"name\":\"new\"}":{".":{},"f:name":{}}`)), `"items":[{"name":"new"},`+list+"]")
 		}},
-		// Everybody has the own entry of a container inside another's, with a barrier somewhere.
+		// Every manager has the own entry of a container inside another's, with a barrier somewhere.
 		{name: "owners-of-nested-containers", n: 100, changes: func(n int) int { return n }, make: func(n int) (string, string) {
 			spec := `"free":` + within(n, `"a":`, "1", "")
 			own := func(depth int) string {
@@ -103,7 +103,7 @@ func owners() []hostile {
 			deep := `{"f:spec":{"f:free":` + strings.Repeat(`{"f:a":`, n) + "{}" + strings.Repeat("}", n) + "}}"
 			return heldBy(entry("me", "00", deep), spec), heldBy(entry("you", "00", deep), spec)
 		}},
-		// Each owner comes to own another's key, in a container of 400 bytes a key with a condition over all of it.
+		// Each owner gains another owner's key, in a container of 400 bytes a key with a condition over all of it.
 		{name: "owners-under-a-condition", n: 500, denied: true, changes: each, make: func(n int) (string, string) {
 			sealed := func(next int) func(int) string {
 				return func(i int) string {

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// hostile is input that somebody made to take long.
+// hostile is input that an attacker made to take long.
 type hostile struct {
 	name string
 	// n is the smallest size; the others are twice and four times as large.
 	n int
-	// user is "owner", who holds everything but what barriers guard, unless it says.
+	// user is "owner" by default, a user with all verbs except those of barriers.
 	user   string
 	denied bool
-	// changes is how many requirements Diff returns.
+	// changes is the number of requirements that Diff returns.
 	changes func(n int) int
 	// make returns the two objects.
 	make func(n int) (old, object string)
 }
 
-// These are how many changes there are.
+// These functions return numbers of changes.
 func none(int) int   { return 0 }
 func one(int) int    { return 1 }
 func each(n int) int { return n }
 
-// trial is one with what is given as further members of metadata and as members of spec.
+// trial is a Trial with the given additional members of metadata and members of spec.
 func trial(metadata, spec string) string {
 	return `{"apiVersion":"example.com/v1","kind":"Trial","metadata":{"name":"one","namespace":"shop"` + metadata + `},"spec":{` + spec + `}}`
 }
 
-// listed joins what item returns for the numbers below n.
+// listed joins the results of item for the numbers below n.
 func listed(n int, item func(i int) string) string { return strings.Join(texts(n, item), ",") }
 
-// reversed is the same the other way round.
+// reversed is the same in reversed order.
 func reversed(n int, item func(i int) string) string {
 	all := texts(n, item)
 	slices.Reverse(all)
@@ -49,19 +49,19 @@ func texts(n int, item func(i int) string) []string {
 	return out
 }
 
-// within puts a value into n objects, one in the other.
+// within puts a value into n nested objects.
 func within(n int, before, value, after string) string {
 	return strings.Repeat("{"+before, n) + value + strings.Repeat(after+"}", n)
 }
 
 func member(i int) string { return fmt.Sprintf(`"key%d":%d`, i, i) }
 
-// hostileCases lists them by what they are about. 4n fits into the 8 MiB that fieldperm-webhook reads.
+// hostileCases lists the cases by topic. 4n fits into the 8 MiB that fieldperm-webhook reads.
 func hostileCases() []hostile {
 	return slices.Concat(nests(), names(), lists(), texted(), owners(), barriers())
 }
 
-// nests are of depth n; jsontext refuses more than 10,000.
+// nests are objects of depth n; jsontext refuses more than 10,000.
 func nests() []hostile {
 	free := func(value string) string { return trial("", `"free":`+value) }
 	const n = 2400
@@ -73,7 +73,7 @@ func nests() []hostile {
 		{name: "deep-every-level", n: n, changes: each, make: func(n int) (string, string) {
 			return free(within(n, `"a":`, "1", `,"z":1`)), free(within(n, `"a":`, "1", `,"z":2`))
 		}},
-		// Members in another order at every level: bytes differ from the top on, values only at the bottom or nowhere.
+		// Members have another order at every level: bytes differ from the top on, values only at the bottom or not at all.
 		{name: "deep-reordered", n: n, changes: one, make: func(n int) (string, string) {
 			return free(within(n, `"a":`, "1", `,"z":1`)), free(within(n, `"z":1,"a":`, "2", ""))
 		}},
@@ -86,7 +86,7 @@ func nests() []hostile {
 		{name: "deep-wide-reordered-equal", n: n, changes: none, make: func(n int) (string, string) {
 			return free(within(n, wide(listed)+`,"a":`, "1", "")), free(within(n, `"a":`, "1", ","+wide(reversed)))
 		}},
-		// Both of one length and equal up to the end: to compare bytes at every level is quadratic.
+		// Both have the same length and are equal up to the end: comparing bytes at every level is quadratic.
 		{name: "deep-heavy", n: n, changes: one, make: func(n int) (string, string) {
 			heavy := `{"p":"` + strings.Repeat("x", 100*n) + `","x":`
 			return free(within(n, `"a":`, heavy+"1}", "")), free(within(n, `"a":`, heavy+"2}", ""))
@@ -95,7 +95,7 @@ func nests() []hostile {
 			heavy := `"p":"` + strings.Repeat("x", 100*n) + `"`
 			return free(within(n, `"a":`, "{"+heavy+`,"x":1}`, `,"z":1`)), free(within(n, `"z":1,"a":`, `{"x":2,`+heavy+"}", ""))
 		}},
-		// Lists that nobody knows are atomic, so that what is in them is compared as a whole.
+		// Lists of unknown types are atomic, so that their content is compared as a whole.
 		{name: "deep-lists-reordered", n: n / 2, changes: one, make: func(n int) (string, string) {
 			return free(within(n, `"a":[`, "1", `],"z":1`)), free(within(n, `"z":1,"a":[`, "2", "]"))
 		}},
@@ -111,7 +111,7 @@ func nests() []hostile {
 	}
 }
 
-// names are of members.
+// names are cases with names of members.
 func names() []hostile {
 	free := func(members string) string { return trial("", `"free":{`+members+`}`) }
 	same := func(value func(i int) int) func(int) string {
@@ -149,7 +149,7 @@ func names() []hostile {
 	}
 }
 
-// lists are long. An item with a name is the least that an item can be.
+// lists are cases with long lists. An item with a name is the smallest item.
 func lists() []hostile {
 	number := func(i int) string { return strconv.Itoa(i % 10) }
 	text := func(i int) string { return strconv.Quote(strconv.FormatInt(int64(i), 36)) }
@@ -189,7 +189,7 @@ func lists() []hostile {
 	}
 }
 
-// texted are scalars that are long, or spelled in another way.
+// texted are cases with long scalars, or scalars in another spelling.
 func texted() []hostile {
 	free := func(value string) string { return trial("", `"free":{"x":`+value+`}`) }
 	spelled := func(text string) string { return `"` + text + `"` }

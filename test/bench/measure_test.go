@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// measure goes through a body again and again. Beside the time it reports what processors spent, those that collect
-// garbage included: that is what a review costs, and it is nearly the same on a machine that has other things to do.
+// measure processes a body repeatedly. In addition to the time it reports the processor time, including garbage collection: that is the
+// cost of a review, and it is nearly the same on a busy machine.
 func measure(b *testing.B, body []byte, once func(context.Context) error) {
 	b.Helper()
-	// What is remembered is asked before.
+	// Fill the cache of decisions first.
 	if err := once(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func measure(b *testing.B, body []byte, once func(context.Context) error) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// processorTime is what this process has used up.
+// processorTime is the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

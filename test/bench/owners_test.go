@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// owner is a manager and the paths that it owns of an object.
+// owner is a manager and its paths in an object.
 type owner struct {
 	metav1.ManagedFieldsEntry
 	owns func(path string) bool
@@ -33,12 +33,12 @@ func below(prefixes ...string) func(string) bool {
 	}
 }
 
-// but is what one owns and the other does not.
+// but is the set of paths that one manager owns and the other one does not.
 func but(owns, not func(string) bool) func(string) bool {
 	return func(path string) bool { return owns(path) && !not(path) }
 }
 
-// managed returns managedFields as an API server writes them for an object whose fields are owned so.
+// managed returns managedFields as an API server writes them for an object with these owners.
 func managed(tb testing.TB, kind runtimeschema.GroupVersionKind, object []byte, owners ...owner) []metav1.ManagedFieldsEntry {
 	tb.Helper()
 	v, err := value.FromJSON(object)
@@ -79,7 +79,7 @@ func managed(tb testing.TB, kind runtimeschema.GroupVersionKind, object []byte, 
 	return out
 }
 
-// owned reports whether an API server lets anybody own the path: nobody owns what it writes itself.
+// owned reports whether a path can have an owner: an API server gives no owner to the fields that it writes itself.
 func owned(path string) bool {
 	return !strings.HasPrefix(path, ".metadata") && path != ".apiVersion" && path != ".kind" ||
 		strings.HasPrefix(path, ".metadata.labels") || strings.HasPrefix(path, ".metadata.annotations")

@@ -2,7 +2,7 @@ package bench
 
 import "testing"
 
-// BenchmarkReview is one review in four ways. Bytes are those of the whole body. The checks were asked before.
+// BenchmarkReview processes one review in four ways. Bytes are the bytes of the whole body. The checks are in the cache.
 func BenchmarkReview(b *testing.B) {
 	d := newDesk(b)
 	for _, c := range reviewed {

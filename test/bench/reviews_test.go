@@ -13,22 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// review is a body, and what its decision has to be.
+// review is a body with its expected decision.
 type review struct {
 	subject
 	body []byte
-	// changes is how many requirements Diff returns.
+	// changes is the number of requirements that Diff returns.
 	changes int
-	// same says that structured-merge-diff finds nothing, because it does not look at order (D3).
+	// same says that structured-merge-diff finds no difference, because it ignores order (D3).
 	same bool
 }
 
-// reviewed lists the reviews of BenchmarkReview. They are made when they are measured.
+// reviewed lists the reviews of BenchmarkReview. They are created when they are measured.
 var reviewed = []struct {
 	name string
 	make func(testing.TB) review
 }{
-	// One field: .spec.replicas. Sizes are those of the body, which holds two objects.
+	// One field changes: .spec.replicas. Sizes are the sizes of the body, which holds two objects.
 	{"1KiB", smallest},
 	{"16KiB", func(tb testing.TB) review { return oneField(tb, 16<<10, 1, 3) }},
 	{"1MiB", func(tb testing.TB) review { return oneField(tb, 1<<20, 66, 18) }},
@@ -36,7 +36,7 @@ var reviewed = []struct {
 	{"ten-fields", tenFields},
 	{"no-change", noChange},
 	{"everything", everything},
-	// As large as what they are about.
+	// The size depends on the object.
 	{"reordered-1000", reordered},
 	{"configmap-1MiB", configMap},
 	{"crd-2000-fields", customResource},
@@ -76,11 +76,11 @@ func edited(tb testing.TB, before, after shape, owners []owner, edit func(*appsv
 	return old, encoded(tb, next)
 }
 
-// filled returns the shape whose review has size bytes, or as many as two equal objects can: an annotation makes up
-// for what containers leave.
+// filled returns the shape whose review has size bytes, or the maximum for two equal objects: an annotation fills up the rest after the
+// containers.
 func filled(tb testing.TB, s shape, size int, make func(shape) review) review {
 	tb.Helper()
-	// The annotation itself, and that it is owned, take some.
+	// The annotation itself, and its owner, take some bytes.
 	s.notes = 1
 	lacking := (size - len(make(s).body)) / 2
 	if lacking < 0 {
@@ -99,7 +99,7 @@ func oneField(tb testing.TB, size, containers, variables int) review {
 	})
 }
 
-// tenFields are ten places of the specification.
+// tenFields changes ten fields of the specification.
 func tenFields(tb testing.TB) review {
 	owners := []owner{updates("kube-controller-manager", "status", below(".status")), updates("deployer", "", below(".spec", ".metadata"))}
 	return filled(tb, shape{containers: 1, variables: 3}, 16<<10, func(s shape) review {
@@ -122,7 +122,7 @@ func tenFields(tb testing.TB) review {
 	})
 }
 
-// noChange is what a controller sends that found nothing to do.
+// noChange is the update of a controller without a change.
 func noChange(tb testing.TB) review {
 	return filled(tb, shape{containers: 1, variables: 3}, 16<<10, func(s shape) review {
 		old, object := edited(tb, s, s, rounds(), nil)
@@ -131,7 +131,7 @@ func noChange(tb testing.TB) review {
 	})
 }
 
-// everything is another edition of all but the keys, by the one who owns it all.
+// everything changes everything except the keys, as the owner of all fields.
 func everything(tb testing.TB) review {
 	owners := []owner{updates("deployer", "", func(string) bool { return true })}
 	return filled(tb, shape{containers: 1, variables: 3}, 16<<10, func(s shape) review {
@@ -143,19 +143,19 @@ func everything(tb testing.TB) review {
 	})
 }
 
-// reordered has 1,000 variables of one container the other way round.
+// reordered reverses the order of 1,000 variables of one container.
 func reordered(tb testing.TB) review {
 	s := shape{containers: 1, variables: 1000}
 	owners := []owner{updates("deployer", "", below(".spec", ".metadata"))}
 	old, object := edited(tb, s, s, owners, func(d *appsv1.Deployment) {
 		slices.Reverse(d.Spec.Template.Spec.Containers[0].Env)
-		d.ManagedFields[0].Time = new(madeAt()) // An order is owned by nobody, so an API server sets no time.
+		d.ManagedFields[0].Time = new(madeAt()) // An order has no owner, so an API server sets no time.
 	})
 	by := deployments.by("deployer")
 	return review{subject: by, body: by.review(tb, old, object), changes: 1}
 }
 
-// configMap is 1 MiB of files in 16 keys, a line of one of which changes.
+// configMap is 1 MiB of files in 16 keys. One line of one file changes.
 func configMap(tb testing.TB) review {
 	const files, size = 16, 1 << 20
 	c := &corev1.ConfigMap{
@@ -186,7 +186,7 @@ func customResource(tb testing.TB) review {
 	return review{subject: by, body: by.review(tb, old, encoded(tb, owning(panel(4), entries))), changes: 1}
 }
 
-// manyManagers is an object to which 200 appliers have put a label each, the most that an API server keeps apart.
+// manyManagers is an object with labels of 200 appliers, the largest number that an API server keeps separate.
 func manyManagers(tb testing.TB) review {
 	d := shape{}.deployment()
 	owners := rounds()
@@ -207,7 +207,7 @@ func manyManagers(tb testing.TB) review {
 	return review{subject: by, body: by.review(tb, old, encoded(tb, d)), changes: 1}
 }
 
-// Every approach comes to the same outcome, and a body is as large as its name says.
+// Every approach has the same result, and a body has the size in its name.
 func TestReviews(t *testing.T) {
 	d := newDesk(t)
 	for _, c := range reviewed {
@@ -225,5 +225,5 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// sizes are of bodies that are filled up.
+// sizes are the sizes of bodies that are filled up.
 var sizes = map[string]int{"16KiB": 16 << 10, "1MiB": 1 << 20, "ten-fields": 16 << 10, "no-change": 16 << 10, "everything": 16 << 10}

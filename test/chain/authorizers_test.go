@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// healthCheck is who fieldperm asks about where it only wants to know whether there is an answer.
+// healthCheck is the user about which fieldperm asks when it only needs to know whether an authorizer answers.
 const healthCheck = "fieldperm:health-check"
 
 type (
@@ -32,14 +32,14 @@ type webhook struct {
 	name       string
 	kubeconfig string
 	server     *httptest.Server
-	// decide is what it answers.
+	// decide computes its answer.
 	decide func(spec) status
 
 	mu    sync.Mutex
 	asked []spec
-	// fails is the code that it answers in place of a decision; 0 for none.
+	// fails is the status code that it answers instead of a decision; 0 for none.
 	fails int
-	// hangs is closed when it goes on; nil if it does not hang.
+	// hangs is closed when the webhook continues; nil if it does not hang.
 	hangs chan struct{}
 }
 
@@ -49,33 +49,33 @@ func newWebhook(name string, decide func(spec) status) *webhook {
 	return w
 }
 
-// introduce writes its kubeconfig into dir.
+// introduce writes the kubeconfig of the webhook into dir.
 func (w *webhook) introduce(dir string) error {
 	var err error
 	w.kubeconfig, err = w.introduceAs(dir, w.name)
 	return err
 }
 
-// introduceAs writes its kubeconfig in the place of another's.
+// introduceAs writes the kubeconfig of the webhook in place of the one of another webhook.
 func (w *webhook) introduceAs(dir, name string) (string, error) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
 	return writeKubeconfig(dir, name, w.server.URL, ca)
 }
 
-// close ends it, those who wait included.
+// close ends the webhook and all waiting requests.
 func (w *webhook) close() {
 	w.server.CloseClientConnections()
 	w.server.Close()
 }
 
-// questions returns what it was asked about users.
+// questions returns the questions about users that the webhook received.
 func (w *webhook) questions() []spec {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]spec(nil), w.asked...)
 }
 
-// fail makes it answer with a code; 0 ends that.
+// fail makes the webhook answer with a status code; 0 ends that.
 func (w *webhook) fail(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,10 +107,10 @@ func (w *webhook) serve(out http.ResponseWriter, in *http.Request) {
 	}
 	review.Status = w.decide(review.Spec)
 	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(review) // Whoever asked may have gone.
+	_ = json.NewEncoder(out).Encode(review) // The client may have closed the connection.
 }
 
-// nowhere is the kubeconfig of a webhook that does not run.
+// nowhere is the kubeconfig of a webhook that is not running.
 func nowhere(dir, name string) (string, error) {
 	port, err := cluster.FreePort()
 	if err != nil {
@@ -133,7 +133,7 @@ func writeKubeconfig(dir, name, server string, ca []byte) (string, error) {
 	return file, replace(file, string(content))
 }
 
-// entry is one of a chain, as an administrator writes it.
+// entry is one authorizer of a chain, as an administrator writes it.
 type entry struct {
 	name, kubeconfig string
 	policy           string // NoOpinion if empty
@@ -180,7 +180,7 @@ const (
 	inCluster = "in-cluster-authorizer"
 )
 
-// chainOf is the content of a file.
+// chainOf is the content of a configuration file.
 func chainOf(entries ...entry) string {
 	var out strings.Builder
 	out.WriteString(chainHead)

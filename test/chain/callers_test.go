@@ -21,8 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// question asks whether a change of the Deployment's replicas, or of its image, would be allowed. user is a JSON object,
-// "" for whoever asks.
+// question asks whether a change of the Deployment's replicas, or of its image, would be allowed. user is a JSON object, "" for the caller.
 func question(old, changed, user string) string {
 	if user != "" {
 		user = `"userInfo":` + user + `,`
@@ -35,7 +34,7 @@ func question(old, changed, user string) string {
 		"name":"web","namespace":%q,"oldObject":%s,"object":%s}}`, user, plain, object(old), object(changed))
 }
 
-// tell sends a body to fieldperm with a bearer token, and nothing else to say who calls; "" for no token.
+// tell sends a body to fieldperm with a bearer token, which is the only identification of the caller; "" for no token.
 func (s *scene) tell(t *testing.T, method, path, token, body string) (int, string) {
 	t.Helper()
 	roots, err := cert.NewPool(s.File("ca.crt"))
@@ -70,15 +69,15 @@ const (
 	scalerBob = `{"username":"jwt:bob","groups":["jwt:scalers","system:authenticated"]}`
 )
 
-// TestKEP3331_Review: people ask by a token what they may do themselves, and others only if they may create
-// SubjectAccessReviews.
+// TestKEP3331_Review: users with a token can ask for their own permissions. They can ask for the permissions of other users only if they
+// may create SubjectAccessReviews.
 func TestKEP3331_Review(t *testing.T) {
 	s := on(t, broken)
 	mina := s.mustToken(t, person{name: "mina", groups: []string{scalers}, team: "payments"})
 	for _, c := range []struct {
 		name, question string
 		allowed        bool
-		// says is the mode, or part of the message.
+		// says is the mode, or a part of the message.
 		says string
 	}{
 		{"a field that she holds a verb for", question(one, two, ""), true, "granular"},
@@ -99,7 +98,7 @@ func TestKEP3331_Review(t *testing.T) {
 		}
 	}
 
-	// Nobody's name and other groups are still another user.
+	// Another name, and the name of the caller with other groups, are another user than the caller.
 	for _, other := range []string{scalerBob, `{"username":"jwt:mina","groups":["jwt:scalers","system:masters"]}`} {
 		if code, body := s.tell(t, http.MethodPost, "/review", mina, question(one, two, other)); code != http.StatusForbidden {
 			t.Errorf("about %s: %d, want 403: %s", other, code, body)
@@ -122,7 +121,7 @@ func TestKEP3331_Review(t *testing.T) {
 	}
 }
 
-// report is what /review answers.
+// report is the answer of /review.
 type report struct {
 	Allowed bool
 	Mode    string
@@ -141,7 +140,7 @@ func (s *scene) review(t *testing.T, token, question string) (report, error) {
 	return out, json.Unmarshal([]byte(body), &out)
 }
 
-// TestKEP3331_Permissions: whoever is authenticated may read the catalogue.
+// TestKEP3331_Permissions: every authenticated user may read the catalogue.
 func TestKEP3331_Permissions(t *testing.T) {
 	s := on(t, broken)
 	paul := s.mustToken(t, person{name: "paul"})
@@ -151,7 +150,7 @@ func TestKEP3331_Permissions(t *testing.T) {
 	}
 }
 
-// TestKEP3331_BadTokens: they are refused alike, and only the log knows why.
+// TestKEP3331_BadTokens: all bad tokens get the same answer, and only the log has the reason.
 func TestKEP3331_BadTokens(t *testing.T) {
 	s := on(t, broken)
 	_, without := s.tell(t, http.MethodPost, "/review", "", question(one, two, ""))
@@ -193,8 +192,8 @@ func TestKEP3331_BadTokens(t *testing.T) {
 	}
 }
 
-// TestKEP3331_TokensOnWebhooks: whoever has a token may not ask there what others may do. Only who is named may:
-// kube-apiserver, which calls /authorize so in all tests here.
+// TestKEP3331_TokensOnWebhooks: a user with a token may not ask the webhooks about other users. Only the named callers may: kube-apiserver,
+// which calls /authorize with a token in all tests here.
 func TestKEP3331_TokensOnWebhooks(t *testing.T) {
 	s := on(t, broken)
 	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"jwt:bob","groups":["jwt:scalers"],

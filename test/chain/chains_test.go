@@ -10,7 +10,7 @@ func inNamespace(name string) string {
 }
 
 const (
-	// aboutFields leaves the marker and the generic verbs to others.
+	// aboutFields matches only granular verbs. The marker and the generic verbs are left to the other authorizers.
 	aboutFields = "request.resourceAttributes.verb.startsWith('granular:')"
 	ofPayments  = "has(request.extra) && '" + teamKey + "' in request.extra && 'payments' in request.extra['" + teamKey + "']"
 	erring      = "erring"
@@ -30,8 +30,7 @@ func healthy(s *scene) string {
 	return chainOf(append(s.inOrder(), entry{name: inCluster})...)
 }
 
-// broken has besides, each for a namespace of its own, webhooks that are down under each failurePolicy, and one whose
-// condition fails.
+// broken has in addition a webhook that is down under each failurePolicy, and one whose condition fails, each for a namespace of its own.
 func broken(s *scene) string {
 	entries := s.inOrder()
 	for _, mode := range down {
@@ -52,8 +51,8 @@ func broken(s *scene) string {
 	)...)
 }
 
-// withRBAC answers in process for roles and bindings. Nothing that is kept hides a revocation: the API server is asked
-// only about what is not granted.
+// withRBAC evaluates roles and bindings in process. It keeps no decisions that could hide a revocation: the API server is asked only about
+// permissions that RBAC does not grant.
 func withRBAC(*scene) string {
 	return chainHead + rbacEntry + entry{name: inCluster}.String()
 }

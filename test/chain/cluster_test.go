@@ -15,7 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/issuer"
 )
 
-// TestKEP3331_ClaimsBecomeUserGroupsAndExtra: kube-apiserver makes of a token what the file says.
+// TestKEP3331_ClaimsBecomeUserGroupsAndExtra: kube-apiserver maps the claims of a token as the file says.
 func TestKEP3331_ClaimsBecomeUserGroupsAndExtra(t *testing.T) {
 	s := on(t, broken)
 	answer, err := s.wire(t, person{name: "ann", groups: []string{scalers, "staff"}, team: "payments"}).Do(t.Context(), http.MethodPost,
@@ -41,8 +41,8 @@ func TestKEP3331_ClaimsBecomeUserGroupsAndExtra(t *testing.T) {
 	expect(t, s.patch(t, w, plain, replicas(2)), http.StatusUnauthorized)
 }
 
-// TestKEP3331_A1_TokenUsersChangeTheirFields: whoever a token makes a member of a group holds its granular verbs, and may
-// change exactly those fields. kube-apiserver calls /authorize by a token itself.
+// TestKEP3331_A1_TokenUsersChangeTheirFields: a user that is a member of a group by its token holds the granular verbs of the group, and
+// may change exactly those fields. kube-apiserver itself calls /authorize with a token.
 func TestKEP3331_A1_TokenUsersChangeTheirFields(t *testing.T) {
 	s := on(t, broken)
 	kubectl := s.kubectl(t, person{name: "kim", groups: []string{scalers}})
@@ -64,13 +64,13 @@ func TestKEP3331_A1_TokenUsersChangeTheirFields(t *testing.T) {
 			t.Errorf("kubectl says %q, which lacks %q", stderr, part)
 		}
 	}
-	// Not of the group: kube-apiserver's own refusal.
+	// The user is not in the group and gets kube-apiserver's own refusal.
 	expect(t, s.patch(t, s.wire(t, person{name: "kit", groups: []string{"staff"}}), plain, replicas(4)), http.StatusForbidden,
 		`User "jwt:kit" cannot patch resource "deployments"`)
 }
 
-// TestKEP3221_ExtraReachesAuthorizersAndConditions: what a claim has put into the extra is there for kube-apiserver's
-// webhook authorizers and their conditions, both about the request itself and about what fieldperm asks.
+// TestKEP3221_ExtraReachesAuthorizersAndConditions: a claim that is mapped to the extra reaches kube-apiserver's webhook authorizers and
+// their conditions, both for the request itself and for fieldperm's checks.
 func TestKEP3221_ExtraReachesAuthorizersAndConditions(t *testing.T) {
 	s := on(t, broken)
 	with, without := person{name: "tess", groups: []string{scalers}, team: "payments"}, person{name: "tom", groups: []string{scalers}}

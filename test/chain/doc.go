@@ -1,6 +1,6 @@
-// Package chain holds the tests of the whole system that are about two files: the AuthorizationConfiguration that
-// fieldperm's own checks go through (KEP-3221), and the AuthenticationConfiguration of whoever calls it (KEP-3331).
-// kube-apiserver itself is started with both. They have the build tag integration; start reading at scene.
+// Package chain holds the tests of the whole system that concern two files: the AuthorizationConfiguration, which decides fieldperm's own
+// checks (KEP-3221), and the AuthenticationConfiguration, which decides about the tokens of fieldperm's callers (KEP-3331). kube-apiserver
+// itself is started with both. The tests have the build tag integration; start reading at scene.
 //
-// The webhook authorizers and the issuer of tokens are in process: they stand for other people's software.
+// The webhook authorizers and the issuer of tokens run in process: they represent software of third parties.
 package chain

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// TestKEP3221_P4_WebhooksThatAreDown: what becomes of a request when an authorizer of fieldperm's cannot answer.
+// TestKEP3221_P4_WebhooksThatAreDown: how fieldperm answers a request when one of its authorizers cannot answer.
 func TestKEP3221_P4_WebhooksThatAreDown(t *testing.T) {
 	s := on(t, broken)
 	t.Run("hangs for longer than admission may take", func(t *testing.T) {
@@ -31,15 +31,15 @@ func TestKEP3221_P4_WebhooksThatAreDown(t *testing.T) {
 	t.Run("at the door", func(t *testing.T) {
 		t.Parallel()
 		answer := s.patch(t, s.wire(t, person{name: "dot", groups: []string{scalers}}), atTheDoor, replicas(2))
-		// kube-apiserver tells its own log who failed.
+		// kube-apiserver writes the name of the failed authorizer only to its own log.
 		faulty(t, answer, "")
 	})
 }
 
-// othersDecide: where a webhook is down that others may do without, they decide.
+// othersDecide: if the failurePolicy of a webhook that is down is NoOpinion, the other authorizers decide.
 func (s *scene) othersDecide(t *testing.T, mode string) {
 	namespace := downIn(mode, "NoOpinion")
-	// What the scaler does not hold is asked first, and nobody knows.
+	// fieldperm first asks for a verb that the scaler does not hold, and no authorizer knows the answer.
 	for i, c := range []struct{ group, verbs string }{{owners, "granular,granular:*"}, {scalers, "granular,granular:scale"}} {
 		answer := s.patch(t, s.wire(t, person{name: "nora-" + mode + c.group, groups: []string{c.group}}), namespace, replicas(2+i))
 		expect(t, answer, http.StatusOK)
@@ -47,7 +47,8 @@ func (s *scene) othersDecide(t *testing.T, mode string) {
 			t.Errorf("audit annotation %q, want that the API server decided on %s", got, c.verbs)
 		}
 	}
-	// Whom nobody else allows is not allowed, and not told that he may not: who is down might have said so.
+	// A user that no other authorizer allows is not allowed. But the answer is no denial, because the webhook that is down might have
+	// allowed the request.
 	answer := s.patch(t, s.wire(t, person{name: "ned-" + mode, groups: []string{"markers"}}), namespace, replicas(4))
 	faulty(t, answer, namespace)
 	if series(s.metrics(t), "apiserver_authorization_webhook_evaluations_fail_open_total", `name="`+namespace+`"`) == "" {
@@ -55,15 +56,15 @@ func (s *scene) othersDecide(t *testing.T, mode string) {
 	}
 }
 
-// deniesNobody: where a webhook is down that nobody may do without, nothing is allowed, and users are told of a fault,
-// which may be gone when they try again.
+// deniesNobody: if the failurePolicy of a webhook that is down does not permit a decision without it, nothing is allowed. Users get a
+// server error and no denial, because the error may be gone when they try again.
 func (s *scene) deniesNobody(t *testing.T, mode string) {
 	namespace := downIn(mode, "Deny")
 	for _, group := range []string{scalers, owners, "markers"} {
 		answer := s.patch(t, s.wire(t, person{name: "dan-" + mode + "-" + group, groups: []string{group}}), namespace, replicas(2))
 		faulty(t, answer, namespace)
 	}
-	// Whoever holds the generic verb is not asked about.
+	// A user with the generic verb needs no check.
 	admin, err := s.User("admin", "system:masters")
 	must(t, err)
 	w, err := corpus.NewWire(admin.Config)
@@ -71,8 +72,8 @@ func (s *scene) deniesNobody(t *testing.T, mode string) {
 	expect(t, s.patch(t, w, namespace, replicas(3)), http.StatusOK)
 }
 
-// answersBeforeTheAPIServerGivesUp: the user hears from fieldperm which authorizer hangs, not from kube-apiserver that
-// something took too long.
+// answersBeforeTheAPIServerGivesUp: the user gets from fieldperm the name of the authorizer that hangs, and not a timeout from
+// kube-apiserver.
 func (s *scene) answersBeforeTheAPIServerGivesUp(t *testing.T) {
 	begin := time.Now()
 	answer := s.patch(t, s.wire(t, person{name: "stan", groups: []string{scalers}}), stuck, replicas(2))
@@ -82,7 +83,7 @@ func (s *scene) answersBeforeTheAPIServerGivesUp(t *testing.T) {
 	}
 }
 
-// faulty looks whether an answer is a fault of the server that fieldperm tells of.
+// faulty checks that an answer is a server error that fieldperm explains.
 func faulty(t *testing.T, answer *corpus.Answer, names string) {
 	t.Helper()
 	code, message := answer.Code, answer.Status.Message

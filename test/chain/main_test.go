@@ -26,22 +26,22 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// scene is the control plane of all tests here, which run one after the other; their parts may run at the same time.
+// scene is the control plane of all tests here. The tests run one after the other; their subtests may run at the same time.
 type scene struct {
 	*stack.Stack
 	issuer *issuer.Issuer
-	// dir has the files of all that is configured.
+	// dir has the configuration files.
 	dir string
-	// watcher is asked by kube-apiserver before fieldperm is, about whoever has a team. It has no opinion.
+	// watcher is an authorizer that kube-apiserver asks before fieldperm, about every user with a team. It has no opinion.
 	watcher *webhook
-	// protector denies granular verbs, skipped is never asked, and grantor allows what its team may.
+	// protector denies granular verbs, skipped is never asked, and grantor allows the requests that its team may make.
 	protector, skipped, grantor *webhook
-	// failing answers 500, and hanging nothing.
+	// failing answers 500, and hanging does not answer.
 	failing, hanging *webhook
-	// closed is the kubeconfig of a webhook that does not run.
+	// closed is the kubeconfig of a webhook that is not running.
 	closed string
 
-	// inForce is the chain that fieldperm was started with, or loaded since.
+	// inForce is the chain with which fieldperm was started, or the one that it loaded later.
 	inForce string
 }
 
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// on returns the scene with a chain in force: fieldperm is started anew if it has another one.
+// on returns the scene with a chain in force. It restarts fieldperm if another chain is in force.
 func on(t *testing.T, chain func(*scene) string) *scene {
 	t.Helper()
 	theScene.once.Do(func() {
@@ -84,7 +84,7 @@ func on(t *testing.T, chain func(*scene) string) *scene {
 func (s *scene) authorization() string  { return filepath.Join(s.dir, "fieldperm-authorization.yaml") }
 func (s *scene) authentication() string { return filepath.Join(s.dir, "fieldperm-authentication.yaml") }
 
-// writeChain puts a file in the place of fieldperm's, at once.
+// writeChain replaces fieldperm's file atomically.
 func (s *scene) writeChain(content string) error { return replace(s.authorization(), content) }
 
 func replace(file, content string) error {
@@ -124,7 +124,7 @@ func (s *scene) start(ctx context.Context, bin string, chain func(*scene) string
 	return s.furnish(ctx)
 }
 
-// serveOthers starts what is other people's software.
+// serveOthers starts the software of third parties.
 func (s *scene) serveOthers() error {
 	none := func(spec) status { return status{} }
 	var err error
@@ -153,7 +153,7 @@ func (s *scene) others() []*webhook {
 	return []*webhook{s.watcher, s.protector, s.skipped, s.grantor, s.failing, s.hanging}
 }
 
-// stop ends all and leaves nothing.
+// stop ends all processes and removes all files.
 func (s *scene) stop() error {
 	var errs []error
 	if s.Stack != nil {
@@ -173,11 +173,11 @@ func (s *scene) stop() error {
 	return errors.Join(errs...)
 }
 
-// admitTimeout is how long kube-apiserver waits for fieldperm here, half of what is generated: a test waits as well.
+// admitTimeout is the time that kube-apiserver waits for fieldperm here. It is half of the generated value, because a test also waits.
 const admitTimeout = 5 * time.Second
 
-// prepare writes fieldperm's two files. It puts the watcher before fieldperm in kube-apiserver's chain, and a token in the
-// place of the certificate by which kube-apiserver calls /authorize.
+// prepare writes fieldperm's two files. It puts the watcher before fieldperm in kube-apiserver's chain, and replaces the certificate with
+// which kube-apiserver calls /authorize by a token.
 func (s *scene) prepare(dir string, chain func(*scene) string) ([]string, error) {
 	s.dir = dir
 	var errs []error

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestKEP3221_DenyEndsTheChain: RBAC would allow her, the webhook before it denies.
+// TestKEP3221_DenyEndsTheChain: RBAC would allow the request, but a webhook before it denies it.
 func TestKEP3221_DenyEndsTheChain(t *testing.T) {
 	s := on(t, broken)
 	dora := s.wire(t, person{name: "dora", groups: []string{scalers}})
@@ -27,7 +27,7 @@ func TestKEP3221_DenyEndsTheChain(t *testing.T) {
 	if len(of(s.protector.questions(), "jwt:dora")) == 0 {
 		t.Error("the webhook that denies was not asked")
 	}
-	// Elsewhere its conditions are not met.
+	// In another namespace the conditions of the webhook are not met.
 	answer = s.patch(t, dora, plain, replicas(7))
 	expect(t, answer, http.StatusOK)
 	if got := s.annotations(t, answer)["authorizers"]; !strings.Contains(got, inCluster+"=granular,granular:scale") {
@@ -35,7 +35,7 @@ func TestKEP3221_DenyEndsTheChain(t *testing.T) {
 	}
 }
 
-// TestKEP3221_AllowEndsTheChain: a webhook grants by the extra of the token what RBAC does not.
+// TestKEP3221_AllowEndsTheChain: a webhook allows a request by the extra of the token. RBAC would not allow it.
 func TestKEP3221_AllowEndsTheChain(t *testing.T) {
 	s := on(t, broken)
 	mine, other := person{name: "gail", groups: []string{"markers"}, team: "payments"}, person{name: "gus", groups: []string{"markers"}, team: "search"}
@@ -54,8 +54,8 @@ func TestKEP3221_AllowEndsTheChain(t *testing.T) {
 	}
 }
 
-// TestKEP3221_SkippedByMatchConditions: one whose conditions are not met is never asked. What it would do if it were
-// asked matters: it is down, and says Deny.
+// TestKEP3221_SkippedByMatchConditions: fieldperm never asks a webhook whose conditions are not met. The webhook is down and has
+// failurePolicy Deny, so that a call would be noticed.
 func TestKEP3221_SkippedByMatchConditions(t *testing.T) {
 	s := on(t, broken)
 	s.skipped.fail(http.StatusInternalServerError)

@@ -28,13 +28,13 @@ import (
 
 const (
 	audience = "fieldperm-tests"
-	// teamKey is in the extra of whoever's token names a team.
+	// teamKey is the extra key of a user whose token names a team.
 	teamKey = "example.com/team"
-	// apiServer is as whom kube-apiserver calls /authorize.
+	// apiServer is the user name with which kube-apiserver calls /authorize.
 	apiServer = "jwt:kube-apiserver"
-	// scalers is a claim, and jwt:scalers the group that comes of it, which may scale Deployments everywhere.
+	// scalers is a claim. Its group jwt:scalers may scale Deployments everywhere.
 	scalers = "scalers"
-	// owners may change every field by granular verbs.
+	// owners is a claim. Its group may change every field by granular verbs.
 	owners = "owners"
 )
 
@@ -64,7 +64,7 @@ jwt:
 `, s.issuer.URL(), audience, strings.ReplaceAll(strings.TrimSpace(string(s.issuer.CA())), "\n", "\n      "), teamKey)
 }
 
-// person is somebody with a token. The name is the claim's.
+// person is a user with a token. The name is the one in the claim.
 type person struct {
 	name   string
 	groups []string
@@ -86,7 +86,7 @@ func (p person) claims() map[string]any {
 	return claims
 }
 
-// config is a person's at kube-apiserver: a token and nothing else.
+// config is a person's client configuration for kube-apiserver: a token and nothing else.
 func (s *scene) config(t *testing.T, p person) *rest.Config {
 	t.Helper()
 	token, err := s.token(p)
@@ -103,7 +103,7 @@ func (s *scene) wire(t *testing.T, p person) *corpus.Wire {
 	return w
 }
 
-// kubectl is the real one, with a person's token.
+// kubectl is the real kubectl with a person's token.
 func (s *scene) kubectl(t *testing.T, p person) *cluster.Kubectl {
 	t.Helper()
 	config := s.config(t, p)
@@ -119,21 +119,21 @@ func (s *scene) kubectl(t *testing.T, p person) *cluster.Kubectl {
 
 func (s *scene) clients() (kubernetes.Interface, error) { return kubernetes.NewForConfig(s.Admin()) }
 
-// The namespaces, each with a Deployment "web". What fieldperm's chain does depends on the namespace.
+// The namespaces, each with a Deployment "web". fieldperm's chain depends on the namespace.
 const (
 	plain     = "plain"
 	protected = "protected"
 	granted   = "granted"
 )
 
-// down are the ways in which a webhook can be down, and policies what then is done. There is a namespace for each pair.
+// down are the ways in which a webhook can be down, and policies are the failure policies. There is a namespace for each pair.
 var (
 	down     = []string{"closed", "failing", "hanging"}
 	policies = []string{"NoOpinion", "Deny"}
 )
 
-// atTheDoor is where a webhook that is down is asked about the marker, so by /authorize, stuck where one hangs for
-// longer than a request may take.
+// atTheDoor is the namespace in which a webhook that is down is asked about the marker, so that /authorize fails. In stuck a webhook hangs
+// for longer than a request may take.
 const (
 	atTheDoor = "at-the-door"
 	stuck     = "stuck"
@@ -151,7 +151,7 @@ func namespaces() []string {
 	return out
 }
 
-// furnish makes what the tests write, and who may.
+// furnish creates the objects that the tests write, and the grants of the users.
 func (s *scene) furnish(ctx context.Context) error {
 	admin, err := s.clients()
 	if err != nil {
@@ -189,7 +189,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// grant makes a ClusterRole and its binding, both of a name.
+// grant creates a ClusterRole and its binding with the same name.
 func (s *scene) grant(ctx context.Context, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) error {
 	admin, err := s.clients()
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *scene) grant(ctx context.Context, name string, subject rbacv1.Subject, 
 	return errors.Join(err1, err2)
 }
 
-// revoke takes a grant back.
+// revoke removes a grant.
 func (s *scene) revoke(ctx context.Context, name string) error {
 	admin, err := s.clients()
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *scene) revoke(ctx context.Context, name string) error {
 		admin.RbacV1().ClusterRoles().Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
-// patch changes the Deployment of a namespace, and makes a change each time: replicas are counted up.
+// patch changes the Deployment of a namespace. Each call makes a change, because it counts the replicas up.
 func (s *scene) patch(t *testing.T, w *corpus.Wire, namespace, patch string) *corpus.Answer {
 	t.Helper()
 	answer, err := w.Do(t.Context(), "PATCH", "/apis/apps/v1/namespaces/"+namespace+"/deployments/web", nil,
@@ -238,7 +238,7 @@ func expect(t *testing.T, answer *corpus.Answer, code int, parts ...string) {
 	}
 }
 
-// annotations are the audit annotations of fieldperm's webhook for a request, without its name.
+// annotations are the audit annotations of fieldperm's webhook for a request, without the name of the webhook.
 func (s *scene) annotations(t *testing.T, answer *corpus.Answer) map[string]string {
 	t.Helper()
 	var found map[string]string
@@ -253,7 +253,7 @@ func (s *scene) annotations(t *testing.T, answer *corpus.Answer) map[string]stri
 				Annotations map[string]string `json:"annotations"`
 			}
 			if err := json.Unmarshal([]byte(line), &event); err != nil {
-				return err // It is being written.
+				return err // The last line may be incomplete.
 			}
 			found = event.Annotations
 			return nil

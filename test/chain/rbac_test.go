@@ -17,11 +17,11 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// soon is within the time for which kube-apiserver keeps fieldperm's own answers.
+// soon is shorter than the time for which kube-apiserver keeps fieldperm's own decisions.
 const soon = 8 * time.Second
 
-// TestKEP3221_RBACInProcess: a grant counts as soon as fieldperm hears of it, and so does its end. Roles and bindings
-// are read in process: the API server is asked only about what they do not allow.
+// TestKEP3221_RBACInProcess: a grant and its revocation take effect as soon as fieldperm's watches deliver them. fieldperm reads roles and
+// bindings in process: it asks the API server only about requests that they do not allow.
 func TestKEP3221_RBACInProcess(t *testing.T) {
 	s := on(t, withRBAC)
 	ray, n := s.wire(t, person{name: "ray", groups: []string{"markers"}}), 10
@@ -67,8 +67,8 @@ func (s *scene) until(t *testing.T, request func() *corpus.Answer, code int) *co
 // ownRole is the ClusterRole of fieldperm's user.
 const ownRole = "fieldperm"
 
-// TestKEP3221_RBACWithoutRights: fieldperm that may not read roles and bindings knows nothing. It is not ready, says what
-// it lacks, and answers with a fault, never with what an empty set of roles would amount to.
+// TestKEP3221_RBACWithoutRights: fieldperm that may not read roles and bindings knows no grants. It is not ready, says which permission it
+// lacks, and answers with an error. It never decides with an empty set of roles.
 func TestKEP3221_RBACWithoutRights(t *testing.T) {
 	s := on(t, withRBAC)
 	must(t, s.StopWebhook())
@@ -120,7 +120,7 @@ func TestKEP3221_RBACWithoutRights(t *testing.T) {
 		}
 		return nil
 	})
-	// All else is there.
+	// All other checks pass.
 	for _, check := range []string{"schemas", "discovery"} {
 		eventually(t, func() error {
 			if code, body := s.get(t, "/readyz/"+check); code != http.StatusOK {
@@ -132,7 +132,7 @@ func TestKEP3221_RBACWithoutRights(t *testing.T) {
 	if code, body := s.get(t, "/readyz"); code != http.StatusInternalServerError {
 		t.Errorf("/readyz: %d, want 500: %s", code, body)
 	}
-	// kube-apiserver would be answered with 500 too, and would try again for seconds.
+	// kube-apiserver would also get 500, and would repeat its call for seconds.
 	server := s.mustToken(t, person{name: "kube-apiserver"})
 	code, body := s.tell(t, http.MethodPost, "/authorize", server, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"jwt:ray",
 		"groups":["jwt:scalers"],"resourceAttributes":{"verb":"update","group":"apps","version":"v1","resource":"deployments","namespace":"plain","name":"web"}}}`)
@@ -144,7 +144,7 @@ func TestKEP3221_RBACWithoutRights(t *testing.T) {
 		t.Errorf("/review: %d, want a fault of RBAC's: %s", code, body)
 	}
 
-	// It needs no restart once it may.
+	// fieldperm needs no restart after it gets the permission.
 	must(t, restore(t.Context()))
 	must(t, s.AwaitReplica(t.Context(), 0))
 	s.inForce = withRBAC(s)

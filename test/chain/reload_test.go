@@ -23,8 +23,8 @@ var kep3221 = []string{
 	"apiserver_authorization_match_condition_evaluation_seconds_bucket",
 }
 
-// TestKEP3221_Reload: a new file is in force without a restart. One that is faulty, or whose webhooks do not answer,
-// leaves in force what was, and fieldperm says why.
+// TestKEP3221_Reload: a new file is in force without a restart. If a file is faulty, or its webhooks do not answer, the last configuration
+// stays in force, and fieldperm says why.
 func TestKEP3221_Reload(t *testing.T) {
 	s := on(t, healthy)
 	s.inForce = ""
@@ -51,7 +51,7 @@ func TestKEP3221_Reload(t *testing.T) {
 	}
 	inForce(http.StatusForbidden)
 
-	// The webhook that denies is gone.
+	// The new file does not have the webhook that denies.
 	must(t, s.writeChain(chainOf(entry{name: inCluster})))
 	inForce(http.StatusOK)
 	if reloads("success") == "" {
@@ -96,7 +96,7 @@ func TestKEP3221_Reload(t *testing.T) {
 		t.Error("the failures were not counted")
 	}
 
-	// This one answers now, and fails later.
+	// This webhook answers now, and fails later.
 	s.failing.fail(0)
 	defer s.failing.fail(http.StatusInternalServerError)
 	namespace := downIn("failing", "NoOpinion")
@@ -112,7 +112,7 @@ func TestKEP3221_Reload(t *testing.T) {
 		}
 		return nil
 	})
-	// A kubeconfig counts too: in the place of the one that denies comes one that has no opinion.
+	// A changed kubeconfig also causes a reload: the webhook that denies is replaced by one without an opinion.
 	_, err := s.watcher.introduceAs(s.dir, "protector")
 	must(t, err)
 	inForce(http.StatusOK)
@@ -120,7 +120,7 @@ func TestKEP3221_Reload(t *testing.T) {
 	inForce(http.StatusForbidden)
 
 	s.failing.fail(http.StatusInternalServerError)
-	// The files of kube-apiserver are in the same directory: a write there is a reason to prove them again.
+	// The files of kube-apiserver are in the same directory: a change there makes fieldperm prove them again.
 	eventually(t, func() error {
 		if code, body := s.get(t, "/readyz/interlock"); code != http.StatusOK {
 			return errors.New(body)
@@ -138,7 +138,7 @@ func TestKEP3221_Reload(t *testing.T) {
 	}
 }
 
-// TestKEP3331_Reload: the same for whose tokens are accepted.
+// TestKEP3331_Reload: the same for the issuers whose tokens are accepted.
 func TestKEP3331_Reload(t *testing.T) {
 	s := on(t, healthy)
 	content := s.issuers()
@@ -159,7 +159,7 @@ func TestKEP3331_Reload(t *testing.T) {
 	name(`oidc:uma`)
 	must(t, replace(s.authentication(), strings.ReplaceAll(content, "audiences", "audience")))
 	eventually(t, func() error {
-		// kube-apiserver's own token has another name by now, and so the interlock may be open.
+		// kube-apiserver's own token has another user name now, so that enforcement may be unproven.
 		_, body := s.get(t, "/readyz?verbose")
 		if log := s.WebhookLogTail(); !strings.Contains(body, "[!]authentication: an earlier configuration is in force") || !strings.Contains(log, s.authentication()+":") {
 			return fmt.Errorf("%s: %s", body, log)

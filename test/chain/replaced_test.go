@@ -20,8 +20,8 @@ spec:
   - {path: '.spec.template.spec.containers[*].image', verb: example.com/anyImage}
 `
 
-// TestF4_ReplacingAVerbNamesItsHolders: who holds it is told to the one who replaces it, at most five of them; where RBAC is
-// not decided in process, that it is not known.
+// TestF4_ReplacingAVerbNamesItsHolders: an administrator that replaces a verb gets a warning with the users that hold it, at most five. If
+// RBAC is not evaluated in process, the warning says that the users are not known.
 func TestF4_ReplacingAVerbNamesItsHolders(t *testing.T) {
 	apply := func(s *scene, document string) string {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestF4_ReplacingAVerbNamesItsHolders(t *testing.T) {
 		must(t, s.grant(t.Context(), "imager-"+name, user(name), rule("apps", "deployments", "granular:image(web)")))
 	}
 	got := ""
-	for range 50 { // fieldperm hears of grants.
+	for range 50 { // fieldperm receives grants by a watch, with a delay.
 		if got = apply(s, anyImage); strings.Contains(got, "and 2 more") {
 			break
 		}

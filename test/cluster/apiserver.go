@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// rbacOnly is the chain of a cluster that was given none: what kubeadm sets up.
+// rbacOnly is the default chain of a cluster, as kubeadm configures it.
 const rbacOnly = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
@@ -27,7 +27,7 @@ rules:
 - level: Metadata
 `
 
-// configureAPIServer sets the flags of kube-apiserver that config asks for, on top of envtest's.
+// configureAPIServer adds the flags that config requires to the flags of envtest.
 func configureAPIServer(flags *envtest.Arguments, config Config, dir string) error {
 	authorization := config.AuthorizationConfig
 	if authorization == "" {
@@ -36,15 +36,15 @@ func configureAPIServer(flags *envtest.Arguments, config Config, dir string) err
 			return fmt.Errorf("control plane: %w", err)
 		}
 	}
-	// kube-apiserver refuses a configuration file beside the mode that envtest sets by default.
+	// kube-apiserver refuses a configuration file together with the mode that envtest sets by default.
 	flags.Disable("authorization-mode")
 	flags.Set("authorization-config", authorization)
 
-	// On a machine without a network kube-apiserver finds no address to publish, and ends. Nothing reads the endpoints of
-	// the Service "kubernetes" here, and a loopback address is not allowed in them: this one is for documentation.
+	// On a machine without a network kube-apiserver finds no address to publish, and ends. The tests do not read the endpoints of the
+	// Service "kubernetes", and a loopback address is not allowed in them: this address is reserved for documentation.
 	flags.Set("advertise-address", "203.0.113.1")
 
-	// Without it an open watch holds up the end of the server for a minute.
+	// Without it an open watch delays the end of the server by a minute.
 	flags.Set("shutdown-watch-termination-grace-period", "1s")
 
 	if config.AuthenticationConfig != "" {

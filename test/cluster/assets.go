@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// assetsVariable names the directory of ready binaries, as it does for every project that uses envtest.
+	// assetsVariable is the environment variable with the directory of the binaries. Every project with envtest uses this name.
 	assetsVariable = "KUBEBUILDER_ASSETS"
 
 	moduleLine = "module github.com/fieldperm/fieldperm"
 )
 
-// Assets returns the directory that holds kube-apiserver, etcd and kubectl: $KUBEBUILDER_ASSETS if set, else
-// bin/controlplane of the checkout around the working directory. It is an error if one of the three is not there.
+// Assets returns the directory of kube-apiserver, etcd and kubectl: $KUBEBUILDER_ASSETS if set, otherwise bin/controlplane of the checkout
+// around the working directory. It is an error if one of the three is missing.
 func Assets() (string, error) {
 	dir := os.Getenv(assetsVariable)
 	cure := fmt.Sprintf("put them there, or unset $%s and run %q", assetsVariable, "make controlplane")
@@ -49,8 +49,8 @@ func Assets() (string, error) {
 	return dir, nil
 }
 
-// checkout walks up from the working directory to the root of fieldperm's module. The place of this source file
-// would not do: a binary may be built with -trimpath.
+// checkout walks up from the working directory to the root of fieldperm's module. The path of this source file cannot be used: a binary may
+// be built with -trimpath.
 func checkout() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

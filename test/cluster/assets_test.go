@@ -39,7 +39,7 @@ func TestAssets_FromCheckout(t *testing.T) {
 	_, err = Assets()
 	requireError(t, err, inner, "not inside a checkout", "set $KUBEBUILDER_ASSETS")
 
-	// The module in between is another one: it is walked past.
+	// The module in between is another one and is ignored.
 	write(t, filepath.Join(root, "go.mod"), "module github.com/fieldperm/fieldperm\n\ngo 1.26.0\n")
 	write(t, filepath.Join(inner, "go.mod"), "module github.com/fieldperm/fieldperm/test/other\n")
 	bin := filepath.Join(root, "bin", "controlplane")

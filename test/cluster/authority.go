@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// certificateLife is longer than anybody keeps a local control plane running.
+// certificateLife is longer than a local control plane runs.
 const certificateLife = 7 * 24 * time.Hour
 
-// Authority signs certificates. It lives in memory only.
+// Authority signs certificates. Its key is in memory only.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -28,11 +28,11 @@ type Authority struct {
 type Leaf struct {
 	// Name is the common name.
 	Name string
-	// Usage is what the certificate is for, and all that it is for.
+	// Usage is the only purpose for which the certificate is valid.
 	Usage x509.ExtKeyUsage
 	// Hosts are the DNS names and IP addresses of a server.
 	Hosts []string
-	// NotAfter is the end of its life. Zero: a week from now.
+	// NotAfter is the end of its validity. Zero: a week from now.
 	NotAfter time.Time
 }
 

@@ -18,32 +18,32 @@ import (
 	"github.com/fieldperm/fieldperm/test/watchdog"
 )
 
-// Config says what control plane to start. The zero value is a plain one with the Node and RBAC authorizers.
+// Config describes the control plane. The zero value is a plain one with the Node and RBAC authorizers.
 type Config struct {
 	// AuthorizationConfig is the path of kube-apiserver's AuthorizationConfiguration. Empty: Node, then RBAC.
 	AuthorizationConfig string
 
-	// AuthenticationConfig is the path of kube-apiserver's AuthenticationConfiguration: whose tokens it accepts, beside
-	// the certificates of users. It excludes the flags oidc-*, and with an anonymous field anonymous-auth. Empty: none.
+	// AuthenticationConfig is the path of kube-apiserver's AuthenticationConfiguration, which names the issuers whose tokens it accepts in
+	// addition to the certificates of users. It excludes the flags oidc-*, and with an anonymous field anonymous-auth. Empty: none.
 	AuthenticationConfig string
 
 	// AdmissionConfig is the path of kube-apiserver's AdmissionConfiguration. Empty: none.
 	AdmissionConfig string
 
-	// AuditLog is the path of a file for the audit events (JSON lines, level Metadata, one event at the end of each
-	// request, with all annotations). A file outside of the cluster's directory outlives the cluster. Empty: no log.
+	// AuditLog is the path of a file for the audit events (JSON lines, level Metadata, one event at the end of each request, with all
+	// annotations). A file outside of the cluster's directory remains after the cluster. Empty: no log.
 	AuditLog string
 
-	// Log takes a line when the cluster is ready and one when it has stopped. Nil: none.
+	// Log receives a line when the cluster is ready and one when it has stopped. Nil: none.
 	Log io.Writer
 
-	// Dir is the directory in which the cluster makes its own one. Empty: the system's for temporary files.
+	// Dir is the directory in which the cluster creates its own one. Empty: the system's directory for temporary files.
 	Dir string
 
 	// Address is the IP address that the API servers listen on, see PublicAddress. Empty: 127.0.0.1.
 	Address string
 
-	// ExtraArgs are flags of kube-apiserver, without dashes. They replace what this package and envtest set.
+	// ExtraArgs are flags of kube-apiserver, without dashes. They replace the flags that this package and envtest set.
 	ExtraArgs map[string][]string
 }
 
@@ -57,7 +57,7 @@ type Cluster struct {
 	watchdog *watchdog.Watchdog
 	admin    *User
 
-	// servingCA is what all API servers' certificate is checked against, PEM.
+	// servingCA is the CA of the serving certificate of all API servers, PEM.
 	servingCA []byte
 
 	// lifecycle is held while processes are started and ended.
@@ -65,14 +65,14 @@ type Cluster struct {
 
 	mu      sync.Mutex // guards users and servers
 	users   []*User
-	servers map[string]*envtest.APIServer // those beside the plane's own
+	servers map[string]*envtest.APIServer // additional API servers
 
 	stop    sync.Once
 	stopErr error
 }
 
-// Start starts etcd and kube-apiserver on free ports of 127.0.0.1 and returns when the API server is ready. The
-// context bounds the start only. If it fails, nothing is left, and the error has the end of the log of what failed.
+// Start starts etcd and kube-apiserver on free ports of 127.0.0.1 and returns when the API server is ready. The context limits only the
+// start. If it fails, no process and no file remains, and the error has the end of the log of the failed process.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("control plane: %w", err)
@@ -106,8 +106,8 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Stop ends the processes and removes the cluster's directory. It may be called more than once and from a signal's
-// goroutine; each call returns when all is gone. The error says what did not go by itself.
+// Stop ends the processes and removes the cluster's directory. It may be called more than once and from a signal's goroutine; each call
+// returns when everything is removed. The error names the processes that had to be killed.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
 		c.lifecycle.Lock()
@@ -122,7 +122,7 @@ func (c *Cluster) Stop() error {
 		if c.plane != nil {
 			plane = errors.Join(plane, c.plane.Stop())
 		}
-		// The watchdog has the last word in every case: what did not end is killed, and the directory removed.
+		// The watchdog always runs last: it kills processes that did not end, and removes the directory.
 		c.stopErr = errors.Join(plane, c.watchdog.Release())
 		if c.admin != nil {
 			fmt.Fprintln(c.log, "control plane: stopped")
@@ -136,18 +136,18 @@ func (c *Cluster) Admin() *rest.Config {
 	return rest.CopyConfig(c.admin.Config)
 }
 
-// Dir returns the directory of the cluster, removed by Stop. It has etcd.log, kube-apiserver.log and kubeconfigs/,
-// and is a good place for files of the caller that should go away with the cluster.
+// Dir returns the directory of the cluster, which Stop removes. It has etcd.log, kube-apiserver.log and kubeconfigs/. The caller can put
+// files there that should be removed with the cluster.
 func (c *Cluster) Dir() string {
 	return c.dir
 }
 
-// EtcdURL returns where the cluster's etcd listens, without TLS.
+// EtcdURL returns the address of the cluster's etcd, without TLS.
 func (c *Cluster) EtcdURL() string {
 	return c.plane.Etcd.URL.String()
 }
 
-// makeDir makes the cluster's directory in parent and returns its absolute path.
+// makeDir creates the cluster's directory in parent and returns its absolute path.
 func makeDir(parent string) (string, error) {
 	if parent == "" {
 		parent = os.TempDir()

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// One cluster for what can share it: a start takes seconds.
+// All tests that can share a cluster use one: a start takes seconds.
 func TestCluster(t *testing.T) {
 	work := t.TempDir()
 	port, err := FreePort()
@@ -37,7 +37,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Stop() }) // For a test that ends early: the end of it is a subtest.
+	t.Cleanup(func() { _ = c.Stop() }) // It is for a test that ends early: normally a subtest stops the cluster.
 
 	admin, alice := user(t, c, "admin", mastersGroup), user(t, c, "alice", "developers")
 
@@ -98,7 +98,7 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("StaticManifestIsEnforced", func(t *testing.T) {
-		// Nothing listens on the webhook's port, and it fails closed, even for the administrator.
+		// No process listens on the webhook's port, and the webhook fails closed, even for the administrator.
 		_, stderr, err := c.Kubectl(admin).Run(t.Context(), "", "create", "secret", "generic", "key")
 		if err == nil || !strings.Contains(stderr, `failed calling webhook "closed.static.k8s.io"`) {
 			t.Errorf("stderr %q, %v; want the webhook's failure", stderr, err)
@@ -122,7 +122,7 @@ func TestCluster(t *testing.T) {
 		if got := processes(t, c.Dir()); len(got) != 3 {
 			t.Errorf("running: %q; want etcd, kube-apiserver and the watchdog", got)
 		}
-		// A watch that is open must not hold it up.
+		// An open watch must not delay it.
 		watch := exec.Command(filepath.Join(c.assets, "kubectl"), "--kubeconfig="+admin.Kubeconfig, "get", "configmaps", "--watch")
 		output, err := watch.StdoutPipe()
 		if err != nil {
@@ -173,7 +173,7 @@ func TestCluster_StartEndsWithItsContext(t *testing.T) {
 	requireNoClusters(t, work)
 }
 
-// The program that started a cluster is this test again, in a process of its own, and is killed without a warning.
+// The test starts itself as a process of its own, which starts a cluster and is then killed without a warning.
 func TestCluster_KilledProgramLeavesNothing(t *testing.T) {
 	const variable = "FIELDPERM_TEST_CLUSTER_TO_ABANDON"
 	if dir := os.Getenv(variable); dir != "" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Kubectl is the real kubectl in the hands of one user.
+// Kubectl is the real kubectl as one user.
 type Kubectl struct {
 	path       string
 	home       string
@@ -23,12 +23,12 @@ func (c *Cluster) Kubectl(user *User) *Kubectl {
 	return &Kubectl{path: filepath.Join(c.assets, "kubectl"), home: filepath.Join(c.dir, "home"), kubeconfig: user.Kubeconfig}
 }
 
-// Run runs kubectl with args and stdin, and returns what it wrote. The error is nil if kubectl exits with 0, holds
-// an [exec.ExitError] if it exits otherwise, and ctx's error if ctx ended first.
+// Run runs kubectl with args and stdin, and returns its output. The error is nil if kubectl exits with 0, holds an [exec.ExitError] if it
+// exits otherwise, and ctx's error if ctx ended first.
 func (k *Kubectl) Run(ctx context.Context, stdin string, args ...string) (stdout, stderr string, err error) {
 	cmd := exec.CommandContext(ctx, k.path, append([]string{"--kubeconfig=" + k.kubeconfig}, args...)...)
 	cmd.WaitDelay = 5 * time.Second
-	// Its caches and preferences are the cluster's, never those of whoever runs the test.
+	// Caches and preferences are in the cluster's directory, not in that of the user that runs the test.
 	cmd.Env = append(os.Environ(), "HOME="+k.home, "KUBECACHEDIR="+filepath.Join(k.home, "cache"), "KUBECONFIG=", "KUBERC=off")
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer

@@ -20,14 +20,13 @@ const (
 	APIServer = "kube-apiserver"
 )
 
-// envtest learns of the end of a process within endTries times endPause.
+// envtest notices the end of a process within endTries times endPause.
 const (
 	endTries = 100
 	endPause = 10 * time.Millisecond
 )
 
-// Signal sends a signal to the process of that name: SIGKILL ends it without a word, SIGSTOP freezes it, and SIGCONT
-// lets it go on.
+// Signal sends a signal to the process of that name: SIGKILL ends it at once, SIGSTOP freezes it, and SIGCONT continues it.
 func (c *Cluster) Signal(name string, signal syscall.Signal) error {
 	pid, err := c.pid(name)
 	if err != nil {
@@ -39,12 +38,12 @@ func (c *Cluster) Signal(name string, signal syscall.Signal) error {
 	return nil
 }
 
-// Shutdown ends the process of that name and returns when it is gone. One that was killed before is gone already. Its
-// data, its port and its certificates stay, for Boot.
+// Shutdown ends the process of that name and returns when it has ended. It accepts a process that was killed before. The data, the port and
+// the certificates stay, for Boot.
 func (c *Cluster) Shutdown(name string) error {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
-	// What is frozen would not hear of it.
+	// A frozen process would not receive the next signal.
 	_ = c.Signal(name, syscall.SIGCONT)
 	stop := c.plane.Etcd.Stop
 	if name != Etcd {
@@ -59,21 +58,21 @@ func (c *Cluster) Shutdown(name string) error {
 		if !errors.Is(err, syscall.ESRCH) {
 			break
 		}
-		// It was killed, and envtest does not know yet that it has ended.
+		// The process was killed, and envtest has not noticed it yet.
 		time.Sleep(endPause)
 		err = stop()
 	}
 	if err != nil {
 		return fmt.Errorf("control plane: %s: %w", name, err)
 	}
-	// Its number may be somebody else's from now on.
+	// Another process may get its number from now on.
 	if err := os.Remove(c.pidFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("control plane: %w", err)
 	}
 	return nil
 }
 
-// Boot starts what Shutdown has ended, with the same flags and data on the same port, and returns when it is ready.
+// Boot starts a process again after Shutdown, with the same flags and data on the same port, and returns when it is ready.
 func (c *Cluster) Boot(ctx context.Context, name string) error {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
@@ -109,7 +108,7 @@ func (c *Cluster) boot(ctx context.Context, name string) error {
 	return nil
 }
 
-// pid returns the number of the process of that name, from the note of its wrapper.
+// pid returns the process number of that name, from the note of its wrapper.
 func (c *Cluster) pid(name string) (int, error) {
 	content, err := os.ReadFile(c.pidFile(name))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What was written is still there after each of the two was killed and started again, under the same address and
-// with the same certificates.
+// Stored objects still exist after each of the two processes was killed and started again, under the same address and with the same
+// certificates.
 func TestLifecycle_KilledAndStartedAgain(t *testing.T) {
 	c, err := Start(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestLifecycle_KilledAndStartedAgain(t *testing.T) {
 		awaitKept(t, c.Admin())
 	}
 
-	// Frozen, it answers nothing; then it goes on.
+	// While frozen, it answers no request; then it continues.
 	if err := c.Signal(APIServer, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLifecycle_KilledAndStartedAgain(t *testing.T) {
 	awaitKept(t, c.Admin())
 }
 
-// A second API server has the objects and knows the users of the first, and flags of its own.
+// A second API server has the objects and knows the users of the first one, and has flags of its own.
 func TestAddAPIServer_SharesObjectsAndUsers(t *testing.T) {
 	address, err := PublicAddress()
 	if err != nil {
@@ -88,7 +88,7 @@ func TestAddAPIServer_SharesObjectsAndUsers(t *testing.T) {
 	awaitKept(t, named)
 }
 
-// awaitKept waits until the object of the test is read.
+// awaitKept waits until the object of the test can be read.
 func awaitKept(t *testing.T, config *rest.Config) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// logTailLines is how much of a log an error shows.
+// logTailLines is the number of lines of a log in an error.
 const logTailLines = 20
 
-// LogTail returns the last lines of a log, for an error's text. If it cannot be read, that is what it says.
+// LogTail returns the last lines of a log, for the text of an error. If the log cannot be read, it returns the reason.
 func LogTail(file string) string {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// FreePort returns a TCP port of 127.0.0.1 that nothing listens on, for a server that the caller starts later, when
-// the files that name the port are written. It picks at random below the range that systems take the ports of
-// outgoing connections from, so that none of the many connections of a control plane takes it in between.
+// FreePort returns a free TCP port of 127.0.0.1, for a server that the caller starts later, after it has written the files that name the
+// port. It picks a random port below the range that systems use for outgoing connections, so that none of the many connections of a control
+// plane takes the port in the meantime.
 func FreePort() (int, error) {
 	const low, high, tries = 15000, 30000, 100
 	var last error

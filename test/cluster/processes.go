@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// wrap writes DIR/bin/NAME, which notes its process number in DIR/pids/NAME for the watchdog and becomes binary.
-// envtest does not tell the numbers of its processes. Runs with --help, by which envtest looks for flags of
-// long gone versions before each start, end at once instead of costing a start of binary each. The collector of binary runs less
-// often than usual: tests start many servers and are short of processor time, not of memory.
+// wrap writes DIR/bin/NAME, which writes its process number to DIR/pids/NAME for the watchdog and then executes binary. envtest does not
+// return the numbers of its processes. envtest runs binary with --help before each start to look for flags of very old versions: the
+// wrapper ends such runs at once, because each would cost a start of binary. The garbage collector of binary runs less often than usual:
+// tests start many servers and lack processor time, not memory.
 func wrap(dir, name, binary string) (string, error) {
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != --help ] || exit 0\necho $$ >%s\nexport GOGC=${GOGC:-300}\nexec %s \"$@\"\n",
 		quoteShell(filepath.Join(dir, "pids", name)), quoteShell(binary))
@@ -27,7 +27,7 @@ func quoteShell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// killNoted kills the processes that are noted in dir/pids, for a start that is given up.
+// killNoted kills the processes that are noted in dir/pids, after a start was given up.
 func killNoted(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "pids", "*"))
 	for _, file := range files {
@@ -35,7 +35,7 @@ func killNoted(dir string) {
 		if err != nil {
 			continue
 		}
-		// A number that is cut short while it is being written does not end in a newline.
+		// A number that is not completely written yet does not end in a newline.
 		text, whole := strings.CutSuffix(string(content), "\n")
 		if pid, err := strconv.Atoi(text); err == nil && whole && pid > 1 {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)

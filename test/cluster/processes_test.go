@@ -13,8 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/watchdog"
 )
 
-// The two processes are shells here, so that this needs no binaries. One has the cluster's directory in its command
-// line, as etcd and kube-apiserver have, the other stands for a stranger that got the number of a process that ended.
+// The two processes are shells here, so that this test needs no binaries. One has the cluster's directory in its command line, as etcd and
+// kube-apiserver have. The other one represents a foreign process that got the number of an ended process.
 func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's a cluster")
 	for _, sub := range []string{dir, filepath.Join(dir, "bin"), filepath.Join(dir, "pids")} {
@@ -45,7 +45,7 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("directory: %v; want it removed", err)
 	}
-	_ = own.Wait() // Its state is looked at.
+	_ = own.Wait() // The test checks the state of the process, not this error.
 	if status := own.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		t.Errorf("own process: %v; want it killed", own.ProcessState)
 	}
@@ -58,7 +58,7 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	}
 }
 
-// startWrapped runs a shell as if it were etcd and returns when it has become what the wrapper starts.
+// startWrapped runs a shell in place of etcd and returns when the wrapper has executed it.
 func startWrapped(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	path, err := wrap(dir, "etcd", "/bin/sh")

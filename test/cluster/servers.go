@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// loopback is where a control plane listens that was given no address.
+// loopback is the default address of a control plane.
 const loopback = "127.0.0.1"
 
-// PublicAddress returns an IPv4 address of this machine that is no loopback address, for Config.Address. The endpoints
-// of the Service "kubernetes" may hold no others. It is "" on a machine that has none.
+// PublicAddress returns an IPv4 address of this machine that is no loopback address, for Config.Address. The endpoints of the Service
+// "kubernetes" may have no loopback address. It is "" if the machine has no such address.
 func PublicAddress() (string, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -32,9 +32,9 @@ func PublicAddress() (string, error) {
 	return "", nil
 }
 
-// AddAPIServer starts another kube-apiserver on the same etcd, with flags of its own, and returns when it is ready.
-// Users' certificates are good for it too, see At. The name is a new one, for Signal and the others. Config is read
-// as by Start, but for Dir, Log and Address, which are the cluster's.
+// AddAPIServer starts another kube-apiserver on the same etcd, with flags of its own, and returns when it is ready. Users' certificates are
+// also valid for it, see At. The name must be new. It is for Signal and the other methods. Config is used as by Start, except Dir, Log and
+// Address, which come from the cluster.
 func (c *Cluster) AddAPIServer(ctx context.Context, name string, config Config) error {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
@@ -47,7 +47,7 @@ func (c *Cluster) AddAPIServer(ctx context.Context, name string, config Config) 
 		return err
 	}
 	server.EtcdURL = c.plane.Etcd.URL
-	// What was issued for the first counts here too.
+	// Certificates that were issued for the first server are valid here too.
 	server.Authn = first.Authn
 	server.Configure().Set("service-account-issuer", first.SecureServing.URL("https", "/").String())
 	c.mu.Lock()
@@ -59,14 +59,14 @@ func (c *Cluster) AddAPIServer(ctx context.Context, name string, config Config) 
 	return c.boot(ctx, name)
 }
 
-// At returns config for the API server of that name. Unknown names give a configuration that leads nowhere.
+// At returns config for the API server of that name. For an unknown name it returns a configuration without a server.
 func (c *Cluster) At(config *rest.Config, name string) *rest.Config {
 	out := rest.CopyConfig(config)
 	out.Host = "https://" + c.HostPort(name)
 	return out
 }
 
-// HostPort returns where an API server listens, "" for an unknown name.
+// HostPort returns the address of an API server, "" for an unknown name.
 func (c *Cluster) HostPort(name string) string {
 	if server := c.server(name); server != nil {
 		return server.HostPort()
@@ -84,7 +84,7 @@ func (c *Cluster) server(name string) *envtest.APIServer {
 	return c.servers[name]
 }
 
-// describeAPIServer tells envtest what to run, for the first API server and for every other.
+// describeAPIServer configures envtest, for the first API server and for every other.
 func (c *Cluster) describeAPIServer(name string, config Config) (*envtest.APIServer, error) {
 	server := &envtest.APIServer{CertDir: filepath.Join(c.dir, "kube-apiserver"), StartTimeout: startTimeout, StopTimeout: stopTimeout}
 	var err error
@@ -100,8 +100,8 @@ func (c *Cluster) describeAPIServer(name string, config Config) (*envtest.APISer
 	return server, configureAPIServer(server.Configure(), config, c.dir)
 }
 
-// writeServingCertificate makes what all API servers of the cluster serve with. envtest makes one only where there is
-// none, and its own lacks the names by which Pods call the API server.
+// writeServingCertificate creates the serving certificate of all API servers of the cluster. envtest creates one only if there is none, and
+// that one lacks the names by which Pods call the API server.
 func (c *Cluster) writeServingCertificate() error {
 	authority, err := NewAuthority("fieldperm-cluster")
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Cluster) writeServingCertificate() error {
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)
 	}
-	// The pair that signs tokens of service accounts; it is checked with the public half of the key.
+	// This key pair signs the tokens of service accounts. They are checked with its public key.
 	_, signer, err := authority.Issue(Leaf{Name: "service-accounts", Usage: x509.ExtKeyUsageAny})
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)

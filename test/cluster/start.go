@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of each of the two processes, beside the context of Start.
+	// startTimeout limits the start of each of the two processes, in addition to the context of Start.
 	startTimeout = 60 * time.Second
 
-	// stopTimeout is how long each of them may take to end by itself before it is killed.
+	// stopTimeout is the time after which a process is killed if it does not end by itself.
 	stopTimeout = 15 * time.Second
 )
 
-// start brings up what Stop takes down again.
+// start starts everything that Stop ends.
 func (c *Cluster) start(ctx context.Context, config Config) error {
 	for _, name := range []string{"bin", "pids", "etcd", "kube-apiserver", "kubeconfigs", "home"} {
 		if err := os.Mkdir(filepath.Join(c.dir, name), 0o700); err != nil {
@@ -55,8 +55,8 @@ func (c *Cluster) start(ctx context.Context, config Config) error {
 	return nil
 }
 
-// describe tells envtest what to run. It does not use envtest.Environment, which tries five times to start what
-// cannot start, and takes an existing cluster instead if a variable of the environment says so.
+// describe configures envtest. It does not use envtest.Environment, which tries a failed start five times, and uses an existing cluster
+// instead if an environment variable says so.
 func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 	etcd := &envtest.Etcd{DataDir: filepath.Join(c.dir, "etcd"), StartTimeout: startTimeout, StopTimeout: stopTimeout}
 	var err error
@@ -70,7 +70,7 @@ func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 	}
 	etcd.URL = &url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(etcdPort))}
 
-	// The data is thrown away: nothing is gained by waiting for the disk.
+	// The data is discarded after the test, so there is no reason to wait for the disk.
 	etcd.Configure().Set("unsafe-no-fsync", "true").Set("log-level", "warn")
 	server, err := c.describeAPIServer(APIServer, config)
 	if err != nil {
@@ -79,10 +79,10 @@ func (c *Cluster) describe(config Config) (*envtest.ControlPlane, error) {
 	return &envtest.ControlPlane{Etcd: etcd, APIServer: server, KubectlPath: filepath.Join(c.assets, "kubectl")}, nil
 }
 
-// run starts both processes and waits until they answer. envtest knows no context: when ctx ends, what it waits for
-// is killed.
+// run starts both processes and waits until they answer. envtest does not support a context: when ctx ends, run kills the processes for
+// which envtest waits.
 func (c *Cluster) run(ctx context.Context) error {
-	// Files, not writers of ours: nothing here must be running for the processes to be able to log.
+	// Use files and not writers of this program: the processes must be able to log when this program does not run.
 	etcdLog, err := os.Create(c.logFile(Etcd))
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)
@@ -106,7 +106,7 @@ func (c *Cluster) run(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	// One kill is not enough: kube-apiserver may be started after it.
+	// One kill is not enough: envtest may start kube-apiserver after it.
 	for {
 		killNoted(c.dir)
 		select {
@@ -117,7 +117,7 @@ func (c *Cluster) run(ctx context.Context) error {
 	}
 }
 
-// ready waits until the API server says that it is ready and has made the namespace of its first objects.
+// ready waits until the API server is ready and has created the namespace of its first objects.
 func ready(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *Cluster) logFile(name string) string {
 	return filepath.Join(c.dir, name+".log")
 }
 
-// last names the process that was started last: kube-apiserver, or etcd if it did not come to that.
+// last returns the name of the last started process: kube-apiserver, or etcd if kube-apiserver was not started.
 func (c *Cluster) last() string {
 	if _, err := os.Stat(c.pidFile(APIServer)); err != nil {
 		return Etcd
@@ -169,8 +169,7 @@ func (c *Cluster) last() string {
 	return APIServer
 }
 
-// withLog adds the end of the log of a process to what went wrong with it. The file itself is gone when the caller
-// sees the error.
+// withLog adds the end of a process's log to its error. The file itself is removed before the caller sees the error.
 func (c *Cluster) withLog(name string, err error) error {
 	return fmt.Errorf("%w; the log of %s ends in:\n%s", err, name, LogTail(c.logFile(name)))
 }

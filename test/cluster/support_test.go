@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// admissionConfig writes a static webhook that is called for Secrets only, at a port where nothing listens.
+// admissionConfig writes a static webhook that is called for Secrets only, at a port without a listener.
 func admissionConfig(t *testing.T, work string, port int) string {
 	t.Helper()
 	manifests := filepath.Join(work, "manifests")
@@ -81,8 +81,8 @@ func startedDir(t *testing.T, output io.Reader) string {
 	return ""
 }
 
-// processes returns the command lines that name dir. One that has ended but is not reaped yet has none. It reads /proc where
-// there is one: not every machine that has Go has ps.
+// processes returns the command lines that contain dir. A process that has ended but is not reaped yet has none. It reads /proc if that
+// exists, because not every machine with Go has ps.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -91,7 +91,7 @@ func processes(t *testing.T, dir string) []string {
 	}
 	var all []string
 	for _, line := range lines {
-		// One that has ended in the meantime cannot be read.
+		// The file of a process that has ended in the meantime cannot be read.
 		if raw, err := os.ReadFile(line); err == nil {
 			all = append(all, strings.ReplaceAll(string(raw), "\x00", " "))
 		}
@@ -106,7 +106,7 @@ func processes(t *testing.T, dir string) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return !strings.Contains(line, dir) })
 }
 
-// requireGone waits until neither a process of the cluster nor its directory is left.
+// requireGone waits until the cluster has neither a process nor its directory.
 func requireGone(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)

@@ -11,18 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// mastersGroup is the group that passes before the authorization chain.
+// mastersGroup is the group whose requests pass before the authorization chain.
 const mastersGroup = "system:masters"
 
-// User is someone who can talk to a cluster, by a client certificate.
+// User is a user of a cluster with a client certificate.
 type User struct {
 	Name   string
 	Groups []string
 
-	// Config has the certificate, and no client-side limit on the rate of requests.
+	// Config has the certificate, and no client-side rate limit.
 	Config *rest.Config
 
-	// Kubeconfig is the path of a file with the same, in the cluster's directory.
+	// Kubeconfig is the path of a file with the same content, in the cluster's directory.
 	Kubeconfig string
 }
 
@@ -57,8 +57,7 @@ func (c *Cluster) User(name string, groups ...string) (*User, error) {
 	return user, nil
 }
 
-// kubeconfigPath returns a free file name that tells the user. It holds no colon, which separates the files in
-// $KUBECONFIG.
+// kubeconfigPath returns a free file name that contains the user's name. It has no colon, which separates the files in $KUBECONFIG.
 func (c *Cluster) kubeconfigPath(name string) (string, error) {
 	base := filepath.Join(c.dir, "kubeconfigs", regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(name, "-"))
 	path := base + ".kubeconfig"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// inCluster asks the API server, as fieldperm does that has no file, by another name.
+// inCluster asks the API server under another name, as fieldperm does without a configuration file.
 const inCluster = `
 - type: Webhook
   name: api-server
@@ -26,8 +26,8 @@ const chainHead = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:`
 
-// TestCluster_KEP3221_Chains runs every scenario where fieldperm's own checks go through a chain of a file: nothing else
-// comes of it. Each authorizer of the chain must have allowed something.
+// TestCluster_KEP3221_Chains runs every scenario with fieldperm's own checks in a chain that a file configures. The results must be the
+// same. Each authorizer of the chain must have allowed a check.
 func TestCluster_KEP3221_Chains(t *testing.T) {
 	if *update {
 		t.Skip("what is recorded is what TestCluster_Scenarios sees")
@@ -39,7 +39,7 @@ func TestCluster_KEP3221_Chains(t *testing.T) {
 	}{
 		"in-cluster": {
 			chain: chainHead + inCluster,
-			// What RBAC allows the API server says, and it alone is asked.
+			// The API server decides by RBAC, and it is the only authorizer.
 			allowed: []string{`name="api-server",type="Webhook"`},
 		},
 		"rbac-and-in-cluster": {
@@ -62,7 +62,7 @@ func TestCluster_KEP3221_Chains(t *testing.T) {
 	}
 }
 
-// metrics are those of fieldperm.
+// metrics are the metrics of fieldperm.
 func (p *plane) metrics(t *testing.T) string {
 	t.Helper()
 	client, err := p.stack.WebhookClient()

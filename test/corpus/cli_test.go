@@ -17,10 +17,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/review"
 )
 
-// TestCLI_Scenarios runs every scenario through kubectl-fieldperm review, from files alone, by
-// --old and --new and by -f in turns. Exit code and JSON are a contract. Each call compiles all schemas,
-// which takes a while, so that without the tag integration one allowed and one denied step of each
-// scenario have to do.
+// TestCLI_Scenarios runs every scenario through kubectl-fieldperm review, from files only, by --old and --new and by -f in turns. Exit code
+// and JSON are a contract. Each call compiles all schemas, which takes a while. So without the tag integration only one allowed and one
+// denied step of each scenario run.
 func TestCLI_Scenarios(t *testing.T) {
 	for _, s := range scenarios(t) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestCLI_Scenarios(t *testing.T) {
 				}
 				seen[step.Allowed] = true
 				if user := s.Users[step.User]; len(user.Fails)+len(user.Reasons) > 0 {
-					// Files never fail and give RBAC's reasons.
+					// Files never fail, and give the reasons of RBAC.
 					continue
 				}
 				s.runCLI(t, step, grants, i%2 == 0)
@@ -72,7 +71,7 @@ func (s *Scenario) runCLI(t *testing.T, step *Step, grants string, objects bool)
 	}
 	var got map[string]any
 	must(t, json.Unmarshal([]byte(stdout), &got))
-	// Recorded objects have owners, those of pairs may have none: then the report says that they were not judged.
+	// Recorded objects have owners. Objects of pairs may have none: then the report says that owners were not judged.
 	hasOwners := func(object []byte) bool { return bytes.Contains(object, []byte(`"managedFields":`)) }
 	_, noted := got["notes"]
 	if want := req.Operation == admissionv1.Update && req.Kind.Kind != "Scale" && !(hasOwners(req.OldObject.Raw) && hasOwners(req.Object.Raw)); noted != want {
@@ -131,7 +130,7 @@ func call(args []string) (code int, stdout, stderr string) {
 	return review.ExitCode(err), out.String(), errs.String()
 }
 
-// contract is the JSON that the command promises, of the core's result.
+// contract is the JSON that the command promises for a result of the core.
 func contract(t *testing.T, result *admission.Result) any {
 	t.Helper()
 	changes, checks := []any{}, []any{}

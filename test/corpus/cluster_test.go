@@ -24,8 +24,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// TestCluster_Scenarios runs every scenario against a real kube-apiserver: real requests of real users.
-// What it sends to webhooks must be what is recorded; -update records it.
+// TestCluster_Scenarios runs every scenario against a real kube-apiserver with real requests of real users. The reviews that it sends to
+// webhooks must be equal to the recorded ones; -update records them.
 func TestCluster_Scenarios(t *testing.T) {
 	t.Parallel()
 	startPlane(t, "").runAll(t)
@@ -43,7 +43,7 @@ func (p *plane) runAll(t *testing.T) {
 	}
 }
 
-// run is one scenario on the control plane.
+// run is the run of one scenario on the control plane.
 type run struct {
 	*testing.T
 	plane    *plane
@@ -58,7 +58,7 @@ func (r *run) all() {
 	for i := range r.s.Steps {
 		step := &r.s.Steps[i]
 		if !r.Run(step.Name, func(t *testing.T) { (&run{T: t, plane: r.plane, s: r.s, admin: r.admin}).step(step, &r.recorded) }) {
-			// What follows builds on this step.
+			// The following steps depend on this one.
 			r.FailNow()
 		}
 	}
@@ -69,7 +69,7 @@ func (r *run) all() {
 	}
 }
 
-// prepare makes the objects and the grants, and waits until the API server knows the grants.
+// prepare creates the objects and the grants, and waits until the API server knows the grants.
 func (r *run) prepare() {
 	if ns := r.s.Namespace(); ns != "" {
 		r.create("/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}})
@@ -138,7 +138,7 @@ func (r *run) createAny(object map[string]any) {
 	r.create(Resource{mapping.Resource}.Path(namespace), object)
 }
 
-// awaitEstablished waits until the API server has no more to write into a definition's status.
+// awaitEstablished waits until the API server has finished the status of a definition.
 func (r *run) awaitEstablished() {
 	r.Helper()
 	path := r.s.Resource.Path("", r.s.ObjectName(&Step{}))
@@ -219,7 +219,7 @@ func (r *run) normalize(step *Step, sent *admissionv1.AdmissionRequest) *Review 
 	return review
 }
 
-// compare holds the recorded review against what the API server sent now.
+// compare compares the recorded review with the review that the API server sent now.
 func (r *run) compare(step *Step, sent *admissionv1.AdmissionRequest) {
 	r.Helper()
 	is, err := EncodeReviews([]*Review{r.normalize(step, sent)})
@@ -309,7 +309,7 @@ func (r *run) must(err error) {
 // recorderUser replays steps for -update.
 const recorderUser = "recorder"
 
-// wires caches users' clients: TLS handshakes are dear.
+// wires caches the clients of users, because TLS handshakes are expensive.
 type wires struct {
 	mu    sync.Mutex
 	known map[string]*Wire

@@ -18,8 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// TestCore_Scenarios runs every scenario through the core in process, and holds the decisions in
-// every detail against decisions.txt.
+// TestCore_Scenarios runs every scenario through the core in process, and compares all details of the decisions with decisions.txt.
 func TestCore_Scenarios(t *testing.T) {
 	for _, s := range scenarios(t) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -49,8 +48,7 @@ func TestCore_Scenarios(t *testing.T) {
 	}
 }
 
-// review asks the core as both webhooks do, and returns the decision that holds: the one of granular,
-// unless only uncovered denies.
+// review calls the core as both webhooks do, and returns the effective decision: the decision of granular, unless only uncovered denies.
 func (s *Scenario) review(t *testing.T, step *Step, req *admissionv1.AdmissionRequest, golden *bytes.Buffer) (*admission.Result, error) {
 	t.Helper()
 	permissions, err := compiled()
@@ -83,7 +81,7 @@ func (s *Scenario) review(t *testing.T, step *Step, req *admissionv1.AdmissionRe
 	return result, nil
 }
 
-// check compares with what the scenario's author expects.
+// check compares a decision with the expectation of the scenario's author.
 func check(t *testing.T, req *admissionv1.AdmissionRequest, step *Step, result *admission.Result, err error) {
 	t.Helper()
 	if step.ErrorCode != 0 || err != nil {
@@ -143,7 +141,7 @@ func checkMessage(t *testing.T, step *Step, message string) {
 	}
 }
 
-// grants is the plainest authorizer: does one of the user's rules name verb and resource?
+// grants is the simplest authorizer: it allows a request if one of the user's rules names verb and resource.
 type grants struct {
 	s    *Scenario
 	step *Step

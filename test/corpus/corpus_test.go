@@ -45,8 +45,8 @@ var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 	return s, nil
 })
 
-// provenElsewhere are the rules that a scenario cannot show, and the directory whose tests prove them: they
-// have the rule in their names.
+// provenElsewhere are the rules that a scenario cannot show, with the directory whose tests prove them: these tests have the rule in their
+// names.
 var provenElsewhere = map[string]string{
 	"D10": ".", // on every recorded pair; fieldperm has property tests besides
 	"P8":  "../../internal/authz",
@@ -126,7 +126,7 @@ func allRules() []string {
 	return out
 }
 
-// TestCorpus_StrayFiles: what no executor reads is not there.
+// TestCorpus_StrayFiles: there is no file that no executor reads.
 func TestCorpus_StrayFiles(t *testing.T) {
 	known := map[string]bool{scenarioFile: true, reviewsFile: true, decisionsFile: true, "permissions.yaml": true, "uncovered.yaml": true}
 	used := map[string]bool{}
@@ -181,8 +181,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 	}
 }
 
-// TestCorpus_UsersDoNotLeak: grants in the cluster are in force for all scenarios, so whoever has one
-// appears in no other.
+// TestCorpus_UsersDoNotLeak: grants in the cluster are in force for all scenarios, so a user with a grant must appear in one scenario only.
 func TestCorpus_UsersDoNotLeak(t *testing.T) {
 	all := scenarios(t)
 	for _, s := range all {

@@ -8,8 +8,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Render writes what a review came to, for the golden decisions.txt: the changes with their chains,
-// "|" before the verbs that count where there is a barrier, what was asked, and what came of it.
+// Render writes the result of a review for the golden decisions.txt: the changes with their chains, "|" before the verbs that count if
+// there is a barrier, the checks, and the decision.
 func Render(result *admission.Result, err error) string {
 	if err != nil {
 		return fmt.Sprintf("  error %d: %v\n", admission.Code(err), err)

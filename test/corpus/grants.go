@@ -26,8 +26,8 @@ func (s *Scenario) PolicyRules(user string) []rbacv1.PolicyRule {
 	return out
 }
 
-// Grants returns a role and its binding for every user that may do anything: of the cluster if the
-// objects are, else of the namespace.
+// Grants returns a role and its binding for every user with permissions: cluster-wide if the objects are cluster-scoped, otherwise in the
+// namespace.
 func (s *Scenario) Grants() []any {
 	var out []any
 	for _, name := range sortedNames(s.Users) {

@@ -37,15 +37,15 @@ import (
 	"github.com/fieldperm/fieldperm/internal/server"
 )
 
-// TestHTTP_Scenarios runs every scenario against fieldperm's real server over TLS, as an API server
-// calls it. Its SubjectAccessReviews are answered as RBAC would.
+// TestHTTP_Scenarios runs every scenario against fieldperm's real server over TLS, as an API server calls it. The test answers its
+// SubjectAccessReviews as RBAC would.
 func TestHTTP_Scenarios(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		f := startServer(t, failing)
 		for _, s := range scenarios(t) {
 			for _, step := range s.Reviewed() {
 				if (step.ErrorCode != 0 && len(s.Users[step.User].Fails) > 0) != failing || len(s.Users[step.User].Reasons) > 0 {
-					// Reasons are the core's business: the fake API server would have to make them up.
+					// The tests of the core check the reasons: the fake API server would have to invent them.
 					continue
 				}
 				t.Run(s.Name+"/"+step.Name, func(t *testing.T) { f.run(t, s, step) })
@@ -54,7 +54,7 @@ func TestHTTP_Scenarios(t *testing.T) {
 	}
 }
 
-// TestHTTP_P8_SameQuestionIsAskedOnce: within the cache's time the authorizer is not asked again.
+// TestHTTP_P8_SameQuestionIsAskedOnce: the authorizer is not asked again while the decision is in the cache.
 func TestHTTP_P8_SameQuestionIsAskedOnce(t *testing.T) {
 	f := startServer(t, false)
 	for _, s := range scenarios(t) {
@@ -76,7 +76,7 @@ func TestHTTP_P8_SameQuestionIsAskedOnce(t *testing.T) {
 	t.Fatal("the scenario is gone")
 }
 
-// fixture is a running server and the fake API server that it asks.
+// fixture is a running server and the fake API server that answers its checks.
 type fixture struct {
 	url    string
 	client *http.Client
@@ -170,7 +170,7 @@ func (f *fixture) run(t *testing.T, s *Scenario, step *Step) {
 	}
 }
 
-// refuses: what is no JSON cannot be in a review.
+// refuses tests a step whose object is no JSON: such an object cannot be in a review.
 func (f *fixture) refuses(t *testing.T, req *admissionv1.AdmissionRequest) {
 	t.Helper()
 	body, err := encodeReview(req)
@@ -198,7 +198,7 @@ func (f *fixture) compare(t *testing.T, step *Step, response *admissionv1.Admiss
 	if status == nil || status.Code != http.StatusForbidden || status.Reason != "Forbidden" {
 		t.Fatalf("result %+v, want 403 Forbidden", status)
 	}
-	// The server asks verbs of a level at the same time, and must come to the same end.
+	// The server asks for the verbs of a level concurrently, and must come to the same decision.
 	if status.Message != result.Message {
 		t.Errorf("message %q, want %q", status.Message, result.Message)
 	}
@@ -223,7 +223,7 @@ func (f *fixture) post(t *testing.T, endpoint admission.Endpoint, req *admission
 	return review.Response
 }
 
-// empty is what an API server says that serves nothing, by path.
+// empty are the answers of an API server that serves no resources, by path.
 var empty = map[string]string{
 	"/openapi/v3": `{"paths":{}}`,
 	"/api":        `{"kind":"APIVersions","versions":[]}`,
@@ -232,7 +232,7 @@ var empty = map[string]string{
 	"/apis/apiregistration.k8s.io/v1/apiservices":             `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIServiceList","metadata":{"resourceVersion":"1"},"items":[]}`,
 }
 
-// reviews answers SubjectAccessReviews, and says that the API server serves nothing, where nothing ever happens.
+// reviews answers SubjectAccessReviews. For all other requests it is an API server without resources and events.
 func (f *fixture) reviews(w http.ResponseWriter, r *http.Request) {
 	if body := empty[r.URL.Path]; body != "" {
 		w.Header().Set("Content-Type", "application/json")
@@ -266,7 +266,7 @@ func (f *fixture) reviews(w http.ResponseWriter, r *http.Request) {
 	a := review.Spec.ResourceAttributes
 	_, marked := review.Spec.Extra[admission.GenericOnlyKey]
 	if generic := !strings.HasPrefix(a.Verb, "granular"); generic != marked {
-		// A4, the first lock: generic permissions are asked with the key, granular ones without.
+		// A4, the first lock: checks for generic permissions carry the key, granular ones do not.
 		http.Error(w, fmt.Sprintf("verb %q, generic only: %v", a.Verb, marked), http.StatusBadRequest)
 		return
 	}
@@ -322,7 +322,7 @@ func issueCaller(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw})
 }
 
-// encodeReview writes an AdmissionReview around the objects' very bytes, be they JSON or not.
+// encodeReview writes an AdmissionReview around the exact bytes of the objects, even if they are no JSON.
 func encodeReview(req *admissionv1.AdmissionRequest) ([]byte, error) {
 	bare := req.DeepCopy()
 	bare.Object.Raw, bare.OldObject.Raw = nil, nil

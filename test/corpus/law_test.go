@@ -15,9 +15,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// TestD10_RecordedPairs holds Diff to its law on what real API servers send: Diff(x, x) is empty, swapping
-// old and new reaches the same paths, and where nothing is charged the objects are equal but for what
-// the server writes and for owners.
+// TestD10_RecordedPairs checks the rules for Diff with the objects that real API servers send: Diff(x, x) is empty, swapping old and new
+// gives the same paths, and if nothing is charged the objects are equal except for owners and the fields that the server writes.
 func TestD10_RecordedPairs(t *testing.T) {
 	permissions, err := compiled()
 	must(t, err)
@@ -34,13 +33,13 @@ func TestD10_RecordedPairs(t *testing.T) {
 				out, err := fieldperm.Diff(t.Context(), old, object, kind, nil)
 				must(t, err)
 				if kind.IsScale() {
-					// A write of a Scale changes owners, if no value.
+					// A write of a Scale changes owners, although it may change no value.
 					out = slices.DeleteFunc(out, func(r fieldperm.Requirement) bool { return r.Operation == fieldperm.Ownership })
 				}
 				if !kind.Lossy() {
 					return out
 				}
-				// What the version hides is charged at the root, whatever the objects are.
+				// A version that hides fields is charged at the root, whatever the objects are.
 				shown := slices.DeleteFunc(slices.Clone(out), func(r fieldperm.Requirement) bool { return r.Path.String() == rootPath })
 				if len(shown) == len(out) {
 					t.Errorf("%s: a lossy version is not charged at the root", s.Name+"/"+step.Name)
@@ -54,7 +53,7 @@ func TestD10_RecordedPairs(t *testing.T) {
 				}
 			}
 			there, back := diff(req.OldObject.Raw, req.Object.Raw), diff(req.Object.Raw, req.OldObject.Raw)
-			// What a server writes because of another field (D13) it writes in one direction.
+			// The server writes a field because of another one (D13) in one direction only.
 			written := writtenPaths(kind)
 			oneWay := func(path string) bool { return written[anyIndex.ReplaceAllString(path, "[*]")] || written[path] }
 			a, b := slices.DeleteFunc(valuePaths(there), oneWay), slices.DeleteFunc(valuePaths(back), oneWay)
@@ -68,7 +67,7 @@ func TestD10_RecordedPairs(t *testing.T) {
 	}
 }
 
-// writtenPaths are the patterns of the fields that a server writes by itself because of another.
+// writtenPaths are the patterns of the fields that a server writes by itself because of another field.
 func writtenPaths(kind *schema.Kind) map[string]bool {
 	out := map[string]bool{}
 	kind.Walk(func(p schema.Pattern, n *schema.Node) {
@@ -79,13 +78,13 @@ func writtenPaths(kind *schema.Kind) map[string]bool {
 	return out
 }
 
-// anyIndex is an item or a key in a path.
+// anyIndex matches an item or a key in a path.
 var anyIndex = regexp.MustCompile(`\[[^\]]*\]`)
 
-// rootPath is how the path of a whole object reads.
+// rootPath is the path of a whole object.
 var rootPath = fieldperm.Path{}.String()
 
-// valuePaths are the paths of changed values, sorted; owners are gained and lost by other rules (D8).
+// valuePaths are the paths of changed values, sorted. It leaves out owners, which follow other rules (D8).
 func valuePaths(requirements []fieldperm.Requirement) []string {
 	var out []string
 	for i := range requirements {
@@ -97,8 +96,8 @@ func valuePaths(requirements []fieldperm.Requirement) []string {
 	return slices.Compact(out)
 }
 
-// bare is an object without what D7 and D8 leave free. Numbers are read as floats: of those in the corpus
-// that are not charged, none needs more.
+// bare is an object without the fields that D7 and D8 leave free. Numbers are read as floats: no number in the corpus that is not charged
+// needs more precision.
 func bare(t *testing.T, raw []byte) any {
 	t.Helper()
 	var object map[string]any

@@ -27,7 +27,7 @@ import (
 // built builds fieldperm once for all planes.
 var built = sync.OnceValues(func() (string, error) { return e2e.Build(context.Background()) })
 
-// plane is a control plane of all scenarios.
+// plane is a control plane for all scenarios.
 type plane struct {
 	stack    *stack.Stack
 	recorder *Recorder
@@ -35,8 +35,7 @@ type plane struct {
 	wires    wires
 }
 
-// startPlane starts one that ends with the test. chain is the AuthorizationConfiguration of fieldperm's own checks, ""
-// for none.
+// startPlane starts a plane that ends with the test. chain is the AuthorizationConfiguration of fieldperm's own checks, "" for none.
 func startPlane(t *testing.T, chain string) *plane {
 	t.Helper()
 	var arguments []string
@@ -126,7 +125,7 @@ func (p *plane) define(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	// Barriers of definitions are in force when fieldperm has told the API server of them.
+	// Barriers of definitions are in force after fieldperm has written them into its webhook configuration.
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	return p.stack.AwaitBarrier(ctx, widgets, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},

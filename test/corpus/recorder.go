@@ -15,7 +15,7 @@ import (
 
 // Recorder is a validating webhook that allows everything and remembers the last request of each key.
 type Recorder struct {
-	// user is who replays requests, a member of system:masters. Other members are not recorded.
+	// user is the name of the user that replays requests, a member of system:masters. Requests of other members are not recorded.
 	user   string
 	key    func(*admissionv1.AdmissionRequest) string
 	server *httptest.Server
@@ -24,7 +24,7 @@ type Recorder struct {
 	last map[string]*admissionv1.AdmissionRequest
 }
 
-// NewRecorder serves a recorder. key tells which requests belong together.
+// NewRecorder serves a recorder. Requests with the same key belong together.
 func NewRecorder(user string, key func(*admissionv1.AdmissionRequest) string) *Recorder {
 	r := &Recorder{user: user, key: key, last: map[string]*admissionv1.AdmissionRequest{}}
 	r.server = httptest.NewTLSServer(http.HandlerFunc(r.serve))
@@ -72,7 +72,7 @@ func (r *Recorder) serve(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "no AdmissionReview", http.StatusBadRequest)
 		return
 	}
-	// Canaries come between the requests of users, for the same objects.
+	// Canaries for the same objects arrive between the requests of users.
 	if review.Request.UserInfo.Username != admission.CanaryUser {
 		r.mu.Lock()
 		r.last[r.key(review.Request)] = review.Request

@@ -2,7 +2,7 @@ package corpus
 
 import "maps"
 
-// Request is what a step sends. Exactly one of the bodies is set.
+// Request is the request of a step. Exactly one of the bodies is set.
 type Request struct {
 	// Merge is a JSON merge patch.
 	Merge map[string]any `json:"merge,omitempty"`
@@ -12,7 +12,7 @@ type Request struct {
 	Strategic map[string]any `json:"strategic,omitempty"`
 	// Apply is a server-side apply without the object's apiVersion, kind and name, which are added.
 	Apply map[string]any `json:"apply,omitempty"`
-	// Put is merged (RFC 7386) into the object as it is, which is then sent whole.
+	// Put is merged (RFC 7386) into the current object, and the whole object is sent.
 	Put map[string]any `json:"put,omitempty"`
 	// Create is a new object without its apiVersion and kind, which are added.
 	Create map[string]any `json:"create,omitempty"`
@@ -21,7 +21,7 @@ type Request struct {
 
 	// FieldManager is the user's name if empty.
 	FieldManager string `json:"fieldManager,omitempty"`
-	// Force is server-side apply's.
+	// Force is the force parameter of server-side apply.
 	Force bool `json:"force,omitempty"`
 }
 

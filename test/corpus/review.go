@@ -19,15 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Review is what a real API server sent to admission webhooks for a step, without what differs from
-// run to run.
+// Review is the review that a real API server sent to admission webhooks for a step, without the parts that differ from run to run.
 type Review struct {
 	Step        string                      `json:"step"`
 	Operation   admissionv1.Operation       `json:"operation"`
 	Kind        metav1.GroupVersionKind     `json:"kind"`
 	Resource    metav1.GroupVersionResource `json:"resource"`
 	SubResource string                      `json:"subResource,omitempty"`
-	// RequestResource is recorded only where it differs from Resource.
+	// RequestResource is recorded only if it differs from Resource.
 	RequestResource *metav1.GroupVersionResource `json:"requestResource,omitempty"`
 	Namespace       string                       `json:"namespace,omitempty"`
 	Name            string                       `json:"name,omitempty"`
@@ -35,8 +34,8 @@ type Review struct {
 	Object          json.RawMessage              `json:"object,omitempty"`
 }
 
-// Request returns the admission request of a step: the recorded one, or the one of its pair, made by
-// its user. It is an error if neither is there.
+// Request returns the admission request of a step: the recorded one, or the one of its pair, with the step's user. It is an error if the
+// step has neither.
 func (s *Scenario) Request(step *Step) (*admissionv1.AdmissionRequest, error) {
 	var r *Review
 	if step.Pair != nil {
@@ -57,7 +56,7 @@ func (s *Scenario) Request(step *Step) (*admissionv1.AdmissionRequest, error) {
 	}, nil
 }
 
-// groups are those that a certificate gives the user, and the API server's own.
+// groups are the groups in the user's certificate, and the groups that the API server adds.
 func (s *Scenario) groups(user string) []string {
 	return append(slices.Clone(s.Users[user].Groups), "system:authenticated")
 }
@@ -75,9 +74,9 @@ func (s *Scenario) pairReview(step *Step) *Review {
 	return r
 }
 
-// Normalize returns the review of an admission request. What a server chooses anew in each run gets
-// fixed values: uid, resourceVersion and times. A time of managedFields differs between the two
-// objects where the server touched the entry, be it within the same second or not.
+// Normalize returns the review of an admission request. Values that a server chooses anew in each run get fixed values: uid,
+// resourceVersion and times. If the server changed an entry of managedFields, its times differ between the two objects, even if both were
+// written within the same second.
 func Normalize(step *Step, req *admissionv1.AdmissionRequest) (*Review, error) {
 	r := &Review{
 		Step: step.Name, Operation: req.Operation, Kind: req.Kind, Resource: req.Resource, SubResource: req.SubResource,
@@ -141,8 +140,8 @@ func normalizeTransitions(value any) {
 	}
 }
 
-// normalizeTimes gives every entry of old one time, and of object another where the server set it: in a new entry, and in that of
-// who applied a change or gave something a value. An entry that only lost fields keeps its time.
+// normalizeTimes gives every entry of old the same time. In object it gives another time to the entries whose time the server set: a new
+// entry, and the entry of the user that applied a change or set a value. An entry that only lost fields keeps its time.
 func normalizeTimes(step *Step, old, object map[string]any) {
 	changed, gave := !reflect.DeepEqual(content(old), content(object)), gives(content(old), content(object))
 	operation, manager := "Update", step.Request.FieldManager
@@ -173,7 +172,7 @@ func normalizeTimes(step *Step, old, object map[string]any) {
 	}
 }
 
-// content is an object without what the server writes into every object that it stores.
+// content is an object without the fields that the server writes into every stored object.
 func content(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	if meta, ok := out["metadata"].(map[string]any); ok {
@@ -186,7 +185,7 @@ func content(object map[string]any) map[string]any {
 	return out
 }
 
-// gives reports whether a value has something that another lacks, however their lists are ordered.
+// gives reports whether a value contains a part that another one lacks. The order of lists does not count.
 func gives(old, object any) bool {
 	switch is := object.(type) {
 	case map[string]any:
@@ -218,7 +217,7 @@ func sameBut(a, b map[string]any, fields ...string) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// sortManagers orders managedFields, which a server sorts by time, by their content.
+// sortManagers sorts managedFields by their content. A server sorts them by time.
 func sortManagers(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
 	list, _ := meta["managedFields"].([]any)

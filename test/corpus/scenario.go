@@ -13,96 +13,94 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Scenario is one directory: an object, who may do what to it, and what they try.
+// Scenario is one directory: an object, the permissions of users on it, and their requests.
 type Scenario struct {
-	// Name and Dir are those of the directory.
+	// Name and Dir are the name and the path of the directory.
 	Name string `json:"-"`
 	Dir  string `json:"-"`
 
-	// Rules of docs/semantics.md that the scenario shows.
+	// Rules are the rules of docs/semantics.md that the scenario shows.
 	Rules []string `json:"rules,omitempty"`
 	// UseCase is the number of a use case in docs, 0 for none.
 	UseCase int `json:"useCase,omitempty"`
-	// NotOnCluster says why a real API server cannot be made to show it; its steps then have pairs of
-	// their own.
+	// NotOnCluster says why the scenario cannot run on a real API server. Its steps then have pairs of their own.
 	NotOnCluster string `json:"notOnCluster,omitempty"`
 	// OneSided says why no step is allowed, or none denied.
 	OneSided string `json:"oneSided,omitempty"`
 
 	Resource Resource `json:"resource"`
-	// Kind is that of the resource's objects.
+	// Kind is the kind of the resource's objects.
 	Kind string `json:"kind"`
-	// ClusterScoped objects are in no namespace; all others are in one named as the scenario.
+	// ClusterScoped says that the objects have no namespace. All other objects are in a namespace with the name of the scenario.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
 
 	// Use names an object of testdata/shared/objects that Object is merged into (RFC 7386).
 	Use    string         `json:"use,omitempty"`
 	Object map[string]any `json:"object,omitempty"`
-	// Others exist before the object does.
+	// Others are objects that exist before the object of the scenario.
 	Others []map[string]any `json:"others,omitempty"`
 
 	Users map[string]User `json:"users"`
 	Steps []Step          `json:"steps"`
 
-	// Reviews are the recorded ones, by step.
+	// Reviews are the recorded reviews, by step.
 	Reviews map[string]*Review `json:"-"`
 }
 
-// User is somebody who asks for something.
+// User is a user that sends requests.
 type User struct {
 	Groups []string `json:"groups,omitempty"`
 	May    []Grant  `json:"may,omitempty"`
-	// Fails are verbs that the authorizer fails on, with its errors; only without a cluster.
+	// Fails are verbs for which the authorizer returns an error, with the errors; only without a cluster.
 	Fails map[string]string `json:"fails,omitempty"`
-	// Reasons are those of the authorizer for verbs; only without a cluster.
+	// Reasons are the authorizer's reasons for verbs; only without a cluster.
 	Reasons map[string]string `json:"reasons,omitempty"`
 }
 
 // Grant is a rule of RBAC.
 type Grant struct {
 	Verbs []string `json:"verbs"`
-	// Resources are such as "deployments" and "deployments/status"; default: the scenario's.
+	// Resources are for example "deployments" and "deployments/status"; default: the resource of the scenario.
 	Resources []string `json:"resources,omitempty"`
-	// Group is their API group; default: the scenario's.
+	// Group is their API group; default: the group of the scenario.
 	Group *string `json:"group,omitempty"`
 }
 
-// Step is one attempt. What an allowed step changes stays changed for the next.
+// Step is one attempt. A change of an allowed step is kept for the next one.
 type Step struct {
 	Name string `json:"name"`
-	// User is one of the scenario's. "admin", whom the corpus always has, is a member of
-	// system:masters and of no interest: its steps prepare others.
+	// User is a user of the scenario. The user "admin", which the corpus always has, is a member of system:masters. Its steps only prepare
+	// other steps.
 	User        string `json:"user"`
 	Subresource string `json:"subresource,omitempty"`
-	// Version of the resource that the request is sent through, default the scenario's.
+	// Version is the version through which the request is sent, default: the version of the scenario.
 	Version string `json:"version,omitempty"`
-	// Object is the name of the object, default the scenario's.
+	// Object is the name of the object, default: the name in the scenario.
 	Object  string  `json:"object,omitempty"`
 	Request Request `json:"request,omitempty"`
 	DryRun  bool    `json:"dryRun,omitempty"`
-	// Pair stands in for a recorded review where no API server can be made to send one.
+	// Pair replaces a recorded review if no API server can be made to send one.
 	Pair *Pair `json:"pair,omitempty"`
 
-	// Allowed is what is expected.
+	// Allowed is the expected decision.
 	Allowed bool `json:"allowed"`
 	// ErrorCode is the HTTP code of an error that is expected instead of a decision.
 	ErrorCode int32 `json:"errorCode,omitempty"`
 	// By are the verbs that cover an allowed request, sorted; the generic verb if that does.
 	By []string `json:"by,omitempty"`
-	// Field is the one that a denial names.
+	// Field is the field that a denial names.
 	Field string `json:"field,omitempty"`
 	// Message are parts of the denial's or the error's message.
 	Message []string `json:"message,omitempty"`
-	// ByAPIServer marks a denial in which fieldperm has no part: neither a generic permission nor the
-	// marker is held, or nothing of fieldperm is asked.
+	// ByAPIServer marks a denial without fieldperm: the user holds neither a generic permission nor the marker, or fieldperm is not asked.
 	ByAPIServer bool `json:"byAPIServer,omitempty"`
-	// Checks are all verbs that are asked, in order, for what is about them.
+	// Checks are all verbs for which fieldperm asks, in order. It is for steps that test checks.
 	Checks []string `json:"checks,omitempty"`
-	// Audit are the audit annotations, for what is about them.
+	// Audit are the audit annotations. It is for steps that test them.
 	Audit map[string]string `json:"audit,omitempty"`
 }
 
-// through is the resource that a step is sent through.
+// through is the resource through which a step is sent.
 func (s *Scenario) through(step *Step) Resource {
 	out := s.Resource
 	if step.Version != "" {
@@ -111,7 +109,7 @@ func (s *Scenario) through(step *Step) Resource {
 	return out
 }
 
-// Pair is the two objects of a review, byte for byte.
+// Pair has the two objects of a review, byte for byte.
 type Pair struct {
 	Old *string `json:"old,omitempty"`
 	New string  `json:"new"`
@@ -139,7 +137,7 @@ func (r *Resource) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Admin is the user whose steps prepare others.
+// Admin is the user whose steps prepare other steps.
 const Admin = "admin"
 
 // The files of a scenario's directory. Other YAML files in it are documents of permission schemas.
@@ -149,7 +147,7 @@ const (
 	decisionsFile = "decisions.txt"
 )
 
-// Load reads all scenarios below root (the repository's testdata), in the order of their names.
+// Load reads all scenarios below root (the repository's testdata), sorted by name.
 func Load(root string) ([]*Scenario, error) {
 	dirs, err := filepath.Glob(filepath.Join(root, "scenarios", "*"))
 	if err != nil {
@@ -226,7 +224,7 @@ func (s *Scenario) validate() error {
 	return errors.Join(errs...)
 }
 
-// Namespace of the objects, "" if they are in none.
+// Namespace is the namespace of the objects, "" for cluster-scoped objects.
 func (s *Scenario) Namespace() string {
 	if s.ClusterScoped {
 		return ""
@@ -234,7 +232,7 @@ func (s *Scenario) Namespace() string {
 	return s.Name
 }
 
-// ObjectName is the name of the object that a step is about.
+// ObjectName is the name of the object of a step.
 func (s *Scenario) ObjectName(step *Step) string {
 	if step.Object != "" {
 		return step.Object
@@ -244,7 +242,7 @@ func (s *Scenario) ObjectName(step *Step) string {
 	return name
 }
 
-// Reviewed returns the steps that a webhook may be asked about.
+// Reviewed returns the steps about which a webhook may be asked.
 func (s *Scenario) Reviewed() []*Step {
 	var out []*Step
 	for i := range s.Steps {
@@ -255,8 +253,7 @@ func (s *Scenario) Reviewed() []*Step {
 	return out
 }
 
-// SchemaFiles returns the files and directories of permission schemas, those of all scenarios: they
-// are in force together, as in a cluster.
+// SchemaFiles returns the files and directories with permission schemas of all scenarios: they are in force together, as in a cluster.
 func SchemaFiles(root string) ([]string, error) {
 	own, err := filepath.Glob(filepath.Join(root, "scenarios", "*", "*.yaml"))
 	if err != nil {

@@ -26,13 +26,13 @@ func NewWire(config *rest.Config) (*Wire, error) {
 	return &Wire{host: strings.TrimSuffix(config.Host, "/"), client: client}, err
 }
 
-// Answer is an API server's.
+// Answer is the answer of an API server.
 type Answer struct {
 	Code int
-	// AuditID is that of the request's audit events.
+	// AuditID is the ID of the request's audit events.
 	AuditID string
 	Body    []byte
-	// Status is set if the code is no success.
+	// Status is set if the code is an error.
 	Status metav1.Status
 }
 
@@ -70,13 +70,13 @@ func (w *Wire) Do(ctx context.Context, method, path string, query url.Values, co
 		return nil, err
 	}
 	if answer.Code >= http.StatusBadRequest && json.Unmarshal(answer.Body, &answer.Status) != nil {
-		// An authorizer's failure comes as plain text.
+		// An error of an authorizer arrives as plain text.
 		answer.Status.Message = string(answer.Body)
 	}
 	return answer, nil
 }
 
-// Path is that of the resource's collection, or of one object or subresource if named.
+// Path is the URL path of the resource's collection, or of an object or subresource if it is named.
 func (r Resource) Path(namespace string, names ...string) string {
 	path := "/api/" + r.Version
 	if r.Group != "" {
@@ -94,7 +94,7 @@ func (r Resource) Path(namespace string, names ...string) string {
 	return path
 }
 
-// Send sends a step's request by w. live reads the object as it is, by somebody who may.
+// Send sends the request of a step. live reads the current object as a user that may read it.
 func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, live func(path string) (map[string]any, error)) (*Answer, error) {
 	r := &step.Request
 	query := url.Values{"fieldManager": {step.User}}
@@ -121,7 +121,7 @@ func (s *Scenario) Send(ctx context.Context, w *Wire, step *Step, dryRun bool, l
 	case r.Put != nil:
 		source := path
 		if step.Subresource != "scale" {
-			// All others show the object itself, and some (finalize) cannot be read.
+			// All other subresources return the object itself, and some of them (finalize) cannot be read.
 			source = resource.Path(s.Namespace(), s.ObjectName(step))
 		}
 		object, err := live(source)

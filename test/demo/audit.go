@@ -17,13 +17,13 @@ import (
 // coveringAnnotation has the verbs by which fieldperm allowed a request.
 const coveringAnnotation = "granular.fieldperm.dev/verbs"
 
-// audit reads the API server's own record of what it answered: some commands of kubectl do not tell the code.
+// audit reads the audit log of the API server, because some commands of kubectl do not print the status code.
 type audit struct {
 	file string
 	read int64
 }
 
-// event is what the demo looks at of audit.k8s.io/v1's.
+// event has the fields of an event of audit.k8s.io/v1 that the demo uses.
 type event struct {
 	Verb           string `json:"verb"`
 	User           struct{ Username string }
@@ -33,8 +33,8 @@ type event struct {
 
 func (e *event) covering() string { return e.Annotations[coveringAnnotation] }
 
-// last returns the last write of a user since the last call. It is logged when the answer has been sent, so that it may
-// have to be waited for.
+// last returns the last write of a user since the last call. The API server logs it after it has sent the answer, so that last may have to
+// wait.
 func (a *audit) last(ctx context.Context, user string) (*event, error) {
 	var found *event
 	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
@@ -52,7 +52,7 @@ func (a *audit) last(ctx context.Context, user string) (*event, error) {
 	return found, nil
 }
 
-// next returns the events that are whole and have not been read yet.
+// next returns the complete events that have not been read yet.
 func (a *audit) next() ([]*event, error) {
 	file, err := os.Open(a.file)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/fieldperm/fieldperm"
 
-// commands are what the demo needs in bin/; kubectl-fieldperm is for who tries things afterwards.
+// commands are the commands that the demo needs in bin/; kubectl-fieldperm is for users that try things afterwards.
 var commands = [...]string{"fieldperm-webhook", "fieldperm-gen", "kubectl-fieldperm"}
 
 // checkout returns the root of fieldperm's checkout around the working directory.
@@ -29,14 +29,14 @@ func checkout(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// build builds what is missing or stale: fieldperm's commands, and the control plane, which takes minutes, once.
+// build builds missing or old binaries: fieldperm's commands, and the control plane, which takes minutes, once.
 func build(ctx context.Context, root string, out *printer) error {
 	begin := time.Now()
 	args := []string{"build: fieldperm", "-o", filepath.Join(root, "bin") + string(filepath.Separator)}
 	for _, command := range commands {
 		args = append(args, "./cmd/"+command)
 	}
-	// As the Makefile does, so that neither makes the other's binaries stale.
+	// Use the settings of the Makefile, so that neither makes the other's binaries outdated.
 	if err := runBuild(ctx, root, []string{"CGO_ENABLED=0"}, filepath.Join(root, "hack", "gobuild.sh"), args...); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func build(ctx context.Context, root string, out *printer) error {
 	return nil
 }
 
-// runBuild shows what a build says: it may take long.
+// runBuild prints the output of a build, because a build may take long.
 func runBuild(ctx context.Context, dir string, environment []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDemo plays all stories. It leaves nothing behind.
+// TestDemo plays all stories. It removes everything that it created.
 func TestDemo(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

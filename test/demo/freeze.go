@@ -19,8 +19,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// chain is the AuthorizationConfiguration of fieldperm's own checks in the demo: a webhook that says when a freeze is on,
-// then Roles and bindings in process, then the API server. The webhook is asked about one namespace, that of a story.
+// chain is the AuthorizationConfiguration of fieldperm's own checks in the demo: a webhook that denies during a freeze, then Roles and
+// bindings in process, then the API server. The webhook is asked about one namespace, the namespace of a story.
 const chain = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
@@ -51,7 +51,7 @@ authorizers:
     connectionInfo: {type: InClusterConfig}
 `
 
-// freeze is a webhook authorizer of somebody else: it denies all that it is asked about.
+// freeze is a webhook authorizer of a third party: it denies every request.
 type freeze struct {
 	address string
 	ca      []byte
@@ -112,7 +112,7 @@ func (f *freeze) write(dir string) ([]string, error) {
 }
 
 func (f *freeze) stop() error {
-	// fieldperm has gone, and nobody is asking.
+	// fieldperm has ended, and no client calls the webhook.
 	err := f.server.Close()
 	<-f.served
 	return err
@@ -126,5 +126,5 @@ func deny(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Status = authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "frozen until Monday"}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // Whoever asked may have gone.
+	_ = json.NewEncoder(w).Encode(review) // The client may have closed the connection.
 }

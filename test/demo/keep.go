@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// trials are commands for a newcomer, on what the stories leave behind.
+// trials are commands for a new user, with the objects that the stories leave.
 const trials = `
   # As someone who may scale, and nothing else:
   export KUBECONFIG=$users/scaler.kubeconfig
@@ -27,7 +27,7 @@ const trials = `
   KUBECONFIG=$users/scaler.kubeconfig kubectl set image deployment/web web=web:9
 `
 
-// invite says how to try things on what is left running.
+// invite explains what a user can try on the running control plane.
 func (p *printer) invite(st *stage, all []*Story) {
 	dir := filepath.Dir(st.players[all[0].Users[0].short()].Kubeconfig)
 	p.line("%s\n", p.paint(bold, "The control plane stays until Ctrl-C. In another terminal, copy this:"))

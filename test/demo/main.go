@@ -23,7 +23,7 @@ func main() {
 	os.Exit(run(ctx, *keep, newPrinter(os.Stdout)))
 }
 
-// run returns the exit code: 0 if all came out as expected, 1 if not, 130 if it was interrupted before.
+// run returns the exit code: 0 if all results were as expected, 1 if not, 130 if it was interrupted before.
 func run(ctx context.Context, keep bool, out *printer) int {
 	begin := time.Now()
 	seen, err := play(ctx, keep, out)
@@ -47,7 +47,7 @@ type tally struct{ total, expected int }
 
 func (t tally) good() bool { return t.total > 0 && t.total == t.expected }
 
-// play is the whole demo: build, start, set up, the stories one after the other, and the end of all that it started.
+// play is the whole demo: build, start, set up, the stories one after the other, and the end of all processes that it started.
 func play(ctx context.Context, keep bool, out *printer) (seen tally, err error) {
 	all, err := stories()
 	if err != nil {
@@ -96,7 +96,7 @@ func play(ctx context.Context, keep bool, out *printer) (seen tally, err error) 
 	return seen, nil
 }
 
-// playAll plays the stories. The error is one of the demo, not of what it shows.
+// playAll plays the stories. The error is an error of the demo, not a wrong result of a story.
 func (st *stage) playAll(ctx context.Context, all []*Story, out *printer) (tally, error) {
 	var seen tally
 	out.header()

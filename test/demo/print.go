@@ -12,9 +12,9 @@ import (
 const (
 	columns = "%3d  %-13s %s %s %s\n"
 	heading = "%3s  %-13s %-9s %-9s %s\n"
-	// indent is where the commands begin.
+	// indent is the column of the commands.
 	indent = 39
-	// width is where messages are broken.
+	// width is the width at which messages are wrapped.
 	width = 132
 )
 
@@ -47,7 +47,7 @@ func (p *printer) paint(colour, text string) string {
 	return colour + text + reset
 }
 
-// line writes a line. That it may fail to is of no consequence here, nor below.
+// line writes a line. Errors of writing are ignored, here and below.
 func (p *printer) line(format string, args ...any) { _, _ = fmt.Fprintf(p, format+"\n", args...) }
 
 func (p *printer) header() {

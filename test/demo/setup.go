@@ -23,15 +23,15 @@ import (
 const (
 	schemasDir     = "test/demo/schemas"
 	definitionFile = "widgets.crd.yaml"
-	// ownDefinitions are those of PermissionSchemas and UncoveredPermissionSets.
+	// ownDefinitions are the definitions of PermissionSchemas and UncoveredPermissionSets.
 	ownDefinitions = "config/crd"
-	// setupManager owns the fields of what is there before the stories.
+	// setupManager owns the fields of the objects that exist before the stories.
 	setupManager = "setup"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// stage is where the stories are played.
+// stage is the control plane on which the stories are played.
 type stage struct {
 	stack   *stack.Stack
 	root    string
@@ -43,7 +43,7 @@ type stage struct {
 	players map[string]*cluster.User
 }
 
-// setUp installs the CRD, and makes the users and what the stories apply.
+// setUp installs the CRD, and creates the users and the objects of the stories.
 func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *printer) (*stage, error) {
 	begin := time.Now()
 	assets, err := cluster.Assets()
@@ -87,7 +87,7 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 	return st, nil
 }
 
-// barred has a field that is behind a barrier in the definition of Widgets.
+// barred is a Widget with a field that is behind a barrier in its definition.
 func barred() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},
@@ -95,7 +95,7 @@ func barred() *unstructured.Unstructured {
 	}}
 }
 
-// install turns the author's annotated CRD into one that the API server takes, and applies it and fieldperm's own.
+// install turns the author's annotated CRD into one that the API server accepts, and applies it and fieldperm's own definitions.
 func (st *stage) install(ctx context.Context) error {
 	file := filepath.Join(st.stack.Dir(), definitionFile)
 	if _, err := st.stack.Generate(ctx, "crd", "--in", filepath.Join(st.root, schemasDir, definitionFile), "--out", file); err != nil {
@@ -112,7 +112,7 @@ func (st *stage) install(ctx context.Context) error {
 	return nil
 }
 
-// kubectl runs it as an administrator.
+// kubectl runs kubectl as an administrator.
 func (st *stage) kubectl(ctx context.Context, args ...string) error {
 	admin, err := st.stack.User("admin", "system:masters")
 	if err != nil {
@@ -124,7 +124,7 @@ func (st *stage) kubectl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// prepare makes a story's namespace, objects, grants, users and files.
+// prepare creates a story's namespace, objects, grants, users and files.
 func (st *stage) prepare(ctx context.Context, story *Story) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	namespace.SetName(story.Name)
@@ -159,7 +159,7 @@ func (st *stage) prepare(ctx context.Context, story *Story) error {
 	return nil
 }
 
-// create makes an object, and its status, which a CREATE leaves out.
+// create creates an object, and then its status, which a CREATE ignores.
 func (st *stage) create(ctx context.Context, story *Story, object *unstructured.Unstructured) error {
 	mapping, err := st.mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 	if err != nil {

@@ -25,21 +25,21 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// stepTimeout bounds one command.
+// stepTimeout limits one command.
 const stepTimeout = 30 * time.Second
 
-// fieldpermRefuses is what the API server puts before fieldperm's message.
+// fieldpermRefuses is the text that the API server writes before fieldperm's message.
 const fieldpermRefuses = `.fieldperm.dev" denied the request: `
 
-// result is what came of a step.
+// result is the result of a step.
 type result struct {
-	// allowed is whether the command succeeded.
+	// allowed says whether the command succeeded.
 	allowed bool
-	// message is the first line of what it said, of an error if it failed.
+	// message is the first line of its output, or of an error if it failed.
 	message string
-	// covering are the verbs by which fieldperm allowed it, "" if it was not asked or refused.
+	// covering are the verbs by which fieldperm allowed the request, "" if it was not asked or refused.
 	covering string
-	// faults are what is otherwise than expected; none if all is well.
+	// faults are the differences from the expectation.
 	faults []string
 }
 
@@ -49,10 +49,10 @@ func (r *result) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// manifest is what makes kube-apiserver ask fieldperm about writes.
+// manifest is the file that makes kube-apiserver ask fieldperm about writes.
 const manifest = "admission/fieldperm.yaml"
 
-// act stops or starts fieldperm, or takes away what enforces it, and returns when that is known.
+// act stops or starts fieldperm, or removes the enforcement, and returns when the change has taken effect.
 func (st *stage) act(ctx context.Context, action string) error {
 	enforcing, away := st.stack.File(manifest), filepath.Join(st.stack.Dir(), "away.yaml")
 	switch action {
@@ -77,7 +77,7 @@ func (st *stage) act(ctx context.Context, action string) error {
 	return fmt.Errorf("action %q is not known", action)
 }
 
-// awaitOpen returns when fieldperm has noticed that nothing is enforced.
+// awaitOpen returns when fieldperm has noticed that enforcement is not proven.
 func (st *stage) awaitOpen(ctx context.Context) error {
 	client, err := st.stack.WebhookClient()
 	if err != nil {
@@ -97,7 +97,7 @@ func (st *stage) awaitOpen(ctx context.Context) error {
 	})
 }
 
-// play plays one step and compares. The error is one of the demo, not of what it shows.
+// play plays one step and compares. The error is an error of the demo, not a wrong result.
 func (st *stage) play(ctx context.Context, story *Story, step *Step) (*result, error) {
 	before, err := st.get(ctx, story, step.Object)
 	if err != nil {
@@ -136,7 +136,7 @@ func (st *stage) play(ctx context.Context, story *Story, step *Step) (*result, e
 	return r, nil
 }
 
-// judgeAllowed looks whether the object has become what was asked for, and was not so already.
+// judgeAllowed checks that the object has the requested values, and did not have all of them before.
 func (r *result) judgeAllowed(step *Step, before, after *unstructured.Unstructured) {
 	if !r.allowed {
 		r.fault("is refused")
@@ -160,7 +160,7 @@ func (r *result) judgeAllowed(step *Step, before, after *unstructured.Unstructur
 	}
 }
 
-// judgeRefused looks at who refused and why, and that nothing has changed.
+// judgeRefused checks which component refused and why, and that the object has not changed.
 func (r *result) judgeRefused(step *Step, stderr string, before, after *unstructured.Unstructured) {
 	if r.allowed {
 		r.fault("is allowed")
@@ -185,7 +185,7 @@ func version(object *unstructured.Unstructured) string {
 	return string(object.GetUID()) + "/" + object.GetResourceVersion()
 }
 
-// get reads resource/name as the administrator; nil if there is none.
+// get reads resource/name as the administrator; nil if the object does not exist.
 func (st *stage) get(ctx context.Context, story *Story, object string) (*unstructured.Unstructured, error) {
 	kind, name, _ := strings.Cut(object, "/")
 	resource, err := st.mapper.ResourceFor(schema.GroupVersionResource{Resource: kind})
@@ -211,7 +211,7 @@ func (st *stage) get(ctx context.Context, story *Story, object string) (*unstruc
 	return found, err
 }
 
-// look returns what is at a JSON path; "" if nothing is.
+// look returns the value at a JSON path; "" if there is none.
 func look(object *unstructured.Unstructured, path string) (string, error) {
 	if object == nil {
 		return "", nil
@@ -234,9 +234,9 @@ func (st *stage) shell(ctx context.Context, story *Story, step *Step) (stdout, s
 	home := filepath.Join(st.stack.Dir(), "home")
 	cmd.Env = append(os.Environ(),
 		"PATH="+st.path()+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+st.players[step.User].Kubeconfig,
-		// kubectl's caches and preferences are the demo's, never those of whoever runs it.
+		// kubectl's caches and preferences are in the demo's directory, not in that of the user that runs it.
 		"HOME="+home, "KUBECACHEDIR="+filepath.Join(home, "cache"), "KUBERC=off")
-	// A group of its own, so that the end of ctx is the end of all that the shell runs.
+	// The shell has a process group of its own, so that all its processes end with ctx.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

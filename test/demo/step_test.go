@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A demo whose steps cannot fail would show nothing.
+// A demo whose steps cannot fail would prove nothing.
 
 func TestJudgeAllowed(t *testing.T) {
 	two, three := deployment("1", 2), deployment("2", 3)

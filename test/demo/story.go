@@ -25,28 +25,28 @@ var storyFiles embed.FS
 const (
 	actionStop  = "stop"
 	actionStart = "start"
-	// actionUnenforce takes the admission manifest away, actionEnforce puts it back.
+	// actionUnenforce removes the admission manifest, actionEnforce restores it.
 	actionUnenforce = "unenforce"
 	actionEnforce   = "enforce"
 )
 
-// Who refuses, in Step.By.
+// The components that can refuse, for Step.By.
 const (
 	byFieldperm = "fieldperm"
 	byAPIServer = "kube-apiserver"
 )
 
-// Story is one file: documents that an administrator applies, and this as the last one.
+// Story is one file: documents that an administrator applies, and a Story as the last one.
 type Story struct {
 	// Title is a line. Name is the file's name without number and ending, and the namespace of the story.
 	Title string `json:"title"`
 	Name  string `json:"-"`
-	// Labels are the namespace's.
+	// Labels are the labels of the namespace.
 	Labels map[string]string `json:"labels"`
 	Users  []Player          `json:"users"`
-	// Files are there in the working directory of the steps.
+	// Files are created in the working directory of the steps.
 	Files map[string]string `json:"files"`
-	// Object is what the steps are about where they do not say: resource/name.
+	// Object is the default object of the steps: resource/name.
 	Object string `json:"object"`
 	Steps  []Step `json:"steps"`
 
@@ -58,7 +58,7 @@ type Story struct {
 type Player struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
-	// As is the short name for the steps, where the name is long.
+	// As is the short name of the user in the steps, if the name is long.
 	As string `json:"as"`
 }
 
@@ -69,32 +69,32 @@ func (p Player) short() string {
 	return p.Name
 }
 
-// Step is a command of a user and what must come of it, or an action on fieldperm itself.
+// Step is a command of a user with its expected result, or an action on fieldperm itself.
 type Step struct {
-	// Fieldperm is "stop", "start", "unenforce" or "enforce"; the rest is empty then.
+	// Fieldperm is "stop", "start", "unenforce" or "enforce"; then the other fields are empty.
 	Fieldperm string `json:"fieldperm"`
 
 	// Note is a line for the reader, shown before the step.
 	Note string `json:"note"`
 	User string `json:"user"`
-	// Run is what the user types into a shell.
+	// Run is the shell command of the user.
 	Run string `json:"run"`
-	// Object is the story's if empty.
+	// Object is the object of the step. If it is empty, it is the story's.
 	Object string `json:"object"`
 
-	// Allowed has JSON paths into the object, and what must be there when the command has succeeded; "" for nothing.
-	// At least one of them is not so before.
+	// Allowed has JSON paths into the object, and the values that must be there after the command; "" for none. At least one of them
+	// differs before.
 	Allowed map[string]string `json:"allowed"`
 
 	// Refused are parts of the server's message. The object must not have changed at all.
 	Refused []string `json:"refused"`
-	// By is who refuses: fieldperm if empty, or kube-apiserver.
+	// By is the component that refuses: fieldperm if empty, or kube-apiserver.
 	By string `json:"by"`
-	// Code is the server's, 403 if zero.
+	// Code is the status code of the server, 403 if zero.
 	Code int32 `json:"code"`
 }
 
-// stories returns all stories in the order of their files' names.
+// stories returns all stories, sorted by the names of their files.
 func stories() ([]*Story, error) {
 	names, err := fs.Glob(storyFiles, "stories/*.yaml")
 	if err != nil {
@@ -113,7 +113,7 @@ func stories() ([]*Story, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		// A kubeconfig has one namespace, and a grant in one story must mean nothing in another.
+		// A kubeconfig has one namespace, and a grant in one story must have no effect in another one.
 		for _, user := range story.Users {
 			if other := users[user.Name]; other != "" {
 				errs = append(errs, fmt.Errorf("%s: user %q appears in %s too: rename one", name, user.Name, other))

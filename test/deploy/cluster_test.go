@@ -43,7 +43,7 @@ func start(t *testing.T) (*cluster.Cluster, func(stdin []byte, arguments ...stri
 	}
 }
 
-// withoutCertManager leaves out what takes cert-manager's own definitions.
+// withoutCertManager removes the objects whose definitions belong to cert-manager.
 func withoutCertManager(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var out [][]byte
@@ -55,7 +55,7 @@ func withoutCertManager(t *testing.T, text []byte) []byte {
 	return bytes.Join(out, []byte("\n---\n"))
 }
 
-// A real API server takes every object, of every overlay, of the components and of the chart's hook.
+// A real API server accepts every object of every overlay, of the components and of the chart's hook.
 func TestObjects_AreTakenByAnAPIServer(t *testing.T) {
 	_, kubectl := start(t)
 	kubectl(nil, "create", "namespace", "fieldperm-system")
@@ -73,8 +73,8 @@ func TestObjects_AreTakenByAnAPIServer(t *testing.T) {
 	take("components", withComponents(t))
 }
 
-// What is installed lets fieldperm keep its certificates, as its own service account and with the guard in
-// force: the Role for the Secret is enough, and the CA gets into the webhooks.
+// fieldperm can manage its certificates with the installed permissions of its own service account, and with the guard in force: the Role
+// for the Secret is enough, and the CA is written into the webhooks.
 func TestSelfManaged_CertificatesCanBeKept(t *testing.T) {
 	c, kubectl := start(t)
 	text := overlays(t)[0].kustomize(t)
@@ -125,14 +125,14 @@ func TestSelfManaged_CertificatesCanBeKept(t *testing.T) {
 		t.Fatalf("the CA is not in the webhooks: %v", err)
 	}
 
-	// An upgrade leaves the CA alone.
+	// An upgrade does not change the CA.
 	kubectl(text, "apply", "--server-side", "-f", "-")
 	if ok, err := published(ctx); err != nil || !ok {
 		t.Errorf("applying again took the CA away: %v", err)
 	}
 	first := keeper.CABundle()
 
-	// To delete the Secret is to ask for new ones; informers tell of it.
+	// An administrator deletes the Secret to get new certificates; informers notice it.
 	kubectl(nil, "-n", "fieldperm-system", "delete", "secret", "fieldperm-tls")
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		ok, err := published(ctx)

@@ -20,8 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// components are the folders of config that put a file into fieldperm's Pods, and the value of the chart
-// that does the same.
+// components are the folders of config that put a file into fieldperm's Pods, with the corresponding value of the chart.
 var components = map[string]string{"authorization-chain": "authorizationConfig", "authentication": "authenticationConfig"}
 
 // example is the file in a component's folder.
@@ -47,7 +46,7 @@ func withComponents(t *testing.T) []byte {
 	return run(t, "kustomize", "build", filepath.Join(dir, "own"))
 }
 
-// byValues are those that the chart makes.
+// byValues are the objects that the chart renders with these arguments.
 func byValues(t *testing.T, arguments ...string) map[string]map[string]any {
 	t.Helper()
 	return objects(t, run(t, "helm", append([]string{"template", "fieldperm", chart, "--namespace", "fieldperm-system"}, arguments...)...))
@@ -75,7 +74,7 @@ func TestKEP3221_KEP3331_ComponentsAreTheChartsValues(t *testing.T) {
 	}
 }
 
-// A value that is an object says the same as its text.
+// A value as an object has the same effect as the same value as text.
 func TestKEP3221_KEP3331_ObjectsAndTextSayTheSame(t *testing.T) {
 	for component, value := range components {
 		text := read(t, example(component))
@@ -103,7 +102,7 @@ func TestKEP3221_KEP3331_ObjectsAndTextSayTheSame(t *testing.T) {
 	}
 }
 
-// Text that YAML would fold, or end, arrives as it is.
+// A text that YAML would fold or end arrives unchanged.
 func TestKEP3221_TextArrivesAsItIs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chain.yaml")
 	want := "  # begins indented {{ .Values }}\r\n---\nkind: AuthorizationConfiguration\t \n\n\n"
@@ -116,7 +115,7 @@ func TestKEP3221_TextArrivesAsItIs(t *testing.T) {
 	}
 }
 
-// A change of a file changes its ConfigMap and nothing else: the Pods stay, and read it.
+// A change of a file changes only its ConfigMap: the Pods stay, and read the new file.
 func TestKEP3221_KEP3331_AChangeRestartsNoPod(t *testing.T) {
 	for _, value := range components {
 		before, after := byValues(t, "--set", value+".kind=A"), byValues(t, "--set", value+".kind=B")
@@ -133,8 +132,7 @@ func TestKEP3221_KEP3331_AChangeRestartsNoPod(t *testing.T) {
 	}
 }
 
-// Every file that a flag names lies in a folder that is mounted whole: what is mounted by subPath never
-// changes.
+// Every file that a flag names is in a folder that is mounted as a whole: a file that is mounted by subPath never changes.
 func TestKEP3221_KEP3331_FilesAreMountedAsFolders(t *testing.T) {
 	made := objects(t, withComponents(t))
 	for name, fields := range map[string]map[string]any{"kustomize": made[deployment], "Helm": byValues(t, "--set", "authorizationConfig.a=b", "--set", "authenticationConfig.a=b")[deployment]} {
@@ -160,7 +158,7 @@ func TestKEP3221_KEP3331_FilesAreMountedAsFolders(t *testing.T) {
 	}
 }
 
-// mounted says why a file is not in a Pod.
+// mounted returns the reason why a file is not in a Pod.
 func mounted(pod corev1.PodSpec, file string, made map[string]map[string]any) error {
 	for _, m := range pod.Containers[0].VolumeMounts {
 		if m.MountPath != path.Dir(file) {
@@ -182,7 +180,7 @@ func mounted(pod corev1.PodSpec, file string, made map[string]map[string]any) er
 	return fmt.Errorf("its folder is not mounted")
 }
 
-// What fieldperm would refuse at its start, the chart refuses first.
+// The chart refuses a configuration that fieldperm would refuse at its start.
 func TestChart_RefusesTokenUsersWithoutIssuers(t *testing.T) {
 	for want, arguments := range map[string][]string{
 		"webhookTokenUsers: needs authenticationConfig": {"--set", "webhookTokenUsers={a}"},

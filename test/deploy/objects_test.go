@@ -44,8 +44,8 @@ func split(t *testing.T, text []byte) [][]byte {
 	}
 }
 
-// strictly decodes an object into its Go type: a field that the type does not have, or has twice, is an
-// error. Kinds of others are left as they are.
+// strictly decodes an object into its Go type: a field that the type does not have, or a duplicate field, is an error. Kinds of other
+// projects are not checked.
 func strictly(document []byte) (runtime.Object, error) {
 	types := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(types), apiextensionsv1.AddToScheme(types)); err != nil {
@@ -66,8 +66,7 @@ func strictly(document []byte) (runtime.Object, error) {
 	return object, err
 }
 
-// objects decodes a file into the Go types and returns what they hold, by kind and name. What differs in
-// spelling only is the same then.
+// objects decodes a file into the Go types and returns the content by kind and name. Differences in spelling only disappear by that.
 func objects(t *testing.T, text []byte) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}

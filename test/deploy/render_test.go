@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// Whoever installs by Helm gets what whoever installs by kustomize gets. Helm makes the namespace by a flag
-// of its own, and runs a Job before it deletes, for which kustomize has no place.
+// An installation by Helm has the same objects as an installation by kustomize. Helm creates the namespace by a flag of its own, and runs a
+// Job before it deletes, which kustomize does not support.
 func TestChart_RendersTheSameObjectsAsKustomize(t *testing.T) {
 	for _, o := range overlays(t) {
 		t.Run(o.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestChart_PassesLint(t *testing.T) {
 	}
 }
 
-// Every value that is not a default ends up somewhere, in objects that decode.
+// Every value that is not a default appears in the rendered objects, and the objects decode.
 func TestChart_EveryValue(t *testing.T) {
 	text := run(t, "helm", "template", "other", chart, "--namespace", "elsewhere",
 		"--set", "replicas=1", "--set", "image.tag=v9", "--set", "image.pullSecrets[0].name=pull", "--set", "certificates.secretName=own-tls",

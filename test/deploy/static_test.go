@@ -22,8 +22,8 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// The static Pod takes nothing from the cluster, which the kubelet does not have when it starts the Pod,
-// and listens where nobody outside of the host comes.
+// The static Pod needs nothing from the cluster, because the cluster is not running when the kubelet starts the Pod. It listens on an
+// address that only the host can reach.
 func TestStatic_PodNeedsNoCluster(t *testing.T) {
 	object, err := strictly(read(t, "config/static/fieldperm.yaml"))
 	if err != nil {
@@ -46,7 +46,7 @@ func TestStatic_PodNeedsNoCluster(t *testing.T) {
 			t.Errorf("the Pod lacks %s", want)
 		}
 	}
-	// A file that is mounted by itself stays the old one when it is replaced.
+	// A file that is mounted on its own does not change in the Pod when it is replaced.
 	for _, v := range pod.Spec.Volumes {
 		if v.HostPath != nil && (v.HostPath.Type == nil || *v.HostPath.Type != corev1.HostPathDirectory) {
 			t.Errorf("volume %q is no directory", v.Name)
@@ -59,7 +59,7 @@ func TestStatic_PodNeedsNoCluster(t *testing.T) {
 	}
 }
 
-// The same two files are named for kubeadm, kind and k3s.
+// The configurations of kubeadm, kind and k3s name the same two files.
 func TestStatic_FilesNameTheSame(t *testing.T) {
 	for _, name := range []string{"kubeadm/cluster-configuration.yaml", "kubeadm/kube-apiserver.yaml", "kind.yaml", "k3s.yaml"} {
 		text := read(t, "config/static/"+name)
@@ -78,7 +78,7 @@ func TestStatic_FilesNameTheSame(t *testing.T) {
 	}
 }
 
-// What the image is built from is let through to the builder.
+// The files from which the image is built are visible for the builder.
 func TestImage_BuilderSeesEveryPackage(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/fieldperm-webhook")
 	command.Dir = root

@@ -45,7 +45,7 @@ func run(t *testing.T, name string, arguments ...string) []byte {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program(t, name), arguments...)
 	home := t.TempDir()
-	// Never the settings of whoever runs the test.
+	// Do not use the settings of the user that runs the test.
 	command.Env = append(os.Environ(), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG=")
 	var errs bytes.Buffer
 	command.Stderr = &errs
@@ -58,13 +58,13 @@ func run(t *testing.T, name string, arguments ...string) []byte {
 
 const chart = root + "/charts/fieldperm"
 
-// overlay is a folder of config, and what makes the chart render the same.
+// overlay is a folder of config, with the values that make the chart render the same.
 type overlay struct {
 	name   string
 	values []string
 }
 
-// overlays are all of them. The CA of certificates-by-file is a test's.
+// overlays are all overlays. The CA of certificates-by-file is made by the test.
 func overlays(t *testing.T) []overlay {
 	t.Helper()
 	out := []overlay{
@@ -79,7 +79,7 @@ func overlays(t *testing.T) []overlay {
 	}
 	folders := 0
 	for _, name := range found {
-		// An overlay is what has the base in it.
+		// An overlay is a kustomization that includes the base.
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func overlays(t *testing.T) []overlay {
 
 const ca = root + "/generators/testdata/ca.crt"
 
-// kustomize renders an overlay, in a copy that has the file that the administrator brings.
+// kustomize renders an overlay in a copy that has the file of the administrator.
 func (o overlay) kustomize(t *testing.T) []byte {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 
 var (
 	shellFence = regexp.MustCompile("(?ms)^ *```(?:bash|console)\n(.*?)^ *```$")
-	// tried is how a page says where its commands were tried.
+	// tried matches the sentence in which a page says where its commands were tried.
 	tried = regexp.MustCompile(`(?i)(where it was|were|was|not|been) tried|tried with|run by (a test|the tests)`)
 	// ours are the commands of this repository.
 	ours         = regexp.MustCompile(`\b(fieldperm-webhook (?:serve|release|check-config)|fieldperm-gen (?:crd|manifests|refdocs)|kubectl fieldperm review)\b([^|>#\n]*)`)
@@ -19,7 +19,7 @@ var (
 	inRepository = regexp.MustCompile(`(?:^|[\s=])((?:config|charts|test|testdata)/[A-Za-z0-9_./-]+)`)
 )
 
-// commands returns what stands in the shell examples of a page, one command in one line.
+// commands returns the shell examples of a page, one command in one line.
 func commands(text string) string {
 	var b strings.Builder
 	for _, match := range shellFence.FindAllStringSubmatch(text, -1) {
@@ -28,7 +28,7 @@ func commands(text string) string {
 	return b.String()
 }
 
-// Commands of the guides are run by tests, or the page says where they were tried. Those of contributors run tests.
+// Tests run the commands of the guides, or the page says where they were tried. Commands for contributors run tests.
 func TestCommands_SayWhereTheyWereTried(t *testing.T) {
 	seen := 0
 	for _, name := range pages(t) {
@@ -46,7 +46,7 @@ func TestCommands_SayWhereTheyWereTried(t *testing.T) {
 	}
 }
 
-// What a command of this repository is given are flags that it has, as the generated reference lists them.
+// The examples use only flags that a command of this repository has, as the generated reference lists them.
 func TestCommands_HaveTheirFlags(t *testing.T) {
 	reference := page(t, "docs/reference/flags.md")
 	seen := 0
@@ -70,7 +70,7 @@ func TestCommands_HaveTheirFlags(t *testing.T) {
 	}
 }
 
-// Targets of make and files of the repository that commands name exist.
+// Make targets and files of the repository that commands name exist.
 func TestCommands_NameTargetsAndFilesThatExist(t *testing.T) {
 	makefile := page(t, "Makefile")
 	for _, name := range pages(t) {

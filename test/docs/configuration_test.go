@@ -27,7 +27,7 @@ users: [{name: a, user: {token: a}}]
 current-context: a
 `
 
-// loadable puts a kubeconfig, and a CA, that exist in the place of those that an example names.
+// loadable replaces the kubeconfig and the CA that an example names by existing ones.
 func loadable(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -42,7 +42,7 @@ func loadable(t *testing.T, text string) string {
 	})
 }
 
-// loads reads a configuration file as fieldperm-webhook does. Examples give no cause for a warning.
+// loads reads a configuration file as fieldperm-webhook does. Examples cause no warning.
 func loads(t *testing.T, source, text string) {
 	t.Helper()
 	var file struct{ Kind string }
@@ -88,7 +88,7 @@ func TestKEP3221_KEP3331_ExamplesLoad(t *testing.T) {
 	}
 }
 
-// A guide that shows what is installed shows that.
+// A configuration in a guide is equal to the installed one.
 func TestKEP3221_TheGuideShowsWhatIsInstalled(t *testing.T) {
 	var want any
 	if err := yaml.UnmarshalStrict([]byte(page(t, "config/authorization-chain/authorization.yaml")), &want); err != nil {

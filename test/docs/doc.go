@@ -1,3 +1,3 @@
-// Package docs holds the documentation to the code: links lead somewhere, every rule is explained and
-// shown, and what stands in YAML is made of verbs that exist. It has tests only.
+// Package docs compares the documentation with the code: links lead to existing pages, every rule is explained and shown, and the YAML
+// examples use verbs that exist. It has tests only.
 package docs

@@ -20,8 +20,8 @@ var (
 	shownExample = regexp.MustCompile("(?ms)\\[`([^`]+)`\\]\\(\\.\\./\\.\\./(\\S+_test\\.go)\\)[^\n]*\n(?:[^\n`]+\n)*\n```go\n(.*?)^```$")
 )
 
-// examples returns the code of each example by its file and its name: the body of the function, or all that follows the imports
-// if the file is there for one example.
+// examples returns the code of each example by its file and its name: the body of the function, or the whole file after the imports if the
+// file contains only one example.
 func examples(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -12,7 +12,7 @@ import (
 // root is the checkout.
 const root = "../.."
 
-// pages returns every Markdown file that a reader may come by, relative to root.
+// pages returns every Markdown file for readers, relative to root.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var out []string

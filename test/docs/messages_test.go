@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// others are messages of kube-apiserver, and shapes that no single text in the code has.
+// others are messages of kube-apiserver, and forms of messages that no single text in the code has.
 var others = []string{
 	"failed calling webhook", "admission webhook ", "cannot … resource", "fieldperm: granular:", "connection refused", "x509", "context deadline exceeded",
 	"kubectl ",
 }
 
-// sources returns what the Go files that ship say.
+// sources returns the text of the Go files that ship.
 func sources(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -38,7 +38,7 @@ func sources(t *testing.T) string {
 	return strings.ReplaceAll(b.String(), `\"`, `"`)
 }
 
-// The troubleshooting page is searched by message, so each that it names is one that the code has.
+// Readers search the troubleshooting page by message, so each message on it must exist in the code.
 func TestTroubleshooting_NamesMessagesOfTheCode(t *testing.T) {
 	code := sources(t)
 	cell := regexp.MustCompile("`([^`]+)`")

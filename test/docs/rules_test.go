@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Every rule has a section of its own in docs/semantics.md, in order, that says where it is seen or proved.
+// Every rule has its own section in docs/semantics.md, in order, which names its scenario or its proof.
 func TestSemantics_HasEveryRule(t *testing.T) {
 	text := page(t, "docs/semantics.md")
 	sections := regexp.MustCompile(`(?m)^### ([A-Z][0-9]+)\. `).FindAllStringSubmatchIndex(text, -1)
@@ -31,7 +31,7 @@ func TestSemantics_HasEveryRule(t *testing.T) {
 	}
 }
 
-// A scenario of a rule is linked from the rule's section, one of a use case from its recipe.
+// A scenario of a rule is linked from the section of the rule, and a scenario of a use case from its recipe.
 func TestScenarios_AreLinked(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "testdata", "scenarios"))
 	if err != nil {

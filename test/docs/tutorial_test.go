@@ -10,7 +10,7 @@ import (
 
 const notRun = "# not run by the demo"
 
-// The tutorial shows what the demo runs or prints, and marks what it adds.
+// The tutorial shows commands and output of the demo, and marks its additions.
 func TestTutorial_ShowsCommandsOfTheDemo(t *testing.T) {
 	said := page(t, "test/demo/keep.go")
 	stories, err := filepath.Glob(filepath.Join(root, "test", "demo", "stories", "*.yaml"))

@@ -36,7 +36,7 @@ func blocks(name, text string) []block {
 	return out
 }
 
-// guides are the pages whose examples are for readers to copy.
+// guides are the pages with examples that readers copy.
 func guides(t *testing.T) []block {
 	t.Helper()
 	var out []block
@@ -91,7 +91,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	for _, k := range compiled.Kinds() {
 		k.Walk(func(_ schema.Pattern, n *schema.Node) {
 			for _, p := range n.Permissions() {
-				// Without its parameter a verb stands for all of them.
+				// A verb without its parameter stands for all parameters.
 				known[form{p.Base().String(), false}] = true
 				known[form{p.Base().String(), p.ParameterName() != ""}] = true
 			}
@@ -146,7 +146,7 @@ func granted(t *testing.T, example block) []string {
 	return out
 }
 
-// A recipe is what its scenario tries: it names no verb that the scenario does not.
+// A recipe names only verbs that its scenario uses.
 func TestRecipes_AreThoseOfTheScenarios(t *testing.T) {
 	text := page(t, "docs/guide/recipes.md")
 	// Recipes without a number have no scenario; test/recipes tries them all.

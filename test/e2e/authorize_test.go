@@ -16,12 +16,12 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// question is what a SubjectAccessReview asks; resource may have a subresource.
+// question is the subject of a SubjectAccessReview; resource may have a subresource.
 type question struct{ verb, group, resource string }
 
-// TestA1_A3_MarkerPassesAuthorization: a holder of the marker may create, update and patch what is
-// persisted here, and the reason tells that it is not the generic permission. The manifest is static and proven for
-// every resource at a time, so none of the objects has to be there.
+// TestA1_A3_MarkerPassesAuthorization: a user with the marker may create, update and patch resources that this server stores, and the
+// reason says that the Allow is not the generic permission. The manifest is static and proven for every resource at once, so that none of
+// the objects has to exist.
 func TestA1_A3_MarkerPassesAuthorization(t *testing.T) {
 	s := start(t)
 	grant(t, s, "everywhere", rule("*", []string{"*"}, "granular"))
@@ -40,7 +40,7 @@ func TestA1_A3_MarkerPassesAuthorization(t *testing.T) {
 	}
 }
 
-// TestA2_NoOpinion: the marker opens nothing that admission would not see, and is no generic verb.
+// TestA2_NoOpinion: fieldperm returns NoOpinion for a request that admission does not see, and the marker is no generic verb.
 func TestA2_NoOpinion(t *testing.T) {
 	s := start(t)
 	grant(t, s, "everywhere", rule("*", []string{"*"}, "granular"))
@@ -59,14 +59,14 @@ func TestA2_NoOpinion(t *testing.T) {
 			t.Errorf("%+v: allowed %v, denied %v, reason %q, want no opinion", q, status.Allowed, status.Denied, status.Reason)
 		}
 	}
-	// Without the marker there is no opinion either.
+	// Without the marker fieldperm returns NoOpinion too.
 	grant(t, s, "verbs-only", rule("*", []string{"*"}, "granular:*"))
 	if status := ask(t, s, "verbs-only", question{"update", "apps", "deployments"}, nil); status.Allowed {
 		t.Errorf("verbs without the marker pass: %+v", status)
 	}
 }
 
-// TestA4_GenericOnly: fieldperm's own questions for the generic permission are never answered by itself.
+// TestA4_GenericOnly: fieldperm never answers its own checks for the generic permission.
 func TestA4_GenericOnly(t *testing.T) {
 	s := start(t)
 	grant(t, s, "everywhere", rule("*", []string{"*"}, "granular"))
@@ -85,8 +85,8 @@ func TestA4_GenericOnly(t *testing.T) {
 	}
 }
 
-// TestA6_Revocation: the API server keeps fieldperm's Allow for 10 s; who lost the marker is refused by
-// admission before that, as soon as fieldperm's own answers (here 500 ms) are stale.
+// TestA6_Revocation: the API server keeps fieldperm's Allow for 10 s. Admission refuses a user without the marker earlier, as soon as
+// fieldperm's own decisions (here 500 ms) have expired.
 func TestA6_Revocation(t *testing.T) {
 	s := start(t)
 	grant(t, s, "leaver", rule("", []string{"configmaps"}, "granular", "granular:data"))
@@ -121,14 +121,14 @@ func ask(t *testing.T, s *stack.Stack, user string, q question, extra map[string
 	}
 	review, err := clients(t, s).AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user, Extra: extra,
-		// As a request of the API server: one without a version is asked as "*", and nobody's request.
+		// Send the version as the API server does: a check without a version is sent as "*", and no request of a user has that version.
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: q.verb, Group: q.group, Version: "v1", Resource: resource, Subresource: subresource, Namespace: namespace, Name: "x"},
 	}}, metav1.CreateOptions{})
 	must(t, err)
 	return review.Status
 }
 
-// eventually repeats a request until it is answered with the code, for ten seconds.
+// eventually repeats a request for at most ten seconds until it is answered with the code.
 func eventually(t *testing.T, request func() *corpus.Answer, code int) *corpus.Answer {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)

@@ -24,14 +24,14 @@ const (
 	end        = `}}`
 )
 
-// TestBadInput_Admission sends what no API server would to the real binary. Every one gets a clear answer,
-// none is allowed, and fieldperm lives on.
+// TestBadInput_Admission sends the real binary requests that no API server would send. Every request gets a clear answer, none is allowed,
+// and fieldperm continues to run.
 func TestBadInput_Admission(t *testing.T) {
 	s := start(t)
 	kind := func(text string) string { return strings.Replace(reviewHead, `"ConfigMap"`, text, 1) }
 	for _, c := range []struct {
 		name, body string
-		// code is the answer's; inner, if set, that of the response in an answer of 200.
+		// code is the status code of the answer. inner, if set, is the code of the response in an answer with 200.
 		code  int
 		inner int32
 		says  string
@@ -84,8 +84,8 @@ func TestBadInput_Admission(t *testing.T) {
 	alive(t, s)
 }
 
-// inner returns the message of a response that must not be an Allow. Where no barrier is at stake,
-// uncovered has nothing to deny.
+// inner returns the message of a response that must not be an Allow. If no barrier is concerned, the uncovered webhook has no reason to
+// deny.
 func inner(t *testing.T, path, body string, code int32) string {
 	t.Helper()
 	var review admissionv1.AdmissionReview
@@ -102,7 +102,7 @@ func inner(t *testing.T, path, body string, code int32) string {
 	return review.Response.Result.Message
 }
 
-// TestBadInput_HTTP is about what comes before a body is read.
+// TestBadInput_HTTP tests the checks before the body is read.
 func TestBadInput_HTTP(t *testing.T) {
 	s := start(t)
 	client, err := s.WebhookClient()
@@ -122,7 +122,7 @@ func TestBadInput_HTTP(t *testing.T) {
 		if code, _ := post(t, s, path, "application/json", strings.NewReader(good+strings.Repeat(" ", most))); code != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s of more than %d bytes: %d", path, most, code)
 		}
-		// Without a length that could be known before.
+		// The body has no length that is known in advance.
 		if code, _ := post(t, s, path, "application/json", io.MultiReader(strings.NewReader(good), strings.NewReader(strings.Repeat(" ", most)))); code != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s of more than %d bytes in pieces: %d", path, most, code)
 		}
@@ -145,7 +145,7 @@ func TestBadInput_HTTP(t *testing.T) {
 	alive(t, s)
 }
 
-// TestBadInput_Authorize sends SubjectAccessReviews that make no sense.
+// TestBadInput_Authorize sends invalid SubjectAccessReviews.
 func TestBadInput_Authorize(t *testing.T) {
 	s := start(t)
 	const head = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":`

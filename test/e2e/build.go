@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Build builds fieldperm's commands into bin/ of the checkout, as the Makefile does, and returns that
-// directory. It is quick when they are up to date.
+// Build builds fieldperm's commands into bin/ of the checkout, as the Makefile does, and returns that directory. It is fast if they are up
+// to date.
 func Build(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {

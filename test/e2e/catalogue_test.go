@@ -21,9 +21,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestCatalogue_CoversEveryField walks the real server's OpenAPI v3: every field of every persisted kind has a
-// verb below the root's, or is written by the server or identity. It fails on any path of the catalogue
-// that does not exist in the kinds of this server.
+// TestCatalogue_CoversEveryField walks the real server's OpenAPI v3: every field of every persisted kind has a verb below the verb of the
+// root, or the server writes it, or it is identity. It fails for any path of the catalogue that does not exist in the kinds of this server.
 func TestCatalogue_CoversEveryField(t *testing.T) {
 	s := start(t)
 	documents := documents(t, s)
@@ -61,8 +60,8 @@ func TestCatalogue_CoversEveryField(t *testing.T) {
 	t.Logf("%d kinds, %d fields looked at", len(kinds), paths)
 }
 
-// TestCatalogue_BuiltInIsWhatTheServerServes: the topology that is compiled in agrees, field by field, with
-// what this server publishes. Both are used, the one offline, the other in a cluster.
+// TestCatalogue_BuiltInIsWhatTheServerServes: the compiled-in types agree, field by field, with the types that this server publishes. Both
+// are used, the compiled-in types offline, the others in a cluster.
 func TestCatalogue_BuiltInIsWhatTheServerServes(t *testing.T) {
 	s := start(t)
 	documents := documents(t, s)
@@ -78,7 +77,7 @@ func TestCatalogue_BuiltInIsWhatTheServerServes(t *testing.T) {
 			continue
 		}
 		w := &walker{components: documents[gvk.GroupVersion()].Components.Schemas}
-		// The same path in the other tree, kept beside the walk.
+		// The same path in the other tree is kept next to the walk.
 		twins := map[string]*schema.Node{"": here.Root}
 		w.visit = func(path string, _ *model, n *schema.Node, _ int) bool {
 			parent, step := path[:strings.LastIndexAny(path, ".[")], path[strings.LastIndexAny(path, ".["):]
@@ -89,7 +88,7 @@ func TestCatalogue_BuiltInIsWhatTheServerServes(t *testing.T) {
 			twin := child(above, strings.Trim(step, ".[]"))
 			twins[path] = twin
 			if anyForm(n) || anyForm(twin) {
-				// Int-or-string and the like, which the one knows better than the other.
+				// For int-or-string and similar types one of the two sources is more exact than the other.
 				return false
 			}
 			a, b := describe(n), describe(twin)
@@ -113,15 +112,15 @@ func child(n *schema.Node, name string) *schema.Node {
 	return nil
 }
 
-// anyForm reports whether whatever JSON fits the node.
+// anyForm reports whether every JSON value fits the node.
 func anyForm(n *schema.Node) bool {
 	return n != nil && n.AllowsScalar() && n.List() != nil && n.Map() != nil
 }
 
-// takesAnyKey tells a map, whose values have a type, from a struct.
+// takesAnyKey reports whether the node is a map, whose values have a type, and not a struct.
 func takesAnyKey(m *schema.Map) bool { return !anyForm(m.Child("no field has this name")) }
 
-// describe is all that Diff goes by, but for verbs.
+// describe lists all properties of a node that Diff uses, except verbs.
 func describe(n *schema.Node) string {
 	if n == nil {
 		return "nothing"
@@ -140,7 +139,7 @@ func describe(n *schema.Node) string {
 	return b.String()
 }
 
-// document is as much of an OpenAPI v3 document as a walk over fields needs.
+// document has the parts of an OpenAPI v3 document that a walk over fields needs.
 type document struct {
 	Components struct {
 		Schemas map[string]*model `json:"schemas"`
@@ -157,12 +156,12 @@ type model struct {
 	Kinds      []runtimeschema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 }
 
-// walker walks the fields of a document beside the nodes of a compiled kind.
+// walker walks the fields of a document together with the nodes of a compiled kind.
 type walker struct {
 	components map[string]*model
-	// visit is called with the number of verbs below the root; it reports whether to go deeper.
+	// visit is called with the number of verbs below the root. It reports whether to go deeper.
 	visit func(path string, m *model, n *schema.Node, verbs int) bool
-	// within are the components above, to end recursion.
+	// within are the components around the current one. They end the recursion.
 	within []string
 }
 
@@ -247,7 +246,7 @@ func documents(t *testing.T, s *stack.Stack) map[runtimeschema.GroupVersion]*doc
 	return out
 }
 
-// compileServed compiles what the server serves with the catalogue, in which every path must exist.
+// compileServed compiles the types that the server serves with the catalogue, in which every path must exist.
 func compileServed(t *testing.T, documents map[runtimeschema.GroupVersion]*document) *schema.Schema {
 	t.Helper()
 	permissions, err := load.Catalogue(true)
@@ -265,7 +264,7 @@ func compileServed(t *testing.T, documents map[runtimeschema.GroupVersion]*docum
 	return compiled
 }
 
-// persistedKinds are those of the resources that can be read and written.
+// persistedKinds are the kinds of the resources that can be read and written.
 func persistedKinds(t *testing.T, s *stack.Stack) []runtimeschema.GroupVersionKind {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(s.Admin())

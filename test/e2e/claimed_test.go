@@ -25,8 +25,8 @@ func gadgets(group string) string {
 		"schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}}}}}]}\n"
 }
 
-// TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway: the label by which a kube-apiserver knows its own APIServices again may be
-// written by holders of a granular verb, and kube-apiserver does not put it back.
+// TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway: a user with a granular verb may write the label by which kube-apiserver recognizes its own
+// APIServices, and kube-apiserver does not restore it.
 func TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway(t *testing.T) {
 	s := startAs(t, stack.Static)
 	for _, group := range []string{"before.example.com", "after.example.com"} {
@@ -46,7 +46,7 @@ func TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway(t *testing.T) {
 	t.Run("OfADefinitionMadeLater", func(t *testing.T) { aDefinitionMadeLaterHasItsBarrier(t, s) })
 }
 
-// patches returns what patches the Gadget "one", and kubectl's way to the stored size.
+// patches returns a function that patches the Gadget "one", and a function that reads the stored size with kubectl.
 func patches(t *testing.T, s *stack.Stack, group string) (patch func(user, spec string) func() *corpus.Answer, size func() string) {
 	t.Helper()
 	patch = func(user, spec string) func() *corpus.Answer {
@@ -71,7 +71,7 @@ func makeGadget(t *testing.T, s *stack.Stack, group string) {
 	}, 201)
 }
 
-// told waits until fieldperm says what is wrong with the group, and how to cure it.
+// told waits until fieldperm says what is wrong with the group, and how to correct it.
 func told(t *testing.T, s *stack.Stack, group, service string) {
 	t.Helper()
 	want := []string{"gadgets." + group + ":/spec/group", "automanaged=onstart", service + `\"`}
@@ -90,7 +90,7 @@ func told(t *testing.T, s *stack.Stack, group, service string) {
 	}
 }
 
-// holds: nobody passes the barrier but who has its verb, and the marker passes nothing.
+// holds checks that only a user with the verb of the barrier passes the barrier, and that the marker passes nothing.
 func holds(t *testing.T, patch func(user, spec string) func() *corpus.Answer, size func() string) {
 	t.Helper()
 	answer := eventually(t, patch("updater", `{"size":2}`), 403)
@@ -106,7 +106,7 @@ func holds(t *testing.T, patch func(user, spec string) func() *corpus.Answer, si
 	}
 }
 
-// awaitBarrier waits until the barrier is in force, and leaves the stored size as it is made.
+// awaitBarrier waits until the barrier is in force. Then it resets the stored size to its first value.
 func awaitBarrier(t *testing.T, s *stack.Stack, group string, patch func(user, spec string) func() *corpus.Answer, size func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); patch("updater", `{"size":2}`)().Code != 403; {
@@ -131,13 +131,13 @@ func aDefinitionInForceKeepsItsBarrier(t *testing.T, s *stack.Stack) {
 	told(t, s, group, "v1."+group)
 	holds(t, patch, size)
 
-	// The cure: kube-apiserver makes it anew.
+	// The correction: kube-apiserver creates the APIService again.
 	mustKubectl(t, s, "", "delete", "apiservice", "v1."+group)
 	eventually(t, patch("painter", `{"color":"yellow"}`), 200)
 	expect(t, patch("updater", `{"size":4}`)(), 403)
 }
 
-// aDefinitionMadeLaterHasItsBarrier: nothing was in force in the group when it was claimed.
+// aDefinitionMadeLaterHasItsBarrier: no definition was in force in the group when its APIService got the label.
 func aDefinitionMadeLaterHasItsBarrier(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	const group = "after.example.com"

@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestC2_AConditionOnTheObjectHoldsForScalesAndBindings: a match condition reads the object's labels, which a Scale and a Binding
-// do not have. There it counts as true, and whoever makes such a set is told.
+// TestC2_AConditionOnTheObjectHoldsForScalesAndBindings: a match condition reads the labels of the object, which a Scale and a Binding do
+// not have. For them it counts as true, and the author of such a set gets a warning.
 func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
 	s := startAs(t, stack.REST)
 	install(t, s)
@@ -46,7 +46,7 @@ func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
 	apply("production", uncoveredSet("production", "granular:scale", "apps", "deployments")+onLabels, "(production) count as true, and the set holds for every object, at deployments/scale.apps,")
 	inForce(t, "the object, by itself", patch("prod"), 403)
 	inForce(t, "the object, by its Scale", patch("prod/scale"), 403)
-	// What the condition lets through passes where it can be read.
+	// A write that the condition excludes passes where the condition can be read.
 	expect(t, patch("test")(), 200)
 	expect(t, patch("test/scale")(), 403)
 	enforced(t, s, "uncoveredpermissionset", "production", "True Enforced", "refused through deployments.apps, deployments/scale.apps", "(production) count as true", "at deployments/scale.apps")
@@ -56,14 +56,14 @@ func TestC2_AConditionOnTheObjectHoldsForScalesAndBindings(t *testing.T) {
 		inForce(t, path, bind(path), 403)
 	}
 
-	// A condition on the request alone is evaluated there.
+	// A condition that reads only the request is evaluated for these endpoints.
 	apply("no longer about objects", uncoveredSet("production", "granular:scale", "apps", "deployments")+`  matchConditions: [{name: production, expression: "request.name == 'prod'"}]`+"\n", "")
 	inForce(t, "the request, by another Scale", patch("test/scale"), 200)
 	expect(t, patch("prod/scale")(), 403)
 }
 
-// TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow: barriers on changes of Pods hold for a Binding, which is CREATE to admission and
-// changes a Pod that is there.
+// TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow: barriers on changes of Pods hold for a Binding, which admission sees as CREATE although
+// it changes an existing Pod.
 func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -115,14 +115,14 @@ func TestC2_ABindingIsAChangeOfAPodThatItDoesNotShow(t *testing.T) {
 	for _, path := range paths {
 		inForce(t, "a condition on the old value, by "+path, bind(path, dev), 403)
 		expect(t, bind(path, production)(), 403)
-		// What reads the new value alone is evaluated.
+		// A condition that reads only the new value is evaluated.
 		expect(t, bind(path, `{"tier":"gold"}`)(), 403)
 		expect(t, bind(path, `{"tier":"bronze"}`)(), 201)
 	}
 	expect(t, create(dev), 201)
 }
 
-// A Scale to 0 says nothing of its replicas, and is one to 0 all the same.
+// A Scale to 0 does not contain its replicas, and is still a Scale to 0.
 func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
 	s := start(t)
 	install(t, s)

@@ -10,14 +10,14 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// TestA4_ABarrierOnEventsHoldsInBothGroups: an Event is served by two groups, and kube-apiserver converts for a webhook
-// only if no rule names the one that was requested. A set for each group must not take the other's barrier away.
+// TestA4_ABarrierOnEventsHoldsInBothGroups: two API groups serve Events, and kube-apiserver converts a request for a webhook only if no
+// rule names the requested group. A set for one group must not remove the barrier of the other group.
 func TestA4_ABarrierOnEventsHoldsInBothGroups(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	grant(t, s, "recorder", rule("", []string{"events"}, "create"), rule("events.k8s.io", []string{"events"}, "create"))
 	recorder := wire(t, s, "recorder")
-	// Created, because events.k8s.io lets no field be changed.
+	// The Event is created, because events.k8s.io permits no change of a field.
 	record := func(path, body string) func() *corpus.Answer {
 		return func() *corpus.Answer {
 			return send(t, recorder, http.MethodPost, path, "application/json", fields(t, body), "dryRun=All")
@@ -42,7 +42,7 @@ func TestA4_ABarrierOnEventsHoldsInBothGroups(t *testing.T) {
 	inForce(t, "barrier of core, by events.k8s.io", events, 403)
 }
 
-// TestA5_ABarrierOnPodsHoldsForBindings: both endpoints that bind write the Pod's annotations and its node.
+// TestA5_ABarrierOnPodsHoldsForBindings: both endpoints for bindings write the annotations and the node of the Pod.
 func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -64,7 +64,7 @@ func TestA5_ABarrierOnPodsHoldsForBindings(t *testing.T) {
 		if !strings.Contains(answer.Status.Message, "granular:example.com/binder") {
 			t.Errorf("%s: message %q does not name the barrier's verb", path, answer.Status.Message)
 		}
-		// What the barrier does not guard passes.
+		// A write of a field without a barrier passes.
 		expect(t, bind(path, "")(), 201)
 	}
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestC2_AConditionOfADefinitionTakesNoBarrierAway: kube-apiserver serves a definition whose condition Established is False, as
-// long as its names are accepted, and holders of a granular verb may write that condition.
+// TestC2_AConditionOfADefinitionTakesNoBarrierAway: kube-apiserver serves a definition with the condition Established False as long as its
+// names are accepted, and a user with a granular verb may write that condition.
 func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
 	s := startAs(t, stack.REST)
 	install(t, s)
@@ -71,8 +71,8 @@ func TestC2_AConditionOfADefinitionTakesNoBarrierAway(t *testing.T) {
 	}
 }
 
-// TestC2_TheAcceptedNamesOfADefinitionAreTheServers: kube-apiserver takes the kind of objects and the place where they are stored from
-// them, so that other names put the objects of one definition under the barriers of another.
+// TestC2_TheAcceptedNamesOfADefinitionAreTheServers: kube-apiserver takes the kind of objects and their storage path from the accepted
+// names. With other names the objects of one definition would be under the barriers of another one.
 func TestC2_TheAcceptedNamesOfADefinitionAreTheServers(t *testing.T) {
 	s := start(t)
 	install(t, s)

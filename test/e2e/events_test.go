@@ -10,8 +10,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestW4_FieldpermMakesItsEventsBehindABarrier: a barrier at the root of Events refuses those of others. fieldperm's own pass: its Role
-// has the verb.
+// TestW4_FieldpermMakesItsEventsBehindABarrier: a barrier at the root of Events refuses the Events of other users. fieldperm's own Events
+// pass, because its Role has the verb.
 func TestW4_FieldpermMakesItsEventsBehindABarrier(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)

@@ -13,16 +13,16 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// everything bars every field of every resource, to who holds the ordinary verbs alone.
+// everything is a barrier on every field of every resource for users with only the generic verbs.
 const everything = `apiVersion: fieldperm.dev/v1alpha1
 kind: UncoveredPermissionSet
 metadata: {name: everything}
 spec: {uncoveredPermissions: ['granular:*']}
 `
 
-// TestD4_D5_TheFloorAndTheGlass: with everything barred and fieldperm gone, a control plane goes on: leases are renewed,
-// nodes report, reviews are answered, Pods of DaemonSets in kube-system start. Nothing else is written, till a member of
-// system:masters runs the one command that is documented.
+// TestD4_D5_TheFloorAndTheGlass: with a barrier on everything and without fieldperm, a control plane continues to run: leases are renewed,
+// nodes report, reviews are answered, and Pods of DaemonSets in kube-system start. All other writes fail until a member of system:masters
+// runs the one documented command.
 func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
 	bin, err := Build(t.Context())
 	must(t, err)
@@ -35,7 +35,7 @@ func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
 	post := func(w *corpus.Wire, path, body string) *corpus.Answer {
 		return send(t, w, http.MethodPost, path, "application/json", fields(t, body))
 	}
-	// kube-system's DaemonSet controller is there in RBAC; its service account is a user here.
+	// RBAC has the DaemonSet controller of kube-system. Its service account is a user in this test.
 	grant(t, s, "editor", rule("", []string{"configmaps", "pods", "nodes", "nodes/status"}, "create", "update", "patch"),
 		rule("coordination.k8s.io", []string{"leases"}, "create", "update", "patch"),
 		rule("authorization.k8s.io", []string{"subjectaccessreviews"}, "create"),
@@ -61,7 +61,7 @@ func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
 	for _, namespace := range []string{"kube-system", "default"} {
 		send(t, admin, http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts", "application/json", fields(t, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}`))
 	}
-	// What a barrier reaches is refused while fieldperm runs.
+	// A write that a barrier reaches is refused while fieldperm runs.
 	eventually(t, func() *corpus.Answer { return post(editor, maps, configMap("barred")) }, 403)
 	expect(t, post(daemonSets, "/api/v1/namespaces/default/pods", pod("barred")), 403)
 	expect(t, heartbeat(editor, "{}"), 403)
@@ -94,7 +94,7 @@ func TestD4_D5_TheFloorAndTheGlass(t *testing.T) {
 		if !strings.Contains(string(page), "kubectl "+command+"\n") {
 			t.Errorf("docs/install/README.md does not have kubectl %s", command)
 		}
-		// An administrator by RBAC may not: the guard is there.
+		// An administrator by RBAC may not, because the guard refuses it.
 		grant(t, s, "root", rule("*", []string{"*"}, "*"))
 		root, err := s.User("root")
 		must(t, err)

@@ -35,8 +35,8 @@ func granular(f func(*hook)) func(*configuration) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestA5_Guard: nobody narrows or loosens fieldperm's configurations, members of system:masters included, who may
-// delete the one for barriers; what does neither passes, and each of fieldperm's own changes does.
+// TestA5_Guard: no user can narrow or loosen fieldperm's configurations, not even a member of system:masters, which may only delete the
+// configuration for barriers. All other changes pass, and also each of fieldperm's own changes.
 func TestA5_Guard(t *testing.T) {
 	g := startGuarded(t)
 	g.await(t)
@@ -65,7 +65,7 @@ func (g *guarded) tampering(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*configuration)
 		want   string
-		// ownMay is true where fieldperm's own user may do it.
+		// ownMay is true if fieldperm's own user may make the change.
 		ownMay bool
 	}{
 		"failurePolicy":       {granular(func(h *hook) { h.FailurePolicy = &ignore }), "must be Fail", false},
@@ -153,7 +153,7 @@ func (g *guarded) tampering(t *testing.T) {
 		const refusal = "may be deleted by fieldperm and members of system:masters only"
 		wanted(t, g.configurations(t, g.root).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}), refusal)
 		wanted(t, g.configurations(t, g.root).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + generators.UncoveredName}), refusal)
-		// Who breaks the glass. test/e2e has a test of its own for what comes of it.
+		// This is the break-glass command. test/e2e has a separate test of its effects.
 		must(t, g.configurations(t, g.masters).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
 	})
 	t.Run("Uncovered/version of the writer", func(t *testing.T) {
@@ -171,14 +171,14 @@ func (g *guarded) tampering(t *testing.T) {
 }
 
 func (g *guarded) legitimate(t *testing.T) {
-	// What was generated has no CA bundle, so that applying it again leaves the one that was filled in.
+	// The generated file has no CA bundle, so that another apply keeps the bundle that was filled in.
 	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "--force-conflicts", "-f", "-")
 	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
 	must(t, err)
 	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, g.ca) {
 		t.Error("applying the generated file again changed the CA bundle")
 	}
-	// As many rules as there can be: the policy must stay within its budget.
+	// Use the maximum number of rules: the policy must stay within its cost budget.
 	var many []v1alpha1.ResourceRule
 	for i := range 500 {
 		many = append(many, v1alpha1.ResourceRule{APIGroups: []string{fmt.Sprintf("group-%d.example.com", i)}, Resources: []string{"ones", "ones/status", "twos", "twos/status", "threes", "threes/status"}})
@@ -201,7 +201,7 @@ func (g *guarded) legitimate(t *testing.T) {
 	}
 }
 
-// create is about a second installation of fieldperm's configurations, after the first was forced away.
+// create tests a second installation of fieldperm's configurations after the first one was removed by force.
 func (g *guarded) create(t *testing.T) {
 	client := g.configurations(t, g.masters)
 	for name, change := range map[string]func(*configuration){
@@ -213,7 +213,7 @@ func (g *guarded) create(t *testing.T) {
 		c := generators.GranularConfiguration(g.options)
 		change(c)
 		_, err := client.Create(t.Context(), c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		// The policy is asked before the storage finds that the name is taken.
+		// The API server evaluates the policy before it checks whether the name exists.
 		wanted(t, err, name)
 	}
 	other := generators.GranularConfiguration(g.options)
@@ -223,8 +223,7 @@ func (g *guarded) create(t *testing.T) {
 	must(t, err)
 }
 
-// ownUser is about what rbac.yaml leaves out: fieldperm may impersonate one user with one key, and create no other
-// configuration.
+// ownUser tests the limits that rbac.yaml sets: fieldperm may impersonate one user with one key, and may create no other configuration.
 func (g *guarded) ownUser(t *testing.T) {
 	other := generators.UncoveredConfiguration(admissionregistrationv1.WebhookClientConfig{}, nil)
 	other.Name = "other"
@@ -252,7 +251,8 @@ func (g *guarded) ownUser(t *testing.T) {
 	}
 }
 
-// uninstall is the order in which fieldperm lets go: the finalizer is its own to remove, and only then.
+// uninstall tests the order in which fieldperm is removed: only fieldperm may remove the finalizer, and the deletion is complete only after
+// that.
 func (g *guarded) uninstall(t *testing.T) {
 	finalizer := func(c *configuration) { c.Finalizers = nil }
 	g.kubectl(t, g.root, "", "delete", "validatingwebhookconfiguration", generators.RESTName, "--wait=false")
@@ -270,7 +270,7 @@ func (g *guarded) uninstall(t *testing.T) {
 		t.Errorf("still there: %v", err)
 	}
 
-	// The way out of the policy is to delete its binding.
+	// The policy can be disabled by deleting its binding.
 	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "-f", "-")
 	g.kubectl(t, g.root, "", "delete", "validatingadmissionpolicybinding", generators.GuardName)
 	deadline := time.Now().Add(30 * time.Second)

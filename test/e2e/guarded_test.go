@@ -19,8 +19,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// guarded is a control plane of its own with what "fieldperm-gen manifests --rest" writes for the cluster, and without
-// fieldperm: who may change its configurations is decided inside the API server.
+// guarded is a separate control plane with the output of "fieldperm-gen manifests --rest" for the cluster, and without fieldperm: the API
+// server itself decides which users may change fieldperm's configurations.
 type guarded struct {
 	*cluster.Cluster
 	options generators.Options
@@ -89,7 +89,7 @@ func (g *guarded) change(t *testing.T, user *cluster.User, name string, change f
 	}
 }
 
-// await waits until the policy is in force: the API server learns it by watching.
+// await waits until the policy is in force: the API server learns about it by a watch.
 func (g *guarded) await(t *testing.T) {
 	t.Helper()
 	client := g.configurations(t, g.masters)
@@ -109,7 +109,7 @@ func (g *guarded) await(t *testing.T) {
 	}
 }
 
-// wanted checks that a change was refused by the policy with a message, or was not if there is none.
+// wanted checks that the policy refused a change with a message, or accepted it if the message is empty.
 func wanted(t *testing.T, err error, message string) {
 	t.Helper()
 	switch {
@@ -126,7 +126,7 @@ func (g *guarded) keep(t *testing.T, c *configuration) {
 	g.kubectl(t, g.own, encode(t, c), "apply", "--server-side", "--field-manager=fieldperm", "--force-conflicts", "-f", "-")
 }
 
-// undo puts back what a change by fieldperm's own user changed.
+// undo reverts a change that fieldperm's own user made.
 func (g *guarded) undo(t *testing.T, name string, change func()) {
 	t.Helper()
 	before, err := g.configurations(t, g.own).Get(t.Context(), name, metav1.GetOptions{})

@@ -22,7 +22,7 @@ func kubectl(t *testing.T, s *stack.Stack, stdin string, args ...string) (stdout
 	t.Helper()
 	admin, err := s.User("admin", "system:masters")
 	must(t, err)
-	// Cleanups run it too, when the test's context is done.
+	// Cleanups also call it, after the test's context has ended.
 	return s.Kubectl(admin).Run(context.WithoutCancel(t.Context()), stdin, args...)
 }
 
@@ -35,7 +35,7 @@ func mustKubectl(t *testing.T, s *stack.Stack, stdin string, args ...string) str
 	return stdout
 }
 
-// definitions is where the generated definitions of fieldperm's kinds are.
+// definitions is the directory of the generated definitions of fieldperm's kinds.
 const definitions = "../../config/crd"
 
 // install makes the API server serve fieldperm's kinds, if it does not yet.
@@ -55,7 +55,7 @@ func immutability(name, entry string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec:\n  kind: ConfigMap\n  permissions:\n  - " + entry + "\n"
 }
 
-// inForce repeats a request until it is answered with the code, and logs how long after the change that was.
+// inForce repeats a request until it is answered with the code, and logs the time since the change.
 func inForce(t *testing.T, what string, request func() *corpus.Answer, code int) *corpus.Answer {
 	t.Helper()
 	changed := time.Now()
@@ -64,8 +64,7 @@ func inForce(t *testing.T, what string, request func() *corpus.Answer, code int)
 	return answer
 }
 
-// TestLive_PermissionSchema: an object is in force as soon as it is made, changed and deleted, and nobody else's
-// write is refused meanwhile.
+// TestLive_PermissionSchema: an object takes effect as soon as it is created, changed and deleted, and no other write is refused meanwhile.
 func TestLive_PermissionSchema(t *testing.T) {
 	s := start(t)
 	maps := []string{"configmaps"}
@@ -114,8 +113,8 @@ func TestLive_PermissionSchema(t *testing.T) {
 	}
 }
 
-// TestLive_UncoveredPermissionSet: a set bars holders of the generic permission as soon as it is made. The webhook
-// asks about namespaces already.
+// TestLive_UncoveredPermissionSet: a set refuses users with the generic permission as soon as it is created. The webhook rules already
+// contain namespaces.
 func TestLive_UncoveredPermissionSet(t *testing.T) {
 	s := start(t)
 	grant(t, s, "owner", rule("", []string{"namespaces"}, "update", "patch"))
@@ -139,7 +138,7 @@ func TestLive_UncoveredPermissionSet(t *testing.T) {
 	inForce(t, "deleted", change, 200)
 }
 
-// TestLive_FaultyObjectsAreRefused: by the schema of the kind, with what it says, or by the compiler.
+// TestLive_FaultyObjectsAreRefused: the schema of the kind refuses a faulty object with its message, or the compiler does.
 func TestLive_FaultyObjectsAreRefused(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -180,14 +179,14 @@ func TestLive_FaultyObjectsAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(stderr, `"good" is invalid: /spec/permissions/0: path ".nope" does not exist`) {
 		t.Errorf("an update that makes it faulty is not refused: %v %s", err, stderr)
 	}
-	// What names a kind that may come later is a warning.
+	// A kind that does not exist yet may be installed later, so that its name causes only a warning.
 	_, stderr, err = kubectl(t, s, strings.Replace(immutability("later", "{path: .immutable, verb: example.com/a}"), "ConfigMap", "Later", 1), "apply", "--dry-run=server", "-f", "-")
 	if err != nil || !strings.Contains(stderr, `Warning: PermissionSchema later:/spec/kind: kind "Later"`) {
 		t.Errorf("%v %s", err, stderr)
 	}
 }
 
-// row waits until "kubectl get" prints the columns of an object, and returns its output.
+// row waits until "kubectl get" prints the columns of an object, and returns the output.
 func row(t *testing.T, s *stack.Stack, resource, name string, columns ...string) string {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -205,7 +204,7 @@ func row(t *testing.T, s *stack.Stack, resource, name string, columns ...string)
 	}
 }
 
-// TestLive_StatusSaysWhatIsInForce: as kubectl prints it, and what is dumped can be loaded as a file.
+// TestLive_StatusSaysWhatIsInForce: kubectl prints the status, and a dumped object can be loaded as a file.
 func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -249,8 +248,8 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	}
 }
 
-// TestLive_FaultyObjectThatLanded: with fieldperm down nobody refuses it. After the start there is no last good form,
-// so its kind is refused to marker users, and its status says why; all other kinds go on.
+// TestLive_FaultyObjectThatLanded: while fieldperm is down no webhook refuses a faulty object. After the start there is no last good
+// content. So writes of its kind by users with the marker are refused, and its status says why. All other kinds are not affected.
 func TestLive_FaultyObjectThatLanded(t *testing.T) {
 	s := start(t)
 	grant(t, s, "landed", rule("", []string{"configmaps", "secrets"}, "granular", "granular:data"))
@@ -286,8 +285,8 @@ func TestLive_FaultyObjectThatLanded(t *testing.T) {
 	inForce(t, "deleted", change("configmaps"), 200)
 }
 
-// TestLive_LastGoodStays: an object that turns faulty while nobody refuses it, because fieldperm is frozen, leaves in
-// force what it was before.
+// TestLive_LastGoodStays: an object becomes faulty while fieldperm is frozen and cannot refuse the change. Its earlier content stays in
+// force.
 func TestLive_LastGoodStays(t *testing.T) {
 	s := start(t)
 	grant(t, s, "keeper", rule("", []string{"configmaps"}, "granular", "granular:example.com/kept"))
@@ -316,7 +315,7 @@ func TestLive_LastGoodStays(t *testing.T) {
 	inForce(t, "deleted", change, 403)
 }
 
-// TestLive_KindsThatAreGone: whoever takes the definitions away takes the objects away, and leaves no errors.
+// TestLive_KindsThatAreGone: an administrator that deletes the definitions deletes the objects too, and fieldperm logs no errors.
 func TestLive_KindsThatAreGone(t *testing.T) {
 	s := start(t)
 	grant(t, s, "orphan", rule("", []string{"configmaps"}, "granular", "granular:example.com/gone"))
@@ -331,7 +330,7 @@ func TestLive_KindsThatAreGone(t *testing.T) {
 	mustKubectl(t, s, "", "delete", "-f", definitions)
 	inForce(t, "deleted with its definition", change, 403)
 	before := strings.Count(s.WebhookLogTail(), "permissionschemas")
-	time.Sleep(3 * time.Second) // A reflector that nobody stopped tries again meanwhile.
+	time.Sleep(3 * time.Second) // A reflector that was not stopped would try again in this time.
 	if log := s.WebhookLogTail(); strings.Count(log, "permissionschemas") > before {
 		t.Errorf("it goes on asking for what is gone:\n%s", log)
 	}

@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// start returns the shared control plane. Namespaces have a barrier in it, nothing else of what the tests
-// write has. Answers to checks are kept for half a second only.
+// start returns the shared control plane. It has a barrier on Namespaces, and none on the other resources that the tests write. Decisions
+// of checks are kept for half a second only.
 func start(t *testing.T) *stack.Stack {
 	t.Helper()
 	shared.once.Do(func() {
@@ -76,7 +76,7 @@ func clients(t *testing.T, s *stack.Stack) *kubernetes.Clientset {
 	return c
 }
 
-// grant gives a user rules in the whole cluster until the test ends, and waits until they hold.
+// grant gives a user rules in the whole cluster until the test ends, and waits until they are in force.
 func grant(t *testing.T, s *stack.Stack, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	ctx, rbac := t.Context(), clients(t, s).RbacV1()
@@ -90,7 +90,7 @@ func grant(t *testing.T, s *stack.Stack, user string, rules ...rbacv1.PolicyRule
 	must(t, err)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(ctx)
-		_ = rbac.ClusterRoleBindings().Delete(ctx, meta.Name, metav1.DeleteOptions{}) // A test may have done so.
+		_ = rbac.ClusterRoleBindings().Delete(ctx, meta.Name, metav1.DeleteOptions{}) // A test may have deleted it already.
 		must(t, rbac.ClusterRoles().Delete(ctx, meta.Name, metav1.DeleteOptions{}))
 	})
 	must(t, s.AwaitGrants(ctx))
@@ -111,12 +111,12 @@ func wire(t *testing.T, s *stack.Stack, name string, groups ...string) *corpus.W
 
 const merge = "application/merge-patch+json"
 
-// send sends a body as JSON, fields of map[string]any or any type of Kubernetes.
+// send sends a body as JSON, which may be a map[string]any or any type of Kubernetes.
 func send(t *testing.T, w *corpus.Wire, method, path, contentType string, body any, query ...string) *corpus.Answer {
 	t.Helper()
 	parameters, err := url.ParseQuery(strings.Join(query, "&"))
 	must(t, err)
-	// Cleanups send too, when the test's context is done.
+	// Cleanups also call it, after the test's context has ended.
 	answer, err := w.Do(context.WithoutCancel(t.Context()), method, path, parameters, contentType, body)
 	must(t, err)
 	return answer

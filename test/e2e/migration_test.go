@@ -18,8 +18,8 @@ import (
 
 const clientSideApply = "kubectl-client-side-apply"
 
-// migrate is what "kubectl apply --server-side" does with an object that "kubectl apply" wrote: every manager that updated the annotation
-// becomes one that applies, and then the manifest is applied.
+// migrate does the same as "kubectl apply --server-side" with an object that "kubectl apply" wrote: every manager that updated the
+// annotation becomes a manager that applies, and then the manifest is applied.
 func (o *thing) migrate(t *testing.T, manifest string) *corpus.Answer {
 	t.Helper()
 	expect(t, o.apply(t, o.admin(t), "kubectl", manifest), 200)
@@ -34,8 +34,8 @@ func (o *thing) migrate(t *testing.T, manifest string) *corpus.Answer {
 	return o.apply(t, o.admin(t), "kubectl", manifest)
 }
 
-// TestD8_WhoUpdatesTheAnnotationOfKubectlApplies: a manager that owns the annotation of "kubectl apply" will apply. What others give it is
-// deleted by the next unchanged manifest.
+// TestD8_WhoUpdatesTheAnnotationOfKubectlApplies: a manager that owns the annotation of "kubectl apply" will become a manager that applies.
+// Its next unchanged manifest deletes the fields that it was given by others.
 func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
 	s := start(t)
 	grant(t, s, "migrator", rule("", []string{"configmaps"}, "get", "granular", "granular:label(x.io)"))

@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// thing is an object in the namespace default of which requests change the owners.
+// thing is an object in the namespace default. The requests of the tests change its owners.
 type thing struct {
 	s                          *stack.Stack
 	apiVersion, resource, kind string
@@ -38,7 +38,7 @@ func (o *thing) in(version string) *thing {
 	return &out
 }
 
-// document is the object with the content, a JSON object that may have metadata.
+// document is the object with the given content, a JSON object that may have metadata.
 func (o *thing) document(t *testing.T, content string) map[string]any {
 	t.Helper()
 	out := fields(t, content)
@@ -47,7 +47,7 @@ func (o *thing) document(t *testing.T, content string) map[string]any {
 	return out
 }
 
-// create makes the object as the manager creator.
+// create creates the object as the manager creator.
 func (o *thing) create(t *testing.T, content string) {
 	t.Helper()
 	remove(t, o.s, o.resource, o.name)
@@ -59,7 +59,7 @@ func (o *thing) admin(t *testing.T) *corpus.Wire {
 	return wire(t, o.s, "admin", "system:masters")
 }
 
-// apply applies content as a manager and takes what is another's. A subresource may follow.
+// apply applies content as a manager, by force. A subresource may follow.
 func (o *thing) apply(t *testing.T, as *corpus.Wire, manager, content string, subresource ...string) *corpus.Answer {
 	t.Helper()
 	path := strings.Join(append([]string{o.path()}, subresource...), "/")
@@ -81,7 +81,7 @@ func (o *thing) read(t *testing.T) map[string]any {
 	return out
 }
 
-// put writes the object back as it is stored, with a change.
+// put writes the stored object back with a change.
 func (o *thing) put(t *testing.T, as *corpus.Wire, change func(object map[string]any)) *corpus.Answer {
 	t.Helper()
 	object := o.read(t)
@@ -97,7 +97,7 @@ func (o *thing) has(t *testing.T, path ...string) bool {
 	return found
 }
 
-// entryOf returns what a manager owns of an object, to be changed. It is nil if the manager owns nothing.
+// entryOf returns the entry of a manager in an object, to be changed. It is nil if the manager owns nothing.
 func entryOf(object map[string]any, manager string) map[string]any {
 	for _, e := range entries(object) {
 		if entry := e.(map[string]any); entry["manager"] == manager {
@@ -118,7 +118,7 @@ func give(t *testing.T, object map[string]any, manager string, path ...string) {
 	must(t, unstructured.SetNestedMap(entryOf(object, manager), map[string]any{}, path...))
 }
 
-// take makes a manager the owner of a path no longer.
+// take removes a path from the entry of a manager.
 func take(t *testing.T, object map[string]any, manager string, path ...string) {
 	t.Helper()
 	if _, owned, err := unstructured.NestedFieldNoCopy(entryOf(object, manager), path...); err != nil || !owned {
@@ -127,7 +127,7 @@ func take(t *testing.T, object map[string]any, manager string, path ...string) {
 	unstructured.RemoveNestedField(entryOf(object, manager), path...)
 }
 
-// leave takes all entries away but those of a manager.
+// leave removes all entries except the entries of one manager.
 func leave(object map[string]any, manager string) {
 	var left []any
 	for _, e := range entries(object) {
@@ -138,28 +138,28 @@ func leave(object map[string]any, manager string) {
 	object["metadata"].(map[string]any)["managedFields"] = left
 }
 
-// request is one that a thief sends.
+// request is one request of a thief.
 type request = func(t *testing.T, thief *corpus.Wire) *corpus.Answer
 
-// theft is a way to remove a field without its verb: its owner becomes a manager that applies, so that the next apply of this
+// theft is a way to remove a field without its verb: a manager that applies becomes the owner of the field, so that the next apply of this
 // manager's unchanged manifest removes the field.
 type theft struct {
-	// first comes before the steps, if there is one. It is allowed.
+	// first is sent before the steps, if it is set. It is allowed.
 	first request
-	// steps are the requests of the thief. The first has to be refused. The others do nothing without it.
+	// steps are the requests of the thief. The first one has to be refused. The others have no effect without it.
 	steps []request
 	// needs is the verb that the refusal names.
 	needs string
-	// holder has this verb: an administrator, if it is empty.
+	// holder is a user with this verb: an administrator, if it is empty.
 	holder string
-	// victim applies its unchanged manifest.
+	// victim applies the unchanged manifest.
 	victim func(t *testing.T) *corpus.Answer
-	// stays reports whether the field is there.
+	// stays reports whether the field exists.
 	stays func(t *testing.T) bool
 }
 
-// fails checks that the thief is refused and the field stays. Then the holder of the verb takes the same steps and the field goes: if it
-// did not, the test would show nothing.
+// fails checks that the thief is refused and the field stays. Then the holder of the verb takes the same steps and the field is removed.
+// Otherwise the test would prove nothing.
 func (a *theft) fails(t *testing.T, s *stack.Stack, thief string) {
 	t.Helper()
 	begin := func(as *corpus.Wire) {
@@ -191,7 +191,7 @@ func (a *theft) fails(t *testing.T, s *stack.Stack, thief string) {
 	}
 }
 
-// refusedFor checks that a request was refused for lack of a verb.
+// refusedFor checks that a request was refused because of a missing verb.
 func refusedFor(t *testing.T, answer *corpus.Answer, verb string) {
 	t.Helper()
 	if answer.Code != http.StatusForbidden || !strings.Contains(answer.Status.Message, verb) {
@@ -199,8 +199,8 @@ func refusedFor(t *testing.T, answer *corpus.Answer, verb string) {
 	}
 }
 
-// TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner: a key may change and may not vanish. Who changes it by applying as another makes that
-// other its owner, whose manifest does not have it.
+// TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner: a key may change and may not be removed. A user that changes it by an apply under
+// another manager's name makes that manager its owner. The manifest of that manager does not have the key.
 func TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -227,7 +227,7 @@ func TestD8_C2_AConditionOnTheChangeHoldsForTheNewOwner(t *testing.T) {
 	steal.fails(t, s, "changer")
 }
 
-// TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners: a set guards a label against removal alone. A change of its owner removes nothing, but
+// TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners: a set guards a label only against removal. A change of its owner removes nothing, but
 // the next apply of the new owner does.
 func TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners(t *testing.T) {
 	s := start(t)
@@ -263,8 +263,8 @@ func TestD8_C2_AMatchConditionOnTheObjectHoldsForOwners(t *testing.T) {
 	steal.fails(t, s, "labeler")
 }
 
-// TestD8_D11_OwnersOfTheStatusAreOfTheStatus: the API server takes owners of the status from a write of the object. Neither a set that names
-// the status nor the lack of verbs on the status may be passed there.
+// TestD8_D11_OwnersOfTheStatusAreOfTheStatus: the API server accepts owners of the status from a write of the object. Such a write may pass
+// neither a set for the status nor a missing verb on the status.
 func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -306,7 +306,7 @@ func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {
 			write := func() *corpus.Answer {
 				return send(t, wire(t, s, "of-both"), http.MethodPatch, o.path()+"/status", merge, fields(t, `{"status":{"replicas":4}}`), "dryRun=All")
 			}
-			// The next set has the same name.
+			// Wait, because the next set has the same name.
 			t.Cleanup(func() { inForce(t, "the status may be written again", write, 200) })
 			remove(t, s, "uncoveredpermissionset", "kept-status")
 			mustKubectl(t, s, set, "apply", "-f", "-")
@@ -317,8 +317,8 @@ func TestD8_D11_OwnersOfTheStatusAreOfTheStatus(t *testing.T) {
 	}
 }
 
-// TestD8_OwnersThatAreTooManyToCompare: a few kilobytes of nested paths take too much room to compare. What nobody compares may have changed
-// the owner of any field.
+// TestD8_OwnersThatAreTooManyToCompare: a few kilobytes of nested paths need too much memory to compare. Without a comparison the owner of
+// any field may have changed.
 func TestD8_OwnersThatAreTooManyToCompare(t *testing.T) {
 	s := start(t)
 	grant(t, s, "of-metadata", rule("", []string{"configmaps"}, "get", "granular", "granular:metadata"))

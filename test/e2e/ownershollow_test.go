@@ -11,8 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion: an apply goes through each version that has an entry, and API servers keep no empty labels of what a
-// webhook converts. So the first write in another version has an applier of empty labels delete those that nobody owns.
+// TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion: an apply goes through each version that has an entry, and API servers keep no empty
+// labels when a webhook converts an object. So after the first write in another version, an applier of empty labels deletes the labels
+// without an owner.
 func TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion(t *testing.T) {
 	s := start(t)
 	vault := []string{"vaults"}

@@ -52,10 +52,10 @@ func renamer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review) // The API server has gone away where that fails.
 }
 
-// barred is what the verb of a secret behind a barrier has more.
+// barred is the addition to the verb of a secret that makes it a barrier.
 const barred = `,"excluded":true`
 
-// vaults is a definition of which the first version alone has a verb for the secret, which takes more.
+// vaults is a definition in which only the first version has a verb for the secret. more is added to the entry of that verb.
 func vaults(server *httptest.Server, more string) string {
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	version := func(name, storage, secret string) string {
@@ -81,8 +81,8 @@ func serveVaults(t *testing.T, s *stack.Stack, more string) {
 	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
 }
 
-// TestD8_C2_OwnersByTheNameOfAnotherVersion: an entry of another version names a guarded field as that version does. It leads nowhere in the
-// version of the request, and its gain and its loss need the verb of the barrier.
+// TestD8_C2_OwnersByTheNameOfAnotherVersion: an entry of another version has the name that this version uses for a guarded field. The path
+// does not exist in the version of the request. Its gain and its loss need the verb of the barrier.
 func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 	s := start(t)
 	vault := []string{"vaults"}
@@ -110,7 +110,8 @@ func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 	}
 	steal.fails(t, s, "vault-updater")
 
-	// The owner does not go with a change of the color. The barrier refuses it, and the granular verbs do: the API server returns one of the two messages.
+	// A change of the color does not remove the owner. The barrier refuses it, and the granular verbs do: the API server returns one of the
+	// two messages.
 	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{"hidden":"s","color":"c"}}`), 200)
 	for user, names := range map[string]string{"vault-painter": `"security" in names.example.com/v2`, "vault-updater": "granular:example.com/secret"} {
 		refusedFor(t, o.put(t, wire(t, s, user), func(object map[string]any) {
@@ -118,15 +119,15 @@ func TestD8_C2_OwnersByTheNameOfAnotherVersion(t *testing.T) {
 			take(t, object, "security", "f:spec", "f:hidden")
 		}), names)
 	}
-	// Without the secret in its manifest, its owner removes it.
+	// An apply of the owner without the secret in its manifest removes the secret.
 	expect(t, v2.apply(t, o.admin(t), "security", `{"spec":{}}`), 200)
 	if o.has(t, "spec", "secret") {
 		t.Error("the owner of the secret does not remove it")
 	}
 }
 
-// TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange: an entry of another version names a field without barrier as that version does. Its owner
-// does not go with a change of a neighbor that both versions call alike.
+// TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange: an entry of another version has the name that this version uses for a field
+// without barrier. A change of a neighbor with the same name in both versions does not remove the owner.
 func TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange(t *testing.T) {
 	s := start(t)
 	vault := []string{"vaults"}
@@ -156,7 +157,7 @@ func TestD8_OwnersByTheNameOfAnotherVersionStayBesideAChange(t *testing.T) {
 		},
 		steps: []request{func(t *testing.T, as *corpus.Wire) *corpus.Answer {
 			return o.put(t, as, func(object map[string]any) {
-				take(t, object, "patcher", "f:spec") // With no field in it, that path would be the owner of the struct.
+				take(t, object, "patcher", "f:spec") // Without a field in it, that path would mean the owner of the struct.
 				unstructured.RemoveNestedField(object, "spec", "note")
 			})
 		}},

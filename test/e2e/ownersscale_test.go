@@ -11,7 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// rigs is a definition with replicas in a struct, beside a mode with a verb of its own. The verb of the replicas takes more.
+// rigs is a definition with replicas in a struct, next to a mode with a verb of its own. more is added to the entry of the verb of the
+// replicas.
 func rigs(more string) string {
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: rigs.owners.example.com\n  annotations:\n" +
 		`    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.scaling.mode","verb":"example.com/mode"},{"path":".spec.scaling.replicas","verb":"example.com/size"` + more + `}]}'` + "\n" +
@@ -29,8 +30,8 @@ func (o *thing) scaleTo(replicas string) request {
 	}
 }
 
-// TestD8_C2_AScaleThatStaysChangesOwners: a write of the Scale that changes nothing takes the replicas from the manager that updated them. A manager
-// that applied the last field beside them then removes both.
+// TestD8_C2_AScaleThatStaysChangesOwners: a write of the Scale that changes nothing removes the replicas from the manager that updated
+// them. Another manager that applied the last other field of the struct then removes both.
 func TestD8_C2_AScaleThatStaysChangesOwners(t *testing.T) {
 	s := start(t)
 	const group = "owners.example.com"
@@ -101,8 +102,8 @@ func guardPolicyLabels(t *testing.T, o *thing, user string) {
 	inForce(t, "the label may not be changed", change, 403)
 }
 
-// TestD8_C2_AnEntryWithoutTimeIsLostToAScale: a Scale leaves two entries of the manager that updated the replicas, and the next write keeps the
-// later of both. If the time of the other entry counts as none, all that it owns is lost, with the labels.
+// TestD8_C2_AnEntryWithoutTimeIsLostToAScale: a Scale leaves two entries of the manager that updated the replicas, and the next write keeps
+// the later one of them. If the time of the other entry counts as none, all fields of that entry lose their owner, and so do the labels.
 func TestD8_C2_AnEntryWithoutTimeIsLostToAScale(t *testing.T) {
 	s := start(t)
 	group, both := "apps", []string{"deployments", "deployments/scale"}
@@ -113,7 +114,7 @@ func TestD8_C2_AnEntryWithoutTimeIsLostToAScale(t *testing.T) {
 		}
 		return &theft{
 			first: func(t *testing.T, as *corpus.Wire) *corpus.Answer {
-				o.name += "-again" // What the Scale took away does not come back.
+				o.name += "-again" // The first object cannot be used again: a Scale removed its owners.
 				o.create(t, `{"metadata":{"labels":{"policy.example.com/x":"1"}},`+threeReplicas+`}`)
 				expect(t, victim(t), 200)
 				return o.apply(t, as, "argocd", `{"metadata":{"annotations":{"k":"v"},"labels":{"team.example.com/y":"y"}}}`)
@@ -152,8 +153,8 @@ func TestD8_C2_AnEntryWithoutTimeIsLostToAScale(t *testing.T) {
 	})
 }
 
-// TestD8_TheGenerationExplainsNoTime: the API server changes the generation without any manager. So a manager that comes to own the generation gets no new
-// time by that.
+// TestD8_TheGenerationExplainsNoTime: the API server changes the generation without any manager. So a manager that gains the generation
+// gets no new time by that.
 func TestD8_TheGenerationExplainsNoTime(t *testing.T) {
 	s := start(t)
 	grant(t, s, "pauser", rule("apps", []string{"deployments"}, "get", "granular", "granular:suspension"))
@@ -187,8 +188,8 @@ func TestD8_TheGenerationExplainsNoTime(t *testing.T) {
 	}
 }
 
-// TestD8_C2_AfterARepeatedScaleOthersMayWrite: a Scale that stays leaves two entries of one manager. The API server makes one of them with the next write of
-// the object, and the user of that write needs no verb for it.
+// TestD8_C2_AfterARepeatedScaleOthersMayWrite: a Scale without a change leaves two entries of one manager. The API server merges them with
+// the next write of the object, and the user of that write needs no verb for it.
 func TestD8_C2_AfterARepeatedScaleOthersMayWrite(t *testing.T) {
 	s := start(t)
 	o := &thing{s, "apps/v1", "deployments", "Deployment", "scaled"}

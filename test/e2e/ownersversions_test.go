@@ -11,8 +11,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// TestD8_C2_AnItemIsOwnedByItsKeys: an item of which no manager owns the key is not kept, whoever owns the rest of it. So the loss of the
-// key is that of the item, with what is guarded in it, and nobody comes to own such an item for free.
+// TestD8_C2_AnItemIsOwnedByItsKeys: the API server does not keep an item if no manager owns its key, whichever manager owns the other
+// fields. So the loss of the key is charged as the loss of the item with the guarded fields in it, and no manager gains such an item
+// without a charge.
 func TestD8_C2_AnItemIsOwnedByItsKeys(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -64,7 +65,7 @@ func TestD8_C2_AnItemIsOwnedByItsKeys(t *testing.T) {
 	})
 }
 
-// autoscaler is written in the first version, which has other names for the metrics of the second.
+// autoscaler is written in the first version, which has other names for the metrics of the second version.
 func autoscaler(t *testing.T, name string) *thing {
 	t.Helper()
 	return &thing{start(t), "autoscaling/v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", name}
@@ -72,7 +73,7 @@ func autoscaler(t *testing.T, name string) *thing {
 
 const (
 	scaled = `"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"x"},"maxReplicas":3`
-	// inAnnotation is where the first version keeps metrics that it has no field for, and memory is one.
+	// inAnnotation is the annotation in which the first version keeps metrics for which it has no field. Memory is one of them.
 	inAnnotation = "autoscaling.alpha.kubernetes.io/metrics"
 	memory       = `"` + inAnnotation + `":"[{\"type\":\"Resource\",\"resource\":{\"name\":\"memory\",\"targetAverageUtilization\":60}}]"`
 )
@@ -86,8 +87,8 @@ func guardMetrics(t *testing.T, o *thing, user string) {
 	refusedFor(t, o.in("autoscaling/v2").patch(t, wire(t, o.s, user), `{"spec":{"metrics":[]}}`), "granular:metrics")
 }
 
-// TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise: a field behind a barrier has an owner in another version. A change of its neighbor does
-// not take this owner away.
+// TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise: a field behind a barrier has an owner in another version. A change of its neighbor
+// does not remove this owner.
 func TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	o := autoscaler(t, "kept-owner")
 	install(t, o.s)
@@ -111,15 +112,15 @@ func TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	for user, names := range map[string]string{"bounder": `"security" in autoscaling/v1`, "bound-updater": "granular:metrics"} {
 		refusedFor(t, strip(wire(t, o.s, user)), names)
 		expect(t, overwrite(), http.StatusConflict)
-		// The change of the neighbor by itself is allowed.
+		// The change of the neighbor alone is allowed.
 		expect(t, send(t, wire(t, o.s, user), http.MethodPatch, o.in("autoscaling/v2").path(), merge, fields(t, `{"spec":{"minReplicas":2}}`), "dryRun=All"), 200)
 	}
 	expect(t, strip(o.admin(t)), 200)
 	expect(t, overwrite(), 200)
 }
 
-// TestD8_OwnersOfAnnotationsThatAreFieldsInAnotherVersion: the first version keeps in annotations what the second has fields for, so that the
-// owner of such an annotation owns the field.
+// TestD8_OwnersOfAnnotationsThatAreFieldsInAnotherVersion: the first version keeps in annotations the values for which only the second
+// version has fields. So the owner of such an annotation owns the field.
 func TestD8_OwnersOfAnnotationsThatAreFieldsInAnotherVersion(t *testing.T) {
 	o := autoscaler(t, "kept-metric")
 	install(t, o.s)

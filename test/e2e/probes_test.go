@@ -16,7 +16,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// uncoveredSet is a set of one verb on one resource.
+// uncoveredSet is a set with one verb for one resource.
 func uncoveredSet(name, verb, group, resource string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: " + name + "}\nspec:\n  uncoveredPermissions: ['" + verb +
 		"']\n  resources: [{apiGroups: ['" + group + "'], resources: [" + resource + "]}]\n"
@@ -48,8 +48,8 @@ func says(t *testing.T, message string, parts ...string) {
 	}
 }
 
-// TestA6_W2_EnforcedIsProbed: Enforced is True when a dry-run write through each endpoint was refused, and says of which
-// endpoint that is not known.
+// TestA6_W2_EnforcedIsProbed: Enforced is True if a dry-run write through each endpoint was refused. Its message names the endpoints that
+// were not probed.
 func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 	for name, topology := range map[string]stack.Topology{"Static": stack.Static, "REST": stack.REST} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 	}
 }
 
-// startAs starts a stack of the test's own: the rules of a barrier stay for a while after it, and other tests are about what has none.
+// startAs starts a stack for one test: the rules of a barrier stay for a while after it, and other tests need resources without barriers.
 func startAs(t *testing.T, topology stack.Topology) *stack.Stack {
 	t.Helper()
 	bin, err := Build(t.Context())
@@ -75,7 +75,7 @@ func startAs(t *testing.T, topology stack.Topology) *stack.Stack {
 	return s
 }
 
-// subresourcesAreProbed: an endpoint that takes an object is probed once there is one.
+// subresourcesAreProbed: an endpoint of an object is probed as soon as an object exists.
 func subresourcesAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	grant(t, s, "deployer", rule("apps", []string{"deployments"}, "create", "update", "patch"))
@@ -83,7 +83,7 @@ func subresourcesAreProbed(t *testing.T, s *stack.Stack) {
 	mustKubectl(t, s, uncoveredSet("probed", "granular:scale", "apps", "deployments"), "apply", "-f", "-")
 	enforced(t, s, "uncoveredpermissionset", "probed", "Unknown NotProbed", "deployments/scale.apps: not probed, because it takes an object that exists", "refused through deployments.apps")
 
-	// The webhook is asked about a Deployment. From then on there is one to probe with.
+	// kube-apiserver asks the webhook about a Deployment. From then on fieldperm can probe with it.
 	mustKubectl(t, s, "", "create", "deployment", "probed", "--image=x")
 	remove(t, s, "deployment", "probed")
 	expect(t, send(t, wire(t, s, "deployer"), http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/probed", merge, fields(t, `{"metadata":{"labels":{"a":"b"}}}`), "dryRun=All"), 200)
@@ -93,8 +93,8 @@ func subresourcesAreProbed(t *testing.T, s *stack.Stack) {
 	}
 }
 
-// bindingsAreProbed: a Binding writes into Pods, and both endpoints of it are probed without a Pod. The subresources that change
-// owners take one.
+// bindingsAreProbed: a Binding writes into Pods. Both endpoints for bindings are probed without a Pod. The subresources that change owners
+// need a Pod.
 func bindingsAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	grant(t, s, "placer", rule("", []string{"pods"}, "create", "update", "patch"))
@@ -108,7 +108,7 @@ func bindingsAreProbed(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "uncoveredpermissionset", "placed", "True Enforced", "refused through bindings, pods, pods/binding, pods/ephemeralcontainers, pods/resize")
 }
 
-// schemasAreProbed: what a PermissionSchema excludes is probed as a set is.
+// schemasAreProbed: the barriers of a PermissionSchema are probed like the barriers of a set.
 func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "probed")
@@ -116,7 +116,7 @@ func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
 }
 
-// whatIsFaultyIsNotEnforced: the verb of a set goes with the PermissionSchema that gives it, and the endpoint still has rules.
+// whatIsFaultyIsNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
 func whatIsFaultyIsNotEnforced(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "gives")
@@ -136,7 +136,7 @@ func whatIsFaultyIsNotEnforced(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "uncoveredpermissionset", "bars", "False Faulty", "Compiled")
 }
 
-// matchConditionsDoNotKeepProbesOut: the user of the probes matches no condition, and the barrier is probed.
+// matchConditionsDoNotKeepProbesOut: the user of the probes fulfils no condition, and the barrier is probed.
 func matchConditionsDoNotKeepProbesOut(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "uncoveredpermissionset", "conditional")
@@ -145,7 +145,7 @@ func matchConditionsDoNotKeepProbesOut(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "uncoveredpermissionset", "conditional", "True Enforced", "refused through configmaps")
 }
 
-// TestA6_W2_AServerThatDoesNotAsk: what is read of the configuration is right, but one kube-apiserver asks nobody. The
+// TestA6_W2_AServerThatDoesNotAsk: the configuration that fieldperm reads is correct, but one kube-apiserver does not call the webhook. The
 // barrier is not enforced, and the message says where and what to do.
 func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	address, err := cluster.PublicAddress()
@@ -170,8 +170,8 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 }
 
-// TestA6_F5_WhatBearsOnNothingIsRefused: by kubectl, by check-config and by fieldperm-gen, with the same words, which have
-// the nearest right name.
+// TestA6_F5_WhatBearsOnNothingIsRefused: kubectl, check-config and fieldperm-gen refuse such an object with the same message, which has the
+// nearest correct name.
 func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -214,7 +214,7 @@ func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
 	}
 }
 
-// TestA6_F6_StatusSaysWhatItBearsOn: how many fields of each resource, and what is not known yet.
+// TestA6_F6_StatusSaysWhatItBearsOn: the status has the number of fields of each resource, and the resources that are not known yet.
 func TestA6_F6_StatusSaysWhatItBearsOn(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestA1_TheMarkerReads: the answer to a PATCH has the object in it, as for every holder of patch, and a JSON Patch that tests a
-// value is decided before admission is asked. So the marker on Secrets is worth their content, as docs/security.md says.
+// TestA1_TheMarkerReads: the answer to a PATCH contains the object, for every user with patch, and the API server evaluates a JSON Patch
+// that tests a value before it calls admission. So a user with the marker on Secrets can read their content, as docs/security.md says.
 func TestA1_TheMarkerReads(t *testing.T) {
 	s := start(t)
 	remove(t, s, "secret", "read")
@@ -28,7 +28,7 @@ func TestA1_TheMarkerReads(t *testing.T) {
 			}
 		}
 	}
-	// What admission refuses is tested before: that the value is another one is told apart from the refusal.
+	// The test of the patch runs before admission refuses the write: a wrong value gives another error than the refusal.
 	try := func(value string) int {
 		patch := []map[string]any{{"op": "test", "path": "/data/k", "value": value}, {"op": "add", "path": "/metadata/labels", "value": map[string]any{"a": "b"}}}
 		return send(t, wire(t, s, "marked"), http.MethodPatch, path, "application/json-patch+json", patch).Code
@@ -36,6 +36,6 @@ func TestA1_TheMarkerReads(t *testing.T) {
 	if right, wrong := try("dmFsdWU="), try("b3RoZXI="); right != 403 || wrong != 422 {
 		t.Errorf("the right value is answered by %d and the wrong one by %d, want 403 and 422", right, wrong)
 	}
-	// What does not change nothing needs a verb as ever.
+	// A patch that changes a field needs a verb as always.
 	refused(t, send(t, wire(t, s, "marked"), http.MethodPatch, path, merge, fields(t, `{"data":{"k":"b3RoZXI="}}`)))
 }

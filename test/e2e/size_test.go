@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestD1_TheLargestObjectIsReviewed: kube-apiserver writes a control character as six bytes, so that the review of two legal
-// ConfigMaps has twelve times the bytes of one. If it were refused for its size, the holder of one key's verb could
-// close the whole object.
+// TestD1_TheLargestObjectIsReviewed: kube-apiserver writes a control character as six bytes, so that the review of two legal ConfigMaps has
+// twelve times the bytes of one of them. If fieldperm refused it because of its size, a user with the verb of one key could block all
+// writes of the object.
 func TestD1_TheLargestObjectIsReviewed(t *testing.T) {
 	s := start(t)
 	install(t, s)

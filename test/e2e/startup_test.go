@@ -20,8 +20,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// serve prepares a run of the real binary beside the shared one, with its certificates, on a port of its
-// own, and with an API server that is not there.
+// serve prepares a run of the real binary next to the shared one, with the certificates of the shared one, on a port of its own, and with
+// an API server that is not running.
 func serve(ctx context.Context, t *testing.T, s *stack.Stack, args ...string) (*exec.Cmd, *bytes.Buffer, string) {
 	t.Helper()
 	dir, config := t.TempDir(), filepath.Join(s.Dir(), "config")
@@ -41,7 +41,7 @@ func serve(ctx context.Context, t *testing.T, s *stack.Stack, args ...string) (*
 	return cmd, &log, fmt.Sprintf("https://127.0.0.1:%d", port)
 }
 
-// TestStart_BadSchemaFile: a faulty schema file is a reason not to start; the error names file and place.
+// TestStart_BadSchemaFile: fieldperm does not start with a faulty schema file, and the error names file and position.
 func TestStart_BadSchemaFile(t *testing.T) {
 	s := start(t)
 	const head = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: bad}\nspec:\n  kind: ConfigMap\n  permissions:\n"
@@ -79,8 +79,8 @@ func TestStart_BadSchemaFile(t *testing.T) {
 	}
 }
 
-// TestStart_BeforeTheAPIServer: fieldperm that comes up first waits. It is alive and not ready, allows
-// nothing, and ends when told to. (The other order, the API server first, is how every stack starts.)
+// TestStart_BeforeTheAPIServer: fieldperm that starts before the API server waits. It is alive and not ready, allows nothing, and ends on a
+// signal. (Every stack tests the other order, the API server first.)
 func TestStart_BeforeTheAPIServer(t *testing.T) {
 	s := start(t)
 	cmd, log, url := serve(t.Context(), t, s)
@@ -134,8 +134,8 @@ func TestStart_BeforeTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestStart_NothingPassesBeforeTheBarriersAreRead: from the first answer after a start, barriers hold. API servers ask whoever
-// listens, whether it is ready or not.
+// TestStart_NothingPassesBeforeTheBarriersAreRead: barriers hold from the first answer after a start. API servers call fieldperm as soon as
+// it listens, whether it is ready or not.
 func TestStart_NothingPassesBeforeTheBarriersAreRead(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)

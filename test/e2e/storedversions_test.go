@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// impersonated speaks as a user whom an administrator impersonates.
+// impersonated sends requests as a user that an administrator impersonates.
 func impersonated(t *testing.T, s *stack.Stack, name string) *corpus.Wire {
 	t.Helper()
 	admin, err := s.User("admin", "system:masters")
@@ -26,14 +26,14 @@ func impersonated(t *testing.T, s *stack.Stack, name string) *corpus.Wire {
 	return w
 }
 
-// doorVersions are versions of a definition, of which v1 lacks a field of v1alpha1.
+// doorVersions are the versions of a definition in which v1 lacks a field of v1alpha1.
 func doorVersions(storage string) string {
 	const version = `{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string"}%s}}}}}}`
 	return "[" + fmt.Sprintf(version, "v1alpha1", storage == "v1alpha1", `,"secret":{"type":"string"}`) + "," + fmt.Sprintf(version, "v1", storage == "v1", "") + "]"
 }
 
-// TestC2_WhoDropsAStoredVersionTakesNoBarrierAway: a write through v1 erases what objects that are stored in v1alpha1 have behind a barrier.
-// It is refused while the definition says that such objects may be there.
+// TestC2_WhoDropsAStoredVersionTakesNoBarrierAway: a write through v1 erases a guarded field of objects that are stored in v1alpha1. It is
+// refused as long as the definition says that such objects may exist.
 func TestC2_WhoDropsAStoredVersionTakesNoBarrierAway(t *testing.T) {
 	s := start(t)
 	install(t, s)
@@ -46,7 +46,7 @@ func TestC2_WhoDropsAStoredVersionTakesNoBarrierAway(t *testing.T) {
 	grant(t, s, "beside", rule(crds, []string{"customresourcedefinitions/status"}, both...), rule(crds, []string{"customresourcedefinitions"}, "granular:storedVersions"))
 	definer, dropper := wire(t, s, "definer"), wire(t, s, "dropper")
 
-	// What the API server adds to the list because of a new definition, or of another storage version, needs no verb.
+	// A change that the API server makes to the list because of a new definition, or of another storage version, needs no verb.
 	remove(t, s, "customresourcedefinition", name)
 	expect(t, send(t, definer, http.MethodPost, "/apis/"+crds+"/v1/customresourcedefinitions", "application/json", fields(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"`+name+`"},"spec":{"group":"`+group+`","scope":"Namespaced","names":{"kind":"Door","plural":"doors"},"versions":`+doorVersions("v1alpha1")+`}}`)), http.StatusCreated)
@@ -76,13 +76,13 @@ func TestC2_WhoDropsAStoredVersionTakesNoBarrierAway(t *testing.T) {
 	for _, versions := range []string{`["v1"]`, `["v1alpha1"]`, `["v1","v1"]`, `[]`, `null`} {
 		refusedFor(t, drop(dropper, versions), "granular:storedVersions")
 	}
-	// The verb counts on the endpoint that is written, as every verb does.
+	// The verb counts on the written endpoint, as every verb does.
 	refusedFor(t, drop(wire(t, s, "beside"), `["v1"]`), "granular:storedVersions")
 	refusedFor(t, erase(), "granular:example.com/secret")
 	expect(t, drop(dropper, `["v1","v1alpha1"]`, "dryRun=All"), http.StatusOK)
 	expect(t, drop(wire(t, s, "keeper"), `["v1"]`, "dryRun=All"), http.StatusOK)
 
-	// kube-controller-manager's storage version migrator applies a condition first, and the list in the end.
+	// The storage version migrator of kube-controller-manager first applies a condition, and applies the list at the end.
 	binding, err := clients(t, s).RbacV1().ClusterRoleBindings().Get(t.Context(), "system:controller:storage-version-migrator-controller", metav1.GetOptions{})
 	must(t, err)
 	migrator := impersonated(t, s, "system:serviceaccount:"+binding.Subjects[0].Namespace+":"+binding.Subjects[0].Name)

@@ -15,7 +15,7 @@ func schemaOf(name, group, kind, entry string) string {
 	return "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: " + name + "}\nspec: {group: '" + group + "', kind: " + kind + ", permissions: [" + entry + "]}\n"
 }
 
-// TestC2_W2_OneObjectOfTwoKinds: what a barrier guards is one kind, and another kind has its name or its object.
+// TestC2_W2_OneObjectOfTwoKinds: a barrier guards one kind, and another kind has the same name or the same object.
 func TestC2_W2_OneObjectOfTwoKinds(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)
@@ -23,7 +23,7 @@ func TestC2_W2_OneObjectOfTwoKinds(t *testing.T) {
 	t.Run("ForeignVersion", func(t *testing.T) { definitionsOfBuiltInKindsHaveNoSay(t, s) })
 }
 
-// verbsOfTheTwinPassNoBarrier: an Event has the verb of events.k8s.io for the same field, which is none below the barrier.
+// verbsOfTheTwinPassNoBarrier: an Event also has the verb that events.k8s.io has for the same field. That verb is not below the barrier.
 func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	for user, verbs := range map[string][]string{
@@ -48,7 +48,7 @@ func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
 	expect(t, write("counter", "/api/v1", `{"count":2}`)(), 200)
 }
 
-// definitionsOfBuiltInKindsHaveNoSay: kube-apiserver takes such a definition, and serves nothing of it. The kind is as it was.
+// definitionsOfBuiltInKindsHaveNoSay: kube-apiserver accepts such a definition, but serves nothing of it. The kind does not change.
 func definitionsOfBuiltInKindsHaveNoSay(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	const types = "schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {other: {type: string}}}}}}"
@@ -74,7 +74,7 @@ func definitionsOfBuiltInKindsHaveNoSay(t *testing.T, s *stack.Stack) {
 	if _, stderr, err := kubectl(t, s, definition, "create", "-f", "-"); err == nil || !strings.Contains(stderr, "is built in: choose another group") {
 		t.Errorf("a definition is let in: %v %s", err, stderr)
 	}
-	// One that was there before fieldperm, or was made while it was down.
+	// The definition may be older than fieldperm, or was created while fieldperm was down.
 	must(t, s.StopWebhook())
 	remove(t, s, "customresourcedefinition", "networkpolicies.networking.k8s.io")
 	mustKubectl(t, s, definition, "create", "-f", "-")

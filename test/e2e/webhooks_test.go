@@ -12,9 +12,9 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestW1_W3_FieldpermDown: with fieldperm down, holders of a generic verb go on writing whatever has no
-// barriers, each by the requests that its verb is for; W1's condition is decided inside the API server.
-// Nobody else writes anything, and when fieldperm is back, marker users do again.
+// TestW1_W3_FieldpermDown: while fieldperm is down, users with a generic verb can still write all resources without barriers, each with the
+// requests that its verb permits; the API server itself evaluates the condition of W1. No other user can write, and after fieldperm is
+// back, users with the marker can write again.
 func TestW1_W3_FieldpermDown(t *testing.T) {
 	s := start(t)
 	maps := []string{"configmaps"}
@@ -44,8 +44,8 @@ func TestW1_W3_FieldpermDown(t *testing.T) {
 	expect(t, answer, 403)
 }
 
-// TestW2_FieldpermDown: what has barriers nobody writes with fieldperm down, but members of
-// system:masters; so the API server's own writes never wait for it.
+// TestW2_FieldpermDown: while fieldperm is down, only members of system:masters can write resources with barriers. So the API server's own
+// writes never wait for fieldperm.
 func TestW2_FieldpermDown(t *testing.T) {
 	s := start(t)
 	grant(t, s, "owner", rule("", []string{"namespaces"}, "update", "patch"))
@@ -74,13 +74,13 @@ func TestW2_FieldpermDown(t *testing.T) {
 	expect(t, send(t, wire(t, s, "owner"), http.MethodPatch, one, merge, fields(t, `{"metadata":{"labels":{"a":"4"}}}`)), 200)
 }
 
-// stop stops fieldperm, and makes sure that the next test finds it running.
+// stop stops fieldperm, and makes sure that it runs again for the next test.
 func stop(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	must(t, s.StopWebhook())
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = s.StartWebhook(context.WithoutCancel(t.Context())) // It may run already.
+			_ = s.StartWebhook(context.WithoutCancel(t.Context())) // It may be running already.
 		}
 	})
 }
@@ -92,7 +92,7 @@ func expect(t *testing.T, answer *corpus.Answer, code int) {
 	}
 }
 
-// refused: by a 403, or by a 500 because fieldperm could be asked neither to authorize nor to admit.
+// refused checks for a 403, or for a 500 because fieldperm could neither be asked to authorize nor to admit.
 func refused(t *testing.T, answer *corpus.Answer) {
 	t.Helper()
 	if answer.Code != 403 && answer.Code != 500 {

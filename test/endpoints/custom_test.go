@@ -16,8 +16,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// definition is one custom resource with all that endpoints depend on: two versions, both subresources, and replicas
-// that are not where built-in kinds have them.
+// definition is a custom resource with all properties that affect endpoints: two versions, both subresources, and replicas at another path
+// than in built-in kinds.
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -52,7 +52,7 @@ spec:
     storage: false
 `
 
-// custom exercises the endpoints of a custom resource, and says what is so of every one.
+// custom exercises the endpoints of a custom resource, and returns the properties that all custom resources have.
 func (r *recorder) custom(client *clientdiscovery.DiscoveryClient) ([]endpoint.Endpoint, error) {
 	var body map[string]any
 	if err := yaml.Unmarshal([]byte(definition), &body); err != nil {
@@ -98,7 +98,7 @@ func (r *recorder) custom(client *clientdiscovery.DiscoveryClient) ([]endpoint.E
 	return out, err
 }
 
-// served waits until a group is in discovery and its types are published.
+// served waits until discovery has the group and its types are published.
 func (r *recorder) served(client *clientdiscovery.DiscoveryClient, gv runtimeschema.GroupVersion) (*metav1.APIResourceList, error) {
 	for range 300 {
 		list, err := client.ServerResourcesForGroupVersion(gv.String())

@@ -1,7 +1,7 @@
-// Package endpoints records which endpoint of a real kube-apiserver writes which stored object and which of its fields,
-// and holds schema/endpoint/observed.yaml against it.
+// Package endpoints records which endpoint of a real kube-apiserver writes which stored object and which of its fields, and compares
+// schema/endpoint/observed.yaml with the result.
 //
-// For every endpoint in discovery it sends bodies in which every field that the API publishes has a value of its own, and
-// looks in etcd for what became of them (edit_test.go, trial_test.go). Where a body is refused it is tried in parts, down
-// to single fields. What is found is written by record_test.go: start reading there.
+// For every endpoint in discovery it sends bodies in which every published field has a value of its own, and reads from etcd where these
+// values were stored (edit_test.go, trial_test.go). If a body is refused, it tries parts of it, down to single fields. record_test.go
+// writes the findings: start reading there.
 package endpoints

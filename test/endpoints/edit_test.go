@@ -15,13 +15,13 @@ import (
 	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
-// step is a name in an object or, if name is empty, a place in a list: -1 stands for one more item.
+// step is a name in an object or, if name is empty, an index in a list: -1 stands for an additional item.
 type step struct {
 	name  string
 	index int
 }
 
-// edit gives values to a field of a body, or, if it has parts, to each of them.
+// edit sets values in a field of a body, or, if it has parts, in each of them.
 type edit struct {
 	path  []step
 	value any
@@ -40,24 +40,24 @@ func (e *edit) leaves() []*edit {
 	return out
 }
 
-// qualified is what the name of a finalizer has to begin with.
+// qualified is the required prefix of the name of a finalizer.
 const qualified = "fieldperm.dev/"
 
-// editor makes edits in which each value is another one.
+// editor makes edits whose values are all different.
 type editor struct {
 	types openapi.Document
 	next  int
-	// mark is what its texts begin with.
+	// mark is the prefix of its texts.
 	mark string
 }
 
-// serverFields of metadata are the server's, or identify the object.
+// serverFields are the fields of metadata that the server writes, or that identify the object.
 var serverFields = []string{
 	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "selfLink", "managedFields",
 }
 
-// edits returns the edits of all fields of a body. What current has is changed, and what it lacks is added.
+// edits returns the edits of all fields of a body. It changes the fields of current, and adds the missing ones.
 func (e *editor) edits(m *openapi.Type, current map[string]any) *edit {
 	out := &edit{}
 	for _, name := range slices.Sorted(maps.Keys(m.Properties)) {
@@ -88,7 +88,7 @@ func (e *edit) add(part *edit) {
 	}
 }
 
-// edit returns the edit of one field. within are the types above, in which a recursive one ends.
+// edit returns the edit of one field. within are the types around it: a recursive type ends the edit.
 func (e *editor) edit(m *openapi.Type, current any, path []step, within []string) *edit {
 	m = e.types.Resolve(m)
 	name := m.Name
@@ -136,7 +136,7 @@ func (e *editor) edit(m *openapi.Type, current any, path []step, within []string
 	return &edit{path: path, value: value}
 }
 
-// value returns a whole value of a type, nil if it would contain itself.
+// value returns a complete value of a type, nil if it would contain itself.
 func (e *editor) value(m *openapi.Type, within []string) any {
 	m = e.types.Resolve(m)
 	name := m.Name
@@ -174,7 +174,7 @@ func (e *editor) text() string {
 	return fmt.Sprintf("%s%d", e.mark, e.next)
 }
 
-// scalar returns a value that is no other's, where the type has room for that.
+// scalar returns a unique value, if the type has enough values.
 func (e *editor) scalar(m *openapi.Type, name string, current any) any {
 	if len(m.Enum) > 0 {
 		for _, v := range m.Enum {
@@ -219,7 +219,7 @@ func apply(body map[string]any, edits []*edit) map[string]any {
 	return out
 }
 
-// put sets a value and makes what is above it. It returns the changed container.
+// put sets a value and creates the containers above it. It returns the changed container.
 func put(at any, path []step, value any) any {
 	if len(path) == 0 {
 		return runtime.DeepCopyJSONValue(value)

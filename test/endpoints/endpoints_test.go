@@ -25,7 +25,7 @@ const (
 		"# KUBEBUILDER_ASSETS=… go test -tags integration ./test/endpoints -update\n"
 )
 
-// D11, W2: what is compiled in about endpoints is what this API server does.
+// D11, W2: the compiled-in data about endpoints describes this API server.
 func TestW2_EndpointsAreAsObserved(t *testing.T) {
 	got := observe(t)
 	content, err := yaml.Marshal(got)
@@ -68,7 +68,7 @@ func observe(t *testing.T) *endpoint.Observation {
 	return out
 }
 
-// start runs a control plane with every API that there is, whose store can be read.
+// start runs a control plane with every available API, whose store can be read.
 func start(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	flags := store.ServerFlags()

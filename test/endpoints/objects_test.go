@@ -50,7 +50,7 @@ func readObjects() (objects, error) {
 	}
 }
 
-// object returns a body of a kind that the caller owns, nil if none is known.
+// object returns a body of a kind that the caller owns, nil if objects.yaml has none.
 func (o objects) object(gvk runtimeschema.GroupVersionKind, namespace, name string) map[string]any {
 	known := o[gvk.GroupKind()]
 	if known == nil {
@@ -72,7 +72,7 @@ func (o objects) object(gvk runtimeschema.GroupVersionKind, namespace, name stri
 	return replace(out, strings.NewReplacer("{namespace}", namespace, "{name}", name)).(map[string]any)
 }
 
-// integers has int64 where YAML has numbers without a fraction, as JSON of objects is decoded.
+// integers converts YAML numbers without a fraction to int64, as the JSON decoder of objects does.
 func integers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

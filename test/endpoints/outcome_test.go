@@ -13,15 +13,15 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// outcome is what became of a field of a body.
+// outcome is the result for a field of a body.
 type outcome struct {
-	// to are the fields of the stored object that had the field's value then.
+	// to are the fields of the stored object that had the value of the field afterwards.
 	to map[string]bool
-	// back is that it was sent, taken, and not stored; refused, that no value of it was taken.
+	// back says that the field was sent and accepted, but not stored; refused says that no value of it was accepted.
 	back, refused bool
 }
 
-// outcomes are those of the fields of one body, by their paths, in which every item and key of a map is [*].
+// outcomes are the results for the fields of one body, by their paths, in which every item and key of a map is [*].
 type outcomes map[string]*outcome
 
 func (o outcomes) at(path string) *outcome {
@@ -35,9 +35,9 @@ const markPrefix = "mk"
 
 var markKey = regexp.MustCompile(`^` + markPrefix + `\d+$`)
 
-// leaf is a value in a tree that has no parts.
+// leaf is a value without parts in a tree.
 type leaf struct {
-	// path is where it is, pattern the same with [*] for items and for keys that an edit made up.
+	// path is its place. pattern is the same path with [*] for items and for keys that an edit invented.
 	path, pattern string
 	value         any
 }
@@ -68,7 +68,7 @@ func flatten(path, pattern string, v any) []leaf {
 	return []leaf{{path, pattern, v}}
 }
 
-// changed lists the leaves of after that before has not, and those of before that are gone.
+// changed lists the new or changed leaves of after, and the leaves of before that are gone.
 func changed(before, after map[string]any) (new, gone []leaf) {
 	was, is := map[string]any{}, map[string]any{}
 	for _, l := range flatten("", "", before) {
@@ -88,7 +88,7 @@ func changed(before, after map[string]any) (new, gone []leaf) {
 	return new, gone
 }
 
-// telling reports whether a value is one that an edit made up, and only one.
+// telling reports whether a value was invented by one edit only.
 func telling(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -115,7 +115,7 @@ func (e *edit) sent() []leaf {
 	return flatten(path, path, e.value)
 }
 
-// learn records what became of edits that were taken. It returns what changed beside.
+// learn records the results of accepted edits. It returns the other changes.
 func (o outcomes) learn(edits []*edit, before, after map[string]any) []string {
 	new, gone := changed(before, after)
 	explained := map[string]bool{}
@@ -155,10 +155,10 @@ func same(a, b any) bool {
 	return telling(a) && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
-// summary is what the outcomes below a path have in common.
+// summary has the common results of the outcomes below a path.
 type summary struct {
 	written, back, refused bool
-	// to is what the path becomes if all that is written below it moves with it; moves reports whether it does.
+	// to is the stored path, if all values below the path move together; moves reports whether they do.
 	to    string
 	moves bool
 }
@@ -184,7 +184,7 @@ func (o outcomes) below(path string) (summary, []string) {
 			}
 			continue
 		}
-		// What was taken once is known better than by a refusal.
+		// One accepted write is better evidence than a refusal.
 		s.back = s.back || out.back
 		s.refused = s.refused || out.refused && !out.back
 	}
@@ -202,7 +202,7 @@ func first(path string) string {
 	return path
 }
 
-// collapse returns the fewest fields that say what gets through, and those of which that is not known.
+// collapse returns the smallest list of fields that are stored, and the fields for which the result is not known.
 func (o outcomes) collapse(path string) (fields []endpoint.Field, refused []string) {
 	s, children := o.below(path)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// places returns the endpoints of discovery that can be written to, in every version.
+// places returns the endpoints of discovery that accept writes, in every version.
 func places(lists []*metav1.APIResourceList) ([]*place, error) {
 	var out []*place
 	for _, list := range lists {
@@ -82,7 +82,7 @@ func (r *recorder) record(all []*place) ([]endpoint.Endpoint, error) {
 	return out, nil
 }
 
-// tidy takes out of a message what differs from run to run.
+// tidy removes the parts of a message that differ from run to run.
 func tidy(message string) string {
 	words := strings.Fields(message)
 	for i, word := range words {
@@ -93,7 +93,7 @@ func tidy(message string) string {
 	return strings.Join(words, " ")
 }
 
-// join adds what another version of an endpoint does.
+// join adds the results of another version of an endpoint.
 func join(e, other *endpoint.Endpoint) {
 	e.Versions = append(e.Versions, other.Versions...)
 	e.Whole = e.Whole || other.Whole
@@ -136,7 +136,7 @@ func (r *recorder) exercise(p *place, e *endpoint.Endpoint, all []*place) error 
 	return r.renames(p, e, object, all)
 }
 
-// renames finds what a body calls differently from the stored object, where that is of another group.
+// renames finds fields that have another name in a body than in the stored object, if the object belongs to another group.
 func (r *recorder) renames(p *place, e *endpoint.Endpoint, object *created, all []*place) error {
 	stored, err := object.answer.created(object.key)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *recorder) renames(p *place, e *endpoint.Endpoint, object *created, all 
 	if err != nil || gv.Group == p.gv.Group {
 		return err
 	}
-	// It is filled by way of the group that it is stored in, whose names are the stored ones, and read by way of this.
+	// The object is written through the group in which it is stored, whose names are the stored ones, and read through this group.
 	for _, other := range all {
 		if other.gv != gv || other.resource != p.resource || other.subresource != "" {
 			continue
@@ -188,7 +188,7 @@ func (r *recorder) renames(p *place, e *endpoint.Endpoint, object *created, all 
 }
 
 func (r *recorder) exerciseCreateOnly(p *place, e *endpoint.Endpoint, all []*place) error {
-	// What it writes, if anything, is an object with the name that the body has: a Pod is the one known case.
+	// If the endpoint writes an object, that object has the name in the body: a Pod is the only known case.
 	var pods *place
 	for _, other := range all {
 		if other.gv.String() == "v1" && other.resource == "pods" && other.subresource == "" {
@@ -229,7 +229,7 @@ func parentOf(p *place, all []*place) *place {
 	return out
 }
 
-// exerciseConnect sends a request of which the body is the client's and the server's own affair.
+// exerciseConnect sends a request whose body is not interpreted by the API server.
 func (r *recorder) exerciseConnect(p *place, e *endpoint.Endpoint, target *place) error {
 	object, err := r.create(target, target.kind)
 	if err != nil {
@@ -292,7 +292,7 @@ func (r *recorder) conclude(t *trial, e *endpoint.Endpoint, storage string, whol
 	}
 }
 
-// sets returns the fields beside those of the body, lists as a whole.
+// sets returns the fields that are written in addition to those of the body, lists as a whole.
 func sets(beside map[string]bool, fields []endpoint.Field) []string {
 	out := map[string]bool{}
 	for path := range beside {
@@ -304,7 +304,7 @@ func sets(beside map[string]bool, fields []endpoint.Field) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// created returns the stored object of an answer to a create.
+// created returns the stored object for the answer to a create.
 func (a *answer) created(key string) (map[string]any, error) {
 	_, after, err := a.stored(key)
 	if err == nil && after == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
-// recorder sends requests to a control plane and looks at what it stored.
+// recorder sends requests to a control plane and reads the stored objects.
 type recorder struct {
 	ctx       context.Context
 	host      string
@@ -30,7 +30,7 @@ type recorder struct {
 	objects   objects
 	documents map[runtimeschema.GroupVersion]openapi.Document
 	names     int
-	// requests counts what was sent.
+	// requests is the number of sent requests.
 	requests int
 }
 
@@ -63,18 +63,18 @@ func newRecorder(ctx context.Context, plane *cluster.Cluster, s *store.Store) (*
 	return r, err
 }
 
-// answer is what the API server said to a request.
+// answer is the answer of the API server to a request.
 type answer struct {
 	code int
 	raw  []byte
 	body map[string]any
-	// changes are what was stored meanwhile.
+	// changes are the changes that were stored meanwhile.
 	changes []store.Change
 }
 
 func (a *answer) ok() bool { return a.code/100 == 2 }
 
-// message is what the API server had against a request, in few words.
+// message is the API server's reason for a refusal, shortened.
 func (a *answer) message() string {
 	text, _ := a.body["message"].(string)
 	if text == "" {
@@ -111,7 +111,7 @@ func (r *recorder) send(method, path string, body map[string]any) (*answer, erro
 	if out.raw, err = io.ReadAll(response.Body); err != nil {
 		return nil, err
 	}
-	// What is no JSON has no body: the log of a Pod, say.
+	// An answer that is no JSON, for example the log of a Pod, has no body here.
 	_ = utiljson.Unmarshal(out.raw, &out.body)
 	if method != http.MethodGet {
 		out.changes, err = r.log.Next(r.ctx)
@@ -119,8 +119,8 @@ func (r *recorder) send(method, path string, body map[string]any) (*answer, erro
 	return out, err
 }
 
-// stored returns what an object was before and after a request, both nil if the request did not change it. Of several
-// changes it is the one that the API server answered with.
+// stored returns an object before and after a request, both nil if the request did not change it. If there are several changes, it is the
+// one with the revision in the API server's answer.
 func (a *answer) stored(key string) (before, after map[string]any, err error) {
 	version, _ := nested(a.body, "metadata", "resourceVersion").(string)
 	var found *store.Change
@@ -148,7 +148,7 @@ func nested(v any, path ...string) any {
 	return v
 }
 
-// types returns the types that the server publishes for a group and version, which are read once.
+// types returns the types that the server publishes for a group and version. They are read once.
 func (r *recorder) types(gv runtimeschema.GroupVersion) (openapi.Document, error) {
 	if known, ok := r.documents[gv]; ok {
 		return known, nil

@@ -18,9 +18,9 @@ type place struct {
 	gv                    runtimeschema.GroupVersion
 	resource, subresource string
 	namespaced            bool
-	// kind is that of the body.
+	// kind is the kind of the body.
 	kind runtimeschema.GroupVersionKind
-	// verbs are those of discovery.
+	// verbs are the verbs in discovery.
 	verbs map[string]bool
 }
 
@@ -48,7 +48,7 @@ type created struct {
 	answer    *answer
 }
 
-// storage is the key without what tells objects of one storage apart.
+// storage is the key without the parts that differ between objects of one storage.
 func (c *created) storage(p *place) string {
 	out := strings.TrimSuffix(strings.TrimPrefix(c.key, "/registry/"), "/"+c.name)
 	if p.namespaced {
@@ -62,7 +62,7 @@ func (r *recorder) name() string {
 	return fmt.Sprintf("object-%d", r.names)
 }
 
-// create makes a new object through an endpoint. A kind that insists on a name has one object at a time.
+// create creates a new object through an endpoint. A kind with a fixed name has one object at a time.
 func (r *recorder) create(p *place, kind runtimeschema.GroupVersionKind) (*created, error) {
 	return r.createWith(p, r.objects.object(kind, p.space(), r.name()), kind)
 }
@@ -125,19 +125,19 @@ func (r *recorder) remove(p *place, name string) error {
 	return fmt.Errorf("%s: is not gone after it was deleted", p.path(name, ""))
 }
 
-// trial is one endpoint that is written to, part by part.
+// trial is the test of one endpoint, part by part.
 type trial struct {
 	*recorder
 	outcomes
-	// exact is that fields are not put together under what has them both.
+	// exact says that fields are not combined into their common parent.
 	exact bool
-	// deletes is that the object was gone after a request.
+	// deletes says that a request deleted the object.
 	deletes bool
-	// write sends the edits and returns what the target was before and after it; ok reports whether they were taken.
+	// write sends the edits and returns the target before and after; ok reports whether the API server accepted them.
 	write func(edits []*edit) (before, after map[string]any, ok bool, err error)
-	// beside is what changed in the object beside what was sent.
+	// beside are the changes of the object in addition to the sent ones.
 	beside map[string]bool
-	// refusal is what the API server last said to an edit.
+	// refusal is the API server's last reason for a refusal of an edit.
 	refusal string
 	taken   int
 }
@@ -169,7 +169,7 @@ func (t *trial) try(e *edit) error {
 	return nil
 }
 
-// collapse is outcomes.collapse, down to the fields of the body if they are wanted exactly.
+// collapse is outcomes.collapse. If exact is set, it goes down to the fields of the body.
 func (t *trial) collapse(path string) ([]endpoint.Field, []string) {
 	if !t.exact {
 		return t.outcomes.collapse(path)
@@ -187,10 +187,10 @@ func (t *trial) collapse(path string) ([]endpoint.Field, []string) {
 	return fields, refused
 }
 
-// conflicts is how often a write is sent again when another one was faster.
+// conflicts is the number of times that a write is repeated after a conflict.
 const conflicts = 10
 
-// update tries an endpoint with bodies that were read and changed.
+// update tests an endpoint with bodies that were read and changed.
 func (r *recorder) update(p *place, object *created) (*trial, error) {
 	t := &trial{recorder: r, outcomes: outcomes{}, beside: map[string]bool{}}
 	path, read := p.path(object.name, p.subresource), p.path(object.name, p.subresource)
@@ -228,7 +228,7 @@ func (r *recorder) update(p *place, object *created) (*trial, error) {
 	return t, t.all(p, now.body)
 }
 
-// post tries an endpoint with bodies that create something. Each has a new object to write to.
+// post tests an endpoint with bodies that create an object. Each has a new target object.
 func (r *recorder) post(p *place, target func() (*created, error)) (*trial, error) {
 	t := &trial{recorder: r, outcomes: outcomes{}, beside: map[string]bool{}}
 	t.write = func(edits []*edit) (map[string]any, map[string]any, bool, error) {
@@ -264,7 +264,7 @@ func (r *recorder) post(p *place, target func() (*created, error)) (*trial, erro
 	return t, t.all(p, body)
 }
 
-// all tries every field of the body's kind, each field of the object by itself at first.
+// all tests every field of the body's kind, first each field of the object separately.
 func (t *trial) all(p *place, body map[string]any) error {
 	types, err := t.types(p.gv)
 	if err != nil {

@@ -40,11 +40,11 @@ func (d *definitions) definition() []byte {
 		}
 		schemas[name], permissions[name] = root, d.permissions
 	}
-	// Converted by a webhook another version's fields are kept; else they are lost, and every write through this
-	// one is charged at the root.
+	// If a webhook converts, the fields of another version are kept. Otherwise they are lost, and every write through this version is
+	// charged at the root.
 	conversion := pick(d.draw, []string{"None", "Webhook"})
 	for _, list := range permissions {
-		// A version that would prune what is behind a barrier of another is refused.
+		// fieldperm refuses a version that would prune a field behind a barrier of another version.
 		if len(names) > 1 && slices.ContainsFunc(list, func(p v1alpha1.FieldPermission) bool { return p.Excluded || p.ExcludedWhen != "" }) {
 			conversion = "Webhook"
 		}
@@ -52,7 +52,7 @@ func (d *definitions) definition() []byte {
 	return crd(schemas, permissions, conversion)
 }
 
-// fieldName draws from few, among them some that must be quoted in a path.
+// fieldName draws from a few names. Some of them must be quoted in a path.
 func (d *definitions) fieldName() string {
 	return pick(d.draw, []string{"a", "b", "c", "d", "name", "e", "A", "f-g", "a.b", "a/x", "é", "\"", "[*]", "metadata"})
 }
@@ -117,7 +117,7 @@ func (d *definitions) giveDefault(out properties) {
 	}
 }
 
-// free draws what keeps unknown fields: anything, an object, an embedded resource.
+// free draws a schema that keeps unknown fields: any value, an object, or an embedded resource.
 func (d *definitions) free(path string) properties {
 	switch d.IntN(4) {
 	case 0:
@@ -186,7 +186,7 @@ func (d *definitions) list(path string, depth int) properties {
 		if d.oneIn(8) {
 			item["x-kubernetes-map-type"] = "atomic"
 		}
-		// Keys come first, because what they emit is for the rest of the item.
+		// Keys come first, because their parameters are for the rest of the item.
 		sources := map[string]bool{}
 		for _, key := range keys {
 			if sources[key] = d.oneIn(2); sources[key] {
@@ -236,7 +236,7 @@ func (d *definitions) key(name string) properties {
 	return out
 }
 
-// source makes the place emit a parameter for what is below it.
+// source makes the place emit a parameter for the places below it.
 func (d *definitions) source(path string) {
 	if d.at(path) != nil {
 		return
@@ -255,7 +255,7 @@ func (d *definitions) at(path string) *v1alpha1.FieldPermission {
 	return nil
 }
 
-// drop forgets what was said of a place and what is below it, because it is to be a key.
+// drop removes the entries for a place and the places below it, because the place becomes a key.
 func (d *definitions) drop(path string, source bool) {
 	d.permissions = slices.DeleteFunc(d.permissions, func(p v1alpha1.FieldPermission) bool {
 		return p.Path != path && strings.HasPrefix(p.Path, path) && strings.ContainsAny(p.Path[len(path):len(path)+1], ".[")
@@ -269,7 +269,7 @@ func (d *definitions) drop(path string, source bool) {
 	d.permissions = slices.DeleteFunc(d.permissions, func(p v1alpha1.FieldPermission) bool { return p.Verb == "" && p.ParameterSource == "" })
 }
 
-// guard gives a place a verb, one in two.
+// guard gives a place a verb in half of the cases.
 func (d *definitions) guard(path string, s properties) {
 	if path == "" || !d.oneIn(2) {
 		return
@@ -285,7 +285,7 @@ func (d *definitions) guard(path string, s properties) {
 	d.verbs++
 	p.Verb = fmt.Sprintf("example.com/v%d", d.verbs%40)
 	emitted := d.emitted
-	// What may be an object as well emits to what is below it only.
+	// A place that may also be an object emits only to the places below it.
 	if scalars := []any{"string", "integer", "number", "boolean"}; slices.Contains(scalars, s["type"]) && p.ParameterSource == "" && d.oneIn(4) {
 		p.ParameterSource = "s"
 		emitted = append(emitted[:len(emitted):len(emitted)], "s")
@@ -330,7 +330,7 @@ func compiled(raw []byte, catalogue []schema.PermissionDocument) ([]*subject, []
 	return out, nil
 }
 
-// crd writes a CustomResourceDefinition of some versions, each with a schema and permissions.
+// crd writes a CustomResourceDefinition with several versions, each with a schema and permissions.
 func crd[S, P any](schemas map[string]S, permissions map[string]P, conversion string) []byte {
 	versions := []any{}
 	for _, name := range []string{"v1", "v2"} {

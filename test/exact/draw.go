@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// draw is the one source of chance, so that a seed or a fuzzer's bytes repeat everything.
+// draw is the only source of randomness, so that a seed or a fuzzer's bytes repeat everything.
 type draw struct{ *rand.Rand }
 
 func newDraw(seed, stream uint64) *draw { return &draw{rand.New(rand.NewPCG(seed, stream))} }
 
-// bytesDraw takes every decision from one byte, for as long as there are some.
+// bytesDraw takes every decision from one byte, until the bytes are used up.
 func bytesDraw(data []byte) *draw {
 	h := fnv.New64a()
 	_, _ = h.Write(data)
@@ -38,7 +38,7 @@ func (d *draw) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 func pick[T any](d *draw, from []T) T { return from[d.IntN(len(from))] }
 
-// Few names and values, so that two objects share many, and each with a trap in it.
+// There are few names and values, so that two objects share many of them. Each one tests a special case.
 func (d *draw) name() string {
 	return pick(d, []string{
 		"a", "a", "b", "b", "c", "name", "a/x", "example.com/a", "A", "", "~1", ".a", "a.b", "é", "\U0001f600", "a\"b", "\\", "\x00", "[*]", "]", "0",
@@ -86,7 +86,7 @@ func (d *draw) respell(literal string) string {
 	out := digits + strings.Repeat("0", zeros)
 	shifted := addInt(power, -zeros)
 	if d.oneIn(2) && len(out) > 1 && out[len(out)-2] != '-' {
-		// A point before the last digit.
+		// Put a point before the last digit.
 		out, shifted = out[:len(out)-1]+"."+out[len(out)-1:], addInt(shifted, 1)
 	}
 	if shifted.Sign() > 0 && d.oneIn(2) {

@@ -33,7 +33,7 @@ func (s *spot) remove() {
 	s.up.items = slices.Delete(s.up.items, s.at, s.at+1)
 }
 
-// spots returns every value below one but managedFields, which has edits of its own.
+// spots returns every value below a value, except managedFields, which has edits of its own.
 func (s *subject) spots(v *value, ref smd.TypeRef, out []spot) []spot {
 	atom := s.resolve(ref)
 	if v.is(object) {
@@ -63,13 +63,13 @@ func (s *subject) spots(v *value, ref smd.TypeRef, out []spot) []spot {
 	return out
 }
 
-// edit is one random change; it reports false where it found nothing to do.
+// edit is one random change. It reports false if it found no place for the change.
 type edit struct {
 	name string
 	do   func(o *objects, all []spot, s spot) bool
 }
 
-// edits are drawn from by weight: an edit that stands twice is drawn twice as often.
+// edits are drawn by weight: an edit that is listed twice is drawn twice as often.
 func edits() []edit {
 	return []edit{
 		{"set", set}, {"set", set}, {"set", set}, {"tweak", tweak}, {"tweak", tweak},
@@ -145,7 +145,7 @@ func add(o *objects, all []spot, s spot) bool {
 	return true
 }
 
-// move puts an item or a member elsewhere in its container.
+// move puts an item or a member at another position in its container.
 func move(o *objects, all []spot, s spot) bool {
 	for range 8 {
 		if s.up.is(list) && len(s.up.items) > 1 {
@@ -192,7 +192,7 @@ func renameKey(o *objects, all []spot, s spot) bool {
 	return true
 }
 
-// rekey changes what identifies an item.
+// rekey changes the key of an item.
 func rekey(o *objects, all []spot, s spot) bool {
 	start := o.IntN(len(all))
 	for i := range all {
@@ -251,11 +251,10 @@ func empty(o *objects, all []spot, s spot) bool {
 	return true
 }
 
-// typeChange stays within what the node takes in some cases, and in others does not: then every Diff must
-// refuse the object.
+// typeChange changes the type of a value. In some cases the new type fits the node. In the other cases every Diff must refuse the object.
 func typeChange(o *objects, all []spot, s spot) bool {
 	if o.oneIn(2) {
-		// Where the node takes more than one form.
+		// Use a place where the node allows more than one form.
 		for range 8 {
 			if atom := o.resolve(s.ref); atom.Scalar != nil && atom.Map != nil {
 				break
@@ -279,7 +278,7 @@ func respellNumber(o *objects, all []spot, s spot) bool {
 	return false
 }
 
-// repeatName gives a member's name to a second one.
+// repeatName gives the name of a member to a second member.
 func repeatName(o *objects, all []spot, s spot) bool {
 	for range 5 {
 		if s.up.is(object) {
@@ -321,7 +320,7 @@ func repeatItem(o *objects, all []spot, s spot) bool {
 	return true
 }
 
-// changeMany changes every second value of the largest container that it meets.
+// changeMany changes every second value of the largest container that it finds.
 func changeMany(o *objects, all []spot, s spot) bool {
 	s = largest(o, all)
 	places := o.spots(s.v, s.ref, nil)
@@ -333,7 +332,7 @@ func changeMany(o *objects, all []spot, s spot) bool {
 	return len(places) > 0
 }
 
-// largest returns one of the places with most below them.
+// largest returns one of the places with the most values below them.
 func largest(o *objects, all []spot) spot {
 	s := pick(o.draw, all)
 	for range 10 {
@@ -344,7 +343,7 @@ func largest(o *objects, all []spot) spot {
 	return s
 }
 
-// copyFrom puts a value from elsewhere in the object in place of another.
+// copyFrom replaces a value by a value from another place in the object.
 func copyFrom(o *objects, all []spot, s spot) bool {
 	from := pick(o.draw, all)
 	if from.v == s.up || from.v == s.v {

@@ -20,7 +20,7 @@ var (
 	seeds = flag.Uint64("seed", 3617, "where chance begins; a failure prints the one to begin from with -pairs=100")
 )
 
-// builtIn are the subjects of every built-in kind, in the order of their names.
+// builtIn returns the subjects of every built-in kind, sorted by name.
 var builtIn = sync.OnceValues(func() ([]*subject, error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
@@ -44,7 +44,7 @@ var builtIn = sync.OnceValues(func() ([]*subject, error) {
 	return out, nil
 })
 
-// catalogue is what the built-in catalogue says of every kind.
+// catalogue returns the entries of the built-in catalogue for every kind.
 var catalogue = sync.OnceValues(func() ([]schema.PermissionDocument, error) {
 	all, err := load.Catalogue(false)
 	return slices.DeleteFunc(all, func(d schema.PermissionDocument) bool { return d.Kind != "*" }), err
@@ -105,7 +105,7 @@ func TestExact_GeneratedCRDs(t *testing.T) {
 	tally.report(t)
 }
 
-// FuzzExact takes a fuzzer's bytes for chance: the first of them draw the schema or choose the kind.
+// FuzzExact uses the fuzzer's bytes as randomness: the first bytes draw the schema or choose the kind.
 func FuzzExact(f *testing.F) {
 	subjects, err := builtIn()
 	if err != nil {
@@ -138,7 +138,7 @@ func FuzzExact(f *testing.F) {
 	})
 }
 
-// tally counts what a run looked at.
+// tally counts the cases of a run.
 type tally struct {
 	judges
 	start                              time.Time
@@ -159,7 +159,7 @@ func newTally() *tally {
 
 const maxFindings = 12
 
-// add judges one pair. It reports false when enough has been found wrong.
+// add judges one pair. It reports false after enough failures.
 func (c *tally) add(t *testing.T, p *pair, seed uint64) bool {
 	v := c.judge(p)
 	c.all++
@@ -233,7 +233,7 @@ func counts(m map[string]int) string {
 	return strings.Join(out[:min(len(out), 40)], ", ")
 }
 
-// What a seed draws is the same each time, or no failure could be looked at again.
+// A seed draws the same pair each time. Otherwise a failure could not be repeated.
 func TestExact_SeedsRepeat(t *testing.T) {
 	every, err := catalogue()
 	if err != nil {

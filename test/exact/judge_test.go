@@ -15,16 +15,16 @@ import (
 // diff is the signature of Diff.
 type diff func(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error)
 
-// answer is what one Diff says.
+// answer is the result of one Diff.
 type answer struct {
-	// charges are in the order in which they were made.
+	// charges are in the order of their creation.
 	charges []string
-	// refused is where an object does not fit; failed says that there is an error at all.
+	// refused is the path at which an object does not fit. failed says that Diff returned an error.
 	refused string
 	failed  bool
-	// message is for reports: it is no part of the answer.
+	// message is for reports. It is not compared.
 	message string
-	// requirements are what the charges were read from.
+	// requirements are the source of the charges.
 	requirements []fieldperm.Requirement
 }
 
@@ -41,7 +41,7 @@ func (a answer) String() string {
 
 func (a answer) sorted() []string { return slices.Sorted(slices.Values(a.charges)) }
 
-// run asks one Diff. A panic is an answer, too: of a case to be found and made smaller.
+// run calls one Diff. A panic is a result too, so that the case can be reported and made smaller.
 func run(d diff, old, new []byte, s *subject) (a answer) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -71,13 +71,12 @@ func shown(requirements []fieldperm.Requirement) []string {
 	return out
 }
 
-// judges are the two ways into Diff. The oracle judges both, and neither judges the oracle.
+// judges are the two ways to call Diff. The oracle judges both, and neither of them judges the oracle.
 type judges struct{ fast, within diff }
 
 func theJudges() judges { return judges{fieldperm.Diff, within} }
 
-// within is Diff as admission has it: both objects are in one text, where the second is scanned by what the
-// first one was.
+// within calls Diff as admission does: both objects are in one text, and the second one is scanned with the first one as its model.
 func within(ctx context.Context, old, new []byte, kind *schema.Kind, uncovered schema.VerbSet) ([]fieldperm.Requirement, error) {
 	doc, err := rawjson.Scan(review(old, new))
 	if err != nil {
@@ -99,7 +98,7 @@ func review(old, new []byte) []byte {
 	return slices.Concat([]byte(`{"request":{"uid":"x","object":`), new, []byte(`,"oldObject":`), old, []byte(`,"options":{}}}`))
 }
 
-// scans reports whether a review of two texts is taken for JSON exactly if it is some.
+// scans reports whether a review of two texts is accepted as JSON exactly if it is valid JSON.
 func scans(old, new []byte) bool {
 	body := review(old, new)
 	doc, err := rawjson.Scan(body)
@@ -110,11 +109,11 @@ func scans(old, new []byte) bool {
 	return (err == nil) == (want == nil)
 }
 
-// verdict says what was found about a pair.
+// verdict has the findings about a pair.
 type verdict struct {
-	// wrong is empty where all agree.
+	// wrong is empty if all results agree.
 	wrong string
-	// silent is why the oracle cannot say.
+	// silent is the reason why the oracle gives no result.
 	silent string
 	fast   answer
 	oracle string
@@ -158,15 +157,15 @@ func (j judges) judge(p *pair) (v verdict) {
 	if v.wrong == "" {
 		v.wrong = v.fast.disorder(p.kind.Lossy())
 	}
-	// A requirement is read long after its Diff, when others have run.
+	// A requirement is read long after its Diff, when other calls have run.
 	if v.wrong == "" && !slices.Equal(shown(v.fast.requirements), v.fast.charges) {
 		v.wrong = fmt.Sprintf("read again, the answer is %q", shown(v.fast.requirements))
 	}
 	return v
 }
 
-// disorder holds an answer to its order: changes of owners come after all changes of values (D8), and what a
-// version is charged with for what it does not show is last (C3).
+// disorder checks the order of the charges: changes of owners come after all changes of values (D8), and charges for fields that a version
+// does not show come last (C3).
 func (a answer) disorder(lossy bool) string {
 	charges := a.charges
 	for len(charges) > 0 {
@@ -187,13 +186,13 @@ func (a answer) disorder(lossy bool) string {
 	return ""
 }
 
-// law holds a pair to D10: what is not charged is equal, an object does not differ from itself, and swapped
-// the same paths are reached.
+// law checks the rules of D10 for a pair: places that are not charged are equal, an object does not differ from itself, and the swapped
+// pair has the same paths.
 func (j judges) law(p *pair, v verdict) string {
 	if v.fast.failed {
 		return ""
 	}
-	// A write of a Scale changes owners, if no value.
+	// A write of a Scale changes owners, although it may change no value.
 	if same := run(j.fast, p.newText, p.newText, p.subject); !p.kind.Lossy() && !p.kind.IsScale() && (same.failed && same.refused != "" || len(same.charges) > 0) {
 		return fmt.Sprintf("D10: the new object differs from itself: %v", same)
 	}
@@ -210,8 +209,8 @@ func (j judges) law(p *pair, v verdict) string {
 	return ""
 }
 
-// paths leaves out what goes one way only: owners that an API server merges, and where a barrier holds in one
-// direction, because that may be why something inside an atomic value is charged.
+// paths removes the charges that can occur in one direction only: owners that an API server merges, and places where a barrier holds in one
+// direction, because such a barrier may be the reason for a charge inside an atomic value.
 func (a answer) paths(other answer) []string {
 	barred := map[string]bool{}
 	for _, c := range slices.Concat(a.charges, other.charges) {
@@ -235,11 +234,11 @@ func split(charge string) (operation, path string) {
 	return operation, path
 }
 
-// bare is an object without what has a role (D7, D8), and without what would be empty without it.
+// bare is an object without the fields that have a role (D7, D8), and without containers that become empty by that.
 func (s *subject) bare(v *value) string {
 	out := bareAt(v, s.kind.Root)
 	if out == nil {
-		out = &value{kind: object} // All that the object has is free.
+		out = &value{kind: object} // All fields of the object are free.
 	}
 	return out.canonical()
 }

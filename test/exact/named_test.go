@@ -8,17 +8,17 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// found is a pair that was once answered wrong by somebody.
+// found is a pair for which Diff or the oracle once gave a wrong result.
 type found struct {
 	name string
-	// schema and permissions are those of a custom resource; without them it is a Deployment.
+	// schema and permissions describe a custom resource. Without them the object is a Deployment.
 	schema, permissions string
 	old, new            string
 	want                []string
 }
 
-// cases are what random pairs have found, made small, each with what Diff and the oracle must answer. The comment says
-// what was wrong.
+// cases are pairs that random tests have found, made small, each with the result that Diff and the oracle must give. The comment describes
+// the former fault.
 func cases() []found {
 	return []found{
 		{
@@ -29,7 +29,7 @@ func cases() []found {
 			want: []string{"added .apiVersion: granular:*", "ownership .: granular:*"},
 		},
 		{
-			// Diff took the parameter from further out, or none.
+			// Diff took the parameter from a place further out, or took none.
 			name:        "D8 an index names no item of a list with keys",
 			schema:      `{"type":"object","properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"name":{"type":"string"}}}}}}`,
 			permissions: `[{"path":".a[*].name","parameterSource":"p"},{"path":".a[*]","verb":"example.com/v","parameterizedBy":"p"}]`,
@@ -38,7 +38,7 @@ func cases() []found {
 			want:        []string{"ownership .a: granular:*", `ownership .a[name="x"]: granular:* granular:example.com/v granular:example.com/v(x)`},
 		},
 		{
-			// Diff charged the first only: the paths look alike, and the second may have a barrier.
+			// Diff charged only the first of them: the paths look alike, and the second one may have a barrier.
 			name:        "D8 of two owned paths that look alike each is charged",
 			schema:      `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}},"a.b":{"type":"string"}}}`,
 			permissions: `[{"path":".a.b","verb":"example.com/free"},{"path":"[\"a.b\"]","verb":"example.com/guarded","excluded":true}]`,

@@ -10,13 +10,13 @@ import (
 type objects struct {
 	*draw
 	*subject
-	// left bounds how many values one object may still have.
+	// left limits the number of further values of one object.
 	left int
 }
 
 const maxValues = 90
 
-// object draws one with a type, a name and mostly a spec.
+// object draws an object with a type, a name and mostly a spec.
 func (o *objects) object() *value {
 	o.left = maxValues
 	v := &value{kind: object}
@@ -70,7 +70,7 @@ func (o *objects) shuffle(v *value) {
 	}
 }
 
-// value draws one that fits the type, or nearly: any scalar passes for any other.
+// value draws a value that fits the type, or nearly fits it: any scalar replaces any other.
 func (o *objects) value(ref smd.TypeRef, depth int) *value {
 	o.left--
 	atom := o.resolve(ref)
@@ -97,7 +97,7 @@ func (o *objects) value(ref smd.TypeRef, depth int) *value {
 	}
 }
 
-// many is mostly none, and sometimes more than what is compared pair by pair.
+// many is mostly zero, and sometimes more than the limit for a comparison of pairs.
 func (o *objects) many() int {
 	if o.left < maxValues/4 || !o.oneIn(50) {
 		return 0
@@ -169,7 +169,7 @@ func (o *objects) items(l *smd.List, depth int) *value {
 		} else if set && i >= n {
 			item = textValue(fmt.Sprintf("k%d", i))
 		}
-		// Duplicates are rare in life, and would keep everything else from being looked at.
+		// Duplicates are rare in practice, and with many duplicates nothing else would be tested.
 		id := item.canonical()
 		if len(keys) > 0 {
 			id = ""
@@ -186,7 +186,7 @@ func (o *objects) items(l *smd.List, depth int) *value {
 	return v
 }
 
-// item draws one; an object where keys are wanted, nearly always.
+// item draws one item. It is nearly always an object if the list has keys.
 func (o *objects) item(l *smd.List, depth int) *value {
 	if atom := o.resolve(l.ElementType); len(keysOf(l)) > 0 && atom.Map != nil && !o.oneIn(100) {
 		o.left--

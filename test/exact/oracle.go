@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// charge is what a requirement says, in the oracle's own terms.
+// charge is a requirement in the terms of the oracle.
 type charge struct {
 	operation, path string
 	chain           []verbs.Verb
@@ -34,33 +34,33 @@ func (c charge) String() string {
 	return b.String()
 }
 
-// oracle says what one pair must be charged with, or that it must be refused.
+// oracle computes the charges of one pair, or that the pair must be refused.
 type oracle struct {
 	*subject
 	create   bool
 	old, new *value
 	canon    map[*value]string
-	// tokens stand for what Compare cannot hold.
+	// tokens replace the values that Compare cannot hold.
 	tokens  tokens
 	charges []charge
 	// refused are the paths at which an object does not fit the schema.
 	refused []string
-	// lists are those that were charged because of ambiguous keys (D5), and their keys.
+	// lists are the lists that were charged because of ambiguous keys (D5), with their keys.
 	lists map[string]bool
-	// owned is where managedFields differ.
+	// owned is the place where managedFields differ.
 	owned *place
-	// owning: owners are compared, and what becomes of values is not known.
+	// owning says that the oracle compares owners, so that later changes of the values are unknown.
 	owning bool
-	// apart are the places that Compare is still to be asked about.
+	// apart are the places for which Compare has not been called yet.
 	apart []place
 }
 
-// charges finds what a pair is charged with.
+// charges computes the charges of a pair.
 func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err error) {
 	o := &oracle{subject: s, create: old == nil, old: old, new: new, canon: map[*value]string{}, lists: map[string]bool{}}
 	o.tokens = newTokens(old, new)
 	root := o.enter(place{barrier: -1}, s.root, s.kind.Root, "", nil, old, new)
-	// An item with a name twice is asked about by itself: Compare would not find it by its keys.
+	// Compare is called separately for an item with a duplicate name: Compare would not find the item by its keys.
 	o.apart = []place{root}
 	for len(o.apart) > 0 && err == nil {
 		top := o.apart[0]
@@ -70,7 +70,8 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	if len(o.refused) > 0 || err != nil {
 		return nil, o.refused, err
 	}
-	// In what is stored, a part of nothing but defaults may be the API server's; but if there is nothing else, it did appear.
+	// In a stored object, a part that consists of defaults only may come from the API server. But if nothing else changed, the part did
+	// appear.
 	if s.stored == nil || len(o.charges) == 0 {
 		o.appeared(root)
 	}
@@ -81,7 +82,7 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 	if o.create && len(o.charges) == 0 {
 		o.charge(root, added)
 	}
-	// What a version changes without showing it can be seen in what is stored.
+	// Changes that a version makes to fields that it does not show are visible in the stored object.
 	hides := s.kind.Lossy() || slices.ContainsFunc(o.charges, func(c charge) bool { return s.kind.MayHide(topOf(c.path)) })
 	if hides && s.stored == nil {
 		if s.kind.Lossy() {
@@ -97,7 +98,7 @@ func (s *subject) charges(old, new *value) (asked *oracle, refused []string, err
 // topOf returns the name of the top-level field of a path, "" for the root.
 func topOf(path string) string {
 	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil {
-		name, _ := strconv.Unquote(quoted) // It is quoted.
+		name, _ := strconv.Unquote(quoted) // The name is quoted.
 		return name
 	}
 	name := strings.TrimPrefix(path, ".")
@@ -107,8 +108,8 @@ func topOf(path string) string {
 	return name
 }
 
-// ask returns the charges, sorted; or the paths of which one must be in the error. The error here is the
-// oracle's own: it cannot say.
+// ask returns the charges, sorted; or the paths of which one must be in the error. The third result is an error of the oracle itself: it
+// gives no result.
 func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
 	o, refused, err := s.charges(old, new)
 	if err != nil || len(refused) > 0 {
@@ -121,7 +122,7 @@ func (s *subject) ask(old, new *value) (charges, refused []string, err error) {
 	return charges, nil, nil
 }
 
-// judge asks Compare about one place, and interprets what it says.
+// judge calls Compare for one place, and interprets its result.
 func (o *oracle) judge(top place) error {
 	before, after := o.topViews(top)
 	if len(o.refused) > 0 {
@@ -188,7 +189,7 @@ func (o *oracle) same(a, b *value) bool {
 	return a == b || o.text(a) == o.text(b)
 }
 
-// caused reports whether the server wrote the place because of another one that changed (D13).
+// caused reports whether the server wrote the place because of a change of another one (D13).
 func (o *oracle) caused(w *schema.Written, p place) bool {
 	cases := w.Cases()
 	for i := range cases {
@@ -211,7 +212,7 @@ func (o *oracle) caused(w *schema.Written, p place) bool {
 	return false
 }
 
-// follow goes from name to name, and reports whether no other reader could have gone another way.
+// follow goes from name to name, and reports whether every other reader would go the same way.
 func (v *value) follow(names []string) (*value, bool) {
 	for _, name := range names {
 		if v.is(object) && v.count(name) > 1 {
@@ -222,8 +223,8 @@ func (v *value) follow(names []string) (*value, bool) {
 	return v, true
 }
 
-// free reports whether a place is passed over: what the server writes (D7, D13), owners (D8), and on CREATE
-// the identity and declared defaults (C5).
+// free reports whether a place needs no verb: a field that the server writes (D7, D13), owners (D8), and on CREATE the identity and
+// declared defaults (C5).
 func (o *oracle) free(p place) bool {
 	if o.stored != nil {
 		return o.passes(p)
@@ -251,8 +252,8 @@ func (o *oracle) isDefault(p place) bool {
 	return err == nil && fallback.canonical() == o.text(p.new)
 }
 
-// unasked reports whether a new object has in a place what the server gives to a client that says nothing of it: a declared
-// default (C5) or a constant (D13), which are all that is free behind a barrier.
+// unasked reports whether a new object has the value that the server gives if the client sends none: a declared default (C5) or a constant
+// (D13). Behind a barrier only these values are free.
 func (o *oracle) unasked(p place) bool {
 	p.barrier = max(p.barrier, 0)
 	if o.stored != nil {

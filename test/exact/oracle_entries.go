@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// who is a manager. A version is part of those who update, not of those who apply.
+// who identifies a manager. The version is part of the identity of managers that update, not of managers that apply.
 type who struct{ name, operation, subresource, version string }
 
 type ownerEntry struct {
 	who
 	version, time string
-	// raw is FieldsV1, nil if there is none, and set what it means, nil if it means nothing.
+	// raw is FieldsV1, nil if there is none. set is its meaning, nil if it has none.
 	raw *value
 	set *fieldpath.Set
 }
 
 type ownerList []ownerEntry
 
-// readOwners fails for what no API server writes.
+// readOwners fails for a list that no API server writes.
 func readOwners(v *value) (ownerList, bool) {
 	if v == nil || v.is(null) {
 		return nil, true
@@ -68,7 +68,7 @@ func readOwner(item *value) (ownerEntry, bool) {
 	return e, fieldsType == "FieldsV1" && (e.operation == "Apply" || e.operation == "Update")
 }
 
-// decodeSet fails for what the library would read as something else than it is.
+// decodeSet fails for a value that the library would read with another meaning.
 func decodeSet(v *value) (*fieldpath.Set, bool) {
 	set := fieldpath.NewSet()
 	if !v.is(object) || set.FromJSON(bytes.NewReader(v.compact())) != nil {
@@ -80,7 +80,7 @@ func decodeSet(v *value) (*fieldpath.Set, bool) {
 	return set, true
 }
 
-// written is how the library writes a set.
+// written is the form in which the library writes a set.
 func written(set *fieldpath.Set) *value {
 	raw, err := set.ToJSON()
 	return parsedOr(object, raw, err)
@@ -129,7 +129,7 @@ func (l ownerList) count(m who) (n int) {
 	return n
 }
 
-// lastOfEach leaves out all entries of a manager but the last.
+// lastOfEach keeps only the last entry of each manager.
 func (l ownerList) lastOfEach() (out ownerList) {
 	for i, e := range l {
 		if !l[i+1:].has(e.who) {
@@ -139,7 +139,7 @@ func (l ownerList) lastOfEach() (out ownerList) {
 	return out
 }
 
-// one is the first entry of a manager that has some.
+// one is the first entry of a manager, if it has any.
 func (l ownerList) one(m who) ownerEntry {
 	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.who == m })]
 }

@@ -9,8 +9,9 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// lossIsFree: with the value; by the server's merge of old entries; as the shell of an item that the manager leaves for good, something
-// of its own in it having changed, and that one who updates has.
+// lossIsFree reports whether a manager may lose a path without a charge: together with the value; by the server's merge of old entries; or
+// as the own entry or key of an item that the manager leaves completely, if one of its fields in the item has changed and the managers that
+// update keep the item.
 func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 	if t.merged(m, p) {
 		return true
@@ -20,7 +21,7 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 	case e.changed(t.oracle), e.byServer():
 		return true
 	case e.missing && e.above:
-		// It may be the name of what changed in a version that nobody knows.
+		// The path may be the name of the changed field in an unknown version.
 		return !t.ofVersion(t.was.one(m)) && (t.stored != nil || !t.kind.Knows(t.was.one(m).version))
 	case e.container || e.keyField:
 		item := e.shell(p)
@@ -33,8 +34,8 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 	return false
 }
 
-// gainIsFree: with the value; by the server's own entries; as the shell of an item that another has all along, together with something
-// in it that is no shell.
+// gainIsFree reports whether a manager may gain a path without a charge: together with the value; by the server's own entries; or as the
+// own entry or key of an item that another manager has before and after, together with a field in the item that is neither.
 func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) bool {
 	e := t.follow(p)
 	sameVersion := t.ofVersion(t.is.one(m))
@@ -56,12 +57,12 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 	return m.name == "before-first-apply" && len(t.was) == 0
 }
 
-// isBucket reports whether the server merges old entries into one that is not made one that applies.
+// isBucket reports whether the server merges old entries into a manager, and no client will make it a manager that applies.
 func (t transfer) isBucket(m who) bool {
 	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Update" && t.is.owns(e.name) })
 }
 
-// vanishedHad reports whether one whom the server may have merged had a path.
+// vanishedHad reports whether a manager that the server may have merged had a path.
 func (t transfer) vanishedHad(m who, p fieldpath.Path) bool {
 	return slices.ContainsFunc(t.was.managers(), func(other who) bool {
 		return t.vanishedUpdate(other) && other.version == m.version && t.was.of(other).Has(p)
@@ -73,7 +74,8 @@ func (t transfer) merged(m who, p fieldpath.Path) bool {
 	return m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", "", m.version}).Has(p)
 }
 
-// applies reports whether a manager applies, or a client will make it: kubectl does so with who owns the annotation of client-side apply.
+// applies reports whether a manager applies, or a client will make it a manager that applies: kubectl does so with the manager that owns
+// the annotation of client-side apply.
 func (t transfer) applies(m who) bool { return t.is.applies(m) }
 
 func (l ownerList) applies(m who) bool {
@@ -97,20 +99,20 @@ func (t transfer) writesManifest(m who, p fieldpath.Path) bool {
 	return p.Equals(note) || t.stored != nil || !t.follow(p).missing
 }
 
-// comesToApply reports whether a manager applies, by what it owns now.
+// comesToApply reports whether a manager becomes a manager that applies because of its new fields.
 func (t transfer) comesToApply(m who) bool { return t.is.applies(m) && !t.was.applies(m) }
 
-// migrated are the names that clients know as those of client-side appliers.
+// migrated are the names under which clients know client-side appliers.
 var migrated = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", "before-first-apply"}
 
-// owns reports whether one who updates under a name owns the annotation of client-side apply.
+// owns reports whether a manager of that name that updates owns the annotation of client-side apply.
 func (l ownerList) owns(name string) bool {
 	return slices.ContainsFunc(l, func(e ownerEntry) bool {
 		return e.operation == "Update" && e.name == name && e.set != nil && e.set.Has(note)
 	})
 }
 
-// keeps reports whether managers have an item all along, between them all that it takes.
+// keeps reports whether managers have an item before and after, with all paths that the item needs between them.
 func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 	all := fieldpath.NewSet()
 	t.anybody(func(m who, set *fieldpath.Set) bool {
@@ -122,7 +124,7 @@ func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
 	return t.owns(all, item)
 }
 
-// owns reports whether a set has a path, and the keys if it is an item: structured-merge-diff keeps no item without them.
+// owns reports whether a set has a path, and the keys if the path is an item: structured-merge-diff keeps no item without its keys.
 func (t transfer) owns(set *fieldpath.Set, p fieldpath.Path) bool {
 	keys := p[len(p)-1].Key
 	return set.Has(p) && (keys == nil || t.isAtomic(p) || !slices.ContainsFunc(*keys, func(k smdvalue.Field) bool {
@@ -131,18 +133,18 @@ func (t transfer) owns(set *fieldpath.Set, p fieldpath.Path) bool {
 	}))
 }
 
-// isAtomic reports whether a path leads to a value of which the parts have no owners.
+// isAtomic reports whether a path leads to a value whose parts have no owners.
 func (t transfer) isAtomic(p fieldpath.Path) bool {
 	at := t.follow(p)
 	return t.follow(p[:len(p)-1]).atom.List != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship == "atomic")
 }
 
-// anybody reports whether a manager has something all along, in the names of the object's version.
+// anybody reports whether any manager has a path before and after, in the names of the object's version.
 func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 	for _, e := range t.is {
 		switch set := t.named(e); {
 		case !t.kind.ConvertsByName() && (!t.ofVersion(e) || t.was.has(e.who) && !t.ofVersion(t.was.one(e.who))):
-			// A container of its names may be another one here.
+			// A container in the names of that version may be another container here.
 		case !slices.Contains(t.moved, e.who), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
 			if has(e.who, set) {
 				return true
@@ -154,13 +156,13 @@ func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
 	return false
 }
 
-// ofVersion reports whether an entry is of the request's version.
+// ofVersion reports whether an entry has the version of the request.
 func (o *oracle) ofVersion(e ownerEntry) bool {
 	version, _ := o.version()
 	return e.version == version
 }
 
-// otherGroup reports whether an entry is of another group than the request: no API server keeps such entries.
+// otherGroup reports whether an entry has another group than the request: no API server keeps such entries.
 func (o *oracle) otherGroup(e ownerEntry) bool {
 	version, known := o.version()
 	asked, _ := runtimeschema.ParseGroupVersion(version)
@@ -168,7 +170,7 @@ func (o *oracle) otherGroup(e ownerEntry) bool {
 	return known && version != "" && asked.Group != wrote.Group
 }
 
-// shell is what p is the own entry or a key of.
+// shell returns the item whose own entry or key p is.
 func (e end) shell(p fieldpath.Path) fieldpath.Path {
 	if e.keyField {
 		return p[:len(p)-1]
@@ -180,7 +182,7 @@ func inside(p, item fieldpath.Path) bool {
 	return len(p) > len(item) && p[:len(item)].Equals(item)
 }
 
-// any reports whether a set has something below a path.
+// any reports whether a set has a path below a path.
 func (t transfer) any(set *fieldpath.Set, p fieldpath.Path) bool {
 	return slices.ContainsFunc(pathsOf(set), func(q fieldpath.Path) bool { return inside(q, p) })
 }
@@ -191,8 +193,8 @@ func (t transfer) vanished(m who) bool {
 	return !t.is.has(m)
 }
 
-// mayMerge: an API server keeps ten Update entries, and merges no more than it must to have room for the
-// requester's and for the bucket.
+// mayMerge reports whether the server may have merged entries: an API server keeps ten Update entries, and merges no more than necessary to
+// have room for the entry of the requester and for the bucket.
 func (t transfer) mayMerge() bool {
 	if t.was.updates() < 10 || t.is.updates() < 10 {
 		return false
@@ -206,13 +208,13 @@ func (t transfer) mayMerge() bool {
 	return gone <= t.was.updates()-10+2
 }
 
-// fromSMD reads a key as managedFields hold it.
+// fromSMD reads a key in the form of managedFields.
 func fromSMD(v smdvalue.Value) *value {
 	raw, err := json.Marshal(v.Unstructured())
 	return parsedOr(null, raw, err)
 }
 
-// parsedOr parses what a library encoded, and returns an empty value of the kind where either failed.
+// parsedOr parses the encoding of a library, and returns an empty value of the kind if encoding or parsing failed.
 func parsedOr(k kind, raw []byte, err error) *value {
 	if err != nil {
 		return &value{kind: k}

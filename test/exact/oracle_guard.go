@@ -6,8 +6,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// guarded charges the barriers strictly inside what is charged as a whole, a leaf or an item: the verbs of the
-// whole do not count for them (D2, D4). Items are compared by position.
+// guarded charges the barriers strictly inside a place that is charged as a whole, a leaf or an item: the verbs of the whole do not count
+// for them (D2, D4). Items are compared by position.
 func (o *oracle) guarded(p place) {
 	if o.same(p.old, p.new) {
 		return
@@ -52,7 +52,7 @@ func (o *oracle) guardedItems(p place, old, new []*value) {
 		switch {
 		case o.same(was, is):
 		case was != nil && is != nil && !o.sameKeys(p, was, is):
-			// Two items of other keys: one goes, the other comes.
+			// The two items have different keys: one item disappears, the other one appears.
 			o.guardedAt(p, o.at(p, i, was, nil))
 			o.guardedAt(p, o.at(p, i, nil, is))
 		default:
@@ -70,8 +70,8 @@ func (o *oracle) sameKeys(p place, a, b *value) bool {
 	return true
 }
 
-// guardedAt charges the place if it is a barrier of its own, and goes on below it. What a new object has for a silent client as
-// well is free.
+// guardedAt charges the place if it is a barrier of its own, and continues below it. Values that a new object also has for a client that
+// sends none are free.
 func (o *oracle) guardedAt(above, p place) {
 	for _, half := range o.halves(p) {
 		if o.create && o.unasked(half) {

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// hollow charges what nobody owns where who applies has applied nothing, and others own no value: an apply that goes through another version may
-// delete it. It is charged when such a version comes, or the last value goes.
+// hollow charges fields without an owner in a container that a manager applied empty, if other managers own no value there: an apply that
+// goes through another version may delete these fields. It charges them when such a version is added, or when the last value is removed.
 func (t transfer) hollow(once func(place)) {
 	if t.kind.ConvertsByName() || t.stored != nil || len(t.moved) == 0 {
 		return
@@ -44,7 +44,7 @@ func (t transfer) hollow(once func(place)) {
 	}
 }
 
-// hollowAt charges the outermost container of a path that is hollow.
+// hollowAt charges the outermost hollow container of a path.
 func (t transfer) hollowAt(p fieldpath.Path, was, is []fieldpath.Path, comes bool, once func(place)) {
 	for n := 1; n <= len(p); n++ {
 		at := t.follow(p[:n])

@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// named returns what an entry owns in the names of the request's version.
+// named returns the paths of an entry in the names of the request's version.
 func (t transfer) named(e ownerEntry) *fieldpath.Set {
 	if e.set == nil {
 		return fieldpath.NewSet()
@@ -20,8 +20,8 @@ func (t transfer) named(e ownerEntry) *fieldpath.Set {
 	return t.kind.Alike(e.version, e.set)
 }
 
-// split divides what a manager owns into what has the same names in the request's version, and the rest. What is stored has the names of one
-// version, and of a version that nobody knows nothing else can be said.
+// split divides the paths of a manager into paths with the same names in the request's version, and the rest. A stored object has the names
+// of one version. About an unknown version nothing else is known.
 func (t transfer) split(in ownerList, m who) (here, otherwise *fieldpath.Set) {
 	all := in.of(m)
 	if !in.has(m) || t.stored != nil || !t.kind.Knows(in.one(m).version) {
@@ -31,8 +31,8 @@ func (t transfer) split(in ownerList, m who) (here, otherwise *fieldpath.Set) {
 	return here, all.Difference(here)
 }
 
-// lostOtherwise charges a path that another version names: everything if nothing changed near it, and else the barriers that it may be
-// about.
+// lostOtherwise charges a path that another version names: everything if nothing changed near it, and otherwise the barriers that the path
+// may concern.
 func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 	at := t.follow(p)
 	switch {
@@ -54,7 +54,7 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 		p = p[:len(p)-1]
 	}
 	there := t.in(as, p)
-	// Owners of a container go with it alone.
+	// Owners of a container are lost only together with the container.
 	fields, items := there.atom.Map, there.atom.List
 	if item || there.barrier >= 0 || fields != nil && fields.ElementRelationship != "atomic" || items != nil && items.ElementRelationship == "associative" {
 		once(there.place)
@@ -68,7 +68,7 @@ func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
 	}
 }
 
-// differsUnlike reports whether something differs in a place that another version does not have by the same path.
+// differsUnlike reports whether there is a difference in a place that another version does not have at the same path.
 func (t transfer) differsUnlike(p place, at fieldpath.Path, version string) bool {
 	switch {
 	case !t.changedAt(p) || t.kind.SameWithin(version, at):
@@ -82,20 +82,20 @@ func (t transfer) differsUnlike(p place, at fieldpath.Path, version string) bool
 	})
 }
 
-// everything charges the object, and what is guarded in it.
+// everything charges the object and the guarded places in it.
 func (t transfer) everything(once func(place)) {
 	once(t.root)
 	t.guardedAnywhere(once)
 }
 
-// guardedAnywhere charges every barrier that there may be in the object.
+// guardedAnywhere charges every possible barrier of the object.
 func (t transfer) guardedAnywhere(once func(place)) {
 	for _, v := range t.kind.Root.BarredWithin(t.uncovered) {
 		once(place{chain: []verbs.Verb{v}})
 	}
 }
 
-// gainsOtherwise reports whether a manager gains in another version's entry what the server did not merge into it.
+// gainsOtherwise reports whether a manager gains a path in an entry of another version that the server did not merge into it.
 func (t transfer) gainsOtherwise(m who, gained *fieldpath.Set) bool {
 	if t.stored != nil || !t.is.has(m) || t.ofVersion(t.is.one(m)) || gained.Empty() && !t.changesVersion(m) {
 		return false
@@ -103,7 +103,7 @@ func (t transfer) gainsOtherwise(m who, gained *fieldpath.Set) bool {
 	return !t.isBucket(m) || slices.ContainsFunc(pathsOf(gained), func(p fieldpath.Path) bool { return !t.vanishedHad(m, p) })
 }
 
-// versionOf returns the version that a manager wrote in before, "" for none.
+// versionOf returns the version in which a manager wrote before, "" for none.
 func (t transfer) versionOf(m who) string {
 	if !t.was.has(m) {
 		return ""
@@ -115,7 +115,7 @@ func (t transfer) changesVersion(m who) bool {
 	return t.was.has(m) && t.is.has(m) && t.was.one(m).version != t.is.one(m).version
 }
 
-// folded puts what is atomic in place of its parts.
+// folded replaces the parts of atomic values by these values.
 func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 	for _, p := range pathsOf(owns) {
 		for n := 1; n < len(p); n++ {
@@ -130,8 +130,8 @@ func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 	return owns
 }
 
-// breaks reports whether a manager comes to own one of an item's own entry and keys without the others, or what is in it without them if
-// it applies.
+// breaks reports whether a manager gains either the own entry of an item or one of its keys without the others, or, if it applies, a path
+// in the item without them.
 func (t transfer) breaks(m who, p fieldpath.Path) bool {
 	if m.operation == "Apply" && t.is.of(m).Has(p) {
 		for n := 1; n < len(p); n++ {
@@ -170,7 +170,7 @@ func (t transfer) breaksItem(m who, item fieldpath.Path) bool {
 	return !there.owns(set, item)
 }
 
-// in follows a path in another version, of which no values are known.
+// in follows a path in another version, whose values are unknown.
 func (t transfer) in(as *subject, p fieldpath.Path) end {
 	t.oracle = t.without(as)
 	t.root = t.enter(place{barrier: -1}, t.oracle.root, t.kind.Root, "", nil, nil, nil)

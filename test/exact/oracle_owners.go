@@ -78,7 +78,7 @@ func (o *oracle) ownership(root place) {
 	t.hollow(once)
 }
 
-// compare charges what a manager gained and lost.
+// compare charges the paths that a manager gained and lost.
 func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) {
 	before, otherBefore := t.split(t.was, m)
 	after, otherAfter := t.split(t.is, m)
@@ -123,7 +123,8 @@ func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) 
 	}
 }
 
-// takes charges what is guarded at a path that changes, and what nobody owns around it: the next apply of its manager may do without.
+// takes charges the guarded places at a path that changes, and the fields around it that have no owner: the next apply of the manager may
+// leave them out.
 func (t transfer) takes(m who, p fieldpath.Path, once func(place)) {
 	if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m, p) {
 		if at.barrier >= 0 {
@@ -142,7 +143,7 @@ func (t transfer) takes(m who, p fieldpath.Path, once func(place)) {
 	}
 }
 
-// chargeOnce charges a place once, however many managers it concerns. Paths may look alike and be guarded by other verbs.
+// chargeOnce charges a place once, for any number of managers. Different places with equal paths may have other verbs.
 func (o *oracle) chargeOnce(charged map[string]bool) func(place) {
 	return func(p place) {
 		c := o.chargeOf(p, owned)
@@ -158,8 +159,8 @@ func pathsOf(set *fieldpath.Set) (out []fieldpath.Path) {
 	return out
 }
 
-// moved returns the managers with other entries than before, times aside. It fails if such an entry cannot be read:
-// what stays need not be understood.
+// moved returns the managers whose entries changed, without regard to times. It fails if a changed entry cannot be read. An unchanged entry
+// need not be readable.
 func moved(was, is ownerList) ([]who, bool) {
 	var out []who
 	for _, m := range append(was.managers(), is.managers()...) {
@@ -186,7 +187,7 @@ func moved(was, is ownerList) ([]who, bool) {
 	return out, true
 }
 
-// onlyTime returns the one entry that differs, before and after, if that has another time alone. What is beside it need not be understood.
+// onlyTime returns the only entry that differs, before and after, if only its time differs. The other entries need not be readable.
 func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
 	old, new := itemsOf(o.owned.old), itemsOf(o.owned.new)
 	if len(old) != len(new) {
@@ -206,17 +207,17 @@ func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
 	return e, only && differ == 1
 }
 
-// ages reports whether a time changes to one that API servers take for none.
+// ages reports whether a time changes to a value that API servers treat as no time.
 func (t transfer) ages() bool {
-	// What is stored has such times from writes of the Scale.
+	// Stored objects have such times from writes of the Scale.
 	return t.stored == nil && slices.ContainsFunc(t.is, func(e ownerEntry) bool {
 		at, err := time.Parse(time.RFC3339, e.time)
 		return t.was.has(e.who) && t.was.one(e.who).time != e.time && (err != nil || at.Unix() <= 0)
 	})
 }
 
-// timesAreFree: an API server sets the time of one entry that updates, which has something of what the request changed; that of
-// who applies something else; and that of the bucket for old entries.
+// timesAreFree reports whether the API server itself may have set the changed times. It sets the time of one manager that updates and owns
+// a changed field, of a manager that applies a different set than before, and of the bucket of old entries.
 func (t transfer) timesAreFree() bool {
 	later := 0
 	for _, m := range t.is.managers() {
@@ -224,7 +225,7 @@ func (t transfer) timesAreFree() bool {
 		for i, before := range slices.DeleteFunc(slices.Clone(t.was), func(e ownerEntry) bool { return e.who != m }) {
 			switch {
 			case i >= len(all), before.time == all[i].time:
-			case t.stored != nil && all[i].time == "": // By a write of the Scale.
+			case t.stored != nil && all[i].time == "": // A write of the Scale causes this.
 			case m.operation == "Apply" && slices.Contains(t.moved, m):
 			case m.operation == "Apply" && slices.ContainsFunc(t.charges, func(c charge) bool { return c.operation == reordered }):
 				later++
@@ -239,7 +240,7 @@ func (t transfer) timesAreFree() bool {
 	return later < 2
 }
 
-// version is that of the request.
+// version is the version of the request.
 func (o *oracle) version() (string, bool) {
 	if o.through != "" {
 		return o.through, true
@@ -260,6 +261,6 @@ type transfer struct {
 	moved []who
 	// walked are the containers whose unowned parts are charged.
 	walked *[]fieldpath.Path
-	// brought are those in which others apply something.
+	// brought are the containers among them in which other managers apply a field.
 	brought *[]fieldpath.Path
 }

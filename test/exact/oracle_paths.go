@@ -9,21 +9,21 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// end is where a path of managedFields leads.
+// end is the place to which a path of managedFields leads.
 type end struct {
 	place
-	// container: what stays there is an object or keyed list that is not empty on both sides.
+	// container says that the place is an object or keyed list that stays and is not empty on both sides.
 	container bool
-	// keyField: a key property of an item that stays.
+	// keyField says that the place is a key property of an item that stays.
 	keyField bool
-	// missing: nothing is there on either side; above says whether what is nearest above it changed.
+	// missing says that there is no value on either side. above then says whether the nearest existing place above it changed.
 	missing, above bool
-	// near is what is nearest above where nothing is there, and length how much of the path leads to it.
+	// near is the nearest existing place above a missing one, and length is the number of path elements that lead to it.
 	near   place
 	length int
 }
 
-// byServer reports whether the API server alone writes what a path leads to.
+// byServer reports whether only the API server writes the place of a path.
 func (e end) byServer() bool {
 	return !e.missing && !e.container && (e.node.Role() == schema.RoleServerWritten || e.node.Role() == schema.RoleOwnership)
 }
@@ -79,7 +79,7 @@ func isKey(p fieldpath.Path) bool {
 		slices.ContainsFunc(*p[n-1].Key, func(k smdvalue.Field) bool { return k.Name == *p[n].FieldName })
 }
 
-// followItem finds the items with the keys that the element names, the first of each side.
+// followItem finds the items with the keys of the element, the first one of each side.
 func (t transfer) followItem(p place, e fieldpath.PathElement) place {
 	var like *value
 	if e.Value != nil {
@@ -107,7 +107,7 @@ func (t transfer) followItem(p place, e fieldpath.PathElement) place {
 	}
 	next := t.item(p, like, old, new)
 	if old == nil && new == nil && like.isScalar() {
-		// What is gone on both sides still has the verb of its value.
+		// A value that is missing on both sides still has the verb of that value.
 		next = next.emitting(like)
 	}
 	return next
@@ -120,7 +120,7 @@ func itemAt(v *value, i int) *value {
 	return nil
 }
 
-// changedAt: around what has a role something always changes.
+// changedAt reports whether a place changed. It ignores fields with a role, because they change in nearly every request.
 func (t transfer) changedAt(p place) bool {
 	if t.same(p.old, p.new) || p.node.Role() == schema.RoleServerWritten || p.node.Role() == schema.RoleOwnership {
 		return false

@@ -11,20 +11,20 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// place is somewhere in both objects, with what guards it.
+// place is a place in both objects, with its verbs and its barrier.
 type place struct {
 	ref  smd.TypeRef
 	atom smd.Atom
 	node *schema.Node
 	path string
-	// id tells all paths apart, as the path cannot where a field's name has a dot in it.
+	// id is unique. The path is not, if the name of a field contains a dot.
 	id       string
 	old, new *value
 	chain    []verbs.Verb
 	barrier  int
-	// emitted are the parameters that the path has emitted, the nearest of a name.
+	// emitted are the parameters that the path has emitted. For each name the nearest one counts.
 	emitted map[string]string
-	// emitting is the same place where the node's own parameter has another value.
+	// emitting is the same place with another value of the node's own parameter.
 	emitting func(*value) place
 }
 
@@ -35,7 +35,7 @@ func (p place) shown() string {
 	return p.path
 }
 
-// enter adds what a node says to what is known above it.
+// enter adds the entries of a node to the data of the place above it.
 func (o *oracle) enter(up place, ref smd.TypeRef, node *schema.Node, step string, emitted map[string]string, old, new *value) place {
 	return o.enterEmitting(up, ref, node, step, emitted, old, new, scalarOf(new, old))
 }
@@ -49,7 +49,7 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 	}
 	for _, permission := range node.Permissions() {
 		if permission.Apart() {
-			// Only granular:* is above it, behind what barrier there is.
+			// Only granular:* is above it, behind the existing barrier.
 			if p.chain = up.chain[:1:1]; p.barrier > 1 {
 				p.barrier = 1
 			}
@@ -107,7 +107,7 @@ func (o *oracle) member(p place, name string, old, new *value) place {
 	return o.enter(p, memberType(m, name), p.node.Map().Child(name), step, emitted, old, new)
 }
 
-// item is the place of an item that has the key of like.
+// item is the place of an item that has the same key as like.
 func (o *oracle) item(p place, like, old, new *value) place {
 	l := p.atom.List
 	keys := keysOf(l)
@@ -131,7 +131,8 @@ func (o *oracle) at(p place, i int, old, new *value) place {
 	return o.enter(p, p.atom.List.ElementType, p.node.List().Item(), "["+strconv.Itoa(i)+"]", o.emittedByKeys(p, like), old, new)
 }
 
-// emittedByKeys: a key that is no scalar hides what is emitted under its name further out.
+// emittedByKeys returns the parameters that the keys of an item emit. A key that is not a scalar hides a parameter of the same name from
+// further out.
 func (o *oracle) emittedByKeys(p place, like *value) map[string]string {
 	emitted := p.emitted
 	for _, k := range p.node.List().Keys() {
@@ -163,7 +164,7 @@ func quoted(v *value) string {
 	return "…"
 }
 
-// identity is equal for items with equal keys; it fails where keys do not identify (D5).
+// identity is equal for items with equal keys. It fails if the keys do not identify the item (D5).
 func (o *oracle) identity(l *smd.List, item *value) (string, bool) {
 	keys := keysOf(l)
 	if len(keys) == 0 {
@@ -185,7 +186,7 @@ func (o *oracle) identity(l *smd.List, item *value) (string, bool) {
 	return strings.Join(parts, ";"), present
 }
 
-// byKey groups a list's items; it fails where one has no identity.
+// byKey groups the items of a list. It fails if an item has no identity.
 func (o *oracle) byKey(l *smd.List, v *value) (groups map[string][]*value, order []string, keyed bool) {
 	groups = map[string][]*value{}
 	if !v.is(list) {
@@ -202,7 +203,7 @@ func (o *oracle) byKey(l *smd.List, v *value) (groups map[string][]*value, order
 	return groups, order, true
 }
 
-// form is how a value is compared with another at the same place.
+// form is the way in which a value is compared with another value at the same place.
 type form int
 
 const (
@@ -212,8 +213,8 @@ const (
 	keyed
 )
 
-// formOf: what is empty is a leaf, unless it is compared with another of its kind (D1). Atomic
-// values and objects with a name twice are leaves.
+// formOf returns the form of a value. An empty value is a leaf, unless it is compared with another one of its kind (D1). Atomic values and
+// objects with a duplicate name are leaves.
 func (p place) formOf(v, other *value) form {
 	switch {
 	case v == nil:

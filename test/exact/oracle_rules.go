@@ -9,7 +9,7 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// interpret turns what Compare says into charges.
+// interpret turns the result of Compare into charges.
 func (o *oracle) interpret(root place, c *typed.Comparison) error {
 	for said, set := range map[string]*fieldpath.Set{added: c.Added, removed: c.Removed, modified: c.Modified} {
 		var err error
@@ -25,7 +25,7 @@ func (o *oracle) interpret(root place, c *typed.Comparison) error {
 	return nil
 }
 
-// difference follows one path that Compare names, and charges what the rules say of it.
+// difference follows one path of Compare's result, and adds the charges that the rules require.
 func (o *oracle) difference(p place, path fieldpath.Path, said string) error {
 	for i, e := range path {
 		if e.FieldName != nil {
@@ -41,10 +41,10 @@ func (o *oracle) difference(p place, path fieldpath.Path, said string) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", path, err)
 		case len(old) > 1 || len(new) > 1:
-			// D5: nobody can tell which of the items became which. The list is charged once.
+			// D5: the old and new items cannot be matched. The list is charged once.
 			if !o.lists[p.id] {
 				o.lists[p.id] = true
-				// What is no list on the other side has gone, or has come.
+				// If the other side is not a list, the list has disappeared or appeared.
 				o.charge(p, operationOf(listOf(p.old), listOf(p.new)))
 			}
 			if key := p.id + " " + e.String(); !o.lists[key] {
@@ -53,7 +53,7 @@ func (o *oracle) difference(p place, path fieldpath.Path, said string) error {
 			}
 			return nil
 		case len(old)+len(new) == 1:
-			// D2: the item is charged, and what Compare says of the inside of it is not.
+			// D2: the item is charged as a whole, and the result of Compare for its inside is ignored.
 			if i == len(path)-1 {
 				p = o.item(p, first(append(new, old...)), first(old), first(new))
 				o.charge(p, operationOf(p.old, p.new))
@@ -74,7 +74,7 @@ func listOf(v *value) *value {
 	return nil
 }
 
-// memberOf: what is compared as a leaf has no members.
+// memberOf returns a member of a value. A value that is compared as a leaf has no members.
 func memberOf(v *value, f form, name string) *value {
 	if f != members {
 		return nil
@@ -91,13 +91,13 @@ func (o *oracle) valueDiffers(p place, said string) error {
 	case oldForm <= leaf && newForm <= leaf:
 		o.leafCharge(p)
 	case oldForm == absent || newForm == absent || oldForm == newForm:
-		// D1: the leaves below are charged. D5: a list without keys is a leaf in the end.
+		// D1: the leaves below are charged. D5: a list without keys is treated as a leaf.
 		if o.unkeyed(p) {
 			o.leafCharge(p)
 		}
 	default:
-		// One is a leaf or has no keys, the other is not: the one goes and the other comes. Around an
-		// object with a name twice even an empty object is one.
+		// One value is a leaf or has no keys, and the other one is not: the one disappears and the other one appears. Next to an object
+		// with a duplicate name even an empty object is a leaf.
 		for _, half := range []place{p.half(p.old, nil), p.half(nil, p.new)} {
 			if f, g := half.forms(); f <= leaf && g <= leaf || o.unkeyed(half) {
 				o.leafCharge(half)
@@ -117,8 +117,8 @@ func (o *oracle) unkeyed(p place) bool {
 	return !was || !is
 }
 
-// leafCharge charges what is compared as a whole, and what is guarded inside it (D4). A scalar that is a
-// parameter is two: the old one goes and the new one comes, each by its own verb.
+// leafCharge charges a value that is compared as a whole, and the guarded places inside it (D4). A scalar that is a parameter gives two
+// charges: the old value disappears and the new one appears, each with its own verb.
 func (o *oracle) leafCharge(p place) {
 	for _, half := range o.halves(p) {
 		o.charge(half, operationOf(half.old, half.new))
@@ -133,7 +133,7 @@ func (o *oracle) halves(p place) []place {
 	return []place{p.emitting(p.old).half(p.old, nil), p.emitting(p.new).half(nil, p.new)}
 }
 
-// itemsOf returns the items of both sides that a path element names.
+// itemsOf returns the items of both sides with the keys of a path element.
 func (o *oracle) itemsOf(p place, e fieldpath.PathElement) (old, new []*value, err error) {
 	id, err := o.idOf(p, e)
 	if err != nil {
@@ -147,7 +147,7 @@ func (o *oracle) itemsOf(p place, e fieldpath.PathElement) (old, new []*value, e
 	return was[id], is[id], nil
 }
 
-// idOf is the identity that a path element names, with the numbers that tokens stand for.
+// idOf is the identity that a path element names, with the original numbers in place of tokens.
 func (o *oracle) idOf(p place, e fieldpath.PathElement) (string, error) {
 	switch {
 	case p.atom.List == nil:
@@ -170,7 +170,7 @@ func (o *oracle) idOf(p place, e fieldpath.PathElement) (string, error) {
 	return "", fmt.Errorf("oracle: Compare names an item by %s", e)
 }
 
-// shownText is the canonical text of a value that was shown to Compare.
+// shownText is the canonical text of a value that was passed to Compare.
 func (o *oracle) shownText(v smdvalue.Value) string {
 	switch {
 	case v.IsInt():
@@ -189,8 +189,8 @@ func (o *oracle) shownText(v smdvalue.Value) string {
 	return textValue(v.AsString()).canonical()
 }
 
-// appeared: C5 leaves declared defaults free, but an object that appears with nothing else did appear. It is a
-// leaf then, unless its own default is {}, or what it holds has a role.
+// appeared charges a new object that would have no charge. C5 leaves declared defaults free, but an object that appears with no other field
+// did appear. It is then a leaf, unless its own default is {}, or one of its fields has a role.
 func (o *oracle) appeared(root place) {
 	if o.create {
 		o.appearedBelow(root)
@@ -200,7 +200,7 @@ func (o *oracle) appeared(root place) {
 // appearedBelow reports whether anything at or below the place was charged or has a role.
 func (o *oracle) appearedBelow(p place) bool {
 	if p.path != "" && o.free(p) {
-		return p.node.Role() != "" || !o.isDefault(p) // A default that is free counts for nothing.
+		return p.node.Role() != "" || !o.isDefault(p) // A free default does not count.
 	}
 	if _, f := p.forms(); f != members {
 		return true

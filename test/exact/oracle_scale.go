@@ -1,6 +1,6 @@
 package exact
 
-// scaled charges the replicas of a Scale that do not change: others lose what they own there.
+// scaled charges the replicas of a Scale that do not change: other managers lose their ownership of them.
 func (o *oracle) scaled(root place) {
 	spec := o.member(root, "spec", root.old.get("spec"), root.new.get("spec"))
 	was, is := spec.old.get("replicas"), spec.new.get("replicas")

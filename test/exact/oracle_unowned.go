@@ -9,9 +9,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// pruned returns how much of a path that a manager gained leads to the first named field that its apply without the path may come to remove
-// whole, 0 if none, and those above it that stay because others apply something in them. Who updates holds a container only by its own
-// entry, the manager by anything that it had.
+// pruned returns the number of path elements that lead to the first named field that a later apply of the manager, without the gained path,
+// may remove as a whole, 0 if there is none. It also returns the numbers for fields above it that stay because other managers apply a part
+// of them. A manager that updates holds a container only by its own entry. The manager itself holds it by any path that it had.
 func (t transfer) pruned(m who, p fieldpath.Path) (n int, brought []int) {
 	for n := 1; n <= len(p); n++ {
 		e := t.follow(p[:n])
@@ -46,8 +46,9 @@ func (t transfer) isField(p fieldpath.Path) bool {
 	return known
 }
 
-// unowned charges what stays in a container and nobody owns after the request, each part as if it vanished. What the verbs of whole cover,
-// if that is charged, is left out. Of a container that is brought, and listed as such, what the server fills in is left out as well.
+// unowned charges the parts of a container that stay and have no owner after the request, each part as if it disappeared. It leaves out the
+// parts that the verbs of whole cover, if whole is charged. In a container that is listed as brought it also leaves out the values that the
+// server fills in.
 func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place, brought *[]fieldpath.Path) {
 	above := func(q fieldpath.Path) bool { return len(q) <= len(p) && p[:len(q)].Equals(q) }
 	list := t.walked
@@ -69,7 +70,7 @@ func (t transfer) unowned(p fieldpath.Path, charge func(place), whole *place, br
 	})
 }
 
-// fillsIn reports whether the server gives what was there to any new object that does not have it.
+// fillsIn reports whether the server gives the old value to any new object without a value there.
 func (t transfer) fillsIn(p place) bool {
 	p = p.half(nil, p.old)
 	if t.stored != nil {
@@ -83,7 +84,7 @@ func (t transfer) fillsIn(p place) bool {
 	})
 }
 
-// unownedIn finds the parts of a place that stay and that nobody owns.
+// unownedIn finds the parts of a place that stay and have no owner.
 func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
 	part := func(child place, e fieldpath.PathElement, is *value) {
 		next := append(slices.Clone(at), e)
@@ -124,7 +125,7 @@ func (t transfer) unownedIn(p place, at fieldpath.Path, found func(place)) {
 	}
 }
 
-// isEmpty reports whether a place is a container with nothing in it before and after.
+// isEmpty reports whether a place is a container that is empty before and after.
 func (p place) isEmpty() bool {
 	switch {
 	case p.old.is(object) && p.new.is(object) && p.atom.Map != nil && p.atom.Map.ElementRelationship != "atomic":
@@ -135,13 +136,13 @@ func (p place) isEmpty() bool {
 	return len(p.old.members)+len(p.old.items)+len(p.new.members)+len(p.new.items) == 0
 }
 
-// distinct reports whether keys tell the items of a list apart.
+// distinct reports whether the keys of a list identify its items.
 func (t transfer) distinct(p place, v *value) bool {
 	groups, order, keyed := t.byKey(p.atom.List, v)
 	return keyed && len(groups) == len(order)
 }
 
-// elementOf is how managedFields name an item.
+// elementOf is the path element by which managedFields name an item.
 func (t transfer) elementOf(p place, item *value) fieldpath.PathElement {
 	keys := keysOf(p.atom.List)
 	if len(keys) == 0 {
@@ -158,12 +159,12 @@ func (t transfer) elementOf(p place, item *value) fieldpath.PathElement {
 	return fieldpath.PathElement{Key: &out}
 }
 
-// covers reports whether every verb that covers the place covers one in it.
+// covers reports whether every verb that covers the place also covers a place in it.
 func (p *place) covers(in place) bool {
 	return in.barrier <= p.barrier && len(in.chain) >= len(p.chain) && slices.Equal(in.chain[:len(p.chain)], p.chain)
 }
 
-// asIfGone charges what is guarded inside of a place, as if the place vanished.
+// asIfGone charges the guarded places inside a place as if the place disappeared.
 func (o *oracle) asIfGone(p place, charge func(place)) {
 	begin := len(o.charges)
 	o.guarded(p.half(p.old, nil))

@@ -9,14 +9,14 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// tokens are the scalars that stand for what Compare cannot hold or would blur. A number that is no int64
-// becomes an integer of its own, because Compare reads such numbers as float64.
+// tokens are scalars that replace values that Compare cannot hold or cannot tell apart. A number that is no int64 becomes an integer of its
+// own, because Compare reads such numbers as float64.
 type tokens struct {
 	numbers map[string]int64
 	back    map[int64]string
 }
 
-// numberTokens is where their range begins: no pool of the generator has numbers near it.
+// numberTokens is the start of their range: the generator draws no number near it.
 const numberTokens = math.MinInt64 + 1_000_000
 
 func newTokens(values ...*value) tokens {
@@ -47,7 +47,7 @@ func (t tokens) add(v *value) {
 
 const tokenPrefix = "\x00token:"
 
-// token shows a value as one scalar, equal for equal values.
+// token represents a value as one scalar, which is equal for equal values.
 func (o *oracle) token(v *value) any {
 	if v == nil {
 		return nil
@@ -55,8 +55,8 @@ func (o *oracle) token(v *value) any {
 	return tokenPrefix + o.text(v)
 }
 
-// scalarView shows scalars as they are and everything else as a token. null is a scalar of its own too:
-// Compare takes it for any type, and for an empty one.
+// scalarView leaves scalars as they are and represents all other values as a token. null has a token of its own: Compare accepts it for any
+// type, and treats it as empty.
 func (o *oracle) scalarView(v *value) any {
 	switch {
 	case v.is(boolean), v.is(text):
@@ -70,8 +70,8 @@ func (o *oracle) scalarView(v *value) any {
 	return o.token(v)
 }
 
-// views shows both values of a place to Compare, nil for an absent one. On its way it finds what Compare
-// lacks: changed values that do not fit, lists whose keys do not identify, new orders.
+// views returns the representations of both values of a place for Compare, nil for a missing value. On its way it finds the cases that
+// Compare does not handle: changed values that do not fit, lists whose keys do not identify their items, new orders.
 func (o *oracle) views(p place) (before, after any) {
 	if p.path != "" && o.free(p) {
 		if (p.node.Role() == schema.RoleOwnership || o.stored != nil && p.path == ownersPath) && !o.same(p.old, p.new) {
@@ -86,7 +86,7 @@ func (o *oracle) views(p place) (before, after any) {
 	case old <= leaf && new <= leaf:
 		return o.leafView(p, p.old), o.leafView(p, p.new)
 	case old != new && old != absent && new != absent:
-		// What was there disappears, and something of another form appears.
+		// The old value disappears, and a value of another form appears.
 		before, _ = o.views(p.half(p.old, nil))
 		_, after = o.views(p.half(nil, p.new))
 		return before, after
@@ -97,7 +97,7 @@ func (o *oracle) views(p place) (before, after any) {
 	}
 }
 
-// half is the same place with other values: the guards stay what they are.
+// half is the same place with other values. Its verbs and its barrier stay.
 func (p place) half(old, new *value) place {
 	p.old, p.new = old, new
 	return p
@@ -127,8 +127,8 @@ func unlessAbsent(v *value, view any) any {
 	return view
 }
 
-// leafView keeps the containers that Compare takes for leaves as well, empty and atomic ones, with scalars
-// inside: below them it compares values only.
+// leafView keeps the containers that Compare also treats as leaves, empty and atomic ones, with scalars inside: below them Compare compares
+// only values.
 func (o *oracle) leafView(p place, v *value) any {
 	switch {
 	case v.is(object) && p.atom.Map != nil && !v.repeats():
@@ -147,7 +147,7 @@ func (o *oracle) leafView(p place, v *value) any {
 	return o.scalarView(v)
 }
 
-// listViews shows keyed lists. Where keys do not identify, both lists are shown as scalars (D5).
+// listViews returns the representations of keyed lists. If the keys do not identify the items, both lists become scalars (D5).
 func (o *oracle) listViews(p place) (any, any) {
 	l := p.atom.List
 	was, wasOrder, wasKeyed := o.byKey(l, p.old)
@@ -171,7 +171,7 @@ func (o *oracle) listViews(p place) (any, any) {
 			seen[id] = true
 			continue
 		}
-		// Items that come or go, or share a key, are shown as a whole.
+		// Items that appear or disappear, or share a key, are represented as a whole.
 		ambiguous = ambiguous || max(len(old), len(new)) > 1 && !o.sameItems(old, new)
 		for _, item := range old {
 			before[item] = o.itemView(l, item)
@@ -210,7 +210,7 @@ func show(v *value, views map[*value]any) any {
 	return out
 }
 
-// itemView shows an item that is compared as a whole: its keys, and all of it as one scalar.
+// itemView represents an item that is compared as a whole: its keys, and the whole item as one scalar.
 func (o *oracle) itemView(l *smd.List, item *value) any {
 	if len(l.Keys) == 0 {
 		return o.scalarView(item)
@@ -230,8 +230,8 @@ func staying(order []string, other map[string][]*value) []string {
 	return slices.DeleteFunc(slices.Clone(order), func(id string) bool { return len(other[id]) == 0 })
 }
 
-// topViews shows a place that Compare is asked about by itself. It says nothing of the top, so one with a name
-// twice is charged here.
+// topViews represents a place for which Compare is called separately. Compare does not report the top itself, so that an object with a
+// duplicate name is charged here.
 func (o *oracle) topViews(p place) (any, any) {
 	before, after := o.views(p)
 	twice := p.old.repeats() || p.new.repeats()
@@ -240,7 +240,7 @@ func (o *oracle) topViews(p place) (any, any) {
 	case old == leaf && new == leaf, old == absent:
 		o.leafCharge(p)
 	default:
-		// One side has a name twice, the other is charged at its leaves; it is one if it is empty.
+		// One side has a duplicate name, and the other side is charged at its leaves. If it is empty, it is itself a leaf.
 		if old == leaf || len(p.old.members) == 0 {
 			o.leafCharge(p.half(p.old, nil))
 		}
@@ -251,7 +251,8 @@ func (o *oracle) topViews(p place) (any, any) {
 	return orEmpty(before), orEmpty(after)
 }
 
-// orEmpty: what stands for an absent top, or for one with a name twice, is no object.
+// orEmpty returns a view that is an object. The view of a missing top, and of a top with a duplicate name, is no object: it returns an
+// empty object instead.
 func orEmpty(view any) any {
 	if _, ok := view.(map[string]any); !ok {
 		return map[string]any{}
@@ -259,7 +260,7 @@ func orEmpty(view any) any {
 	return view
 }
 
-// misfit records that a changed value is of a form that its type does not allow.
+// misfit records that a changed value has a form that its type does not allow.
 func (o *oracle) misfit(p place, v *value) bool {
 	if v == nil || v.kind == null || v.isScalar() && p.atom.Scalar != nil || v.is(object) && p.atom.Map != nil || v.is(list) && p.atom.List != nil {
 		return false

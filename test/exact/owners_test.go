@@ -10,8 +10,8 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// paths returns what a manager could own of a value: leaves, items, their keys, and the own entries of
-// containers, as managedFields name them.
+// paths returns all paths of a value that a manager can own: leaves, items, their keys, and the own entries of containers, in the notation
+// of managedFields.
 func (s *subject) paths(v *value, ref smd.TypeRef, at fieldpath.Path, out []fieldpath.Path) []fieldpath.Path {
 	atom := s.resolve(ref)
 	if len(at) > 0 {
@@ -72,7 +72,7 @@ func smdScalar(v *value) (smdvalue.Value, bool) {
 	return nil, false
 }
 
-// owners draws managedFields of an object.
+// owners draws the managedFields of an object.
 func (o *objects) owners(v *value) *value {
 	all := o.paths(v, o.root, nil, nil)
 	out := &value{kind: list}
@@ -80,7 +80,7 @@ func (o *objects) owners(v *value) *value {
 		out.items = append(out.items, o.entry(all))
 	}
 	if o.oneIn(8) {
-		// Around the ten Update entries that an API server keeps.
+		// The number is around ten, because an API server keeps ten Update entries.
 		for i := range 8 + o.IntN(9) {
 			e := o.entry(all)
 			e.set("manager", textValue(fmt.Sprintf("u%d", i)))
@@ -205,7 +205,7 @@ func (o *objects) editFields(e *value, all []fieldpath.Path) {
 	e.set("fieldsV1", written(set))
 }
 
-// mergeIntoAncient does what an API server does with the oldest entries, and sometimes more.
+// mergeIntoAncient merges the oldest entries as an API server does, and sometimes more of them.
 func (o *objects) mergeIntoAncient(entries *value) {
 	n, bucket := 1+o.IntN(6), fieldpath.NewSet()
 	entries.items = slices.DeleteFunc(slices.Clone(entries.items), func(e *value) bool {
@@ -222,7 +222,7 @@ func (o *objects) mergeIntoAncient(entries *value) {
 	e.set("fieldsV1", written(bucket))
 	entries.items = append(entries.items, e)
 	for i := range o.IntN(7) {
-		// More than the server keeps, so that some had to go.
+		// There are more entries than the server keeps, so that some of them had to go.
 		e := o.entry(nil)
 		e.set("manager", textValue(fmt.Sprintf("w%d", i)))
 		e.set("operation", textValue("Update"))
@@ -230,7 +230,7 @@ func (o *objects) mergeIntoAncient(entries *value) {
 	}
 }
 
-// followChange gives the requester what changed in the request, and takes it from the others, as a server does.
+// followChange makes the requester the owner of the changed fields, and removes them from the other entries, as a server does.
 func (o *objects) followChange(entries, before, after *value) {
 	was, is := fieldpath.NewSet(o.paths(before, o.root, nil, nil)...), fieldpath.NewSet(o.paths(after, o.root, nil, nil)...)
 	changed := was.Difference(is).Union(is.Difference(was))

@@ -8,15 +8,15 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// pair is two objects and how the second came from the first.
+// pair is two objects and the edits that made the second one from the first.
 type pair struct {
 	*subject
 	// old is nil on CREATE.
 	old, new *value
 	edits    []string
-	// oldText and newText are how the pair is spelled.
+	// oldText and newText are the texts of the two objects.
 	oldText, newText []byte
-	// broken is why one of the texts is no JSON object.
+	// broken is the reason why one of the texts is no JSON object.
 	broken string
 }
 
@@ -56,7 +56,7 @@ func (p *pair) edit(o *objects) {
 		e := pick(o.draw, all)
 		at := pick(o.draw, places)
 		for range 3 {
-			// Metadata is in every kind: what is below it is looked at often enough.
+			// Every kind has metadata, so that edits below it are frequent enough.
 			if inMetadata(p.new, at) {
 				at = pick(o.draw, places)
 			}
@@ -90,7 +90,7 @@ func (v *value) holds(other *value) bool {
 		slices.ContainsFunc(v.members, func(m member) bool { return m.value.holds(other) })
 }
 
-// spell writes both. Mostly both alike, as one serializer does, sometimes the new one in its own way.
+// spell writes both texts. Mostly both have the same style, as with one serializer. Sometimes the new one has a style of its own.
 func (p *pair) spell(s style) {
 	p.oldText, p.newText = nil, p.new.compact()
 	if p.old != nil {
@@ -105,7 +105,7 @@ func (p *pair) spell(s style) {
 	}
 }
 
-// damage changes bytes of the new object, which may leave it JSON of another meaning.
+// damage changes bytes of the new object. The result may still be JSON, with another meaning.
 func (p *pair) damage(d *draw) {
 	p.edits = append(p.edits, "damage")
 	for range 1 + d.IntN(2) {
@@ -131,7 +131,7 @@ func (p *pair) operation() string {
 	return strings.Join(p.edits, ", ")
 }
 
-// uncovered draws verbs that are barriers for one request, from those of the kind.
+// uncovered draws the verbs that are barriers for one request, from the verbs of the kind.
 func (d *draw) uncovered(k *schema.Kind) schema.VerbSet {
 	if !d.oneIn(5) {
 		return nil

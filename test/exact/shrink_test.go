@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shrink drops whatever it can from both objects while they are still judged wrong in the same way.
+// shrink removes as much as possible from both objects, as long as the pair is judged wrong in the same way.
 func (j judges) shrink(p *pair) *pair {
 	want := j.judge(p).wrong
 	if p.broken != "" {
@@ -50,7 +50,7 @@ func (p *pair) with(old, new *value) *pair {
 	return q
 }
 
-// without returns the pair with the nth smaller thing: a path of either object, or of both, away or shorter.
+// without returns the pair with the nth simplification: a path of either object, or of both, removed or shortened.
 func (p *pair) without(n int) (*pair, bool) {
 	paths := positions(p.new, nil, nil)
 	for _, at := range positions(p.old, nil, nil) {
@@ -58,7 +58,7 @@ func (p *pair) without(n int) (*pair, bool) {
 			paths = append(paths, at)
 		}
 	}
-	// Whole containers first.
+	// Try whole containers first.
 	slices.SortStableFunc(paths, func(a, b []int) int { return len(a) - len(b) })
 	way := n % 4
 	if n /= 4; n >= len(paths) {
@@ -136,7 +136,7 @@ func dropAt(v *value, at []int) bool {
 	return true
 }
 
-// dropNamed takes away on the old side what has the same position, and if it is a member the same name.
+// dropNamed removes the value at the same position of the old object. A member must also have the same name.
 func dropNamed(old, new *value, at []int, name string) bool {
 	up := descend(old, at[:len(at)-1])
 	if !up.is(object) {
@@ -147,7 +147,7 @@ func dropNamed(old, new *value, at []int, name string) bool {
 	return len(up.members) < before
 }
 
-// simplify makes a scalar short on both sides, where they are alike.
+// simplify shortens a scalar on both sides, if it is equal there.
 func simplify(old, new *value, at []int) bool {
 	was, is := descend(old, at), descend(new, at)
 	if !is.is(text) || len(is.text) < 2 {

@@ -9,35 +9,35 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Stored judges what an API server has stored, before a request and after it. It is the oracle of this package, but for what
-// is free: the catalogue's roles count for nothing here, the caller says what the server writes by itself.
+// Stored judges the objects that an API server has stored, before a request and after it. It is the oracle of this package, except for the
+// free changes: the roles of the catalogue do not count here, and the caller says which fields the server writes by itself.
 type Stored struct {
-	// Free reports whether a change at a path is nothing that a client could have made. A path is spelled as charges
-	// spell it, and is below none that was free already.
+	// Free reports whether the API server made a change that no client can have made. The path has the notation of charges. It is not below
+	// a path that was already free.
 	Free func(Change) bool
 
 	subjects map[runtimeschema.GroupVersionKind]*subject
 }
 
-// ownersPath is where an object says who owns which field.
+// ownersPath is the field with the owners of all fields.
 const ownersPath = ".metadata.managedFields"
 
-// Change is one place that differs. Old and New are JSON, nil where there is nothing.
+// Change is one place that differs. Old and New are JSON, nil for a missing value.
 type Change struct {
 	Kind   runtimeschema.GroupVersionKind
 	Path   string
 	Create bool
-	// Default says that an object that is created has the value there that its schema declares.
+	// Default says that a created object has the default value that the schema declares for this place.
 	Default bool
-	// Barred says that it is behind a barrier.
+	// Barred says that the place is behind a barrier.
 	Barred bool
 	Old    func() []byte
 	New    func() []byte
-	// Field returns what the object has in a field, by its names, before and after.
+	// Field returns the values of another field of the object, by its names, before and after.
 	Field func(names ...string) (before, after []byte)
 }
 
-// Charge is what a changed place takes. Any one verb of Chain covers it, from Barrier on if that is not negative.
+// Charge has the verbs for a changed place. Any one verb of Chain covers it, starting at index Barrier if that is not negative.
 type Charge struct {
 	Operation, Path string
 	Chain           []verbs.Verb
@@ -46,7 +46,7 @@ type Charge struct {
 
 func (c Charge) String() string { return charge{c.Operation, c.Path, c.Chain, c.Barrier}.String() }
 
-// NewStored compiles the documents, and judges every kind in them.
+// NewStored compiles the documents. The result can judge every kind in them.
 func NewStored(docs schema.Documents) (*Stored, []error) {
 	compiled, errs := schema.Compile(docs)
 	if len(errs) > 0 {
@@ -72,14 +72,14 @@ func NewStored(docs schema.Documents) (*Stored, []error) {
 // Knows reports whether objects of the kind can be judged.
 func (s *Stored) Knows(gvk runtimeschema.GroupVersionKind) bool { return s.subjects[gvk] != nil }
 
-// Walk visits every place of a kind with its verbs, for those who draw grants.
+// Walk visits every place of a kind with its verbs. It is for code that draws grants.
 func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Pattern, *schema.Node)) {
 	if one := s.subjects[gvk]; one != nil {
 		one.kind.Walk(visit)
 	}
 }
 
-// VerbsAt lists the verbs of a place that takes no parameters, those above it left out.
+// VerbsAt lists the own verbs of a place without parameters. It leaves out the verbs above it.
 func (s *Stored) VerbsAt(gvk runtimeschema.GroupVersionKind, path string) (out []verbs.Verb) {
 	s.Walk(gvk, func(at schema.Pattern, n *schema.Node) {
 		if at.String() != path {
@@ -92,8 +92,8 @@ func (s *Stored) VerbsAt(gvk runtimeschema.GroupVersionKind, path string) (out [
 	return out
 }
 
-// Charges compares two stored objects of a kind; old is nil if there was none. Verbs in uncovered are barriers. The
-// version is the one that was written through: an entry of managedFields may take it.
+// Charges compares two stored objects of a kind. old is nil if there was none. Verbs in uncovered are barriers. The version is the version
+// through which the request wrote: an entry of managedFields may have it.
 func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, uncovered schema.VerbSet, version string) ([]Charge, error) {
 	known := s.subjects[gvk]
 	if known == nil {
@@ -126,7 +126,7 @@ func (s *Stored) Charges(gvk runtimeschema.GroupVersionKind, old, new []byte, un
 	return out, nil
 }
 
-// passes reports whether a place is passed over.
+// passes reports whether a place is ignored.
 func (o *oracle) passes(p place) bool {
 	if o.stored.Free == nil {
 		return false

@@ -16,7 +16,7 @@ const thing = `{
 		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
 			"spec": {"type": "object", "properties": {"policy": {"type": "integer", "default": 1}, "size": {"type": "integer"}}}}}}}]}}`
 
-// What is stored of a new object with nothing but defaults is charged as what a webhook sees of it (C5).
+// A stored new object that consists of defaults only has the same charge as in a webhook (C5).
 func TestC5_StoredObjectsOfNothingButDefaults(t *testing.T) {
 	docs, errs := load.CRD("things", []byte(thing))
 	if len(errs) > 0 {

@@ -18,8 +18,7 @@ const (
 	object
 )
 
-// value is a JSON value as it is spelled: members have an order and may share a name, numbers are
-// literals. A nil *value is absent.
+// value is a JSON value as it is written: members have an order and may share a name, and numbers are literals. A nil *value is missing.
 type value struct {
 	kind kind
 	// text is the string itself, or the literal of a number or boolean.
@@ -42,7 +41,7 @@ func (v *value) is(k kind) bool { return v != nil && v.kind == k }
 
 func (v *value) isScalar() bool { return v.is(boolean) || v.is(number) || v.is(text) }
 
-// get returns a member of an object; of several of one name the last, as most readers do.
+// get returns a member of an object. If several have the name, it returns the last one, as most readers do.
 func (v *value) get(name string) *value {
 	if !v.is(object) {
 		return nil
@@ -107,8 +106,8 @@ func (v *value) clone() *value {
 	return c
 }
 
-// canonical is the same text for equal values and another for others: numbers count by their exact value,
-// the order of members counts only where a name occurs twice. Absent is "".
+// canonical is the same text for equal values and another text for different values: numbers count by their exact value, and the order of
+// members counts only if a name occurs twice. The text of a missing value is "".
 func (v *value) canonical() string {
 	if v == nil {
 		return ""
@@ -143,7 +142,7 @@ func (k kind) String() string {
 	return [...]string{"null", "boolean", "number", "text", "list", "object"}[k]
 }
 
-// normal spells a number as digits without zeros at either end and a power of ten, 0 as "0".
+// normal writes a number as digits without zeros at either end and a power of ten, 0 as "0".
 func normal(literal string) string {
 	digits, power := decimal(literal)
 	if digits == "" {
@@ -200,7 +199,7 @@ func integer(literal string) (int64, bool) {
 	return i, err == nil
 }
 
-// plainText is how paths and parameters show a scalar.
+// plainText is the form of a scalar in paths and parameters.
 func (v *value) plainText() string {
 	if v.kind != number {
 		return v.text
@@ -211,7 +210,7 @@ func (v *value) plainText() string {
 	return normal(v.text)
 }
 
-// native is how expressions see a value.
+// native is the form of a value in expressions.
 func (v *value) native() any {
 	switch {
 	case v == nil || v.kind == null:

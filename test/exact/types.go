@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// subject is what a pair of objects is judged by: a compiled kind, and the types that it was compiled
-// from, which the generator and the oracle read instead of the kind's nodes.
+// subject is the basis for judging a pair of objects: a compiled kind, and the types from which it was compiled. The generator and the
+// oracle read these types instead of the nodes of the kind.
 type subject struct {
 	kind  *schema.Kind
 	types *smd.Schema
@@ -20,13 +20,13 @@ type subject struct {
 	// loose are the same types for structured-merge-diff's Compare; see loosen.
 	loose     *smd.Schema
 	uncovered schema.VerbSet
-	// stored is set where what an API server has stored is judged, see Stored.
+	// stored is set if a stored object is judged, see Stored.
 	stored *Stored
-	// through is the version that was written through, where that is not the version of what is judged.
+	// through is the version through which the request wrote, if it is not the version of the judged object.
 	through string
-	// others are the versions of the kind, itself among them, by apiVersion.
+	// others are all versions of the kind, including this one, by apiVersion.
 	others map[string]*subject
-	// source shows where the schema is from, for a failure's report.
+	// source shows the origin of the schema, for the report of a failure.
 	source string
 }
 
@@ -35,7 +35,7 @@ func newSubject(kind *schema.Kind, topology *schema.Topology, loose *smd.Schema)
 	return &subject{kind: kind, types: topology.Types, root: smd.TypeRef{NamedType: &name}, loose: loose}
 }
 
-// related tells each subject which others are versions of its kind.
+// related links each subject to the other versions of its kind.
 func related(subjects []*subject) {
 	all := map[runtimeschema.GroupKind]map[string]*subject{}
 	for _, s := range subjects {
@@ -47,7 +47,7 @@ func related(subjects []*subject) {
 	}
 }
 
-// resolve returns what a type may be; what no type says, is anything (D6).
+// resolve returns the possible forms of a type. Without a type every form is possible (D6).
 func (s *subject) resolve(ref smd.TypeRef) smd.Atom {
 	if atom, ok := s.types.Resolve(ref); ok && atom != (smd.Atom{}) {
 		return atom
@@ -64,7 +64,7 @@ func anything() smd.Atom {
 	}
 }
 
-// memberType returns the type below a key. The zero reference is that of unknown fields.
+// memberType returns the type below a key. The zero reference is the type of unknown fields.
 func memberType(m *smd.Map, name string) smd.TypeRef {
 	if f, ok := m.FindField(name); ok {
 		return f.Type
@@ -72,8 +72,8 @@ func memberType(m *smd.Map, name string) smd.TypeRef {
 	return m.ElementType
 }
 
-// fieldsOf returns a struct's fields by name: converters give them in the order of a Go map, and chance must
-// come out the same in each run.
+// fieldsOf returns the fields of a struct sorted by name: converters return them in the order of a Go map, but random draws must be the
+// same in each run.
 func fieldsOf(m *smd.Map) []smd.StructField {
 	return slices.SortedFunc(slices.Values(m.Fields), func(a, b smd.StructField) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -86,7 +86,7 @@ func keysOf(l *smd.List) []string {
 	return l.Keys
 }
 
-// keyDefault returns what stands in for an absent key property, nil for nothing.
+// keyDefault returns the value that replaces an absent key property, nil for none.
 func (s *subject) keyDefault(l *smd.List, name string) *value {
 	atom := s.resolve(l.ElementType)
 	if atom.Map == nil {
@@ -96,7 +96,7 @@ func (s *subject) keyDefault(l *smd.List, name string) *value {
 	return fromGo(f.Default)
 }
 
-// fromGo reads a default as schemas hold it.
+// fromGo reads a default in the form of schemas.
 func fromGo(v any) *value {
 	switch v := v.(type) {
 	case string:
@@ -113,12 +113,12 @@ func fromGo(v any) *value {
 
 const anythingName = "exact.anything"
 
-// loosen returns types for Compare that take whatever fieldperm takes. Compare only has to see what
-// differs and where:
-//   - every type takes scalars of any sort, because validation is the API server's, and because what Compare cannot
-//     hold (null, an object with a name twice, a list whose keys do not identify) is shown to it as a
-//     scalar of its own;
-//   - a struct takes fields that it does not declare, because they are compared, too (D6).
+// loosen returns types for Compare that accept every object that fieldperm accepts. Compare only has to find the differences and their
+// places:
+//   - every type accepts any scalar, because the API server does the validation, and because values that Compare cannot
+//     hold (null, an object with a duplicate name, a list whose keys do not identify its items) are passed to it as a
+//     scalar of their own;
+//   - a struct accepts fields that it does not declare, because they are compared too (D6).
 func loosen(types *smd.Schema) *smd.Schema {
 	untyped := smd.Untyped
 	out := &smd.Schema{}

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// style is how often a writer departs from the plain spelling, in percent.
+// style is the frequency, in percent, with which a writer differs from the plain spelling.
 type style struct {
 	*draw
 	spaces, escapes int
 }
 
-// compact writes without a space and escapes only what must be.
+// compact writes without spaces and escapes only where it must.
 func (v *value) compact() []byte { return style{}.write(v) }
 
 func (s style) write(v *value) []byte {
@@ -100,12 +100,12 @@ func (s style) unicode(b *bytes.Buffer, r rune) {
 	fmt.Fprintf(b, form, r)
 }
 
-// parse reads what another library wrote (FieldsV1) and the texts of named cases.
+// parse reads the texts of another library (FieldsV1) and of named cases.
 func parse(raw []byte) (*value, error) {
 	return parseNext(jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true)))
 }
 
-// parseWhole takes one value with nothing behind it.
+// parseWhole reads one value and fails if more text follows.
 func parseWhole(raw []byte) (*value, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	v, err := parseNext(d)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 )
 
-// kind is a kind of objects that is written to.
+// kind is a kind of objects that the writers write.
 type kind struct{ group, resource, object string }
 
 var (
@@ -20,14 +20,14 @@ var (
 	secrets    = kind{"v1", "secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"$NAME"},"stringData":{"key":"first"}}`}
 )
 
-// object makes an object as the administrator and returns its path.
+// object creates an object as the administrator and returns its path.
 func (c *scene) object(t *testing.T, k kind, name string) string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	remake := func(t *testing.T) {
 		t.Helper()
 		await(t, recoverWithin, func() error {
-			// A finalizer may be what has landed.
+			// A forbidden write may have left a finalizer.
 			_, _ = patch(path(k.group, k.resource, name), `{"metadata":{"finalizers":null}}`)(ctx, c.auditor.client, 0)
 			if err := c.auditor.client.Delete().AbsPath(path(k.group, k.resource, name)).Do(ctx).Error(); err != nil && !errors.IsNotFound(err) {
 				return err
@@ -43,12 +43,12 @@ func (c *scene) object(t *testing.T, k kind, name string) string {
 
 const (
 	image = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"$X"}]}}}}`
-	// applied heads what is applied to a Deployment whose name is in the path.
+	// applied is the head of a configuration that is applied to a Deployment whose name is in the path.
 	appliedDeployment = `"apiVersion":"apps/v1","kind":"Deployment"`
 	appliedConfigMap  = `"apiVersion":"v1","kind":"ConfigMap"`
 )
 
-// scalerAttempts are those of who holds granular:scale, on one Deployment.
+// scalerAttempts are the attempts of a user with granular:scale, on one Deployment.
 func scalerAttempts(at string) []attempt {
 	return []attempt{
 		{name: "patch replicas", may: true, do: patch(at, `{"spec":{"replicas":$N}}`)},
@@ -67,7 +67,7 @@ func scalerAttempts(at string) []attempt {
 	}
 }
 
-// keeperAttempts are those of who holds granular:datum(mine), on one ConfigMap.
+// keeperAttempts are the attempts of a user with granular:datum(mine), on one ConfigMap.
 func keeperAttempts(at string) []attempt {
 	return []attempt{
 		{name: "patch key", may: true, do: patch(at, `{"data":{"mine":"$N"}}`)},
@@ -83,7 +83,7 @@ func keeperAttempts(at string) []attempt {
 	}
 }
 
-// editorAttempts are those of who holds generic verbs, where no barrier is.
+// editorAttempts are the attempts of a user with generic verbs on a resource without barriers.
 func editorAttempts(at string) []attempt {
 	return []attempt{
 		{name: "put image", may: true, do: put(at, func(o map[string]any, n int) {
@@ -93,7 +93,7 @@ func editorAttempts(at string) []attempt {
 	}
 }
 
-// guardedAttempts are those of who holds generic verbs, where a barrier is.
+// guardedAttempts are the attempts of a user with generic verbs on a resource with a barrier.
 func guardedAttempts(at string) []attempt {
 	return []attempt{
 		{name: "patch data", may: true, do: patch(at, `{"stringData":{"key":"$N"}}`)},
@@ -101,7 +101,7 @@ func guardedAttempts(at string) []attempt {
 	}
 }
 
-// within returns the object at a path, which is made where it is missing.
+// within returns the object at a path, and creates it if it is missing.
 func within(object map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		next, ok := object[name].(map[string]any)

@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// auditor looks for values that only forbidden attempts write: in all that is answered to writers, in every state that
-// an object went through, and in what is there at the end.
+// auditor looks for values that only forbidden attempts write. It looks in all answers to writers, in every state of an object, and in the
+// objects at the end.
 type auditor struct {
 	client *rest.RESTClient
-	// barriersDown is that nobody enforces barriers, rightly so: fieldperm has been uninstalled.
+	// barriersDown says that barriers are not enforced for a good reason: fieldperm has been uninstalled.
 	barriersDown atomic.Bool
 
 	mu sync.Mutex
-	// found has what landed and where it was seen first, with the time.
+	// found has the forbidden values that were stored, where each was seen first, and the time.
 	found []finding
 	seen  map[string]bool
 }
@@ -42,7 +42,7 @@ func newAuditor(client *rest.RESTClient) *auditor {
 	return &auditor{client: client, seen: map[string]bool{}}
 }
 
-// look notes each value of a forbidden attempt in what was answered or read.
+// look records each value of a forbidden attempt in an answer or an object.
 func (a *auditor) look(where string, body []byte) {
 	for rest := body; ; {
 		at := bytes.Index(rest, []byte(mark))
@@ -54,7 +54,7 @@ func (a *auditor) look(where string, body []byte) {
 	}
 }
 
-// note notes a value that has landed, once.
+// note records a forbidden value once.
 func (a *auditor) note(where, value string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,7 @@ func (a *auditor) note(where, value string) {
 	}
 }
 
-// take returns what was found since the last call.
+// take returns the findings since the last call.
 func (a *auditor) take() []finding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,8 +73,7 @@ func (a *auditor) take() []finding {
 	return out
 }
 
-// follow watches a collection until the context ends. Where the watch breaks it goes on at the version that it had
-// reached, so that no state escapes it.
+// follow watches a collection until the context ends. If the watch breaks, it continues at the last version, so that it sees every state.
 func (a *auditor) follow(ctx context.Context, path string) {
 	version := ""
 	for ctx.Err() == nil {
@@ -91,7 +90,7 @@ func (a *auditor) follow(ctx context.Context, path string) {
 	}
 }
 
-// list looks at all that is there and returns its version, "" if it cannot be read.
+// list reads all objects and returns the version of the list, "" if it cannot be read.
 func (a *auditor) list(ctx context.Context, path string) string {
 	raw, err := a.client.Get().AbsPath(path).DoRaw(ctx)
 	if err != nil {
@@ -107,7 +106,7 @@ func (a *auditor) list(ctx context.Context, path string) string {
 	return list.Metadata.ResourceVersion
 }
 
-// watch returns the version that it came to, "" if that is too old to go on at.
+// watch returns the last version that it received, "" if that is too old to continue at.
 func (a *auditor) watch(ctx context.Context, path, version string) string {
 	query := url.Values{"watch": {"true"}, "resourceVersion": {version}, "allowWatchBookmarks": {"true"}}
 	request := a.client.Get().AbsPath(path)

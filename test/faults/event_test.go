@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// class tells writers by what lets them write.
+// class groups writers by the permission that lets them write.
 type class string
 
 const (
@@ -20,7 +20,7 @@ const (
 	guarded class = "guarded"
 )
 
-// outcome is how a write ended for who tried it.
+// outcome is the result of a write for its user.
 type outcome int
 
 const (
@@ -33,7 +33,7 @@ const (
 type event struct {
 	writer, attempt string
 	class           class
-	// may says that the writer holds what the write needs.
+	// may says that the writer holds the verbs that the write needs.
 	may        bool
 	begin, end time.Time
 	outcome    outcome
@@ -52,7 +52,7 @@ func (j *journal) add(e event) {
 	j.events = append(j.events, e)
 }
 
-// since returns the events that had begun at t or later.
+// since returns the events that started at t or later.
 func (j *journal) since(t time.Time) []event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -71,8 +71,8 @@ func (j *journal) clear() {
 	j.events = nil
 }
 
-// blocked returns the longest time between from and to in which a writer of the class had no success, over all writers
-// of it. The pause between two writes counts.
+// blocked returns the longest time between from and to in which a writer of the class had no success, over all writers of the class. The
+// pause between two writes counts.
 func blocked(events []event, c class, from, to time.Time) time.Duration {
 	last := map[string]time.Time{}
 	var longest time.Duration

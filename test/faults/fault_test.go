@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// recoverWithin bounds the time from the end of a fault until all is as before.
+	// recoverWithin limits the time from the end of a fault until all writers succeed again.
 	recoverWithin = 40 * time.Second
-	// steadyFor is how long no write may fail that may be done, for the recovery to count.
+	// steadyFor is the time without a failed permitted write after which the recovery is complete.
 	steadyFor = 1500 * time.Millisecond
-	// slack is how long two busy cores may keep a writer waiting without any fault.
+	// slack is the time for which two busy cores may delay a writer without any fault.
 	slack = 2500 * time.Millisecond
 )
 
-// fault is something that breaks, and is mended.
+// fault is a failure of a part of the system, and its repair.
 type fault struct {
 	name string
-	// begin breaks it, end mends it; either may be nil.
+	// begin causes the fault, end repairs it; either may be nil.
 	begin, end func(t *testing.T, c *scene)
-	// lasts is how long it stays broken.
+	// lasts is the duration of the fault.
 	lasts time.Duration
-	// generic says that users with generic verbs are blocked as well, on resources without barriers, while it lasts: the
-	// API server itself is away.
+	// generic says that the fault also blocks users with generic verbs on resources without barriers while it lasts, because the API server
+	// itself is not available.
 	generic bool
-	// spared says that nobody is refused anything that it may: the fault is not to be noticed.
+	// spared says that no user is refused a permitted write: the fault must have no effect on users.
 	spared bool
-	// check looks at what was seen while the fault lasted. It returns how long something went on that had to end.
+	// check examines the events during the fault. It returns the duration of an effect that had to end.
 	check func(t *testing.T, c *scene, began time.Time, during []event) time.Duration
-	// window is how long after a tampering forbidden writes may land. It is zero but where they cannot be prevented.
+	// window is the time after a tampering in which forbidden writes may be stored. It is zero unless they cannot be prevented.
 	window time.Duration
 }
 
-// play brings a fault about, waits until all is as before, and holds what has to hold in every fault.
+// play causes a fault, waits for the recovery, and checks the requirements for every fault.
 func (c *scene) play(t *testing.T, f fault) {
 	t.Helper()
 	if !c.settled {
@@ -76,7 +76,7 @@ func (c *scene) play(t *testing.T, f fault) {
 	c.settled = true
 }
 
-// judge holds a fault to what it may do.
+// judge checks that a fault had only its permitted effects.
 func (c *scene) judge(t *testing.T, f fault, r *report, events []event, took time.Duration) {
 	t.Helper()
 	c.sweep(t)
@@ -91,7 +91,7 @@ func (c *scene) judge(t *testing.T, f fault, r *report, events []event, took tim
 			t.Errorf("%s: a forbidden write landed at %s: %s", f.name, finding.at.Format(time.StampMilli), finding.what)
 		}
 	}
-	// Where the machine itself stands still, so do users.
+	// A pause of the machine itself also delays users.
 	slack := slack + time.Duration(c.stall.Load())
 	limits := map[string]struct{ was, limit time.Duration }{
 		"generic verbs": {r.generic, slack},
@@ -116,8 +116,8 @@ func (c *scene) judge(t *testing.T, f fault, r *report, events []event, took tim
 	}
 }
 
-// settle waits until every write that may be done is done, and none of them has failed for a while. It returns when the
-// last one failed after since, or since if none did.
+// settle waits until every permitted write succeeds and none of them has failed for a while. It returns the time of the last failure after
+// since, or since if there was none.
 func (c *scene) settle(t *testing.T, since time.Time) time.Time {
 	t.Helper()
 	var last time.Time
@@ -164,7 +164,7 @@ func orNone(err error) error {
 	return err
 }
 
-// sweep looks at all objects as they are now.
+// sweep reads all objects as they are now.
 func (c *scene) sweep(t *testing.T) {
 	t.Helper()
 	for _, path := range watched {

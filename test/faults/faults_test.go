@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// authorizedTTL is how long kube-apiserver keeps an Allow here. The default is 10 s.
+	// authorizedTTL is the time for which kube-apiserver keeps an Allow here. The default is 10 s.
 	authorizedTTL = 3 * time.Second
-	// decisionTTL is how long fieldperm keeps an answer to a check here. The default is 10 s.
+	// decisionTTL is the time for which fieldperm keeps the decision of a check here. The default is 10 s.
 	decisionTTL = time.Second
-	// interval is between two proofs of enforcement here. The default is 5 s.
+	// interval is the time between two proofs of enforcement here. The default is 5 s.
 	interval = time.Second
 )
 
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// configuration is that of every stack here. Answers are kept for a shorter time than by default, so that the faults
-// do not take long.
+// configuration is the configuration of every stack here. Decisions are kept for a shorter time than by default, so that the faults do not
+// take long.
 func configuration(t *testing.T, topology stack.Topology) stack.Config {
 	t.Helper()
 	bin, err := e2e.Build(t.Context())
@@ -60,7 +60,7 @@ func TestFaults_Static(t *testing.T) {
 	c.playAll(t, "static manifests", slices.Concat(faults()[:7], outages(), revocations(), staticTampering()))
 }
 
-// TestFaults_REST: fieldperm as in a cluster, admission from objects under a guard.
+// TestFaults_REST: fieldperm as in a cluster, admission by webhook objects with a guard.
 func TestFaults_REST(t *testing.T) {
 	c := open(t, configuration(t, stack.REST))
 	c.installKinds(t)
@@ -68,7 +68,7 @@ func TestFaults_REST(t *testing.T) {
 	c.playAll(t, "objects of the API server", slices.Concat(faults(), changes(), removal(), tampering()))
 }
 
-// faults are those of fieldperm and of its way to the API server.
+// faults are failures of fieldperm and of its connection to the API server.
 func faults() []fault {
 	return []fault{
 		{name: "none", lasts: 2 * time.Second, spared: true},
@@ -88,7 +88,7 @@ func faults() []fault {
 	}
 }
 
-// outages are those of the control plane itself, where everybody waits.
+// outages are failures of the control plane itself, which stop all users.
 func outages() []fault {
 	return []fault{
 		{name: "restart kube-apiserver", generic: true, begin: shutdown(cluster.APIServer), end: boot(cluster.APIServer)},
@@ -130,7 +130,7 @@ func stop(replicas ...int) action {
 	}
 }
 
-// launch starts replicas, which may have been killed, and does not wait for them.
+// launch starts replicas, which a fault may have killed, and does not wait for them.
 func launch(replicas ...int) action {
 	return func(t *testing.T, c *scene) {
 		t.Helper()
@@ -157,11 +157,11 @@ func crash(name string) action {
 	}
 }
 
-// reload is how long fieldperm may take to read a certificate again.
+// reload is the maximum time until fieldperm reads a certificate again.
 const reload = time.Second
 
-// expire gives fieldperm a certificate that is good for a moment. API servers that have a connection go on using it, so
-// connections are cut when the certificate is in use, and when it has expired.
+// expire gives fieldperm a certificate that is valid for a moment. API servers with an open connection keep using it, so the test closes
+// connections when the certificate is in use, and when it has expired.
 func expire(t *testing.T, c *scene) {
 	t.Helper()
 	must(t, c.RotateServing(time.Now().Add(2*time.Second)))
@@ -185,7 +185,7 @@ func stranger(t *testing.T, c *scene) {
 	c.CutConnections()
 }
 
-// reviews is a fault of the SubjectAccessReview API alone.
+// reviews is a fault of the SubjectAccessReview API only.
 func reviews(fault stack.Fault) action {
 	return func(_ *testing.T, c *scene) {
 		if fault == nil {
@@ -218,7 +218,7 @@ func hanging(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// flapping fails every other review.
+// flapping makes every second review fail.
 func flapping() stack.Fault {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%2 == 0 && failing(w, r) }

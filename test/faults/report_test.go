@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// report is what is printed for a fault.
+// report is the printed result of a fault.
 type report struct {
 	fault                           string
 	tried, allowed, refused, errors int
 	landed                          int
-	// generic and guarded are the longest times in which such users could not write.
+	// generic and guarded are the longest times in which users of these classes could not write.
 	generic, guarded time.Duration
-	// window is how long forbidden writes landed where that cannot be prevented.
+	// window is the time in which forbidden writes were stored, if that cannot be prevented.
 	window time.Duration
-	// recovery is from the end of the fault until all that may be written could be, and went on to be.
+	// recovery is the time from the end of the fault until all permitted writes succeed and continue to succeed.
 	recovery time.Duration
 }
 
-// count counts attempts of granular users. Those of generic users are told by how long they were blocked.
+// count counts the attempts of granular users. For generic users the report has the time for which they were blocked.
 func (r *report) count(events []event) {
 	for _, e := range events {
 		if e.class != granular {
@@ -40,7 +40,7 @@ func (r *report) count(events []event) {
 	}
 }
 
-// table writes reports as the table of docs/contributing/faults.md.
+// table prints reports in the form of the table in docs/contributing/faults.md.
 func table(w io.Writer, title string, reports []report) {
 	fmt.Fprintf(w, "\n%s\n\n", title)
 	tabs := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

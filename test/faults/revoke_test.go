@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// revocations take permissions away while they are used. When fieldperm's own answers are stale nothing more is
-// allowed, however long kube-apiserver would keep an Allow (A6).
+// revocations remove permissions while they are used. After fieldperm's own decisions have expired nothing more is allowed, however long
+// kube-apiserver would keep an Allow (A6).
 func revocations() []fault {
 	const lasts = decisionTTL + 2500*time.Millisecond
 	return []fault{
@@ -21,7 +21,7 @@ func revocations() []fault {
 	}
 }
 
-// revoke takes one verb from the role of each of the two.
+// revoke removes one verb from the role of the scalers and one from the role of the keepers.
 func revoke(scaler, keeper string) action {
 	return func(t *testing.T, c *scene) {
 		t.Helper()
@@ -49,7 +49,7 @@ func grantAgain(t *testing.T, c *scene) {
 	}
 }
 
-// ends returns how long after the revocation a write began that was allowed.
+// ends returns the time between the revocation and the start of the last write that was allowed.
 func ends(t *testing.T, c *scene, _ time.Time, during []event) time.Duration {
 	t.Helper()
 	var last time.Duration

@@ -27,7 +27,7 @@ import (
 
 const namespace = "faults"
 
-// barrier is of a schema file: the label may be changed in Secrets by nobody who holds update alone.
+// barrier is the content of a schema file: a user with only update may not change the label of Secrets.
 const barrier = `apiVersion: fieldperm.dev/v1alpha1
 kind: UncoveredPermissionSet
 metadata: {name: guarded}
@@ -36,7 +36,7 @@ spec:
   resources: [{apiGroups: [""], resources: [secrets]}]
 `
 
-// The roles of the users, by name. Scalers and keepers are granular-only users.
+// roles are the roles of the users, by name. Scalers and keepers have only granular verbs.
 var roles = map[string][]rbacv1.PolicyRule{
 	"scaler": {
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "granular", "granular:scale"}},
@@ -51,7 +51,7 @@ var roles = map[string][]rbacv1.PolicyRule{
 	},
 }
 
-// scene is a stack with users who write all the time.
+// scene is a stack with users that write all the time.
 type scene struct {
 	*stack.Stack
 	admin   *kubernetes.Clientset
@@ -61,17 +61,17 @@ type scene struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc
 	reports []report
-	// remake makes the objects anew: where forbidden writes have landed, fields are owned by who may not give them up.
+	// remake creates the objects again: after forbidden writes were stored, some fields are owned by users that may not give them up.
 	remake []func(t *testing.T)
-	// settled is that nothing has happened since all was well.
+	// settled says that the scene is as it was after the last recovery.
 	settled bool
-	// stall is the longest time for which this program did not get to run lately.
+	// stall is the longest recent time in which this program did not run.
 	stall atomic.Int64
-	// tampered is when a tampering took effect.
+	// tampered is the time at which a tampering took effect.
 	tampered time.Time
 }
 
-// open starts the stack, makes what is written to, and lets the writers begin.
+// open starts the stack, creates the objects, and starts the writers.
 func open(t *testing.T, config stack.Config) *scene {
 	t.Helper()
 	s, err := stack.Start(t.Context(), config)
@@ -83,7 +83,7 @@ func open(t *testing.T, config stack.Config) *scene {
 	auditing, err := rawClient(s.Admin())
 	must(t, err)
 	c.auditor = newAuditor(auditing)
-	c.auditor.barriersDown.Store(true) // Until they are seen.
+	c.auditor.barriersDown.Store(true) // It ends when the barriers are enforced.
 	c.prepare(t)
 	return c
 }
@@ -104,7 +104,7 @@ func (c *scene) prepare(t *testing.T) {
 		must(t, err)
 	}
 	must(t, c.AwaitGrants(ctx))
-	// Two of each, so that requests of a kind are under way at the same time.
+	// There are two writers of each kind, so that requests of a kind run at the same time.
 	for i := range 2 {
 		c.add(t, "scaler", granular, scalerAttempts(c.object(t, deployments, fmt.Sprintf("scaled-%d", i))))
 		c.add(t, "keeper", granular, keeperAttempts(c.object(t, configMaps, fmt.Sprintf("kept-%d", i))))
@@ -113,7 +113,7 @@ func (c *scene) prepare(t *testing.T) {
 	c.add(t, "editor", guarded, guardedAttempts(c.object(t, secrets, "guarded")))
 }
 
-// awaitBarrier waits until the barrier is enforced: fieldperm may have to tell the API server of it first.
+// awaitBarrier waits until the barrier is enforced: fieldperm may first have to write its webhook configuration.
 func (c *scene) awaitBarrier(t *testing.T) {
 	t.Helper()
 	user, err := c.User("editor")
@@ -129,7 +129,7 @@ func (c *scene) awaitBarrier(t *testing.T) {
 	})
 }
 
-// add lets a user write; it begins with start.
+// add adds a user; start lets it write.
 func (c *scene) add(t *testing.T, name string, of class, attempts []attempt) {
 	t.Helper()
 	user, err := c.User(name)
@@ -139,7 +139,7 @@ func (c *scene) add(t *testing.T, name string, of class, attempts []attempt) {
 	c.serve(t, cluster.APIServer, w)
 }
 
-// serve lets writers go to an API server too, all of them if none is named.
+// serve connects writers to an additional API server, all of them if none is named.
 func (c *scene) serve(t *testing.T, server string, writers ...*writer) {
 	t.Helper()
 	if len(writers) == 0 {
@@ -152,14 +152,14 @@ func (c *scene) serve(t *testing.T, server string, writers ...*writer) {
 	}
 }
 
-// leave keeps writers from an API server.
+// leave disconnects the writers from an API server.
 func (c *scene) leave(server string) {
 	for _, w := range c.writers {
 		w.serve(server, nil)
 	}
 }
 
-// start lets the writers begin; the end of the test, or close, ends them.
+// start lets the writers begin; the end of the test, or close, stops them.
 func (c *scene) start(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -185,7 +185,7 @@ func (c *scene) close() {
 	c.running.Wait()
 }
 
-// rawClient has no limit on the rate of requests, and never repeats one by itself.
+// rawClient has no rate limit, and never repeats a request by itself.
 func rawClient(config *rest.Config) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -195,13 +195,13 @@ func rawClient(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// playAll plays faults one after the other, and prints what came of them.
+// playAll plays faults one after the other, and prints the results.
 func (c *scene) playAll(t *testing.T, title string, faults []fault) {
 	t.Helper()
 	t.Cleanup(func() { table(os.Stdout, title, c.reports) })
 	for _, f := range faults {
 		if !t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) { c.play(t, f) }) && !c.settled {
-			return // What comes next would begin in the middle of this one.
+			return // The next fault would start in the middle of this one.
 		}
 	}
 }

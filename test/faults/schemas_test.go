@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// inForce is how long a change of schemas may take until it counts.
+// inForce is the maximum time until a change of schemas takes effect.
 const inForce = 2 * time.Second
 
-// changing are objects that change what fieldperm decides by, and no write here needs.
+// changing are objects that change the rules of fieldperm. No write of this package needs them.
 const changing = `apiVersion: fieldperm.dev/v1alpha1
 kind: UncoveredPermissionSet
 metadata: {name: changing}
@@ -49,7 +49,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
 `
 
-// changes are of what fieldperm decides by. Nobody notices but those who are concerned.
+// changes are changes of fieldperm's rules. Only users whose writes concern them notice the change.
 func changes() []fault {
 	return []fault{{
 		name: "schemas, barriers and CRDs come and go", spared: true, begin: func(t *testing.T, c *scene) {
@@ -85,7 +85,7 @@ func (c *scene) kubectl(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// changingLabel tries the label with the barrier that comes and goes, as a user with generic verbs.
+// changingLabel tries to write the label with the changing barrier, as a user with generic verbs.
 func (c *scene) changingLabel(t *testing.T, as func(error) bool) error {
 	t.Helper()
 	user, err := c.User("editor")

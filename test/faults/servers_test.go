@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestFaults_SeveralAPIServers: fieldperm proves every API server that is published as an endpoint of the Service
-// "kubernetes". Those may hold no loopback address.
+// TestFaults_SeveralAPIServers: fieldperm proves every API server that is published as an endpoint of the Service "kubernetes". Such
+// endpoints may not have a loopback address.
 func TestFaults_SeveralAPIServers(t *testing.T) {
 	address, err := cluster.PublicAddress()
 	must(t, err)
@@ -34,7 +34,7 @@ func TestFaults_SeveralAPIServers(t *testing.T) {
 			must(t, c.AddAPIServer(t.Context(), name, server))
 		}
 	}
-	// ends takes an API server away again.
+	// ends stops an API server.
 	ends := func(name string) action {
 		return func(t *testing.T, c *scene) {
 			t.Helper()
@@ -50,9 +50,9 @@ func TestFaults_SeveralAPIServers(t *testing.T) {
 			name: "one without the webhook, published first", lasts: tamperLasts, end: ends("published"),
 			begin: func(t *testing.T, c *scene) {
 				t.Helper()
-				// Barriers hold for who is let in by others, whom fieldperm is not asked about there.
+				// The barrier does not hold for a user that another authorizer lets in, because this API server does not ask fieldperm.
 				c.auditor.barriersDown.Store(true)
-				// Not there yet, it cannot be proven, and that alone opens the interlock.
+				// The server is not running yet and cannot be proven. That alone makes enforcement not proven.
 				port, err := cluster.FreePort()
 				must(t, err)
 				must(t, c.PublishAt(t.Context(), port, cluster.APIServer, "second"))

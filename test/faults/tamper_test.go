@@ -25,28 +25,28 @@ import (
 )
 
 const (
-	// canaryTimeout is how long fieldperm waits for a canary.
+	// canaryTimeout is the time that fieldperm waits for the answer to a canary.
 	canaryTimeout = 3 * time.Second
-	// proofLife is how long a proof counts.
+	// proofLife is the time for which a proof is valid.
 	proofLife = 2 * interval
-	// releaseDelay is how long a deleted configuration is held here. The default is longer by far.
+	// releaseDelay is the time for which fieldperm holds a deleted configuration here. The default is much longer.
 	releaseDelay = 8 * time.Second
 
-	// tamperLasts is longer than any Allow lives that was given before.
+	// tamperLasts is longer than the lifetime of any earlier Allow.
 	tamperLasts = authorizedTTL + proofLife + time.Second
-	// tamperWindow is how long forbidden writes may land: until the next canary has come back or run out of time, no
-	// Allow is given on the strength of the last, and kube-apiserver has dropped the last one.
+	// tamperWindow is the time in which forbidden writes may be stored: until the next canary has returned or timed out, fieldperm gives no
+	// Allow by the last proof, and kube-apiserver has dropped the last Allow.
 	tamperWindow = interval + canaryTimeout + authorizedTTL
-	// staticWindow is shorter: a changed file is unproven at once, or at the next look where no event tells of it.
+	// staticWindow is shorter: a changed file makes enforcement unproven at once, or at the next check if no file event occurs.
 	staticWindow = time.Second + authorizedTTL
 )
 
-// removal is what "kubectl delete" of all does: in a safe order, whatever the order of the deletions.
+// removal is the effect of "kubectl delete" of all objects: fieldperm leaves in a safe order, whatever the order of the deletions.
 func removal() []fault {
 	return []fault{{
 		name: "delete every webhook configuration", begin: func(t *testing.T, c *scene) {
 			t.Helper()
-			// Whose barriers are gone is right; that nothing else is, is the point.
+			// Barriers may be gone here. The test checks that nothing else is.
 			c.auditor.barriersDown.Store(true)
 			configurations := c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 			for _, name := range []string{stack.UncoveredConfiguration, stack.Configuration} {
@@ -65,8 +65,8 @@ func removal() []fault {
 	}}
 }
 
-// tampering is by a member of system:masters. What the guard refuses changes nothing; without the guard it is seen, and
-// there is a window.
+// tampering are changes by a member of system:masters. A change that the guard refuses has no effect. Without the guard fieldperm notices
+// the change, after a window.
 func tampering() []fault {
 	return []fault{
 		{name: "tamper under the guard", spared: true, begin: func(t *testing.T, c *scene) {
@@ -91,7 +91,7 @@ func tampering() []fault {
 	}
 }
 
-// loosening changes a configuration so that it no longer enforces, or could be made not to.
+// loosening changes a configuration so that it no longer enforces, or so that a later change could make it so.
 type loosening func(*admissionregistrationv1.ValidatingWebhookConfiguration)
 
 func ignore(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
@@ -99,7 +99,7 @@ func ignore(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) { w.FailurePolicy = &policy })
 }
 
-// narrow leaves out Deployments.
+// narrow removes Deployments from the rules.
 func narrow(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) {
 		for i := range w.Rules {
@@ -126,7 +126,7 @@ func everyWebhook(c *admissionregistrationv1.ValidatingWebhookConfiguration, cha
 	}
 }
 
-// strangersBundle is of a CA that signed nothing here.
+// strangersBundle is the bundle of a CA that signed no certificate here.
 func strangersBundle() []byte {
 	authority, err := cluster.NewAuthority("stranger")
 	if err != nil {
@@ -139,7 +139,7 @@ func strangersBundle() []byte {
 	return bundle
 }
 
-// tamper changes fieldperm's configuration as the administrator, or only tries whether it could.
+// tamper changes fieldperm's configuration as the administrator, or only tries the change with a dry run.
 func (c *scene) tamper(t *testing.T, change loosening, dryRun ...string) error {
 	t.Helper()
 	configurations := c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -154,8 +154,7 @@ func (c *scene) tamper(t *testing.T, change loosening, dryRun ...string) error {
 	})
 }
 
-// unguarded tampers where the guard has been taken away before, and holds that fieldperm sees it and says so. then
-// follows at once.
+// unguarded tampers after the guard was removed, and checks that fieldperm notices the change and reports it. then follows at once.
 func unguarded(name string, change loosening, then action) fault {
 	var before []int
 	var intact *admissionregistrationv1.ValidatingWebhookConfiguration
@@ -169,7 +168,7 @@ func unguarded(name string, change loosening, then action) fault {
 			must(t, err)
 			before = c.opened(t)
 			must(t, c.admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), guardName, metav1.DeleteOptions{}))
-			// The API server learns by watching that there is no guard any more.
+			// The API server learns by a watch that the guard is gone.
 			await(t, 20*time.Second, func() error { return c.tamper(t, change) })
 			c.tampered = time.Now()
 			if then != nil {
@@ -184,7 +183,7 @@ func unguarded(name string, change loosening, then action) fault {
 		},
 		end: func(t *testing.T, c *scene) {
 			t.Helper()
-			// Not by apply: that takes nothing away which others have added.
+			// Do not use apply here: it does not remove fields that other managers have added.
 			err := c.tamper(t, func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
 				w.Webhooks, w.Finalizers = intact.Webhooks, intact.Finalizers
 			})
@@ -198,7 +197,7 @@ func unguarded(name string, change loosening, then action) fault {
 
 const guardName = "fieldperm-guard"
 
-// restore installs fieldperm again, starts what does not run, and waits for the guard.
+// restore installs fieldperm again, starts the processes that are not running, and waits for the guard.
 func restore(t *testing.T, c *scene) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -217,8 +216,8 @@ func restore(t *testing.T, c *scene) {
 	})
 }
 
-// staticTampering is by who may write the files of the control plane. Nothing can refuse that, and fieldperm sees it when
-// kube-apiserver does.
+// staticTampering are changes by an administrator that may write the files of the control plane. No webhook can refuse them. fieldperm
+// notices them when kube-apiserver does.
 func staticTampering() []fault {
 	edited := func(name string, change loosening) fault {
 		return manifest(name, func(content []byte) ([]byte, error) {
@@ -235,7 +234,7 @@ func staticTampering() []fault {
 	killed.begin = func(t *testing.T, c *scene) { t.Helper(); tampered(t, c); kill(0, 1)(t, c) }
 	mend := killed.end
 	killed.end = func(t *testing.T, c *scene) { t.Helper(); mend(t, c); launch(0, 1)(t, c) }
-	killed.check = nil // Nothing is left that could say so.
+	killed.check = nil // No process is left that could report it.
 	return []fault{
 		edited("narrowed", narrow),
 		edited("spares one object", func(configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
@@ -250,7 +249,7 @@ func staticTampering() []fault {
 	}
 }
 
-// decoy lets a webhook of another name answer canaries, while granular leaves out Deployments.
+// decoy makes a webhook of another name answer canaries, while the rules of granular do not contain Deployments.
 func decoy(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	answering := c.Webhooks[0].DeepCopy()
 	answering.Name = "decoy.example.com"
@@ -259,13 +258,13 @@ func decoy(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	c.Webhooks = append(c.Webhooks, *answering)
 }
 
-// manifest changes the static manifest, or takes it away.
+// manifest changes or removes the static manifest.
 func manifest(name string, change func([]byte) ([]byte, error)) fault {
 	var intact []byte
 	var before []int
 	write := func(t *testing.T, c *scene, content []byte) {
 		t.Helper()
-		// The API server reads every file of the directory: the new one is written elsewhere.
+		// The API server reads every file of the directory, so the new file is written in another directory.
 		draft := c.File("draft.yaml")
 		must(t, os.WriteFile(draft, content, 0o600))
 		must(t, os.Rename(draft, c.File(staticManifest)))
@@ -300,7 +299,7 @@ func manifest(name string, change func([]byte) ([]byte, error)) fault {
 
 const staticManifest = "admission/fieldperm.yaml"
 
-// requireOpened holds that the metric of every replica that has been there all the time has counted an opening.
+// requireOpened checks that the metric of every replica that ran all the time has counted a loss of the enforcement proof.
 func (c *scene) requireOpened(t *testing.T, before []int) {
 	t.Helper()
 	for number, after := range c.opened(t) {
@@ -310,19 +309,19 @@ func (c *scene) requireOpened(t *testing.T, before []int) {
 	}
 }
 
-// opened returns how often each replica has opened its interlock, -1 for one that does not run.
+// opened returns how often each replica lost its enforcement proof, -1 for a replica that is not running.
 func (c *scene) opened(t *testing.T) []int {
 	t.Helper()
 	return c.metric(t, `fieldperm_interlock_transitions_total{to="open"}`)
 }
 
-// allOpen reports whether the interlock of every replica is open.
+// allOpen reports whether enforcement is not proven at every replica.
 func (c *scene) allOpen(t *testing.T) bool {
 	t.Helper()
 	return !slices.Contains(c.metric(t, "fieldperm_interlock_closed"), 1)
 }
 
-// metric returns the value of a metric of each replica, -1 for one that does not run.
+// metric returns the value of a metric of each replica, -1 for a replica that is not running.
 func (c *scene) metric(t *testing.T, name string) []int {
 	t.Helper()
 	client, err := c.WebhookClient()
@@ -347,7 +346,7 @@ func (c *scene) metric(t *testing.T, name string) []int {
 	return out
 }
 
-// requireEvent waits for an Event about fieldperm's configuration. Those that repeat are folded into the first.
+// requireEvent waits for an Event about fieldperm's configuration. Repeated Events are merged into the first one.
 func (c *scene) requireEvent(t *testing.T, reason, configuration string) {
 	t.Helper()
 	await(t, 10*time.Second, func() error {

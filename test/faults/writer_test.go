@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// mark is in every value that no attempt may write which the writer has the verbs for.
+	// mark is in every value that an attempt writes without the necessary verbs.
 	mark = "forbidden-"
-	// pause is between two attempts of a writer: the faults are to be seen, not the load.
+	// pause is the time between two attempts of a writer: the test is about faults, not about load.
 	pause = 15 * time.Millisecond
-	// attemptTimeout bounds an attempt. It is longer than kube-apiserver waits for the authorizer and a webhook.
+	// attemptTimeout limits an attempt. It is longer than the time that kube-apiserver waits for the authorizer and a webhook.
 	attemptTimeout = 15 * time.Second
 )
 
-// writer is a user in a loop.
+// writer is a user that writes in a loop.
 type writer struct {
 	name     string
 	class    class
@@ -35,12 +35,12 @@ type writer struct {
 	attempts []attempt
 
 	mu sync.Mutex
-	// clients are of one user, one for each API server; attempts go round.
+	// clients are the clients of one user, one for each API server. The attempts use them in turn.
 	clients map[string]*rest.RESTClient
 	n       int
 }
 
-// next returns the client whose turn it is.
+// next returns the next client.
 func (w *writer) next() *rest.RESTClient {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *writer) next() *rest.RESTClient {
 	return w.clients[names[w.n%len(names)]]
 }
 
-// serve lets the writer go to one more API server; nil takes one away.
+// serve connects the writer to an additional API server; nil removes one.
 func (w *writer) serve(server string, client *rest.RESTClient) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,19 +60,19 @@ func (w *writer) serve(server string, client *rest.RESTClient) {
 	w.clients[server] = client
 }
 
-// attempt is one way to write. The text of n is in what it writes, so that each attempt changes something.
+// attempt is one way to write. Each attempt writes the number n, so that it changes the object.
 type attempt struct {
 	name string
 	may  bool
-	// barrier is that only the webhook for barriers refuses it.
+	// barrier says that only the webhook for barriers refuses the attempt.
 	barrier bool
 	do      func(ctx context.Context, c *rest.RESTClient, n int) ([]byte, error)
 }
 
-// sequence numbers the attempts of all writers, so that a value that has landed names the one that wrote it.
+// sequence numbers the attempts of all writers, so that a stored value identifies its attempt.
 var sequence atomic.Int64
 
-// run attempts one after the other until the context ends.
+// run makes one attempt after the other until the context ends.
 func (w *writer) run(ctx context.Context, j *journal, a *auditor) {
 	for ctx.Err() == nil {
 		for _, attempt := range w.attempts {
@@ -107,12 +107,12 @@ func (w *writer) try(ctx context.Context, attempt attempt, j *journal, a *audito
 		e.outcome = refused
 	}
 	if ctx.Err() != nil && err != nil && time.Since(e.begin) < attemptTimeout {
-		return // The test is over.
+		return // The test has ended.
 	}
 	j.add(e)
 }
 
-// path of an object, or of a collection where name is "", in the namespace of the test.
+// path is the path of an object, or of a collection if name is "", in the namespace of the test.
 func path(group, resource, name string) string {
 	prefix := "/apis/" + group
 	if group == "v1" {
@@ -136,14 +136,14 @@ func apply(path, body string) func(context.Context, *rest.RESTClient, int) ([]by
 	}
 }
 
-// create makes an object; the body says of which name.
+// create creates an object; the body has its name.
 func create(path, body string) func(context.Context, *rest.RESTClient, int) ([]byte, error) {
 	return func(ctx context.Context, c *rest.RESTClient, n int) ([]byte, error) {
 		return c.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(fill(body, n))).Do(ctx).Raw()
 	}
 }
 
-// put reads an object and writes it back whole, with some fields changed.
+// put reads an object and writes the whole object back, with some fields changed.
 func put(path string, change func(object map[string]any, n int)) func(context.Context, *rest.RESTClient, int) ([]byte, error) {
 	return func(ctx context.Context, c *rest.RESTClient, n int) ([]byte, error) {
 		raw, err := c.Get().AbsPath(path).Do(ctx).Raw()
@@ -162,11 +162,11 @@ func put(path string, change func(object map[string]any, n int)) func(context.Co
 	}
 }
 
-// createAndDelete leaves nothing behind but the events of a watch.
+// createAndDelete leaves only the events of a watch.
 func createAndDelete(path, body, name string) func(context.Context, *rest.RESTClient, int) ([]byte, error) {
 	return func(ctx context.Context, c *rest.RESTClient, n int) ([]byte, error) {
 		made, err := create(path, body)(ctx, c, n)
-		if err != nil && !apierrors.IsAlreadyExists(err) { // A delete that failed before.
+		if err != nil && !apierrors.IsAlreadyExists(err) { // An earlier delete failed.
 			return nil, err
 		}
 		_, _ = c.Delete().AbsPath(path + "/" + fill(name, n)).Do(ctx).Raw()
@@ -174,7 +174,7 @@ func createAndDelete(path, body, name string) func(context.Context, *rest.RESTCl
 	}
 }
 
-// fill puts n in place of N, and what is forbidden in place of X.
+// fill replaces N by n, and X by a forbidden value.
 func fill(body string, n int) string {
 	return strings.NewReplacer("$X", mark+fmt.Sprint(n), "$N", fmt.Sprint(n)).Replace(body)
 }

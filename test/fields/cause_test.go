@@ -12,8 +12,8 @@ import (
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// explain says of each field that the API server wrote in some trials of a kind because of what it did. What no single
-// field explains is said to depend on several.
+// explain finds the cause of each field that the API server wrote by itself in some trials of a kind. If no single field explains the
+// write, the result says that it depends on several fields.
 func explain(kind recorded.Kind, version string, trials []trial) []recorded.Write {
 	var out []recorded.Write
 	add := func(on string, field string, writes []recorded.Write) {
@@ -39,9 +39,9 @@ func explain(kind recorded.Kind, version string, trials []trial) []recorded.Writ
 type target struct {
 	path  string
 	names []string
-	// differs is that two new objects got different values: one that an update gets in a dry run says nothing of the next.
+	// differs says that two new objects got different values: then the value of an update in a dry run does not predict the next one.
 	differs bool
-	// uncaused is that an update of nothing gave the field a value, or, under true, removed it.
+	// uncaused says that an update without a change set the field, or, under true, removed it.
 	uncaused [2]bool
 }
 
@@ -64,10 +64,10 @@ func fieldsWritten(trials []trial, create bool) []target {
 // itsName stands for the name of the object.
 type itsName struct{}
 
-// moment stands for a time: no other write will have the same.
+// moment stands for a time: no other write has the same time.
 type moment struct{}
 
-// result is what the field became in a trial, nil for nothing. It reports false where the request named the field.
+// result is the value of the field after a trial, nil for none. It reports false if the request itself set the field.
 func (f *target) result(t *trial) (any, bool) {
 	if w, ok := t.wrote[f.path]; ok {
 		if w.is == at(t.after, []string{"metadata", "name"}) {
@@ -84,7 +84,7 @@ func (f *target) result(t *trial) (any, bool) {
 	return nil, at(t.asked, f.names) == nil
 }
 
-// created explains what new objects get.
+// created explains the values that new objects get.
 func created(f target, all []trial) []recorded.Write {
 	var trials []*trial
 	var results []any
@@ -105,7 +105,7 @@ func created(f target, all []trial) []recorded.Write {
 	if !different {
 		return []recorded.Write{became(first)}
 	}
-	// Two objects with nothing different but their names.
+	// The two objects differ only in their names.
 	plain := map[int]any{}
 	for i, t := range trials {
 		if t.cause != nil {
@@ -136,7 +136,7 @@ func created(f target, all []trial) []recorded.Write {
 	return []recorded.Write{{DependsOn: sorted(others)}}
 }
 
-// became is a write of a result.
+// became is a write with a result.
 func became(result any) recorded.Write {
 	if _, name := result.(itsName); name {
 		return recorded.Write{Copies: ".metadata.name"}
@@ -144,7 +144,7 @@ func became(result any) recorded.Write {
 	return recorded.Write{Becomes: raw(result)}
 }
 
-// hasTime reports whether a value is or contains a time. Two writes in one second get the same, two others do not.
+// hasTime reports whether a value is or contains a time. Two writes within one second get the same time.
 func hasTime(v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -158,8 +158,7 @@ func hasTime(v any) bool {
 	return false
 }
 
-// byValue returns a write for each value that the cause has in the stored objects, nil if the cause does not explain all
-// of the results.
+// byValue returns a write for each value of the cause in the stored objects, nil if the cause does not explain all results.
 func byValue(cause []string, trials []*trial, results []any) []recorded.Write {
 	type group struct{ value, result any }
 	var groups []group
@@ -188,7 +187,7 @@ func byValue(cause []string, trials []*trial, results []any) []recorded.Write {
 	return joined(out)
 }
 
-// joined puts writes together that differ only in what their cause is.
+// joined combines writes that differ only in the value of their cause.
 func joined(writes []recorded.Write) []recorded.Write {
 	var out []recorded.Write
 	for _, w := range writes {

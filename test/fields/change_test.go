@@ -12,11 +12,11 @@ import (
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// updated explains what changes of stored objects cause. Whether the result varies is told of each change apart: that a
-// field disappears may be certain where the value that it gets is not.
+// updated explains the effects of changes of stored objects. It reports for each change separately whether the result varies: the removal
+// of a field may be certain even if a value for it is not.
 func updated(f target, all []trial) []recorded.Write {
-	var trials []*trial // Those in which the request leaves the field alone.
-	var caused []*trial // And the API server does not.
+	var trials []*trial // These are the trials in which the request does not change the field.
+	var caused []*trial // In these the API server changes it.
 	for i := range all {
 		t := &all[i]
 		if t.create {
@@ -49,7 +49,7 @@ func updated(f target, all []trial) []recorded.Write {
 		is := f.forValue(t, w, trials, counts)
 		switch {
 		case f.uncaused[class(t.wrote[f.path])]:
-			// Its cause is none of those that were tried.
+			// No field that was tried is its cause.
 		case w.Varies:
 			w.With = pathOf(t.cause)
 			add(w)
@@ -72,7 +72,7 @@ func updated(f target, all []trial) []recorded.Write {
 	return out
 }
 
-// class tells a write that removes a field from one that gives it a value.
+// class separates a write that removes a field from a write that sets it.
 func class(w wrote) int {
 	if w.is == nil {
 		return 1
@@ -87,8 +87,8 @@ func (f *target) varies(t *trial) bool {
 	return w.is != nil && (f.differs || hasTime(w.is)) || t.again != nil && (!repeated || !reflect.DeepEqual(again.is, w.is))
 }
 
-// original reports whether the API server made the value of a change: in one trial at least the object had it nowhere else.
-// Else the value may be copied or computed from there.
+// original reports whether the API server made the value of a change: in at least one trial the object had it in no other field. Otherwise
+// the value may be copied or computed from there.
 func (f *target) original(w *recorded.Write, caused []*trial, counts bool) bool {
 	if w.Becomes == nil {
 		return true
@@ -98,7 +98,7 @@ func (f *target) original(w *recorded.Write, caused []*trial, counts bool) bool 
 	})
 }
 
-// has reports whether a value that says something is anywhere in an object. Many fields are true, 0 or 1.
+// has reports whether a distinctive value occurs anywhere in an object. Values such as true, 0 and 1 are not distinctive.
 func has(object, value any) bool {
 	switch value {
 	case true, false, "", int64(0), int64(1):
@@ -132,7 +132,7 @@ func (f *target) counts(trials []*trial) bool {
 	return len(from) > 1
 }
 
-// change is what became of the field in one trial.
+// change is the change of the field in one trial.
 func (f *target) change(t *trial, counts bool) *recorded.Write {
 	w := t.wrote[f.path]
 	switch {
@@ -150,7 +150,7 @@ func (f *target) change(t *trial, counts bool) *recorded.Write {
 	return &recorded.Write{From: raw(w.was), Becomes: raw(w.is)}
 }
 
-// differently reports whether the API server did something else in a trial than the change, though the field was the same.
+// differently reports whether the API server had another effect in a trial, although the request left the field as it was.
 func (f *target) differently(t *trial, w *recorded.Write, counts bool) bool {
 	if _, wrote := t.wrote[f.path]; wrote {
 		return !reflect.DeepEqual(f.change(t, counts), w)
@@ -165,7 +165,7 @@ func (f *target) differently(t *trial, w *recorded.Write, counts bool) bool {
 	return was == nil
 }
 
-// before is what a trial found in the field, or in the first item that has it.
+// before is the value of the field before a trial, or of the first item with the field.
 func (f *target) before(t *trial) any {
 	if f.names != nil {
 		return at(t.before, f.names)
@@ -195,11 +195,10 @@ func firstBelow(v any, steps []string) any {
 	return v
 }
 
-// leastTrials is how many writes below a field have to agree before it is taken for the cause.
+// leastTrials is the number of writes below a field that have to agree before the field counts as the cause.
 const leastTrials = 2
 
-// everywhere returns the highest field on the way to what was written of which every change that was tried had the same
-// effect.
+// everywhere returns the highest field above the written one for which every tried change had the same effect.
 func (f *target) everywhere(t *trial, w *recorded.Write, trials []*trial, counts bool) []string {
 	for n := 2; n <= len(t.cause); n++ {
 		above := t.cause[:n]
@@ -227,7 +226,7 @@ func (f *target) everywhere(t *trial, w *recorded.Write, trials []*trial, counts
 	return nil
 }
 
-// forValue returns the value of the cause, if every trial that gave it had the same effect.
+// forValue returns the value of the cause, if every trial with this value had the same effect.
 func (f *target) forValue(t *trial, w *recorded.Write, trials []*trial, counts bool) json.RawMessage {
 	is := at(t.after, t.cause)
 	if is == nil || !t.whole || !t.few {

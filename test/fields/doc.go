@@ -1,14 +1,12 @@
-// Package fields writes every field of every built-in kind on a real API server, as a user who holds the
-// marker and the field's most specific verb and no more.
+// Package fields writes every field of every built-in kind on a real API server, as a user with the marker and the most specific verb of
+// the field, and nothing more.
 //
-// A run has two passes, each of dry runs. First an administrator looks for a write of each field that the API
-// server takes: a change of a stored object, else a new object (edit_test.go, values_test.go, repair_test.go).
-// Then the holder of the verbs that the change takes sends the same. What the API server writes besides what was
-// sent is recorded on the way.
+// A run has two passes of dry runs. First an administrator looks for a write of each field that the API server accepts: a change of a
+// stored object, or else a new object (edit_test.go, values_test.go, repair_test.go). Then the user with the verbs of this change sends the
+// same write. During this the test records the additional fields that the API server writes.
 //
-// What the API server writes by itself is recorded by observe_test.go, which has an observer for each object,
-// and explained by cause_test.go (new objects) and change_test.go (changes); recorded_test.go holds
-// schema/endpoint/written.yaml against it.
+// observe_test.go records the fields that the API server writes by itself, with an observer for each object. cause_test.go explains them
+// for new objects, and change_test.go for changes; recorded_test.go compares schema/endpoint/written.yaml with them.
 //
 // Start reading at fields_test.go. The package needs the control plane, so that all of it is in test files.
 package fields

@@ -15,11 +15,11 @@ import (
 // edit is a change of an object at one place.
 type edit struct {
 	object map[string]any
-	// place is where, with the indexes and keys that it came to.
+	// place is the path of the change, with its indexes and keys.
 	place []any
 }
 
-// edits returns changes of an object at a path, the likeliest to be taken first.
+// edits returns changes of an object at a path. The changes that the API server will most likely accept come first.
 func (s *schemas) edits(object map[string]any, p path, m *openapi.Type) []edit {
 	place := s.locate(object, p)
 	now, present := get(object, place)
@@ -28,7 +28,7 @@ func (s *schemas) edits(object map[string]any, p path, m *openapi.Type) []edit {
 		out = append(out, s.edited(object, p, place, value))
 	}
 	if len(p) > 0 && p[len(p)-1].any {
-		// One more, besides a change of what is there.
+		// Add an item, in addition to a change of an existing one.
 		if list, _ := get(object, place[:len(place)-1]); list != nil {
 			more := slices.Clone(place)
 			switch l := list.(type) {
@@ -53,7 +53,7 @@ func (s *schemas) edits(object map[string]any, p path, m *openapi.Type) []edit {
 	return out
 }
 
-// another puts the field into a new item of the last list on the way: what a union's items already have excludes it.
+// another puts the field into a new item of the last list on the path, because the existing items of a union exclude it.
 func (s *schemas) another(object map[string]any, p path, m *openapi.Type) (edit, bool) {
 	for i := len(p) - 2; i > 0; i-- {
 		if !p[i].any {
@@ -76,7 +76,7 @@ func (s *schemas) another(object map[string]any, p path, m *openapi.Type) (edit,
 			return edit{}, false
 		}
 		e := s.edited(object, p, place, values[0])
-		// A list by names does not take the same twice.
+		// A list with names does not accept the same name twice.
 		if v, ok := get(e.object, place[:i+1]); ok {
 			if item, ok := v.(map[string]any); ok {
 				if _, named := item["name"].(string); named && p.name() != "name" {
@@ -89,7 +89,7 @@ func (s *schemas) another(object map[string]any, p path, m *openapi.Type) (edit,
 	return edit{}, false
 }
 
-// locate turns a path into a place: the item in which most of the path is there, the first key of a map.
+// locate turns a path into a place: the item that has most of the path, the first key of a map.
 func (s *schemas) locate(object map[string]any, p path) []any {
 	place, _ := s.deepest(object, p, s.root)
 	return place
@@ -135,7 +135,7 @@ func (s *schemas) deepest(at any, p path, m *openapi.Type) ([]any, int) {
 
 func first[T any](v T, _ int) T { return v }
 
-// edited returns the object with a value at a place; what is missing on the way is made.
+// edited returns the object with a value at a place. It creates missing containers on the way.
 func (s *schemas) edited(object map[string]any, p path, place []any, value any) edit {
 	copied, _ := s.put(runtime.DeepCopyJSON(object), p, place, s.root, value).(map[string]any)
 	return edit{copied, place}
@@ -173,7 +173,7 @@ func (s *schemas) put(at any, p path, place []any, m *openapi.Type, value any) a
 	return at
 }
 
-// normal makes numbers int64, as decoded JSON has them.
+// normal converts numbers to int64, as in decoded JSON.
 func normal(v any) any {
 	switch x := v.(type) {
 	case int:
@@ -245,7 +245,7 @@ func remove(object map[string]any, place []any) {
 	}
 }
 
-// differs reports whether what is at a place differs between two objects.
+// differs reports whether the value at a place differs between two objects.
 func differs(a, b map[string]any, place []any) bool {
 	x, inA := get(a, place)
 	y, inB := get(b, place)

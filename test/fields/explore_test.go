@@ -21,19 +21,19 @@ import (
 
 const dryRun = "?dryRun=All&fieldManager=fields"
 
-// maxCandidates and maxRepairs bound how often a field is tried.
+// maxCandidates and maxRepairs limit the number of attempts for a field.
 const (
 	maxCandidates = 6
 	maxRepairs    = 3
 )
 
-// try is what came of one field.
+// try is the result for one field.
 type try struct {
 	endpoint *endpoint
 	path     string
-	// refused is why the API server takes no write of the field from an administrator, if it takes none.
+	// refused is the reason why the API server accepts no write of the field from an administrator, "" if it accepts one.
 	refused string
-	// method, url, body and verbs are the write that it takes, and the most specific verb of each change in it.
+	// method, url, body and verbs are the accepted write, and the most specific verb of each change in it.
 	method, url string
 	body        map[string]any
 	verbs       []string
@@ -53,7 +53,7 @@ func (r *run) explore(ctx context.Context, e *endpoint) error {
 		return err
 	}
 	if kind.Lossy() {
-		return nil // Nothing but granular:* covers a write through it.
+		return nil // Only granular:* covers a write through it.
 	}
 	types := r.types.kind(e.kind)
 	if types == nil {
@@ -102,10 +102,10 @@ type place struct {
 	model *openapi.Type
 }
 
-// mostRefused is how many fields of one verb are tried until the API server takes one, where not all are.
+// mostRefused is the number of fields of one verb that are tried until the API server accepts one, if not all are tried.
 const mostRefused = 5
 
-// verbAt is the most specific verb at a path, in general terms.
+// verbAt is the most specific verb at a path, without parameters.
 func (x *explorer) verbAt(p path) string {
 	n, verb := x.kind.Root, ""
 	for _, s := range p {
@@ -124,7 +124,7 @@ func (x *explorer) verbAt(p path) string {
 	return verb
 }
 
-// skipped are what nobody writes: the object's identity, and what has roles.
+// skipped reports whether no client writes a field: the object's identity, and fields with a role.
 func skipped(p path) bool {
 	text := p.String()
 	if text == ".apiVersion" || text == ".kind" || strings.Contains(text, ".managedFields") {
@@ -139,8 +139,8 @@ func skipped(p path) bool {
 	return !slices.Contains([]string{"labels", "annotations", "finalizers", "ownerReferences"}, name)
 }
 
-// base stores an object of the endpoint's resource, in this run's namespace, or a variant of it. It returns what is read at
-// the endpoint, and what was sent to make it.
+// base stores an object of the endpoint's resource, in the namespace of this run, or a variant of it. It returns the object as read at the
+// endpoint, and the object that was sent to create it.
 func (r *run) base(ctx context.Context, e *endpoint, v *variant) (stored, sent map[string]any, err error) {
 	parent := *e
 	parent.subresource = ""
@@ -206,22 +206,22 @@ type explorer struct {
 	endpoint *endpoint
 	kind     *schema.Kind
 	types    *schemas
-	// base is stored, sent is what a client sent to make it.
+	// base is the stored object, sent is the object that a client sent to create it.
 	base, sent map[string]any
-	// took is told of a write that the API server took.
+	// took is called with each write that the API server accepted.
 	took func(context.Context, *try, *write) error
 }
 
-// write is one that the API server took.
+// write is a write that the API server accepted.
 type write struct {
 	*edit
 	method, url string
 	body        map[string]any
-	// before is nil where the object is new.
+	// before is nil for a new object.
 	before, after map[string]any
 }
 
-// field tries one field, and reports whether the API server takes a write of it.
+// field tries one field, and reports whether the API server accepts a write of it.
 func (x *explorer) field(ctx context.Context, p path, m *openapi.Type) (bool, error) {
 	t := &try{endpoint: x.endpoint, path: p.String(), refused: "nothing was tried"}
 	defer func() {
@@ -274,7 +274,7 @@ func (x *explorer) create(ctx context.Context, t *try, e *edit) (bool, error) {
 	return x.try(ctx, t, e, http.MethodPost, x.endpoint.path()+dryRun, withName(body, x.name()), nil)
 }
 
-// withName gives an object a name that is free, unless its kind insists on one.
+// withName gives an object a free name, unless its kind has a fixed one.
 func withName(body map[string]any, name string) map[string]any {
 	metadata, _ := body["metadata"].(map[string]any)
 	if old, _ := metadata["name"].(string); strings.HasPrefix(old, "fields-") {
@@ -283,7 +283,7 @@ func withName(body map[string]any, name string) map[string]any {
 	return body
 }
 
-// try sends one write as the administrator, and notes it if the API server takes it and the field is as was asked.
+// try sends one write as the administrator, and notes it if the API server accepts it and the field has the requested value.
 func (x *explorer) try(ctx context.Context, t *try, e *edit, method, url string, body, before map[string]any) (bool, error) {
 	for range maxRepairs + 1 {
 		a, err := x.server.write(ctx, method, url, body, nil)
@@ -316,7 +316,7 @@ func (x *explorer) try(ctx context.Context, t *try, e *edit, method, url string,
 	return false, nil
 }
 
-// reread takes what is stored now for the base, and gives a body its resourceVersion.
+// reread uses the currently stored object as the base, and gives a body its resourceVersion.
 func (x *explorer) reread(ctx context.Context, url string, body map[string]any) error {
 	a, err := x.server.write(ctx, http.MethodGet, url, nil, nil)
 	if err != nil || !a.ok() {
@@ -334,7 +334,7 @@ func there(object map[string]any, place []any) bool {
 	return ok
 }
 
-// note works out which verbs the write takes.
+// note computes the verbs that the write needs.
 func (x *explorer) note(ctx context.Context, t *try, w *write) error {
 	asked, err := x.diff(ctx, w.before, w.body)
 	if err != nil {
@@ -390,7 +390,7 @@ func (x *explorer) diff(ctx context.Context, old, new map[string]any) ([]fieldpe
 	return fieldperm.Diff(ctx, was, is, x.kind, nil)
 }
 
-// comparable leaves owners out.
+// comparable returns an object without owners.
 func comparable(object map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(object)
 	if metadata, ok := out["metadata"].(map[string]any); ok {

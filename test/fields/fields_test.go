@@ -52,8 +52,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestC1_EachFieldByItsOwnVerb: whoever holds the marker and a field's most specific verb may write the field,
-// in every kind and subresource that the API server serves.
+// TestC1_EachFieldByItsOwnVerb: a user with the marker and the most specific verb of a field may write the field, in every kind and
+// subresource that the API server serves.
 func TestC1_EachFieldByItsOwnVerb(t *testing.T) {
 	r := newRun(t)
 	defer r.report(t)
@@ -91,7 +91,7 @@ func newRun(t *testing.T) *run {
 	return r
 }
 
-// serverFlags are those of a server with all APIs that hurries.
+// serverFlags are the flags of a server with all APIs and short delays.
 func serverFlags(gates string) map[string][]string {
 	return map[string][]string{
 		"runtime-config":                 {"api/all=true"},
@@ -103,7 +103,7 @@ func serverFlags(gates string) map[string][]string {
 	}
 }
 
-// prepare reads what a server serves, and makes the namespace.
+// prepare reads the APIs of a server, and creates the namespace.
 func prepare(t *testing.T, admin *rest.Config) *run {
 	t.Helper()
 	r := &run{}
@@ -128,7 +128,7 @@ func prepare(t *testing.T, admin *rest.Config) *run {
 	return r
 }
 
-// endpoints are those that the marker may reach.
+// endpoints are the endpoints for which the marker may pass.
 func endpoints(t *testing.T, lists []*metav1.APIResourceList) []*endpoint {
 	t.Helper()
 	allowed := allowlist.Build(lists, nil, nil)
@@ -154,7 +154,7 @@ func endpoints(t *testing.T, lists []*metav1.APIResourceList) []*endpoint {
 	return out
 }
 
-// parallel is how many endpoints are looked at together.
+// parallel is the number of endpoints that are processed concurrently.
 const parallel = 6
 
 func (r *run) kindOf(e *endpoint, ref schema.ResourceRef) (*schema.Kind, error) {
@@ -180,7 +180,7 @@ func (r *run) forEach(t *testing.T, visit func(context.Context, *endpoint) error
 	wait.Wait()
 }
 
-// grant makes a group for the marker and for each verb that a write takes.
+// grant creates a group for the marker and for each verb that a write needs.
 func (r *run) grant(t *testing.T) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(r.stack.Admin())
@@ -216,8 +216,8 @@ func (r *run) grant(t *testing.T) {
 	must(t, r.stack.AwaitGrants(t.Context()))
 }
 
-// furtherChecks are what Kubernetes itself asks for beside the permission to write: to give what one does not hold, to sign,
-// to say what a driver allocated.
+// furtherChecks are permissions that Kubernetes itself requires in addition to the write: to grant permissions that the user does not hold,
+// to sign, and to report an allocation of a driver.
 var furtherChecks = []rbacv1.PolicyRule{
 	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
 	{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, Verbs: []string{"sign", "approve", "attest"}},
@@ -225,7 +225,7 @@ var furtherChecks = []rbacv1.PolicyRule{
 	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims/driver"}, Verbs: []string{"arbitrary-node:update", "arbitrary-node:patch"}},
 }
 
-// hold sends each write that the API server takes as the holder of its verbs.
+// hold sends each accepted write as the user with its verbs.
 func (r *run) hold(t *testing.T) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -239,7 +239,7 @@ func (r *run) hold(t *testing.T) {
 			defer func() { <-room }()
 			a, err := r.server.write(t.Context(), try.method, try.url, try.body, try.verbs)
 			if err == nil && a.code == http.StatusConflict && try.method == http.MethodPut {
-				// The object has changed since, by the API server itself.
+				// The API server itself has changed the object since then.
 				if now, err := r.server.send(t.Context(), http.MethodGet, strings.TrimSuffix(try.url, dryRun), nil, nil); err == nil && now.ok() {
 					body := runtime.DeepCopyJSON(try.body)
 					body["metadata"].(map[string]any)["resourceVersion"] = now.object["metadata"].(map[string]any)["resourceVersion"]

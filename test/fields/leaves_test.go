@@ -14,14 +14,14 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// wrote is a field that the API server wrote besides what was asked.
+// wrote is a field that the API server wrote in addition to the request.
 type wrote struct {
-	// names lead to it, nil for an item of a list.
+	// names are the path to it, with nil for an item of a list.
 	names   []string
 	was, is any
 }
 
-// comparison finds what the API server made of a request besides what was asked.
+// comparison finds the fields that the API server wrote in addition to the request.
 type comparison struct {
 	// before is nil for a new object.
 	before, asked, after map[string]any
@@ -61,7 +61,7 @@ func (c *comparison) at(node *schema.Node, path string, names []string, before, 
 	}
 }
 
-// leaf notes a field if the request left it as it was and the API server did not.
+// leaf notes a field if the request did not change it and the API server did.
 func (c *comparison) leaf(node *schema.Node, path string, names []string, before, asked, after any) {
 	if c.before == nil {
 		if asked == nil && after != nil && !isDefault(node, after) {
@@ -74,7 +74,7 @@ func (c *comparison) leaf(node *schema.Node, path string, names []string, before
 	}
 }
 
-// note keeps of several items what they have in common.
+// note keeps only the common result of several items.
 func (c *comparison) note(path string, w wrote) {
 	if known, ok := c.out[path]; ok && !reflect.DeepEqual(known, w) {
 		w.is, w.was = []any{known.is, w.is}, []any{known.was, w.was}
@@ -82,7 +82,7 @@ func (c *comparison) note(path string, w wrote) {
 	c.out[path] = w
 }
 
-// items compares the items of a list that identifies them. A new item is charged as a whole, so that nothing below it matters.
+// items compares the items of a list with keys. A new item is charged as a whole, so that the fields below it do not matter.
 func (c *comparison) items(list *schema.List, path string, before, asked, after any) {
 	key := func(item any) string {
 		object, ok := item.(map[string]any)
@@ -129,7 +129,7 @@ func isDefault(node *schema.Node, v any) bool {
 	return node.Default() != nil && utiljson.Unmarshal(node.Default(), &fallback) == nil && reflect.DeepEqual(fallback, v)
 }
 
-// rendered is a step as schema.Pattern writes it.
+// rendered is a step in the notation of schema.Pattern.
 func rendered(name string) string {
 	if name != "" && !strings.ContainsAny(name, ".[]\"*\\") {
 		return "." + name

@@ -18,27 +18,26 @@ import (
 	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
-// trial is one write of one field, and what the API server made of it.
+// trial is one write of one field, with its effect in the API server.
 type trial struct {
 	create bool
-	// base tells the objects apart that were changed.
+	// base is the number of the changed object.
 	base int
-	// cause are the names on the way to the field that was written, or to the list or map that has it; nil for a
-	// write of nothing.
+	// cause are the names on the way to the written field, or to the list or map that contains it; nil for a write without a change.
 	cause []string
-	// whole is that cause is the field itself.
+	// whole says that cause is the field itself.
 	whole bool
-	// few is that it has few values, all of which are tried.
+	// few says that the field has few values, which are all tried.
 	few           bool
 	asked, before map[string]any
 	after         map[string]any
 	wrote         map[string]wrote
-	// again is what was written when the same was sent once more.
+	// again are the additional fields of a second, equal write.
 	again map[string]wrote
 }
 
-// mostValues is how many values of a field are written, unless it has so few that all are, and mostTried how many are
-// tried for that.
+// mostValues is the number of values that are written to a field, unless it has so few that all are written. mostTried is the maximum for
+// that.
 const (
 	mostValues = 2
 	mostTried  = 3
@@ -72,7 +71,7 @@ func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, e
 				return nil, fmt.Errorf("%s: %w", e, err)
 			}
 			if content := comparable(o.base); hasTime(content["spec"]) || hasTime(content["status"]) {
-				time.Sleep(time.Second) // What is written in the second of its creation has the same time.
+				time.Sleep(time.Second) // A write in the second of the creation would have the same time.
 			}
 			o.took = o.note
 			if err := o.all(ctx); err != nil {
@@ -84,14 +83,14 @@ func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, e
 	return out, nil
 }
 
-// observer is an explorer that looks at what the API server writes besides.
+// observer is an explorer that records the additional fields that the API server writes.
 type observer struct {
 	explorer
 	variant int
 	trials  []trial
 	// wanted are the fields to write.
 	wanted func(path) bool
-	// now is the field that is being written, few that it has few values.
+	// now is the field that is being written. few says that it has few values.
 	now path
 	few bool
 }
@@ -109,7 +108,7 @@ func (o *observer) all(ctx context.Context) error {
 		if len(m.Properties) > 0 {
 			return true
 		}
-		// A cause is a list or map as a whole, so that of all that is in it one field is enough.
+		// A cause is a list or map as a whole, so that one field in it is enough.
 		if inside := slices.IndexFunc(p, func(s step) bool { return s.any }); inside >= 0 {
 			list := p[:inside].String()
 			if known[list] {
@@ -139,7 +138,7 @@ func (o *observer) elsewhere(p path) bool {
 		o.endpoint.subresource == "status" && p[0].field != "status"
 }
 
-// nothing makes two new objects, by two users and to stay, and sends what is stored as it is.
+// nothing creates two new objects as two users, permanently, and sends the stored objects unchanged.
 func (o *observer) nothing(ctx context.Context) error {
 	o.now, o.few = nil, false
 	t := &try{endpoint: o.endpoint}
@@ -147,10 +146,10 @@ func (o *observer) nothing(ctx context.Context) error {
 		for i, suffix := range []string{"-one", "-two"} {
 			e := &edit{object: runtime.DeepCopyJSON(o.sent)}
 			body := withName(e.object, o.name()+suffix)
-			// A dry run allocates nothing, and finds the same address each time.
+			// A dry run allocates nothing, and gets the same address each time.
 			url := o.endpoint.path() + "?fieldManager=fields"
 			if metadata, _ := body["metadata"].(map[string]any); metadata["name"] != o.name()+suffix+"-new" {
-				url = o.endpoint.path() + dryRun // Its name is taken, or its kind insists on one.
+				url = o.endpoint.path() + dryRun // Its name is in use, or its kind has a fixed name.
 			}
 			a, err := o.server.write(ctx, http.MethodPost, url, body, [][]string{nil, {"system:masters"}}[i])
 			if err != nil {
@@ -170,7 +169,7 @@ func (o *observer) nothing(ctx context.Context) error {
 	return nil
 }
 
-// values writes some values of a field, or all that it may have.
+// values writes some values of a field, or all its possible values.
 func (o *observer) values(ctx context.Context, p path, m *openapi.Type) error {
 	o.now = p
 	m = o.types.Resolve(m)
@@ -209,7 +208,7 @@ func (o *observer) values(ctx context.Context, p path, m *openapi.Type) error {
 	return nil
 }
 
-// note keeps what the API server made of a write.
+// note records the additional fields of a write.
 func (o *observer) note(ctx context.Context, _ *try, w *write) error {
 	before := w.before
 	t := trial{create: before == nil, base: o.variant, before: comparableOf(before), asked: comparable(w.body), after: comparable(w.after)}
@@ -245,7 +244,7 @@ func comparableOf(object map[string]any) map[string]any {
 func (r *run) byKind() map[runtimeschema.GroupVersionKind][]*endpoint {
 	out := map[runtimeschema.GroupVersionKind][]*endpoint{}
 	for _, e := range r.endpoints {
-		// What a version that may still change writes is not relied on.
+		// The effects of an alpha or beta version may change, so that they are not recorded.
 		stable := !strings.Contains(e.gvr.Version, "alpha") && !strings.Contains(e.gvr.Version, "beta")
 		if stable && e.kind.Group == e.gvr.Group && strings.Contains(e.String(), *only) {
 			out[e.kind] = append(out[e.kind], e)

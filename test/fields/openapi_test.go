@@ -53,7 +53,7 @@ type schemas struct {
 	root *openapi.Type
 }
 
-// step is one of a path: a field, or any item of a list or key of a map.
+// step is a step of a path: a field, or any item of a list or key of a map.
 type step struct {
 	field string
 	any   bool
@@ -75,7 +75,7 @@ func (p path) String() string {
 
 func (p path) then(s step) path { return append(p[:len(p):len(p)], s) }
 
-// name is the last field's.
+// name is the name of the last field.
 func (p path) name() string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if !p[i].any {
@@ -85,7 +85,7 @@ func (p path) name() string {
 	return ""
 }
 
-// walk visits every field below m, parents first. A component within itself is not entered again.
+// walk visits every field below m, parents first. It does not enter a component again within itself.
 func (s *schemas) walk(at path, m *openapi.Type, within []string, visit func(path, *openapi.Type) bool) {
 	m = s.Resolve(m)
 	if m.Name != "" {

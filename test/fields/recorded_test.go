@@ -28,15 +28,15 @@ const (
 		"# KUBEBUILDER_ASSETS=… go test -tags integration ./test/fields -run D13 -update\n"
 )
 
-// changing are the admission plugins that change objects and are on by default.
+// changing are the admission plugins that change objects and are enabled by default.
 const changing = "DefaultIngressClass,DefaultStorageClass,DefaultTolerationSeconds,LimitRanger,MutatingAdmissionPolicy," +
 	"MutatingAdmissionWebhook,PodTopologyLabels,Priority,RuntimeClass,ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition"
 
-// D13: what is compiled in about fields that the API server writes by itself is what this API server does.
+// D13: the compiled-in data about fields that the API server writes by itself describes this API server.
 func TestD13_WritesAreAsRecorded(t *testing.T) {
 	got := record(t)
 	if t.Failed() {
-		return // Of a kind that was not observed nothing is recorded.
+		return // For a kind that was not observed nothing is recorded.
 	}
 	content, err := yaml.Marshal(got)
 	must(t, err)
@@ -82,7 +82,7 @@ func differences(want, got []recorded.Write) []string {
 	return out
 }
 
-// record watches two servers: one with everything on, and one that nothing but its strategies and defaults make write.
+// record observes two servers: one with all plugins, and one on which only strategies and defaults write.
 func record(t *testing.T) *recorded.WriteObservation {
 	t.Helper()
 	out := &recorded.WriteObservation{}
@@ -92,7 +92,7 @@ func record(t *testing.T) *recorded.WriteObservation {
 	bare["disable-admission-plugins"] = []string{changing}
 	full["disable-admission-plugins"] = []string{"ServiceAccount"}
 	writes, version := watch(t, full, func(runtimeschema.GroupVersionKind, path) bool { return true })
-	// Of the other server no more than what caused something is of interest.
+	// On the other server only the fields with an effect on the first one are of interest.
 	plain, _ := watch(t, bare, func(gvk runtimeschema.GroupVersionKind, p path) bool {
 		for _, w := range writes {
 			if w.With != "" && w.Kind.Kind == gvk.Kind && w.Kind.Group == gvk.Group && (p.String() == w.With || strings.HasPrefix(p.String(), w.With+".")) {
@@ -110,7 +110,7 @@ func record(t *testing.T) *recorded.WriteObservation {
 	return out
 }
 
-// sortedWrites puts versions together and writes in order.
+// sortedWrites combines versions and sorts writes.
 func sortedWrites(writes []recorded.Write) []recorded.Write {
 	var out []recorded.Write
 	known := map[string]int{}
@@ -136,7 +136,7 @@ func sortedWrites(writes []recorded.Write) []recorded.Write {
 	return out
 }
 
-// watch writes every field on a server, and explains what it writes by itself.
+// watch writes every field on a server, and explains the fields that the server writes by itself.
 func watch(t *testing.T, flags map[string][]string, wanted func(runtimeschema.GroupVersionKind, path) bool) ([]recorded.Write, string) {
 	t.Helper()
 	plane, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir(), ExtraArgs: flags})

@@ -15,8 +15,7 @@ import (
 
 var quoted = regexp.MustCompile(`"([^"]*)"`)
 
-// repair makes of a refused object one that has what the API server misses in it. It reports false where the
-// answer does not say what that is.
+// repair adds to a refused object the values that the API server requires. It reports false if the answer does not name them.
 func (s *schemas) repair(object map[string]any, status *metav1.Status) (map[string]any, bool) {
 	if status.Details == nil {
 		return nil, false
@@ -44,7 +43,7 @@ func (s *schemas) repair(object map[string]any, status *metav1.Status) (map[stri
 	return repaired, done
 }
 
-// placeOf reads the field of a cause: spec.containers[0].env[1].name, metadata.labels[a/b].
+// placeOf parses the field of a cause: spec.containers[0].env[1].name, metadata.labels[a/b].
 func (s *schemas) placeOf(field string) (place []any, p path, m *openapi.Type, ok bool) {
 	m = s.Resolve(s.root)
 	for rest := field; rest != ""; {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// report counts what came of every field, and writes it out if asked.
+// report counts the results of all fields, and writes them to a file on request.
 func (r *run) report(t *testing.T) {
 	t.Helper()
 	var lines []string

@@ -20,25 +20,25 @@ import (
 //go:embed testdata/seeds.yaml
 var seedsYAML []byte
 
-// seedDocument is a document of seeds.yaml: an object that has more than the sample of its kind.
+// seedDocument is a document of seeds.yaml: an object with more fields than the sample of its kind.
 type seedDocument struct {
 	Group  string         `json:"group"`
 	Kind   string         `json:"kind"`
 	Object map[string]any `json:"object"`
-	// Pods is where the seed "pod" goes, "" for nowhere.
+	// Pods are the places for the seed "pod", "" for none.
 	Pods []string `json:"pods"`
-	// Variants are further objects of the kind, in which the API server writes something else.
+	// Variants are further objects of the kind, for which the API server writes other fields.
 	Variants []variant `json:"variants"`
 }
 
-// variant is laid over the object of its kind.
+// variant is merged into the object of its kind.
 type variant struct {
 	Name   string         `json:"name"`
 	Object map[string]any `json:"object"`
-	// Then is laid over the stored object in a second write, Status in one through the subresource.
+	// Then is merged into the stored object in a second write, Status in a write through the subresource.
 	Then   map[string]any `json:"then"`
 	Status map[string]any `json:"status"`
-	// Fields are those that matter in it, all if there are none.
+	// Fields are the fields to test in it, all if there are none.
 	Fields []string `json:"fields"`
 }
 
@@ -58,7 +58,7 @@ var loadSeeds = sync.OnceValues(func() (map[runtimeschema.GroupKind]seedDocument
 	return out, nil
 })
 
-// seeded lays the seed of a kind over its sample, key by key.
+// seeded merges the seed of a kind into its sample, key by key.
 func seeded(kind runtimeschema.GroupKind, object map[string]any) (map[string]any, error) {
 	seeds, err := loadSeeds()
 	if err != nil {
@@ -82,7 +82,7 @@ func seeded(kind runtimeschema.GroupKind, object map[string]any) (map[string]any
 	return object, nil
 }
 
-// develop writes to a stored object what a variant has beside.
+// develop writes the additional fields of a variant to a stored object.
 func (r *run) develop(ctx context.Context, e *endpoint, name string, v *variant) error {
 	for _, step := range []struct {
 		more  map[string]any

@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// markerGroup holds the marker on everything; each verb has a group of its name that holds it.
+// markerGroup holds the marker on everything. For each verb there is a group with its name that holds it.
 const markerGroup = "fields:marker"
 
-// server sends writes as an administrator or, by impersonation, as the holder of some verbs.
+// server sends writes as an administrator or, by impersonation, as a user with some verbs.
 type server struct {
 	host   string
 	client *http.Client
@@ -54,7 +54,7 @@ func (e *endpoint) String() string {
 	return name + " " + e.gvr.Version
 }
 
-// namespace is where all objects of the run are.
+// namespace is the namespace of all objects of the run.
 const namespace = "fields"
 
 func (e *endpoint) path(names ...string) string {
@@ -68,7 +68,7 @@ func (e *endpoint) path(names ...string) string {
 	return strings.Join(append([]string{out, e.gvr.Resource}, names...), "/")
 }
 
-// answer is an API server's.
+// answer is the answer of an API server.
 type answer struct {
 	code   int
 	object map[string]any
@@ -77,7 +77,7 @@ type answer struct {
 
 func (a *answer) ok() bool { return a.code < 300 }
 
-// says is the message without what differs from run to run.
+// says is the message without the parts that differ from run to run.
 func (a *answer) says() string {
 	if a.ok() {
 		return "ok"
@@ -85,7 +85,7 @@ func (a *answer) says() string {
 	return fmt.Sprintf("%d %s", a.code, strings.TrimSpace(a.status.Message))
 }
 
-// send sends a request; as are the verbs that its sender holds beside the marker, nil for an administrator.
+// send sends a request; as are the verbs of its sender in addition to the marker, nil for an administrator.
 func (s *server) send(ctx context.Context, method, path string, body map[string]any, as []string) (*answer, error) {
 	var reader io.Reader
 	if body != nil {
@@ -125,8 +125,7 @@ func (s *server) send(ctx context.Context, method, path string, body map[string]
 	return out, nil
 }
 
-// write is send that asks again where the API server wants it to, and takes the newest resourceVersion after a
-// conflict.
+// write is send with repetitions if the API server asks for them. After a conflict it uses the newest resourceVersion.
 func (s *server) write(ctx context.Context, method, path string, body map[string]any, as []string) (*answer, error) {
 	for range 5 {
 		a, err := s.send(ctx, method, path, body, as)
@@ -141,7 +140,7 @@ func (s *server) write(ctx context.Context, method, path string, body map[string
 	return nil, errors.New("the API server goes on being busy: " + path)
 }
 
-// raw reads what is no API object.
+// raw reads a document that is no API object.
 func (s *server) raw(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.host+path, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// row is one of the table in docs/reference/fields.md: a field that the API server writes at an endpoint although nobody asked for it.
+// row is a row of the table in docs/reference/fields.md: a field that the API server writes at an endpoint without a request to do so.
 type row struct{ endpoint, field string }
 
 var rowPattern = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (?:`[^`]+`)? ?\\| (.+) \\|$")
@@ -34,7 +34,7 @@ func table(t *testing.T) map[row]string {
 	return out
 }
 
-// judge holds what was observed against the table.
+// judge compares the observations with the table.
 func (r *run) judge(t *testing.T) {
 	t.Helper()
 	known, seen, created := table(t), map[row]bool{}, map[string]bool{}
@@ -61,7 +61,7 @@ func (r *run) judge(t *testing.T) {
 		}
 	}
 	if !*all {
-		return // Of a part of the fields not every row is seen.
+		return // A run over a part of the fields does not see every row.
 	}
 	for at, reason := range known {
 		if created[at.endpoint] && !seen[at] {

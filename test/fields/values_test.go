@@ -11,8 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/openapi"
 )
 
-// hints are values for fields that take no other, by name; the first that differs from what is there is tried
-// first.
+// hints are values for fields that accept no other values, by name. The first one that differs from the current value is tried first.
 var hints = map[string][]any{
 	"apiGroup": {"rbac.authorization.k8s.io"}, "apiVersion": {"v1", "apps/v1"}, "kind": {"ConfigMap", "User"},
 	"path": {"/fields", "fields"}, "mountPath": {"/fields"}, "devicePath": {"/dev/fields"}, "subPath": {"fields"}, "port": {8080, 8081}, "targetPort": {8080},
@@ -36,10 +35,10 @@ var hints = map[string][]any{
 	"gateway": {"192.0.2.7"}, "system": {"fields"}, "sysctls": {"kernel.shm_rmid_forced"}, "matchLabelKeys": {"fields"}, "hugepages": {"1"},
 }
 
-// fallback is for strings of no known name.
+// fallback are values for strings with an unknown name.
 var fallback = []any{"fields", "example.com/fields", "1", "Fields", "fields.example.com", "192.0.2.7"}
 
-// values returns valid-looking values of a schema that differ from what is there, the likeliest first.
+// values returns plausible values of a schema that differ from the current value, the most likely first.
 func (s *schemas) values(m *openapi.Type, name string, now any) []any {
 	m = s.Resolve(m)
 	var out []any
@@ -86,7 +85,7 @@ func (s *schemas) values(m *openapi.Type, name string, now any) []any {
 		}
 		add(fallback...)
 	case m.Items != nil:
-		// A list and what it has already, as the API server may forbid to take from it.
+		// Keep the existing items of a list, because the API server may forbid to remove them.
 		for _, item := range s.values(m.Items, name, nil) {
 			if have, ok := now.([]any); ok && len(have) > 0 {
 				add(append(have[:len(have):len(have)], item))
@@ -133,7 +132,7 @@ func mapKey(name string) string {
 	return "example.com/fields"
 }
 
-// make returns the least value of a schema: of an object what is required.
+// make returns the smallest value of a schema: for an object its required fields.
 func (s *schemas) make(m *openapi.Type, name string, depth int) any {
 	m = s.Resolve(m)
 	if len(m.Properties) == 0 || depth > 6 {

@@ -14,26 +14,25 @@ import (
 	"time"
 )
 
-// wellKnown is where the discovery document is, below an issuer's URL (OpenID Connect Discovery 1.0, section 4).
+// wellKnown is the path of the discovery document below an issuer's URL (OpenID Connect Discovery 1.0, section 4).
 const wellKnown = "/.well-known/openid-configuration"
 
-// Config is what does not change while an issuer is there. The zero value is an issuer on a free port
-// of 127.0.0.1.
+// Config has the settings that stay the same while an issuer exists. The zero value is an issuer on a free port of 127.0.0.1.
 type Config struct {
 	// Address is host:port; "" for a free port of 127.0.0.1. The certificate also has localhost.
 	Address string
 	// Path comes after the host in the issuer's URL, for example "/realms/dev"; "" for none.
 	Path string
-	// DiscoveryPath is where the discovery document is; "" for the well-known path below URL. It is not
-	// at the well-known path if it is anywhere else.
+	// DiscoveryPath is the path of the discovery document; "" for the well-known path below URL. With another path the well-known path has
+	// no document.
 	DiscoveryPath string
-	// Name is the issuer's URL; "" for where it is. A name elsewhere needs DiscoveryURL to be found.
+	// Name is the issuer's URL; "" for its real address. Clients need DiscoveryURL to find an issuer with another name.
 	Name string
-	// Algorithm is that of the keys: RS256, ES256 and so on; "" for ES256, whose keys are made fastest.
+	// Algorithm is the algorithm of the keys: RS256, ES256 and so on; "" for ES256, whose keys are created fastest.
 	Algorithm string
 }
 
-// Issuer is one that runs. Its methods can be called by several goroutines at once.
+// Issuer is a running issuer. Several goroutines may call its methods.
 type Issuer struct {
 	config  Config
 	origin  string // https://host:port
@@ -50,7 +49,7 @@ type Issuer struct {
 	counts    Counts
 }
 
-// Start makes an issuer with one key and serves it. The caller closes it.
+// Start creates an issuer with one key and serves it. The caller closes it.
 func Start(c Config) (*Issuer, error) {
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
@@ -80,7 +79,7 @@ func Start(c Config) (*Issuer, error) {
 	return i, nil
 }
 
-// URL is the issuer's name: what `iss` is in its tokens and what a configuration has as issuer.url.
+// URL is the issuer's name: the `iss` of its tokens and the issuer.url of a configuration.
 func (i *Issuer) URL() string {
 	if i.config.Name != "" {
 		return i.config.Name
@@ -88,7 +87,7 @@ func (i *Issuer) URL() string {
 	return i.origin + i.config.Path
 }
 
-// DiscoveryURL is where the discovery document is.
+// DiscoveryURL is the URL of the discovery document.
 func (i *Issuer) DiscoveryURL() string { return i.origin + i.discoveryPath() }
 
 func (i *Issuer) discoveryPath() string {
@@ -103,10 +102,10 @@ func (i *Issuer) keysPath() string { return strings.TrimSuffix(i.config.Path, "/
 // Address is host:port.
 func (i *Issuer) Address() string { return i.config.Address }
 
-// CA is the certificate, in PEM, by which its certificate is trusted.
+// CA is the CA certificate, in PEM, by which clients trust the issuer's certificate.
 func (i *Issuer) CA() []byte { return i.caPEM }
 
-// Stop makes it unreachable: connections end, the port refuses new ones. It keeps its keys.
+// Stop makes the issuer unreachable: connections end, and the port refuses new ones. It keeps its keys.
 func (i *Issuer) Stop() error {
 	i.mu.Lock()
 	server, served := i.server, i.served
@@ -123,7 +122,7 @@ func (i *Issuer) Stop() error {
 	return nil
 }
 
-// Restart serves it again, on the port that it had.
+// Restart serves the issuer again on the same port.
 func (i *Issuer) Restart() error {
 	if err := i.Stop(); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (i *Issuer) Restart() error {
 	return nil
 }
 
-// Close ends it. What waits for an answer gets none.
+// Close ends the issuer. Waiting requests get no answer.
 func (i *Issuer) Close() error { return i.Stop() }
 
 // serve is called with the lock held.
@@ -155,7 +154,7 @@ func (i *Issuer) serve(listener net.Listener) {
 	i.server, i.served = server, served
 	go func() {
 		defer close(served)
-		defer cancel() // ends those who wait
+		defer cancel() // ends waiting requests
 		_ = server.ServeTLS(listener, "", "")
 	}()
 }

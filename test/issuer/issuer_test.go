@@ -46,7 +46,7 @@ func get(t *testing.T, client *http.Client, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// keys returns the set that a client finds by way of the discovery document.
+// keys returns the set of keys that a client finds through the discovery document.
 func keys(t *testing.T, client *http.Client, i *issuer.Issuer) jose.JSONWebKeySet {
 	t.Helper()
 	_, body := get(t, client, i.DiscoveryURL())

@@ -18,7 +18,7 @@ import (
 	jose "gopkg.in/go-jose/go-jose.v2"
 )
 
-// key signs tokens. A hidden one is not in the set that is served.
+// key signs tokens. A hidden key is not in the served set.
 type key struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
@@ -26,8 +26,8 @@ type key struct {
 	hidden    bool
 }
 
-// Rotate makes a new key, by which tokens are signed from now on, and returns its id. If keep is true,
-// those before it stay in the set; if not, they are gone from it, and Sign can still use them.
+// Rotate creates a new key, which signs all later tokens, and returns its id. If keep is true, the earlier keys stay in the set. Otherwise
+// they are removed from it, and Sign can still use them.
 func (i *Issuer) Rotate(keep bool) (string, error) { return i.Add(i.config.Algorithm, keep) }
 
 // Add is Rotate with a key of another algorithm.
@@ -47,7 +47,7 @@ func (i *Issuer) Add(algorithm string, keep bool) (string, error) {
 	return id, nil
 }
 
-// Hide takes a key out of the set that is served, or brings it back. It says if there is none.
+// Hide removes a key from the served set, or restores it. It returns an error if the key does not exist.
 func (i *Issuer) Hide(id string, hidden bool) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,7 +60,7 @@ func (i *Issuer) Hide(id string, hidden bool) error {
 	return fmt.Errorf("issuer %q: has no key %q", i.URL(), id)
 }
 
-// PublicKey is that of the latest key, in PEM: what an attacker has who signs by HS256 with it.
+// PublicKey is the latest public key, in PEM: an attacker that signs with HS256 has this key.
 func (i *Issuer) PublicKey() ([]byte, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,7 +85,7 @@ func generate(algorithm string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("algorithm %q has no key pair: use RS256, PS256, ES256 or their longer forms", algorithm)
 }
 
-// certificates makes a CA and a certificate of it for a host and localhost.
+// certificates creates a CA, and a certificate of it for a host and localhost.
 func certificates(host string) (ca []byte, serving tls.Certificate, err error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

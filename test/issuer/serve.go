@@ -10,7 +10,7 @@ import (
 	jose "gopkg.in/go-jose/go-jose.v2"
 )
 
-// Document is one of those that an issuer serves.
+// Document is one of the documents that an issuer serves.
 type Document string
 
 // The documents of an issuer.
@@ -20,37 +20,37 @@ const (
 	Claims    Document = "claims"
 )
 
-// Behaviour is how an issuer departs from an honest one in good health. The zero value does not.
+// Behaviour describes faults of an issuer. The zero value has no fault.
 type Behaviour struct {
-	// Name is what the discovery document has as `issuer`; "" for URL.
+	// Name is the `issuer` in the discovery document; "" for URL.
 	Name string
-	// Only names the document that Status, Body, Delay and Wait are about; "" for all.
+	// Only is the document to which Status, Body, Delay and Wait apply; "" for all.
 	Only Document
-	// Status is answered in place of 200; 0 for 200.
+	// Status is the status code of the answer; 0 for 200.
 	Status int
-	// Body is answered in place of the document; "" for the document.
+	// Body replaces the document; "" for the document.
 	Body string
-	// Delay is how long each answer takes.
+	// Delay is the time before each answer.
 	Delay time.Duration
-	// Wait is closed when answers are to go on; nil does not wait.
+	// Wait is closed when the answers may continue; nil does not wait.
 	Wait <-chan struct{}
-	// KeysFor is how long clients may keep the keys (Cache-Control: max-age); 0 for not at all.
+	// KeysFor is the time for which clients may cache the keys (Cache-Control: max-age); 0 for none.
 	KeysFor time.Duration
-	// NoKeys leaves jwks_uri out of the discovery document.
+	// NoKeys removes jwks_uri from the discovery document.
 	NoKeys bool
 }
 
-// Behave makes an issuer behave like that from the next request on.
+// Behave sets the behaviour of an issuer from the next request on.
 func (i *Issuer) Behave(b Behaviour) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.behaviour = b
 }
 
-// Counts are the requests for each document, those that had no good answer too.
+// Counts are the numbers of requests for each document, including failed requests.
 type Counts struct{ Discovery, Keys, Claims int }
 
-// Requests returns how many there were since Start. A request counts before it is answered.
+// Requests returns the numbers since Start. A request is counted before it is answered.
 func (i *Issuer) Requests() Counts {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,8 +60,8 @@ func (i *Issuer) Requests() Counts {
 // distributed is a claim that is fetched from the issuer.
 type distributed struct{ accessToken, token string }
 
-// Distribute serves a token for whoever comes with an access token ("" for anybody), and returns the
-// claims that say so, to be added to those of another token (OpenID Connect Core 1.0, section 5.6.2).
+// Distribute serves a token to every client with an access token ("" for all clients), and returns the claims that refer to it, to be added
+// to the claims of another token (OpenID Connect Core 1.0, section 5.6.2).
 func (i *Issuer) Distribute(claim, token, accessToken string) map[string]any {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -77,7 +77,7 @@ func (i *Issuer) Distribute(claim, token, accessToken string) map[string]any {
 	}
 }
 
-// answer is the whole of the server.
+// answer handles all requests of the server.
 func (i *Issuer) answer(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	document, content := i.document(r)
@@ -89,7 +89,7 @@ func (i *Issuer) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	departs := b.Only == "" || b.Only == document
 	if departs && !waited(r, b) {
-		// A return would be an empty 200, which may still reach a client that is just leaving.
+		// A return would send an empty 200, which may still reach a client that is closing its connection.
 		panic(http.ErrAbortHandler)
 	}
 	if departs && b.Body != "" {
@@ -113,7 +113,7 @@ func (i *Issuer) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// waited reports whether there is still anybody to answer.
+// waited waits, and reports whether the client is still connected.
 func waited(r *http.Request, b Behaviour) bool {
 	if b.Delay > 0 {
 		timer := time.NewTimer(b.Delay)
@@ -134,8 +134,8 @@ func waited(r *http.Request, b Behaviour) bool {
 	return true
 }
 
-// document counts a request and returns what it is for; nil content is not for who asks. It is called
-// with the lock held.
+// document counts a request and returns the requested document; nil content means that the client may not have it. It is called with the
+// lock held.
 func (i *Issuer) document(r *http.Request) (Document, []byte) {
 	switch path := r.URL.Path; path {
 	case i.discoveryPath():
@@ -189,7 +189,7 @@ func (i *Issuer) keySet() []byte {
 	return marshalled(set)
 }
 
-// marshalled is called with what is made here of strings and public keys, which has a JSON form.
+// marshalled encodes a document of strings and public keys, which always has a JSON form.
 func marshalled(document any) []byte {
 	out, err := json.Marshal(document)
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	jose "gopkg.in/go-jose/go-jose.v2"
 )
 
-// lifetime is how long a token is valid that does not say.
+// lifetime is the default validity of a token.
 const lifetime = time.Hour
 
-// Token says how a token is made. The zero value is made as an honest issuer would.
+// Token describes how a token is made. The zero value gives a correct token.
 type Token struct {
-	// KeyID is the key that signs; "" for the latest. It need not be in the set that is served.
+	// KeyID is the key that signs; "" for the latest. It need not be in the served set.
 	KeyID string
-	// ClaimedKeyID is what the token's header has as `kid`; "" for KeyID, "-" for no `kid`.
+	// ClaimedKeyID is the `kid` in the token's header; "" for KeyID, "-" for no `kid`.
 	ClaimedKeyID string
-	// Algorithm is what signs; "" for the key's. "none" signs nothing. HS256 signs with Secret.
+	// Algorithm is the algorithm of the signature; "" for the key's. "none" gives no signature. HS256 signs with Secret.
 	Algorithm string
 	Secret    []byte
-	// Expired makes a token that ended a minute ago.
+	// Expired makes a token that expired a minute ago.
 	Expired bool
 }
 
-// Sign makes a token of claims. `iss`, `iat` and `exp` are added where they are not given; a claim that
-// is nil is left out, so that each can be missing.
+// Sign makes a token of claims. `iss`, `iat` and `exp` are added if they are missing; a claim with the value nil is left out, so that a
+// test can leave out each of them.
 func (i *Issuer) Sign(claims map[string]any, t Token) (string, error) {
 	now := time.Now()
 	all := map[string]any{"iss": i.URL(), "iat": now.Unix(), "exp": now.Add(lifetime).Unix()}
@@ -62,7 +62,7 @@ func (i *Issuer) Sign(claims map[string]any, t Token) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// signing returns what signs, and the `kid` to be named.
+// signing returns the signing key, and the `kid` for the header.
 func (i *Issuer) signing(t Token) (jose.SigningKey, string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -96,7 +96,7 @@ func (i *Issuer) signing(t Token) (jose.SigningKey, string, error) {
 	return signing, kid, nil
 }
 
-// unsigned is what a library that knows better does not make.
+// unsigned makes a token without signature, which the library refuses to make.
 func unsigned(payload []byte, kid string) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": "none", "typ": "JWT", "kid": kid})
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	graphEnd      = "<!-- end: package graph -->\n"
 )
 
-// TestLadder_TheGraphIsThatOfGoList holds the package graph of the documentation against go list.
+// TestLadder_TheGraphIsThatOfGoList compares the package graph of the documentation with go list.
 func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
@@ -58,7 +58,7 @@ func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
 	}
 }
 
-// TestLadder_TheWayOfARequestNamesFunctionsThatAreThere: each function of the page is declared in the file that it links.
+// TestLadder_TheWayOfARequestNamesFunctionsThatAreThere: each function of the page is declared in the linked file.
 func TestLadder_TheWayOfARequestNamesFunctionsThatAreThere(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
@@ -81,7 +81,7 @@ func TestLadder_TheWayOfARequestNamesFunctionsThatAreThere(t *testing.T) {
 	}
 }
 
-// declares reports whether a declaration is that of a function, or of a Type.Method.
+// declares reports whether a declaration declares a function, or a Type.Method.
 func declares(d ast.Decl, name string) bool {
 	f, ok := d.(*ast.FuncDecl)
 	if !ok {
@@ -102,7 +102,7 @@ func declares(d ast.Decl, name string) bool {
 	return ok && ident.Name == receiver
 }
 
-// mermaid draws the imports among the packages that ship, without those that others imply.
+// mermaid draws the imports between the packages that ship, without imports that others imply.
 func mermaid(rooms []room, imports map[string][]string) string {
 	var out strings.Builder
 	out.WriteString("```mermaid\ngraph TD\n")
@@ -146,5 +146,5 @@ func reaches(pkg, other string, imports map[string][]string) bool {
 
 func isTest(pkg string) bool { return strings.HasPrefix(pkg, "test/") }
 
-// node is a name that mermaid takes.
+// node converts a package name to a node name of mermaid.
 func node(pkg string) string { return strings.NewReplacer("/", "_", "-", "_", " ", "_").Replace(pkg) }

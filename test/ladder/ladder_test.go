@@ -1,4 +1,4 @@
-// Package ladder holds what a package may import: packages of lower rooms only. Start at rooms.
+// Package ladder checks the imports of packages: a package may import only packages of lower rooms. Start at rooms.
 package ladder
 
 import (
@@ -24,7 +24,7 @@ func list(t *testing.T, args ...string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-// imports returns what each package of the module imports outside of its tests. Its own packages lack the module's path.
+// imports returns the imports of each package of the module without its tests. Names of its own packages have no module path.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -38,7 +38,7 @@ func imports(t *testing.T) map[string][]string {
 	return out
 }
 
-// floors returns the room of each package as its index, and what is wrong with the list of rooms.
+// floors returns the index of each package's room, and the faults in the list of rooms.
 func floors(rooms []room) (of map[string]int, faults []string) {
 	of = map[string]int{}
 	for floor, r := range rooms {
@@ -52,7 +52,7 @@ func floors(rooms []room) (of map[string]int, faults []string) {
 	return of, faults
 }
 
-// judge returns what breaks the ladder, sorted.
+// judge returns the imports that break the rules, sorted.
 func judge(rooms []room, imports map[string][]string) []string {
 	of, faults := floors(rooms)
 	for pkg := range of {

@@ -15,8 +15,8 @@ import (
 
 const root = "../.."
 
-// programs are those that Go code may call by name: what the README asks for, and what every Unix has. ps is called where
-// there is no /proc. What is built from a pinned module is called by its path.
+// programs are the programs that Go code may call by name: the programs that the README requires, and those of every Unix. ps is called if
+// there is no /proc. Programs that are built from a pinned module are called by their path.
 var programs = []string{"go", "git", "make", "/bin/sh", "ps"}
 
 // The README asks for Go, git, make and bash. So no test may look for another program.
@@ -59,7 +59,7 @@ func TestF1_NoOtherProgramIsCalled(t *testing.T) {
 	}
 }
 
-// called returns the function of os/exec that is called, and which argument is the program. It is -1 for any other.
+// called returns the called function of os/exec, and the index of the argument with the program. It is -1 for any other function.
 func called(call *ast.CallExpr) (name string, program int) {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -86,7 +86,7 @@ func literal(argument ast.Expr) (string, bool) {
 	return value, err == nil
 }
 
-// CI runs on what the README asks for, and so shows if it is not enough.
+// CI runs with the programs that the README requires, and so shows if they are not enough.
 func TestF1_CIInstallsNothing(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root, ".ci/run"))
 	if err != nil {

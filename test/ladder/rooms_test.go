@@ -1,13 +1,13 @@
 package ladder
 
-// rooms are all packages of the module, from the lowest to the highest. A package may import only packages of lower rooms,
-// so those of one room do not know each other. Tests may import any package.
+// rooms are all packages of the module, from the lowest to the highest. A package may import only packages of lower rooms, so that packages
+// of one room do not import each other. Tests may import any package.
 var rooms = []room{
 	// Verbs, types of the API, observations and JSON: data and its grammar.
 	{"words", []string{
 		"verbs", "api/v1alpha1", "schema/endpoint", "internal/rawjson", "internal/spelling",
 	}},
-	// What is known of types.
+	// Data about types.
 	{"structure", []string{
 		"schema", "schema/catalog",
 	}},
@@ -19,15 +19,15 @@ var rooms = []room{
 	{"reviews", []string{
 		"admission",
 	}},
-	// What an API server must be told.
+	// The objects that configure an API server.
 	{"manifests", []string{
 		"generators",
 	}},
-	// Libraries of the programs that know nothing of decisions.
+	// Libraries of the programs without any decision code.
 	{"tools", []string{
 		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
 	}},
-	// What one endpoint or one controller is made of.
+	// The parts of endpoints and controllers.
 	{"parts", []string{
 		"internal/authn", "internal/discovery", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
 	}},
@@ -35,7 +35,7 @@ var rooms = []room{
 	{"services", []string{
 		"internal/authz", "internal/interlock", "internal/reviewapi", "internal/sources",
 	}},
-	// What a command line calls, and controllers that watch services.
+	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
 		"internal/checkconfig", "internal/gencmd", "internal/probe", "internal/review", "internal/status",
 	}},
@@ -43,11 +43,12 @@ var rooms = []room{
 	{"server", []string{
 		"internal/server",
 	}},
-	// Main packages that ship, and the one that writes what is generated.
+	// Main packages that ship, and the program that generates files.
 	{"programs", []string{
 		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate", "docs/reference/generate",
 	}},
-	// What ships is below, and so imports no package of test. What tests share and what knows nothing of fieldperm.
+	// The packages that ship are in lower rooms and so import no package of test. The packages here are shared by tests and do not depend
+	// on fieldperm.
 	{"test tools", []string{
 		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/openapi", "test/store", "test/watchdog",
 	}},
@@ -59,11 +60,11 @@ var rooms = []room{
 	{"test environment", []string{
 		"test/stack",
 	}},
-	// What draws requests and judges what is stored.
+	// Programs that draw requests and judge stored objects.
 	{"test programs", []string{
 		"test/oracle",
 	}},
-	// Packages that nothing imports.
+	// Packages that no package imports.
 	{"tests", []string{
 		"test/bench", "test/chain", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder", "test/load",
 		"test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
@@ -76,12 +77,12 @@ type room struct {
 	packages []string
 }
 
-// mayNot lists prefixes of packages that a package must do without, however indirectly.
+// mayNot lists prefixes of packages on which a package must not depend, directly or indirectly.
 var mayNot = map[string][]string{
 	"verbs":             {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
-	// Schemas are compiled from documents. The core takes compiled schemas and knows no documents.
+	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
 	"schema":      {module + "internal/rawjson"},
 	"schema/load": {module + "internal/rawjson"},
 	"fieldperm":   {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog"},

@@ -20,13 +20,13 @@ import (
 
 const (
 	scenariosRoot = "../../testdata"
-	// largeObject is the size that objects are grown to, in bytes.
+	// largeObject is the size of enlarged objects, in bytes.
 	largeObject = 16 << 10
 	// target is the scenario whose object exists, for questions to /authorize.
 	target = "use-case-05-image-and-replicas"
 )
 
-// request is one of the mix, and its only right answer.
+// request is one request of the mix, with its only correct answer.
 type request struct {
 	name string
 	path string
@@ -34,11 +34,11 @@ type request struct {
 	// uid is that of an admission review.
 	uid     types.UID
 	allowed bool
-	// reason is how the reason of an answer of /authorize begins.
+	// reason is the beginning of the reason in an answer of /authorize.
 	reason string
 }
 
-// scenarios are those of use cases, about kinds that every cluster has.
+// scenarios are the scenarios of use cases with kinds that every cluster has.
 func scenarios() ([]*corpus.Scenario, error) {
 	all, err := corpus.Load(scenariosRoot)
 	if err != nil {
@@ -49,8 +49,7 @@ func scenarios() ([]*corpus.Scenario, error) {
 	}), nil
 }
 
-// mix is what is sent: of every review two sizes for each endpoint that its answer is known for, and questions to
-// /authorize.
+// mix has the requests of the load: every review in two sizes for each endpoint whose answer is known, and questions to /authorize.
 type mix struct {
 	questions, small, large []request
 }
@@ -58,7 +57,7 @@ type mix struct {
 // all lists every request once.
 func (m *mix) all() []request { return slices.Concat(m.questions, m.small, m.large) }
 
-// pick returns a request: every tenth is a question, and objects of both sizes are as frequent.
+// pick returns a request: every tenth is a question, and objects of both sizes are equally frequent.
 func (m *mix) pick(random *rand.Rand) *request {
 	from := m.small
 	switch share := random.IntN(100); {
@@ -70,7 +69,7 @@ func (m *mix) pick(random *rand.Rand) *request {
 	return &from[random.IntN(len(from))]
 }
 
-// requests are those of the scenarios; large ones have objects of so many bytes.
+// requests are the requests of the scenarios; large ones have objects of the given number of bytes.
 func requests(all []*corpus.Scenario, large int) (*mix, error) {
 	out := &mix{}
 	var err error
@@ -114,7 +113,7 @@ func (m *mix) addReviews(s *corpus.Scenario, step *corpus.Step, size int) error 
 			return err
 		}
 		*to = append(*to, request{name: name, path: "/admit/granular", body: body, uid: req.UID, allowed: step.Allowed})
-		// Of a denial it is known only for who holds the generic permission that it is for a barrier.
+		// Only for a user with the generic permission a denial is known to come from a barrier.
 		if step.Allowed || generic(s, step, req.Operation) {
 			*to = append(*to, request{name: name + ", uncovered", path: "/admit/uncovered", body: body, uid: req.UID, allowed: step.Allowed})
 		}
@@ -132,22 +131,21 @@ func generic(s *corpus.Scenario, step *corpus.Step, operation admissionv1.Operat
 	})
 }
 
-// grown returns an update whose two objects have the same annotation, which makes them so large; nil for what it would
-// change.
+// grown returns an update whose two objects have the same large annotation; nil if the annotation would change the decision.
 func grown(req *admissionv1.AdmissionRequest, size int) (*admissionv1.AdmissionRequest, error) {
 	if req.Operation != admissionv1.Update {
 		return nil, nil
 	}
 	var old, object map[string]any
 	if json.Unmarshal(req.OldObject.Raw, &old) != nil || json.Unmarshal(req.Object.Raw, &object) != nil {
-		return nil, nil // Some are no objects on purpose.
+		return nil, nil // Some objects are intentionally invalid.
 	}
 	_, before, err := unstructured.NestedMap(old, "metadata", "annotations")
 	if err != nil {
 		return nil, err
 	}
 	if _, after, err := unstructured.NestedMap(object, "metadata", "annotations"); err != nil || before != after {
-		return nil, err // A step about the map itself.
+		return nil, err // The step tests the map itself.
 	}
 	out, padding := req.DeepCopy(), strings.Repeat("x", max(0, size-len(req.OldObject.Raw)))
 	for _, one := range []map[string]any{old, object} {
@@ -162,7 +160,7 @@ func grown(req *admissionv1.AdmissionRequest, size int) (*admissionv1.AdmissionR
 	return out, err
 }
 
-// questions are to /authorize: the marker lets through who holds it, for what is enforced, and nobody else.
+// questions are requests to /authorize: the marker lets its users through for proven resources, and fieldperm lets no other users through.
 func questions() ([]request, error) {
 	var out []request
 	for name, q := range map[string]struct {

@@ -30,10 +30,10 @@ var (
 	rate     = flag.Int("rate", 1000, "requests a second")
 )
 
-// maxGrowth bounds the memory that the load makes the webhook take.
+// maxGrowth limits the memory that the webhook may additionally use under load.
 const maxGrowth = 256 << 20
 
-// The rate is held with no wrong answer and bounded memory. The times are printed, not judged.
+// TestLoad: the webhook holds the rate with no wrong answer and bounded memory. The times are printed, not judged.
 func TestLoad(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	all, err := scenarios()
@@ -71,8 +71,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// start runs a control plane in which the users of the scenarios hold what the scenarios say. The arguments are
-// further flags of fieldperm-webhook.
+// start runs a control plane in which the users of the scenarios have their grants. The arguments are further flags of fieldperm-webhook.
 func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Stack {
 	t.Helper()
 	bin, err := e2e.Build(t.Context())
@@ -117,8 +116,8 @@ func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Sta
 	return s
 }
 
-// warm sends every request until its answer is right: what was denied before the grants were there is remembered for a
-// while, and the interlock closes after the start.
+// warm sends every request until its answer is correct: denials from the time before the grants are cached for a while, and enforcement is
+// proven only after the start.
 func warm(t *testing.T, s *sender, requests []request) {
 	t.Helper()
 	for i := range requests {
@@ -153,10 +152,10 @@ func memory(t *testing.T, pid int) int64 {
 	return size
 }
 
-// What Linux says of a process: its resident set, and the largest that it has had.
+// These are the names in Linux's status of a process: its resident set, and its largest resident set so far.
 const resident, highest = "VmRSS:", "VmHWM:"
 
-// status returns a size, in bytes.
+// status returns one of these sizes, in bytes.
 func status(pid int, of string) (int64, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -171,7 +170,7 @@ func status(pid int, of string) (int64, error) {
 	return kilobytes << 10, err
 }
 
-// processorTime returns what a process has used up, user and system, to a hundredth of a second.
+// processorTime returns the processor time of a process, user and system, to a hundredth of a second.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -193,7 +192,7 @@ func peak(ctx context.Context, pid int) int64 {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		size, _ := status(pid, resident) // A process that has ended answers nothing: the test fails for that.
+		size, _ := status(pid, resident) // A process that has ended gives no answer, and the test fails because of that.
 		top = max(top, size)
 		select {
 		case <-ctx.Done():

@@ -28,17 +28,17 @@ const (
 	// parallel reviews of largeReview bytes, of two objects each.
 	parallel    = 600
 	largeReview = 2 << 20
-	// The size of a ConfigMap, and how many patch one each at the same time.
+	// The size of a ConfigMap, and the number of writers that patch one each at the same time.
 	configMapBytes, writers = 1_000_000, 25
 )
 
-// TestD1_MemoryStaysBelowTheLimit: 600 parallel reviews of 2 MB, and then 25 writers of large ConfigMaps. Every answer is
-// right, or a 429 with the time to try again; the process lives and stays below the limit of its container.
+// TestD1_MemoryStaysBelowTheLimit: 600 parallel reviews of 2 MB, and then 25 writers of large ConfigMaps. Every answer is correct, or a 429
+// with the time of the next attempt. The process does not end and stays below the limit of its container.
 func TestD1_MemoryStaysBelowTheLimit(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	all, err := scenarios()
 	must(t, err)
-	// What a container gets that has the limit: nine tenths of it.
+	// A container with the limit gives fieldperm nine tenths of it.
 	s := start(t, all, fmt.Sprintf("--memory-limit=%d", containerLimit/10*9))
 	grown, err := requests(all, largeReview/2)
 	must(t, err)
@@ -67,7 +67,7 @@ func TestD1_MemoryStaysBelowTheLimit(t *testing.T) {
 	}
 }
 
-// burst sends all at the same time, each once, and returns how many were decided and how many refused.
+// burst sends all requests at the same time, each once, and returns how many were decided and how many refused.
 func burst(t *testing.T, s *sender, from []request) (right, refused int64) {
 	t.Helper()
 	var decided, full atomic.Int64
@@ -91,8 +91,8 @@ func burst(t *testing.T, s *sender, from []request) (right, refused int64) {
 	return decided.Load(), full.Load()
 }
 
-// configMaps lets every writer patch a large ConfigMap of its own through kube-apiserver, first a label, which it may, and
-// then data. A busy machine may fail either: then kube-apiserver refuses it with an error, which is no denial.
+// configMaps lets every writer patch a large ConfigMap of its own through kube-apiserver: first a label, which it may change, and then
+// data, which it may not. On a busy machine both may fail: then kube-apiserver refuses the request with an error, which is no denial.
 func configMaps(t *testing.T, s *stack.Stack) (int64, time.Duration) {
 	t.Helper()
 	manifest := s.Dir() + "/large.yaml"
@@ -161,7 +161,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: labeller}]
 	return labelled.Load(), took
 }
 
-// high returns the largest resident set that a process has had, in bytes.
+// high returns the largest resident set of a process so far, in bytes.
 func high(t *testing.T, pid int) int64 {
 	t.Helper()
 	size, err := status(pid, highest)

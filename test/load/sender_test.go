@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// connections is how many HTTP/2 connections share the load: about as many as API servers hold.
+	// connections is the number of HTTP/2 connections that share the load: about as many as API servers use.
 	connections = 4
-	// maxFaults bounds how many wrong answers are told.
+	// maxFaults limits the number of wrong answers in the report.
 	maxFaults = 10
-	// patience is how long an answer may take: a busy machine is no fault of the webhook's.
+	// patience is the maximum time of an answer: a busy machine is no fault of the webhook.
 	patience = 30 * time.Second
-	// inFlight is how many requests of users a kube-apiserver answers at a time by default, mutating and others: it asks
-	// no more of its webhooks. What is due waits for its turn, and the wait counts.
+	// inFlight is the default limit of concurrent user requests in a kube-apiserver, mutating and others: a kube-apiserver sends no more
+	// requests to its webhooks. A request that is due waits for its turn, and the wait counts.
 	inFlight = 200 + 400
 )
 
 var errWrong = errors.New("wrong")
 
-// sender is the kube-apiserver, as far as fieldperm can tell.
+// sender acts as the kube-apiserver of fieldperm.
 type sender struct {
 	url     string
 	clients []*http.Client
@@ -60,11 +60,11 @@ func (s *sender) close() {
 	}
 }
 
-// result is what became of a run.
+// result is the result of a run.
 type result struct {
-	// failed are those without a decision: an error, or no answer in time.
+	// failed are requests without a decision: an error, or no answer in time.
 	due, right, wrong, failed int
-	// faults are the first that are not right.
+	// faults are the first wrong answers.
 	faults    []string
 	took      time.Duration
 	latencies []time.Duration
@@ -83,8 +83,8 @@ func (r *result) String() string {
 		r.due, r.right, r.wrong, r.failed, float64(r.right)/r.took.Seconds(), r.took.Round(time.Millisecond), float64(r.bytes)/1024/float64(max(1, r.due)), at(0.5), at(0.99), at(1))
 }
 
-// run sends requests of the mix in random order, each when it is due, and returns when all are answered. A latency
-// counts from when the request was due.
+// run sends requests of the mix in random order, each when it is due, and returns when all are answered. A latency starts when the request
+// is due.
 func (s *sender) run(ctx context.Context, m *mix, rate int, duration time.Duration) *result {
 	out := &result{due: int(duration.Seconds() * float64(rate))}
 	out.latencies = make([]time.Duration, 0, out.due)
@@ -125,7 +125,7 @@ func (s *sender) run(ctx context.Context, m *mix, rate int, duration time.Durati
 	return out
 }
 
-// send is nil if the answer is right.
+// send returns nil if the answer is correct.
 func (s *sender) send(ctx context.Context, r *request, number int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -139,7 +139,7 @@ func (s *sender) send(ctx context.Context, r *request, number int) error {
 		return err
 	}
 	body, err := io.ReadAll(response.Body)
-	_ = response.Body.Close() // Read to its end.
+	_ = response.Body.Close() // The body was read to its end.
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *sender) send(ctx context.Context, r *request, number int) error {
 	return r.check(body)
 }
 
-// statusError is an answer that is no decision.
+// statusError is an answer without a decision.
 type statusError struct {
 	code       int
 	retryAfter string
@@ -158,7 +158,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("%d: %s", e.code, e.body) }
 
-// check compares an answer.
+// check compares an answer with the correct one.
 func (r *request) check(body []byte) error {
 	if r.path == "/authorize" {
 		var review authorizationv1.SubjectAccessReview

@@ -1,4 +1,3 @@
-// Package model checks the interlock (A5) as a protocol: a model of each topology, a search through every order of
-// events, and for each rule of the protocol a variant that lacks it, in which the search must find an over-grant. It
-// has tests only. Start at README.md.
+// Package model checks the enforcement proof (A5) as a protocol: a model of each topology, a search through every order of events, and for
+// each rule of the protocol a variant without it, in which the search must find an over-grant. It has tests only. Start at README.md.
 package model

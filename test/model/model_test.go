@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// most bounds a search. A variant that comes near it is too large: the tests are to be quick.
+// most limits a search. A variant that comes near it is too large, because the tests must be fast.
 const most = 2_000_000
 
 // variant is one model to search.
@@ -29,7 +29,7 @@ func inManifest(name string, rules staticRules, with func(*staticRules)) variant
 	return variant{name, func() (outcome, error) { return search(rules, most) }}
 }
 
-// The protocol as it is: no write lands unseen, and where somebody tampers none after the window.
+// The complete protocol: no write passes without admission, and after tampering none passes after the window.
 func TestA5_Model_NoWriteLandsUnseen(t *testing.T) {
 	for _, v := range []variant{
 		inCluster("REST, two servers", func(r *restRules) {}),
@@ -56,8 +56,8 @@ func TestA5_Model_NoWriteLandsUnseen(t *testing.T) {
 	}
 }
 
-// The protocol without one of its rules, or without an assumption: each time there is an over-grant. If the search
-// finds none, the models would not have found it in the code either.
+// The protocol without one of its rules, or without an assumption: each variant has an over-grant. If the search found none, the models
+// would not have found it in the code either.
 func TestA5_Model_EveryRuleIsNeeded(t *testing.T) {
 	for _, v := range []variant{
 		inCluster("deleted without finalizer", func(r *restRules) { r.noFinalizer = true }),

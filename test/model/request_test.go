@@ -2,46 +2,46 @@ package model
 
 import "fmt"
 
-// A marker holder's request on one kube-apiserver, and time. Both topologies have it.
+// A request of a user with the marker on one kube-apiserver, and time. Both topologies have it.
 //
-// ASSUMPTIONS. What is proved here is proved under these, and no more.
+// ASSUMPTIONS. The results hold under these assumptions only.
 //
-//  1. Clocks run at the same speed. (They may show different times: only spans are measured.)
+//  1. Clocks run at the same speed. (They may show different times: the protocol measures only spans.)
 //  2. An answer of /authorize that takes longer than the authorizer's timeout is not used.
 //  3. A kube-apiserver keeps an Allow no longer than authorizedTTL, and loses it when it restarts.
 //  4. A request reaches admission within --request-timeout of its authorization, or never.
 //  5. A kube-apiserver acts on a change of the webhook configuration in less than the settle time, and takes changes
-//     in their order. After a restart it acts on what is stored.
+//     in their order. After a restart it acts on the stored configuration.
 //  6. A kube-apiserver is known to fieldperm before it serves users.
-//  7. Nonces and tokens cannot be forged, and a canary changes nothing wherever it lands. So a canary is here a look
-//     at what the server would do, at one moment of the round.
+//  7. Nonces and tokens cannot be forged, and a canary changes nothing wherever it arrives. So the model represents a
+//     canary as a check of the server's behaviour at one moment of the round.
 //  8. fieldperm reads the configuration as it is stored at that moment (no cache). Its watch may be late or silent.
-//  9. Administrators do not take the finalizer away by hand, and loosen nothing (guard), but where a variant tampers.
-//  10. What a kube-apiserver publishes as loaded is what it acts on.
+//  9. Administrators do not remove the finalizer by hand, and loosen nothing (guard), except in variants with tampering.
+//  10. A kube-apiserver acts on the configuration that it publishes as loaded.
 //
-// Requests meet one another in one place only, the cache of their kube-apiserver. So it is enough to follow one at a
-// time on one server. Servers are alike, and canaries reach them in any order: so that server is number 0 (home).
+// Requests affect each other in one place only, the cache of their kube-apiserver. So it is enough to follow one request at a time on one
+// server. All servers are alike, and canaries reach them in any order: so that server is number 0 (home).
 //
-// Bounds of spans are closed: what lives for N ticks can still act at the Nth.
+// Limits of spans are inclusive: an action with a span of N ticks can still happen at the Nth.
 
-// home is the kube-apiserver that the request is sent to.
+// home is the kube-apiserver that receives the request.
 const home = 0
 
 // Spans in ticks. Only their order and their sums matter.
 const (
 	proofLife = 2 // two intervals: the life of a proof, counted from the start of its round
 	inFlight  = 1 // --request-timeout
-	visible   = 1 // how long a change of the configuration takes at most to reach a server
+	visible   = 1 // the maximum time until a change of the configuration reaches a server
 	settle    = visible + 1
 )
 
-// spans are those that variants shorten.
+// spans are the spans that variants shorten.
 type spans struct {
 	answer int // timeout of the authorizer in the AuthorizationConfiguration
 	ttl    int // authorizedTTL
 }
 
-// underWay is how long a write may come after the last moment at which a proof was right.
+// underWay is the time in which a write may still come after the last moment at which a proof was correct.
 func (s spans) underWay() int { return proofLife + s.answer + s.ttl + inFlight }
 
 // phase of the request.
@@ -65,17 +65,17 @@ func (p phase) String() string {
 	return fmt.Sprintf("phase %d", uint8(p))
 }
 
-// traffic is the part of the state that the request has.
+// traffic is the part of the state that belongs to the request.
 type traffic struct {
 	request phase
-	left    uint8 // ticks + 1 that what is under way may take; 0 for nothing under way
+	left    uint8 // ticks + 1 that the request or answer under way may take; 0 for none
 	cache   uint8 // ticks + 1 that home keeps an Allow
-	since   uint8 // ticks + 1 since somebody took enforcement away; 0 for never
-	harm    bool  // a write landed that admission did not look at, outside the window of tampering
+	since   uint8 // ticks + 1 since enforcement was removed; 0 for never
+	harm    bool  // a write passed that admission did not check, outside the window of tampering
 }
 
-// user calls do for what the request does next. proven says whether some replica says Allow now; looks whether
-// admission at home does; window is how long harm may come after tampering.
+// user calls do for each possible next step of the request. proven says whether a replica says Allow now; looks whether admission at home
+// checks the request; window is the time after tampering in which harm is accepted.
 func (t traffic) user(s spans, proven, looks bool, window int, do func(string, traffic)) {
 	switch {
 	case t.request == authorized:
@@ -101,7 +101,7 @@ func (t traffic) user(s spans, proven, looks bool, window int, do func(string, t
 	}
 }
 
-// forget is what a restart of home does.
+// forget is the effect of a restart of home.
 func (t *traffic) forget() { t.request, t.left, t.cache = idle, 0, 0 }
 
 // tamper starts the window.

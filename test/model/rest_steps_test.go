@@ -18,7 +18,7 @@ func (r restRules) steps(from rest, do func(step, rest)) {
 	}
 	if from.server[home].serves {
 		proven := from.replica[0].proof > 0 || from.replica[1].proof > 0
-		// Under failurePolicy Ignore nobody looks if fieldperm cannot be reached just then.
+		// Under failurePolicy Ignore the request is not checked if fieldperm cannot be reached at that moment.
 		from.user(r.spans, proven, from.stops(home, true), r.window(), func(action string, t traffic) {
 			to := from
 			to.traffic = t
@@ -90,7 +90,7 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 		then("ends the round", next)
 	}
 
-	// Its watch tells of the configuration, some time or never.
+	// Its watch delivers the configuration at some time or never.
 	if next := at; at.knows != current || is != good {
 		next.see(r)
 		if is != good {
@@ -122,7 +122,7 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 	}
 }
 
-// unknown is what a replica remembers that has seen nothing yet: as much as if there had been none.
+// unknown is the memory of a replica that has seen no configuration yet: it is the same as after seeing none.
 func unknown(is kind) memory {
 	if is == none {
 		return current
@@ -158,7 +158,7 @@ func (r restRules) administrator(from rest, do func(string, rest)) {
 	case loose, ignore:
 		then("mends the configuration", good, false)
 	default:
-		// What is being deleted stays until the finalizer is gone.
+		// A configuration that is being deleted stays until the finalizer is removed.
 	}
 }
 
@@ -180,7 +180,7 @@ func (r restRules) apiserver(from rest, i int, do func(string, rest)) {
 		}
 		return
 	}
-	// It is new, and is known before it serves users.
+	// The server is new, and fieldperm knows it before it serves users.
 	to := from
 	to.server[i].serves = true
 	if !r.lateListing {
@@ -191,7 +191,7 @@ func (r restRules) apiserver(from rest, i int, do func(string, rest)) {
 	do("is new and serves", to)
 }
 
-// tick lets time go on, unless a server has yet to see an overdue version.
+// tick advances the time, unless a server has not seen an overdue version yet.
 func (s *rest) tick(rules restRules) bool {
 	for i := uint8(1); i <= s.latest; i++ {
 		for server := range rules.servers {

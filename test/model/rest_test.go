@@ -5,41 +5,41 @@ import (
 	"slices"
 )
 
-// The interlock where the webhook configuration is an object of the cluster (--webhook-configuration). README.md maps
-// it to the code; request_test.go has the assumptions.
+// The enforcement proof if the webhook configuration is an object of the cluster (--webhook-configuration). README.md maps it to the code;
+// request_test.go has the assumptions.
 
-// restRules are the world's size, and the rules of the protocol that a variant lacks.
+// restRules are the size of the model, and the rules of the protocol that a variant lacks.
 type restRules struct {
 	spans
 	servers, replicas int
-	changes           int // of the configuration, at most
+	changes           int // maximum number of changes of the configuration
 	// begun starts with a good configuration, servers that call webhooks, and replicas that do not crash.
 	begun   bool
-	tampers bool // somebody loosens the configuration in spite of the guard
+	tampers bool // an administrator loosens the configuration in spite of the guard
 
-	noFinalizer   bool // deletion takes the configuration away at once
-	short         int  // ticks that the release delay lacks
+	noFinalizer   bool // deletion removes the configuration at once
+	short         int  // ticks by which the release delay is too short
 	noSettle      bool // a change counts at once
 	noExpiry      bool // a proof never ends
-	fromTheEnd    bool // a proof's life begins with the end of its round
+	fromTheEnd    bool // the validity of a proof starts at the end of its round
 	noGet         bool // the configuration is not read
 	noCanary      bool
 	oneServer     bool // a canary goes to one server only
 	closedAtStart bool
-	noEpoch       bool // what opens the interlock does not reach the round under way
+	noEpoch       bool // an event that ends the proof does not affect the round under way
 	lateListing   bool // a server serves users before fieldperm knows of it
-	tight         int  // ticks by which the window after tampering is said to be shorter
+	tight         int  // ticks by which the assumed window after tampering is too short
 }
 
 func (r restRules) release() uint8 { return uint8(r.underWay() + 1 - r.short) }
 func (r restRules) window() int    { return r.underWay() - r.tight }
 
-// kind is what a version of the configuration is.
+// kind is the content of a version of the configuration.
 type kind uint8
 
 const (
 	none     kind = iota
-	loose         // it leaves out what is asked about
+	loose         // it leaves out the resource of the request
 	ignore        // failurePolicy Ignore
 	good          //
 	deleting      // good, with a deletionTimestamp and the finalizer
@@ -59,14 +59,13 @@ const (
 	maxVersions = 5
 )
 
-// rest is a state. Versions that every server has left behind are forgotten, so that states that differ by history
-// alone are the same.
+// rest is a state. Versions that no server uses any more are forgotten, so that states that differ only in their history are the same.
 type rest struct {
 	traffic
-	// versions are those of the configuration that some server still acts on, the oldest first, up to the stored one.
+	// versions are the versions of the configuration that a server still uses, the oldest first, up to the stored one.
 	versions [maxVersions]version
 	latest   uint8 // index of the stored one
-	changed  uint8 // how many changes there were
+	changed  uint8 // number of changes
 	server   [maxServers]restServer
 	replica  [maxReplicas]restReplica
 }
@@ -79,24 +78,24 @@ type version struct {
 type restServer struct {
 	serves bool
 	plugin bool  // its admission calls webhooks at all
-	acts   uint8 // index of the version that it acts on
+	acts   uint8 // index of the version that it uses
 }
 
 type restReplica struct {
-	proof  uint8 // ticks + 1 until the proof is too old; 0 is open
-	failed bool  // the webhook's error was seen to stop a write since it opened
+	proof  uint8 // ticks + 1 until the proof is too old; 0 is not proven
+	failed bool  // since enforcement was last not proven, the webhook's error was seen to stop a write
 	knows  memory
-	// settling is how many ticks it takes until what it knows has settled.
+	// settling is the number of ticks until the known configuration has settled.
 	settling uint8
 	round    restRound
-	release  uint8 // ticks + 1 until it lets go; 0 is nothing to let go
+	release  uint8 // ticks + 1 until it releases the configuration; 0 if there is nothing to release
 }
 
 // memory is what a replica remembers of the configuration that it last saw.
 type memory uint8
 
 const (
-	current   memory = iota // the stored one, or that there was none, as now
+	current   memory = iota // the stored one, or none, as now
 	otherNone               // that there was none
 	other                   // another one
 )
@@ -108,15 +107,15 @@ type restRound struct {
 	running   bool
 	age       uint8 // ticks since its start
 	tried     bool  // its canaries are of mode fail
-	overtaken bool  // the interlock was opened since its start, or the configuration was not settled
+	overtaken bool  // enforcement became not proven since its start, or the configuration was not settled
 	read      bool
-	asked     uint8 // servers, as bits: those that were listed
-	enforced  uint8 // of those, that refused the canary
+	asked     uint8 // servers, as bits: the listed ones
+	enforced  uint8 // those of them that refused the canary
 }
 
 func (s *rest) stored() kind { return s.versions[s.latest].is }
 
-// stops reports whether admission of a server refuses what /admit/granular refuses, or fails to answer.
+// stops reports whether admission of a server refuses a request that /admit/granular refuses, or for which it fails to answer.
 func (s *rest) stops(server int, fails bool) bool {
 	if !s.server[server].plugin {
 		return false
@@ -151,7 +150,7 @@ func (s *rest) become(what kind, rules restRules) {
 	}
 }
 
-// open is mustOpen: a new epoch.
+// open is mustOpen: it starts a new epoch.
 func (r *restReplica) open(rules restRules) {
 	r.proof, r.failed = 0, false
 	if !rules.noEpoch {
@@ -174,7 +173,7 @@ func (r *restReplica) see(rules restRules) {
 	}
 }
 
-// tidy forgets what makes no difference: history, and which replica is which.
+// tidy removes differences without effect: history, and the order of replicas.
 func (s *rest) tidy(rules restRules) {
 	if rules.replicas == 2 && s.replica[1].before(s.replica[0]) {
 		s.replica[0], s.replica[1] = s.replica[1], s.replica[0]
@@ -199,7 +198,7 @@ func (s *rest) tidy(rules restRules) {
 	}
 }
 
-// before is any order of replicas: they are alike.
+// before is any fixed order of replicas, because they are alike.
 func (r restReplica) before(other restReplica) bool {
 	return slices.Compare(r.words(), other.words()) < 0
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// jugs are two, of 3 and 5 litres, beside a well. Harm is to have 4 litres in the large one.
+// jugs are two jugs, of 3 and 5 litres, next to a well. Harm is a state with 4 litres in the large one.
 type jugs struct{ harmless bool }
 
 type litres struct{ Small, Large uint8 }
@@ -22,7 +22,7 @@ func (jugs) steps(from litres, do func(step, litres)) {
 	do(step{"large jug", 0, "is poured"}, litres{from.Small + back, from.Large - back})
 }
 
-// The search finds the known shortest way, sees every state where there is no harm, and says so if it did not.
+// The search finds the known shortest way, sees every state if there is no harm, and returns an error if it was not complete.
 func TestA5_Model_SearchIsCompleteAndShortest(t *testing.T) {
 	seen, err := search(jugs{}, 100)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A system is a protocol in its world: finitely many states, and what can happen in each.
+// A system is a protocol with its environment: finitely many states, and the possible events of each.
 type system[S comparable] interface {
 	initial() []S
-	// steps calls do for everything that can happen in a state, always in the same order.
+	// steps calls do for every possible event of a state, always in the same order.
 	steps(from S, do func(step, S))
 	harmed(S) bool
 }
@@ -18,20 +18,19 @@ type system[S comparable] interface {
 // A step is one atomic action.
 type step struct {
 	actor  string
-	number int // of the actor, where there are several
+	number int // number of the actor, if there are several
 	action string
 }
 
-// outcome is what a complete search saw.
+// outcome is the result of a complete search.
 type outcome struct {
 	states int
 	// A shortest way to harm, in words. Empty if there is none.
 	trace string
 }
 
-// search visits every state that can be reached, nearest first, until there is harm. It keeps whole states and not
-// their hashes alone, so two states are never taken for one. More than most states is an error: the search is not
-// complete then, and proves nothing.
+// search visits every state that can be reached, nearest first, until there is harm. It stores whole states and not only their hashes, so
+// two states are never taken for one. More states than most are an error: then the search is not complete and proves nothing.
 func search[S comparable](sys system[S], most int) (outcome, error) {
 	seen := newVisited[S]()
 	for _, s := range sys.initial() {
@@ -49,8 +48,8 @@ func search[S comparable](sys system[S], most int) (outcome, error) {
 	return outcome{states: len(seen.states)}, nil
 }
 
-// visited is a set of states in the order in which they were reached, and from where. The table holds indexes into it,
-// so that a state is stored once.
+// visited is a set of states in the order in which they were reached, each with its predecessor. The table holds indexes into it, so that a
+// state is stored once.
 type visited[S comparable] struct {
 	states []S
 	from   []int32
@@ -78,7 +77,7 @@ func (v *visited[S]) add(s S, from int) {
 	}
 }
 
-// slot returns where a state is, or would be.
+// slot returns the position of a state in the table, or its free position.
 func (v *visited[S]) slot(s S) uint64 {
 	mask := uint64(len(v.table) - 1)
 	slot := maphash.Comparable(v.seed, s) & mask
@@ -88,7 +87,7 @@ func (v *visited[S]) slot(s S) uint64 {
 	return slot
 }
 
-// trace tells the way to a state: each step, and what it changed.
+// trace describes the way to a state: each step, and its changes.
 func trace[S comparable](sys system[S], seen *visited[S], at int) string {
 	var way []int
 	for ; at >= 0; at = int(seen.from[at]) {
@@ -135,7 +134,7 @@ func changes[S comparable](before, after S) []string {
 				walk(fmt.Sprintf("%s[%d]", name, i), a.Index(i), b.Index(i))
 			}
 		default:
-			// A copy, because fmt calls no String method on what was read from an unexported field.
+			// Use a copy, because fmt calls no String method on a value that was read from an unexported field.
 			value := reflect.New(b.Type()).Elem()
 			if b.Kind() == reflect.Bool {
 				value.SetBool(b.Bool())

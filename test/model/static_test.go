@@ -2,40 +2,40 @@ package model
 
 import "fmt"
 
-// The interlock where the webhook configuration is a static manifest. fieldperm reads the files, and compares their hash
-// with that of what each kube-apiserver has loaded. Beside that there are the canaries of the round. README.md maps it
-// to the code; request_test.go has the assumptions.
+// The enforcement proof if the webhook configuration is a static manifest. fieldperm reads the files, and compares their hash with the hash
+// of the files that each kube-apiserver has loaded. In addition there are the canaries of the round. README.md maps it to the code;
+// request_test.go has the assumptions.
 //
-// Each kube-apiserver has files of its own. fieldperm reads those of server 0. What it cannot see by the hash of files
-// that are good is not in the model: whether it judges a file rightly is for tests.
+// Each kube-apiserver has files of its own. fieldperm reads the files of server 0. The model does not contain faults that the hash of good
+// files cannot show: other tests check whether fieldperm judges a file correctly.
 
-// staticRules are the world's size, and the rules of the protocol that a variant lacks.
+// staticRules are the size of the model, and the rules of the protocol that a variant lacks.
 type staticRules struct {
 	spans
 	servers int
-	reread  int // how old the word of a server about what it has loaded may be at the start of a round
-	edits   int // of files, at most
+	reread  int // maximum age of a server's report of its loaded files at the start of a round
+	edits   int // maximum number of changes of files
 	tampers bool
-	// remote is that the request's server is not the one whose files fieldperm reads.
+	// remote says that the request's server is not the one whose files fieldperm reads.
 	remote bool
-	// blind is that no event tells of a change of a file.
+	// blind says that a change of a file causes no event.
 	blind bool
 
 	noHash        bool // the canaries of the round are enough
-	hashOnce      bool // what a server said it has loaded counts for ever
+	hashOnce      bool // a server's report of its loaded files is valid for ever
 	oneServer     bool // the hash of one server stands for all
-	anyFiles      bool // the files are not checked: whatever is loaded as it lies there counts
+	anyFiles      bool // the files are not checked: every file counts as good once it is loaded
 	noEvent       bool // a changed file counts as proven until the next round
 	noStamp       bool // a file that was changed and changed back counts as not changed
 	noEpoch       bool // a change does not reach the round under way
 	noExpiry      bool // a proof never ends
 	closedAtStart bool
-	tight         int // ticks by which the window after tampering is said to be shorter
+	tight         int // ticks by which the assumed window after tampering is too short
 }
 
-// window is how long harm may come after a server has loaded files that are worse. Where fieldperm sees the file change, no Allow is
-// given any more, and what was allowed before comes to its end. Without an event the proof has to run out. On
-// another host nothing is seen until the server is asked again, at the start of a round when its word is too old.
+// window is the time after a server has loaded worse files in which harm is accepted. If fieldperm sees the file change, it gives no Allow
+// any more, and earlier Allows expire. Without an event the proof has to expire first. On another host fieldperm sees nothing until it asks
+// the server again, at the start of a round when the server's report is too old.
 func (r staticRules) window() int {
 	seen := r.answer + r.ttl + inFlight - r.tight
 	switch {
@@ -47,12 +47,12 @@ func (r staticRules) window() int {
 	return seen
 }
 
-// content of a file, and what a server has loaded of it.
+// content is the content of a file, and of the file that a server has loaded.
 type content uint8
 
 const (
 	gone    content = iota // no manifest
-	partial                // it leaves out the resource that is asked about, and has that of the canaries
+	partial                // it leaves out the resource of the request, and contains that of the canaries
 	whole                  // it enforces
 )
 
@@ -70,12 +70,12 @@ type static struct {
 	worsened bool // somebody has tampered
 	file     [maxServers]content
 	loaded   [maxServers]content
-	// seen is what fieldperm last saw in the file of server 0. touched is that it was written since, even if it is as before:
-	// the server may have read what was there in between.
+	// seen is the content that fieldperm last saw in the file of server 0. touched says that the file was written since then, even with the
+	// same content: the server may have read another content in between.
 	seen    content
 	touched bool
-	proof   uint8 // ticks + 1 until it is too old; 0 is open
-	// said is what each server said that it has loaded, and how long ago; fresh is false where that does not count.
+	proof   uint8 // ticks + 1 until it is too old; 0 is not proven
+	// said is the last report of each server about its loaded files, and its age; fresh is false if the report does not count.
 	said  [maxServers]word
 	round staticRound
 }
@@ -89,13 +89,13 @@ type word struct {
 // staticRound is the round under way.
 type staticRound struct {
 	running   bool
-	overtaken bool // the interlock was opened since its start
+	overtaken bool // enforcement became not proven since its start
 	age       uint8
 	canaries  uint8 // servers, as bits, that refused the canary
-	compared  uint8 // servers, as bits, whose word is that they have loaded what was seen
+	compared  uint8 // servers, as bits, that report the content that fieldperm saw
 }
 
-// open is mustOpen: a new epoch, in which no word of a server counts.
+// open is mustOpen: it starts a new epoch, in which no earlier report of a server counts.
 func (s *static) open(r staticRules) {
 	s.proof = 0
 	if !r.noEpoch {
@@ -106,7 +106,7 @@ func (s *static) open(r staticRules) {
 	}
 }
 
-// look is lookAtFiles: another content opens.
+// look is lookAtFiles: another content makes enforcement not proven.
 func (s *static) look(r staticRules) {
 	if s.seen != s.file[0] || s.touched && !r.noStamp {
 		s.open(r)
@@ -114,7 +114,7 @@ func (s *static) look(r staticRules) {
 	s.seen, s.touched = s.file[0], false
 }
 
-// at is the request's server.
+// at is the server of the request.
 func (r staticRules) at() int {
 	if r.remote {
 		return r.servers - 1
@@ -157,7 +157,7 @@ func (r staticRules) steps(from static, do func(step, static)) {
 	for server := range r.servers {
 		r.administrator(from, server, func(action string, to static) { emit("administrator", server, action, to) })
 		if to := from; to.loaded[server] != to.file[server] {
-			// Its reload, some time. What is gone is taken away too.
+			// The server reloads its file at some time. It also drops a removed manifest.
 			if to.loaded[server] == whole && server == r.at() {
 				to.tamper()
 			}
@@ -187,7 +187,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 		to.look(r)
 		to.round = staticRound{running: true}
 		for i := range r.servers {
-			// Its word is too old: it is asked again.
+			// The report is too old: the server is asked again.
 			if to.said[i].known && !r.hashOnce && int(to.said[i].age) >= r.reread {
 				to.said[i] = word{}
 			}
@@ -264,7 +264,7 @@ func (r staticRules) administrator(from static, server int, do func(string, stat
 			continue
 		}
 		worse := from.file[server] == whole
-		// Without tampering files only become better.
+		// Without tampering files only improve.
 		if !r.tampers && next < from.file[server] || worse && (server != r.at() || from.worsened) {
 			continue
 		}
@@ -277,7 +277,7 @@ func (r staticRules) administrator(from static, server int, do func(string, stat
 	}
 }
 
-// tick lets time go on. Where an event tells of a change, fieldperm has looked before: it polls each second beside.
+// tick advances the time. If a change causes an event, fieldperm has read the file before: it also polls each second.
 func (s *static) tick(r staticRules) bool {
 	if r.tampers && !r.blind && !r.noEvent && (s.seen != s.file[0] || s.touched) {
 		return false

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// usualTimeout bounds the tests of one package under one mutation, baselineTimeout without any.
+// usualTimeout limits the tests of one package under one mutation, baselineTimeout without any.
 const (
 	usualTimeout    = 30 * time.Second
 	baselineTimeout = 5 * time.Minute
 )
 
-// baseline runs the tests of the tree as it is: a mutation proves nothing where they fail anyway.
+// baseline runs the tests of the unchanged tree: a mutation proves nothing if they fail anyway.
 func baseline(ctx context.Context, root string, mutations []Mutation, corpus bool, parallel int) error {
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(max(parallel, 1))
@@ -53,8 +53,8 @@ func only(tests string) []string {
 	return []string{"-run=" + tests}
 }
 
-// try runs the tests of a mutation's packages until one fails, then the corpus if it must notice too,
-// or all is asked for. dir is for files of its own.
+// try runs the tests of a mutation's packages until one fails, and then the corpus if the mutation or the caller requires it. dir is for
+// files of its own.
 func try(ctx context.Context, root, dir string, m *Mutation, withCorpus bool) (Result, error) {
 	result := Result{Mutation: m}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -90,24 +90,24 @@ func try(ctx context.Context, root, dir string, m *Mutation, withCorpus bool) (R
 	return result, nil
 }
 
-// The corpus's executor in process.
+// The executor of the corpus that runs in process.
 const (
 	corpusPackage = "./test/corpus"
 	corpusTest    = "^TestCore_Scenarios$"
 )
 
-// outcome is that of one package's tests.
+// outcome is the result of one package's tests.
 type outcome struct {
 	failed   bool
 	compiles bool
-	// tests are those that failed, sorted, without those that failed by a subtest only; if none did,
-	// the one that was running when the package failed.
+	// tests are the failed tests, sorted, without tests that failed only because of a subtest; if there is none, the test that was running
+	// when the package failed.
 	tests    []string
 	timedOut bool
 	output   string
 }
 
-// problem says why a mutant says nothing about the tests, "" if it does.
+// problem is the reason why a mutant says nothing about the tests, "" if there is none.
 func (o *outcome) problem(mayHang bool) string {
 	switch {
 	case !o.compiles:
@@ -120,8 +120,7 @@ func (o *outcome) problem(mayHang bool) string {
 	return ""
 }
 
-// teller returns the test that says most about a rule: the first that has it in its name, else the
-// first.
+// teller returns the most significant test for a rule: the first with the rule in its name, otherwise the first.
 func teller(tests []string, rule string) string {
 	names := regexp.MustCompile(`(^|[^0-9A-Za-z]|Test)` + regexp.QuoteMeta(rule) + `([^0-9A-Za-z]|$)`)
 	for _, name := range tests {

@@ -22,18 +22,17 @@ const listFile = "test/mutation/mutations.yaml"
 type Mutation struct {
 	// Name says what the broken code does, as in "the order of items does not count".
 	Name string `json:"name"`
-	// Rule is the one of docs/semantics.md that is broken, or a word for what has no rule.
+	// Rule is the broken rule of docs/semantics.md, or a word if there is no rule.
 	Rule string `json:"rule"`
 	// The edit breaks the code: in or file, from and to.
 	edit.Edit
-	// Packages are those whose tests are to notice, in the order in which they are run, which ends
-	// with the first that fails.
+	// Packages are the packages whose tests must fail. They run in this order until the first failure.
 	Packages []string `json:"packages"`
-	// Tests matches the only tests of them to run, as go test -run does, where all would take long.
+	// Tests selects tests of these packages, as go test -run does, if all would take long.
 	Tests string `json:"tests,omitempty"`
-	// Why says what somebody could do who met such code.
+	// Why says what harm the broken code would do.
 	Why string `json:"why"`
-	// Corpus says that a scenario must notice it too.
+	// Corpus says that a scenario must fail too.
 	Corpus bool `json:"corpus,omitempty"`
 	// Timeout is shorter than usual for a mutation that makes a test wait for ever, as in "10s".
 	Timeout string `json:"timeout,omitempty"`

@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// run returns an error if a mutation survived, could not be tried, or the tree fails as it is.
+// run returns an error if a mutation survived or could not be tried, or if the unchanged tree fails.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	pattern := flags.String("run", "", "try only mutations whose rule or name matches the `regexp`")
@@ -80,8 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return summarize(out, results)
 }
 
-// tryAll tries every mutation and prints each outcome as it comes, in the order of the list.
-// dir is for their files.
+// tryAll tries every mutation and prints each result immediately, in the order of the list. dir is for their files.
 func tryAll(ctx context.Context, root, dir string, mutations []Mutation, corpus bool, parallel int, out io.Writer) ([]Result, error) {
 	results := make([]Result, len(mutations))
 	var mu sync.Mutex

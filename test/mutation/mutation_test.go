@@ -12,7 +12,7 @@ import (
 
 const root = "../.."
 
-// TestList_AppliesToTheTree tells of a rename here, before anybody waits for all mutations.
+// TestList_AppliesToTheTree reports a rename here, before a run of all mutations.
 func TestList_AppliesToTheTree(t *testing.T) {
 	mutations, err := load(root)
 	if err != nil {

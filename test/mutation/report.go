@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Result is what came of one mutation. The zero Result is of none.
+// Result is the result of one mutation. The zero Result belongs to none.
 type Result struct {
 	*Mutation
-	// Package and Test are what noticed, and More is how many other tests did; "" if none did.
+	// Package and Test are the ones that failed first, and More is the number of other failed tests; "" if none failed.
 	Package, Test string
 	More          int
-	// Scenario is the one that noticed; "" if none did, or none was run.
+	// Scenario is the scenario that failed; "" if none failed, or none was run.
 	Scenario string
-	// Problem is why the mutation could not be tried, and Output what the go command said of it.
+	// Problem is the reason why the mutation could not be tried, and Output the output of the go command.
 	Problem, Output string
 }
 
@@ -89,7 +89,7 @@ func table(results []Result) string {
 	return b.String()
 }
 
-// cell keeps a text from ending the cell that it is in.
+// cell escapes a text so that it does not end its table cell.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }

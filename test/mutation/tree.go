@@ -19,8 +19,7 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(file), err
 }
 
-// copyTree copies the files that git knows or would take, as they are now, so that nobody's edits come
-// between the mutations.
+// copyTree copies the files that git tracks or would add, in their current state, so that edits during the run do not affect the mutations.
 func copyTree(ctx context.Context, root, to string) error {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -31,7 +30,7 @@ func copyTree(ctx context.Context, root, to string) error {
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // Deleted, and not yet from the index.
+			continue // The file is deleted, and still in the index.
 		}
 		if err != nil {
 			return err

@@ -18,10 +18,10 @@ import (
 	"github.com/prometheus/prometheus/rules"
 )
 
-// step is how often is scraped and evaluated.
+// step is the interval of scraping and evaluation.
 const step = 15 * time.Second
 
-// moment is an alert that fires: when first, and what it then says.
+// moment describes an alert that fires: its first time, and its text.
 type moment struct {
 	after time.Duration
 	says  string
@@ -55,8 +55,8 @@ func firings(t *testing.T, all map[string]rulefmt.Rule, series []string, until t
 	return out
 }
 
-// healthy are the series of two fieldperms and a kube-apiserver to which nothing is wrong, for 100
-// minutes. Time begins at 0, so certificates expire at seconds since then.
+// healthy are the series of two healthy fieldperms and a healthy kube-apiserver, for 100 minutes. Time begins at 0, so certificates expire
+// at seconds since then.
 func healthy() map[string]string {
 	out := map[string]string{}
 	for _, instance := range []string{"a", "b"} {
@@ -91,10 +91,10 @@ func healthy() map[string]string {
 			`fieldperm_schema_faults{}`:                                               "0x400",
 			`fieldperm_schema_load_failures_total{}`:                                  "0x400",
 			`up{}`:                                                                    "1x400",
-			// A chain of an authorizer that bears the name that fieldperm has in kube-apiserver's, too.
+			// The chain of another authorizer that has the same name as fieldperm in kube-apiserver's chain.
 			`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="success"}`: "0+1000x400",
 			`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="error"}`:   "0+1x400",
-			// A file that was faulty once.
+			// A file was faulty once.
 			`apiserver_authorization_config_controller_automatic_reloads_total{status="failure"}`: "0x20 1x380",
 			`apiserver_authorization_config_controller_automatic_reloads_total{status="success"}`: "0x30 1x370",
 		} {
@@ -110,7 +110,7 @@ func healthy() map[string]string {
 		`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="success"}`:                                               "0+100x400",
 		`apiserver_authorization_webhook_evaluations_total{name="fieldperm",result="canceled"}`:                                              "0+1x400",
 		`apiserver_authorization_webhook_evaluations_total{name="other",result="error"}`:                                                     "0+1x400",
-		// Two files of kube-apiserver's own, and an authorizer that its own chain passes over, are not fieldperm's.
+		// Two files and a skipped authorizer of kube-apiserver's own chain do not belong to fieldperm.
 		`apiserver_authorization_config_controller_automatic_reloads_total{job="apiserver",status="failure"}`:  "0+1x400",
 		`apiserver_authentication_config_controller_automatic_reloads_total{job="apiserver",status="failure"}`: "0+1x400",
 		`apiserver_authorization_webhook_evaluations_fail_open_total{job="apiserver",name="other"}`:            "0+1x400",
@@ -121,7 +121,7 @@ func healthy() map[string]string {
 	return out
 }
 
-// with returns the healthy series with some in their place, or without those that are "".
+// with returns the healthy series with some of them replaced, and without those that are "".
 func with(changed map[string]string) []string {
 	all := healthy()
 	maps.Copy(all, changed)
@@ -146,10 +146,10 @@ var eachMinute = func() string {
 	return out.String()
 }()
 
-// faulty shows each alert what it is about. Other alerts than also may not fire.
+// faulty has for each alert the series of its fault. Other alerts than also must not fire.
 var faulty = map[string]struct {
 	series map[string]string
-	// after is when it must fire, and not before: it begins at 15 m in series that begin well.
+	// after is the time at which the alert must fire, and not before: the fault begins at 15 m in series that begin well.
 	after time.Duration
 	says  []string
 	also  []string
@@ -328,7 +328,7 @@ func TestA5_CanaryAlertDoesNotNeedAnEarlierSample(t *testing.T) {
 	}
 }
 
-// TestA5_InterlockThatIsOpenFromTheStartFires: open is the zero state, nothing was ever closed.
+// TestA5_InterlockThatIsOpenFromTheStartFires: enforcement is not proven from the start, so that no metric shows a change.
 func TestA5_InterlockThatIsOpenFromTheStartFires(t *testing.T) {
 	all := alerts(t)
 	one := map[string]rulefmt.Rule{"FieldpermInterlockOpen": all["FieldpermInterlockOpen"]}
@@ -336,7 +336,7 @@ func TestA5_InterlockThatIsOpenFromTheStartFires(t *testing.T) {
 	if at := firings(t, one, series, 2*time.Minute)["FieldpermInterlockOpen"]; at.after != time.Minute || !strings.Contains(at.says, "Reason: starting.") {
 		t.Errorf("fires after %s: %q", at.after, at.says)
 	}
-	// A restart of less than a minute is no alarm.
+	// A restart of less than a minute causes no alarm.
 	if fired := firings(t, one, []string{`fieldperm_interlock_closed{instance="a"} 0x3 1x10`}, 3*time.Minute); len(fired) != 0 {
 		t.Errorf("got %v", fired)
 	}

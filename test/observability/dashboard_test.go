@@ -42,7 +42,7 @@ func dashboard(t *testing.T) board {
 	return out
 }
 
-// filled puts values in place of Grafana's variables.
+// filled replaces Grafana's variables by values.
 func filled(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*").Replace(expression)
 }

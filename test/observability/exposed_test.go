@@ -15,17 +15,17 @@ import (
 	"github.com/fieldperm/fieldperm/internal/metrics/metricstest"
 )
 
-// family is one metric as it is scraped, with all values of its labels.
+// family is one scraped metric, with all values of its labels.
 type family struct {
 	kind   dto.MetricType
 	help   string
 	labels map[string][]string
 }
 
-// free are the labels whose values nobody can list: Prometheus's own, and addresses and versions.
+// free are the labels whose values cannot be listed: Prometheus's own labels, and addresses and versions.
 var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code", "hash", "apiserver_id_hash"}
 
-// ours returns what fieldperm-webhook exposes, without what its libraries do.
+// ours returns the metrics of fieldperm-webhook, without those of its libraries.
 func ours(t *testing.T) map[string]family {
 	t.Helper()
 	scraped, err := metricstest.Sample().Gatherer().Gather()
@@ -35,8 +35,8 @@ func ours(t *testing.T) map[string]family {
 	return families(scraped, func(name string) bool { return strings.HasPrefix(name, "fieldperm_") })
 }
 
-// theirs returns what is exposed by others: by kube-apiserver and by the libraries that fieldperm shares with
-// it, from their own source, and by Prometheus.
+// theirs returns the metrics of other programs: of kube-apiserver and of the libraries that it shares with fieldperm, from their own
+// source, and of Prometheus.
 func theirs(t *testing.T) map[string]family {
 	t.Helper()
 	ctx := context.Background()
@@ -109,7 +109,7 @@ func withLabel(in map[string][]string, name string) map[string][]string {
 	return out
 }
 
-// mayMatch says whether some series could satisfy a matcher of a label.
+// mayMatch reports whether any series could satisfy a matcher of a label.
 func (f family) mayMatch(m *labels.Matcher) bool {
 	if slices.Contains(free, m.Name) {
 		return true

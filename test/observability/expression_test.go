@@ -10,7 +10,7 @@ import (
 // target are the labels that Prometheus adds to every series.
 var target = []string{"instance", "job"}
 
-// faults returns what is wrong with an expression: metrics, labels and values that nobody exposes.
+// faults returns the faults of an expression: metrics, labels and values that no program exposes.
 func faults(all map[string]family, expression string) (out []string, used []string) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	if err != nil {
@@ -68,7 +68,7 @@ func foreign(all map[string]family, below parser.Expr, grouping []string) (out [
 	return out
 }
 
-// misused says where a rate is of what is no counter.
+// misused finds rates of metrics that are not counters.
 func misused(all map[string]family, call *parser.Call) (out []string) {
 	if name := call.Func.Name; name != "rate" && name != "increase" && name != "irate" {
 		return nil

@@ -95,7 +95,7 @@ func TestRules_NameWhatIsExposed(t *testing.T) {
 	}
 }
 
-// TestRules_CheckerFindsFaults is about the test above: what it must not let through.
+// TestRules_CheckerFindsFaults checks that the test above finds faults.
 func TestRules_CheckerFindsFaults(t *testing.T) {
 	all := ours(t)
 	for expression, want := range map[string]string{

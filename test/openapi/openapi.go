@@ -1,4 +1,4 @@
-// Package openapi reads the types that an API server publishes: as much of them as it takes to make values.
+// Package openapi reads the types that an API server publishes: the parts that are needed to make values.
 package openapi
 
 import (
@@ -27,17 +27,17 @@ type Type struct {
 
 	// Name is the name of the type in its document, empty if it has none there.
 	Name string `json:"-"`
-	// Values is the type of a map's values, nil for what is no map.
+	// Values is the type of a map's values, nil for other types.
 	Values *Type `json:"-"`
 }
 
-// UnmarshalJSON reads a type and, of a map, that of its values.
+// UnmarshalJSON reads a type and, for a map, the type of its values.
 func (t *Type) UnmarshalJSON(data []byte) error {
 	type plain Type
 	if err := json.Unmarshal(data, (*plain)(t)); err != nil {
 		return err
 	}
-	// It may be a boolean in place of a type.
+	// The field may be a boolean instead of a type.
 	if len(t.Additional) > 0 && t.Additional[0] == '{' {
 		t.Values = &Type{}
 		return json.Unmarshal(t.Additional, t.Values)
@@ -64,7 +64,7 @@ func Parse(raw []byte) (Document, error) {
 	return content.Components.Schemas, nil
 }
 
-// Path is where a server publishes the types of a group and version.
+// Path is the URL path at which a server publishes the types of a group and version.
 func Path(gv runtimeschema.GroupVersion) string {
 	if gv.Group == "" {
 		return "/openapi/v3/api/" + gv.Version
@@ -75,7 +75,7 @@ func Path(gv runtimeschema.GroupVersion) string {
 // Kind returns the type of a kind, nil if the document has none.
 func (d Document) Kind(gvk runtimeschema.GroupVersionKind) *Type {
 	for _, name := range slices.Sorted(maps.Keys(d)) {
-		// What stands for many kinds is the options of requests.
+		// A type that stands for many kinds is the type of request options.
 		if t := d[name]; len(t.Kinds) == 1 && t.Kinds[0] == gvk {
 			return t
 		}
@@ -83,7 +83,7 @@ func (d Document) Kind(gvk runtimeschema.GroupVersionKind) *Type {
 	return nil
 }
 
-// Resolve follows references. What leads nowhere is a type of which nothing is known.
+// Resolve follows references. A reference without a target gives a type without any information.
 func (d Document) Resolve(t *Type) *Type {
 	for t != nil {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
-// asked is one question of kube-apiserver to /admit, and what fieldperm said.
+// asked is one review that kube-apiserver sent to /admit, and the decision of fieldperm.
 type asked struct {
 	// Path is the webhook: /admit/granular or another.
 	Path, User string
@@ -26,16 +26,16 @@ func (a asked) String() string {
 	return a.Path + ": " + a.Message
 }
 
-// ledger keeps what /admit was asked, for the shard that owns the object. It may be used by several goroutines.
+// ledger keeps the reviews that /admit received, for the shard that owns the object. Several goroutines may use it.
 type ledger struct {
 	mu     sync.Mutex
 	shards map[int][]asked
-	// strange is given what cannot be read.
+	// strange receives every review that cannot be read.
 	strange func(string)
 }
 
-// enter takes a question and its answer, before kube-apiserver has the answer: a request that is answered has all of its questions
-// here.
+// enter records a review and its decision before kube-apiserver receives the decision. So a request that has been answered has all of its
+// reviews here.
 func (l *ledger) enter(path string, question, answer []byte) {
 	if !strings.HasPrefix(path, "/admit/") {
 		return
@@ -63,7 +63,7 @@ func (l *ledger) enter(path string, question, answer []byte) {
 	}
 	r := review.Request
 	for _, name := range []string{r.Namespace, r.Name, r.Object.Metadata.Name, r.Object.Metadata.GenerateName} {
-		// The key tells the owner; of an object that is not stored yet the name does.
+		// The key determines the owner. An object that is not stored yet has no key: its name determines the owner.
 		if shard, owned := shardOf(&Event{Key: store.Prefix + "ipaddresses/" + name}); name != "" && owned {
 			l.mu.Lock()
 			l.shards[shard] = append(l.shards[shard], a)
@@ -73,8 +73,8 @@ func (l *ledger) enter(path string, question, answer []byte) {
 	}
 }
 
-// take returns what was asked about a user's request to objects of a shard since it was called last. Others ask as well: the
-// administrator, controllers.
+// take returns the reviews of a user's request to objects of a shard since the last call. It leaves out the reviews of other users, such as
+// the administrator and controllers.
 func (l *ledger) take(shard int, user string) []asked {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func (l *ledger) take(shard int, user string) []asked {
 	return out
 }
 
-// contradicts tells why what was stored cannot be what /admit said: it refused, or was not asked although only an Allow of
-// fieldperm lets the user pass. It is empty if all is well.
+// contradicts returns the reason why the stored change contradicts /admit: /admit refused it, or was not asked although only an Allow of
+// fieldperm lets the user pass. It returns an empty text if there is no contradiction.
 func contradicts(r *Request, said []asked) string {
 	granular := false
 	for _, a := range said {

@@ -11,10 +11,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
-// prefix is a key prefix that the server, or the oracle's administrator, writes without a request of a drawn user.
+// prefix is a key prefix that the server, or the administrator of the oracle, writes without a request of a drawn user.
 type prefix struct {
 	key *regexp.Regexp
-	// proof must be in what is stored. Empty: the key alone is proof.
+	// proof must occur in the stored value. If it is empty, the key alone is proof.
 	proof  []byte
 	reason string
 }
@@ -40,7 +40,7 @@ var prefixes = []prefix{
 	{key: regexp.MustCompile(`^/registry/storageversions/`), proof: []byte(`"apiServerID":"apiserver-`), reason: "the API server says every ten minutes in which versions it stores"},
 }
 
-// strays explains what no shard owns.
+// explain gives the reason for an event whose key belongs to no shard. The second result is false if there is no known reason.
 func explain(e *Event) (string, bool) {
 	raw := e.New
 	if raw == nil {
@@ -62,15 +62,15 @@ var serverManagers = []any{"kube-apiserver", "fieldperm"}
 // repair is the API server's controller that looks after the addresses of Services.
 var repair = []byte(`ipallocator-repair-controller"`)
 
-// byServer tells which of the API server's own controllers has written an object of a drawn user: only the status differs,
-// and nobody else has ever written the status, or managedFields would say so. What was answered is no proof: a write that
-// changes nothing is answered with the revision of the last one that did.
+// byServer tells which of the API server's own controllers has written an object of a drawn user. It is true only if nothing but the status
+// differs and no other client has ever written the status, which managedFields would show. The answer to the request is no proof: a write
+// that changes nothing is answered with the revision of the last write that did.
 func byServer(e *Event, r *Request) (string, bool) {
 	if strings.HasPrefix(e.Key, store.Prefix+"ipaddresses/") && r.Endpoint.Resource != "ipaddresses" {
 		isManaged := bytes.Contains(slices.Concat(e.New, e.Old), []byte(`"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"`))
 		switch {
 		case e.Deleted() && isManaged:
-			// At any time: a minute after it was made, where its Service does not name it.
+			// The repair may delete it at any time: one minute after the IPAddress was created, if its Service does not name it.
 			return "the allocator or its repair takes the IPAddress of a Service", true
 		case r.Endpoint.Resource == "services":
 			return "the allocator makes the IPAddress of a Service", isManaged || bytes.Contains(slices.Concat(e.New, e.Old), []byte(`"ipallocator.k8s.io/`))
@@ -89,15 +89,15 @@ func byServer(e *Event, r *Request) (string, bool) {
 	}
 	alone, later := onlyServerWritesStatus(after), onlyServerWrote(before, after)
 	if metadata(before)["generation"] == nil {
-		delete(metadata(after), "generation") // Any write gives a custom resource the first.
+		delete(metadata(after), "generation") // Any write gives a custom resource its first generation.
 	}
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")
-		// Any write drops null, which no reader gets.
+		// Any write drops null, which readers never receive.
 		maps.DeleteFunc(metadata(object), func(_ string, v any) bool { return v == nil })
 	}
-	// Of another object than the request names, only the server's controllers write the status.
+	// If the object is not the one that the request names, only the server's controllers write its status.
 	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService", "PermissionSchema", "UncoveredPermissionSet"}, after["kind"])
 	if !reflect.DeepEqual(before, after) || !alone && !another && !later {
 		return "", false
@@ -106,8 +106,8 @@ func byServer(e *Event, r *Request) (string, bool) {
 	return "the API server or fieldperm writes the status of a " + kind, true
 }
 
-// onlyServerWrote reports whether an entry of managedFields differs that is of a server's write of the status, and others at most lost
-// something. A client that changes a value comes to own it, so that an entry of its own gains something.
+// onlyServerWrote reports whether one entry of managedFields that differs belongs to a server's write of the status, and all other entries
+// at most lost fields. A client that changes a value comes to own it, so that its own entry gains a field.
 func onlyServerWrote(before, after map[string]any) bool {
 	was, _ := metadata(before)["managedFields"].([]any)
 	is, _ := metadata(after)["managedFields"].([]any)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// errNoPatch says that a method cannot carry the change.
+// errNoPatch is returned if the change cannot be written with a method.
 var errNoPatch = errors.New("the method cannot carry it")
 
 // body writes the change from old to new for a method.
@@ -31,7 +31,7 @@ func body(d *draw, r *Request, old, new map[string]any) ([]byte, error) {
 		}
 		return json.Marshal(operations)
 	default:
-		// The others are made of both texts.
+		// The bodies of the other methods are computed from both texts.
 	}
 	before, err := json.Marshal(old)
 	if err != nil {
@@ -75,7 +75,7 @@ func operations(out []any, path string, old, new map[string]any) []any {
 	return out
 }
 
-// applied is a configuration for server-side apply: all of the object, or what changes in it.
+// applied is a configuration for server-side apply: the whole object, or only the changed fields.
 func applied(d *draw, r *Request, before, after []byte, new map[string]any) ([]byte, error) {
 	var out map[string]any
 	if d.oneIn(2) {
@@ -106,7 +106,7 @@ func applied(d *draw, r *Request, before, after []byte, new map[string]any) ([]b
 	return json.Marshal(out)
 }
 
-// asManifest takes away what the API server refuses in a configuration, and what only it writes.
+// asManifest removes the fields that the API server refuses in a configuration, and the fields that only the API server writes.
 func asManifest(object map[string]any) {
 	m := metadata(object)
 	for _, name := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// stateAnnotation keeps what a version has no field for, as conversion webhooks do.
+// stateAnnotation keeps the values for which a version has no field, as conversion webhooks do.
 const stateAnnotation = "oracle.test/state"
 
 // converter is the conversion webhook of drawn definitions.
@@ -56,7 +56,7 @@ func newConverter() (*converter, error) {
 	return c, nil
 }
 
-// serve makes the definition be converted here.
+// serve makes this converter convert the objects of the definition.
 func (c *converter) serve(one *custom) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,10 +97,11 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	review.Request, review.Response = nil, response
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // The API server has gone away where that fails.
+	_ = json.NewEncoder(w).Encode(review) // Encoding fails only if the API server has closed the connection.
 }
 
-// convert moves fields of the specification that the other version lacks into an annotation, and those that it has back.
+// convert moves fields of the specification that the other version lacks into an annotation, and moves fields that the other version has
+// back from it.
 func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 	object, err := parseObject(raw)
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 	state := map[string]any{}
 	annotations, _ := metadata(object)["annotations"].(map[string]any)
 	if text, ok := annotations[stateAnnotation].(string); ok {
-		_ = json.Unmarshal([]byte(text), &state) // What somebody has written there instead is no state.
+		_ = json.Unmarshal([]byte(text), &state) // A client may have written another text into the annotation. It is no state.
 		delete(annotations, stateAnnotation)
 	}
 	spec, _ := object["spec"].(map[string]any)

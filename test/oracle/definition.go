@@ -31,13 +31,13 @@ type custom struct {
 	versions    []version
 	webhook     bool
 	scale       bool
-	// cluster says that its objects are in no namespace.
+	// cluster says that the objects of this definition are cluster-scoped.
 	cluster bool
-	// renamed is set where a webhook converts without any loss, and the author says so: the field of the specification that every
-	// version but the first calls otherwise.
+	// renamed is the field of the specification that every version except the first has under another name. It is set only if a webhook
+	// converts without loss and the author of the definition says so.
 	renamed string
 	object  map[string]any
-	// docs are what its stored objects are judged by: every version, served or not.
+	// docs are the schemas by which the stored objects are judged. They contain every version, served or not.
 	docs schema.Documents
 }
 
@@ -89,7 +89,7 @@ func drawDefinition(d *draw, epoch, number int) *custom {
 	c.versions[pick(d, []int{0, 0, 0, d.IntN(len(names))})].storage = true
 	c.object = c.write(d, true)
 	if errs := c.load(); len(errs) > 0 {
-		// A barrier that another version would prune is refused: then there is none.
+		// fieldperm refuses a barrier on a field that another version would prune. In that case the definition is written without barriers.
 		c.object = c.write(d, false)
 		c.docs = schema.Documents{}
 		_ = c.load()
@@ -97,7 +97,7 @@ func drawDefinition(d *draw, epoch, number int) *custom {
 	return c
 }
 
-// load compiles what the stored objects are judged by.
+// load compiles the schemas by which the stored objects are judged.
 func (c *custom) load() []error {
 	raw, err := json.Marshal(c.object)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *custom) write(d *draw, barriers bool) map[string]any {
 	return out
 }
 
-// excludedWhen are conditions of barriers that may be about any value. What fails counts as true.
+// excludedWhen are conditions of barriers that work on any value. A condition that fails counts as true.
 var excludedWhen = []string{"self == null", "oldSelf == null", "oldSelf != null", `self == "a"`, "self == 3", "size(self) > 1"}
 
 func (c *custom) scope() string {
@@ -195,7 +195,7 @@ func (c *custom) scope() string {
 	return "Namespaced"
 }
 
-// another is what other versions than the first call the renamed field.
+// another is the name that all versions except the first use for the renamed field.
 const another = "Otherwise"
 
 // renameField renames a field of the specification in a schema, in place.
@@ -205,7 +205,7 @@ func renameField(root properties, name string) {
 	delete(fields, name)
 }
 
-// renamedIn returns what a version calls the renamed field.
+// renamedIn returns the name of the renamed field in a version.
 func (c *custom) renamedIn(version string) string {
 	if version == c.versions[0].name {
 		return c.renamed
@@ -213,7 +213,7 @@ func (c *custom) renamedIn(version string) string {
 	return c.renamed + another
 }
 
-// pathIn returns what a version calls a path of the first version.
+// pathIn translates a path of the first version to a version.
 func (c *custom) pathIn(version, path string) string {
 	rest, renamed := strings.CutPrefix(path, ".spec."+c.renamed)
 	if c.renamed == "" || !renamed || rest != "" && rest[0] != '.' {
@@ -288,7 +288,7 @@ func (w *world) drawDefinitions(ctx context.Context, d *draw) error {
 	return w.awaitDefinitions(ctx)
 }
 
-// probeNamespace is where an object of the kind is tried.
+// probeNamespace is the namespace in which an object of the kind is created as a test.
 func (c *custom) probeNamespace() string {
 	if c.cluster {
 		return ""

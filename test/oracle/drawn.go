@@ -30,7 +30,7 @@ func (s *shard) request(ctx context.Context, e *Endpoint) (*Request, error) {
 	return r, s.drawUpdate(ctx, r)
 }
 
-// drawCreate draws a new object, by POST with a name or generateName, or by PUT or apply where there is none.
+// drawCreate draws a new object: by POST with a name or generateName, or by PUT or apply if the object does not exist.
 func (s *shard) drawCreate(r *Request) error {
 	name := s.name()
 	object, err := s.object(s.draw, r.Endpoint, s.namespace, name)
@@ -39,7 +39,7 @@ func (s *shard) drawCreate(r *Request) error {
 	}
 	name, _ = metadata(object)["name"].(string)
 	if s.oneIn(3) {
-		// Little is easier to cover.
+		// A small object is easier to cover with verbs.
 		object = map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": map[string]any{"name": name}}
 	}
 	r.Edits = edit(s.draw, object, s.changesOf(r.Endpoint.Kind.GroupKind(), true))
@@ -71,7 +71,7 @@ func (s *shard) drawCreate(r *Request) error {
 	return err
 }
 
-// drawUpdate edits what the endpoint shows of an object.
+// drawUpdate edits the document that the endpoint returns for an object.
 func (s *shard) drawUpdate(ctx context.Context, r *Request) error {
 	v, err := s.victim(ctx, r.Endpoint)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *shard) drawUpdate(ctx context.Context, r *Request) error {
 		extra = own
 	}
 	if r.TwoStep = v.applier != nil && s.oneIn(3); r.TwoStep && s.oneIn(2) {
-		// Who owns what matters to those who come after.
+		// A change of owners takes effect in later writes of other managers.
 		r.Edits = append(r.Edits, pick(s.draw, []change{editManagedFields, adopt})(s.draw, new))
 		r.Method = pick(s.draw, []Method{Update, JSONPatch, MergePatch})
 		if !r.Endpoint.Has("patch") {
@@ -169,7 +169,7 @@ var posted = map[string]func(s *shard, e *Endpoint, name string) map[string]any{
 
 func binding(s *shard, _ *Endpoint, name string) map[string]any {
 	m := map[string]any{"name": name}
-	// Mostly what is drawn as a barrier.
+	// Draw mostly values that are also drawn as barriers.
 	if !s.oneIn(4) {
 		m["annotations"] = map[string]any{pick(s.draw, []string{"example.com/note", "example.com/note", "note", pick(s.draw, annotationKeys)}): "bound"}
 	}
@@ -179,10 +179,10 @@ func binding(s *shard, _ *Endpoint, name string) map[string]any {
 	return map[string]any{"metadata": m, "target": map[string]any{"kind": "Node", "name": "n"}}
 }
 
-// connects are the subresources that pass a connection on. They store nothing.
+// connects are the subresources that open a connection. They store nothing.
 var connects = []string{"proxy", "exec", "attach", "portforward"}
 
-// drawConnect draws a request that the API server passes on to nobody.
+// drawConnect draws a request to such a subresource, for which the API server finds no backend.
 func (s *shard) drawConnect(ctx context.Context, r *Request) error {
 	v, err := s.victim(ctx, r.Endpoint)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *shard) drawConnect(ctx context.Context, r *Request) error {
 	return nil
 }
 
-// drawBinding draws a Binding for the old endpoint, where its name is that of a Pod.
+// drawBinding draws a Binding for the old endpoint bindings, where the name of the Binding is the name of a Pod.
 func (s *shard) drawBinding(ctx context.Context, r *Request) error {
 	i := slices.IndexFunc(s.endpoints, func(e *Endpoint) bool { return e.Place == Place{Resource: "pods"} })
 	v, err := s.victim(ctx, s.endpoints[i])
@@ -206,12 +206,12 @@ func (s *shard) drawBinding(ctx context.Context, r *Request) error {
 	object["apiVersion"], object["kind"] = "v1", "Binding"
 	r.Method, r.Edits = Create, []string{"bind"}
 	r.Body, err = json.Marshal(object)
-	// A Pod is bound once.
+	// A Pod can be bound only once.
 	delete(s.victims, Place{Resource: "pods"})
 	return err
 }
 
-// drawPost draws what is posted to a subresource.
+// drawPost draws the document of a POST to a subresource.
 func (s *shard) drawPost(ctx context.Context, r *Request) error {
 	v, err := s.victim(ctx, r.Endpoint)
 	if err != nil {
@@ -225,7 +225,7 @@ func (s *shard) drawPost(ctx context.Context, r *Request) error {
 	object := make(s, r.Endpoint, v.name)
 	object["apiVersion"], object["kind"] = r.Endpoint.Kind.GroupVersion().String(), r.Endpoint.Kind.Kind
 	r.Edits = append(r.Edits, "post "+r.Endpoint.Sub)
-	v.writes += lifetime / 3 // What is posted to an object, it mostly takes once.
+	v.writes += lifetime / 3 // Most objects accept such a POST only once.
 	r.Body, err = json.Marshal(object)
 	return err
 }

@@ -16,14 +16,14 @@ import (
 //go:embed objects.yaml
 var objectsYAML []byte
 
-// dress is what objects of a kind have beside what every object of it needs.
+// dress has the fields of a kind that are not in the minimal sample of the kind.
 type dress struct {
 	Group, Kind string
 	// Object replaces the sample.
 	Object map[string]any
 	// Status is written through the subresource status.
 	Status map[string]any
-	// Changes are merge patches that the API server takes, mostly.
+	// Changes are merge patches that the API server accepts in most cases.
 	Changes []map[string]any
 }
 
@@ -46,7 +46,7 @@ func dresses() (map[runtimeschema.GroupKind]*dress, error) {
 		if out[kind] != nil {
 			return nil, fmt.Errorf("objects.yaml: kind %q stands twice: keep one", kind)
 		}
-		// Numbers as the API server decodes them.
+		// Use the same number types as the decoder of the API server.
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return nil, err
@@ -90,22 +90,22 @@ func (w *world) object(d *draw, e *Endpoint, namespace, name string) (map[string
 	metadata(out)["name"] = name
 	rename(out, e, name)
 	if spec, ok := out["spec"].(map[string]any); ok && e.Kind.Kind == "Pod" && !d.oneIn(4) {
-		delete(spec, "schedulingGates") // With one, no Binding is taken.
+		delete(spec, "schedulingGates") // The API server refuses a Binding of a Pod with scheduling gates.
 	}
 	return out, nil
 }
 
-// rename changes what has to agree with the name.
+// rename changes the fields that have to agree with the name.
 func rename(object map[string]any, e *Endpoint, name string) {
 	spec, _ := object["spec"].(map[string]any)
 	m := metadata(object)
 	switch e.Kind.Kind {
 	case "CustomResourceDefinition":
-		// Each is of a group of its own, so that none waits for the names of another.
+		// Each definition has a group of its own, so that no definition waits for the names of another one.
 		m["name"], spec["group"] = name+"."+name+".defined.test", name+".defined.test"
 		spec["names"] = map[string]any{"plural": name, "singular": name, "kind": "Defined", "listKind": "DefinedList"}
 	case "APIService":
-		// An API server that is not there is not waited for: the group is served by nobody.
+		// The API server does not wait for an aggregated server that does not exist: no server serves the group.
 		m["name"], spec["version"], spec["group"] = name+".aggregated.test", name, "aggregated.test"
 	case "IPAddress":
 		m["name"] = addressOf(name)
@@ -114,7 +114,7 @@ func rename(object map[string]any, e *Endpoint, name string) {
 	}
 }
 
-// addressOf gives each name an address of its own, in the shard's network.
+// addressOf gives each name an address of its own, in the network of the shard.
 func addressOf(name string) string {
 	var shard, n int
 	if _, err := fmt.Sscanf(name, "s%d-%d", &shard, &n); err != nil {
@@ -123,7 +123,7 @@ func addressOf(name string) string {
 	return fmt.Sprintf("10.77.%d.%d", shard, n%254+1)
 }
 
-// changesOf are the changes for a kind only.
+// changesOf returns the changes that are for one kind only.
 func (w *world) changesOf(kind runtimeschema.GroupKind, status bool) []change {
 	d := w.dresses[kind]
 	if d == nil {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// change edits an object in place and says what it did; "" for nothing.
+// change edits an object in place and returns a description of the edit, "" if it did nothing.
 type change func(d *draw, object map[string]any) string
 
-// changes are drawn by their weights. They need not be valid: what the API server refuses costs a write, no more.
+// changes are drawn by their weights. They need not be valid: a change that the API server refuses only costs a write.
 var changes = []struct {
 	weight int
 	apply  change
@@ -100,7 +100,7 @@ func editOwners(d *draw, object map[string]any) string {
 	return "add an owner"
 }
 
-// spot is a place in an object that can be written to.
+// spot is a place in an object that can be written.
 type spot struct {
 	path  string
 	value any
@@ -109,7 +109,7 @@ type spot struct {
 	drop func()
 }
 
-// spots lists every place below an object, but identity and what only the server writes.
+// spots lists every place in an object, without its identity and the fields that only the server writes.
 func spots(object map[string]any) []spot {
 	var out []spot
 	var walk func(path string, v any)

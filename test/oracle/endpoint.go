@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Place is a resource or subresource as an authorizer sees it: versions are no part of it.
+// Place is a resource or subresource as an authorizer sees it, without a version.
 type Place struct{ Group, Resource, Sub string }
 
-// Name is deployments/scale.
+// Name is the name in RBAC notation, such as deployments/scale.
 func (p Place) Name() string {
 	if p.Sub == "" {
 		return p.Resource
@@ -30,14 +30,14 @@ func (p Place) String() string {
 	return p.Name() + "." + p.Group
 }
 
-// Main is the resource of a subresource.
+// Main is the resource to which a subresource belongs.
 func (p Place) Main() Place { return Place{Group: p.Group, Resource: p.Resource} }
 
 // Endpoint is a resource or subresource in one version, as discovery lists it.
 type Endpoint struct {
 	Place
 	Version string
-	// Kind is that of the documents it takes.
+	// Kind is the kind of the documents that it accepts.
 	Kind       runtimeschema.GroupVersionKind
 	Namespaced bool
 	Verbs      metav1.Verbs
@@ -71,10 +71,10 @@ func (e *Endpoint) Path(namespace, name string) string {
 	return b.String()
 }
 
-// writeVerbs are the verbs by which something could be stored. CONNECT has get and create.
+// writeVerbs are the verbs that can store something. CONNECT uses get and create.
 var writeVerbs = []string{"create", "update", "patch"}
 
-// discover lists every endpoint that takes a write, in a fixed order, and the main resource of each in its version.
+// discover lists every endpoint that accepts a write, in a fixed order, and the main resource of each in its version.
 func discover(config *rest.Config) ([]*Endpoint, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

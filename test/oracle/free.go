@@ -7,19 +7,19 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// freeing is one row of what no client can be charged with.
+// freeing is one row of the changes that cannot be charged to a client.
 type freeing struct {
 	// kinds is empty for every kind.
 	kinds  string
 	path   *regexp.Regexp
 	create bool // only when the object is created
-	// value is what alone is free there, as JSON, where there was nothing. Empty: every value.
+	// value is the only value, as JSON, that is free there if the field did not exist before. If it is empty, every value is free.
 	value  string
 	reason string
 }
 
-// freed is what the API server writes by itself, whatever the request. Every row was reviewed, none comes from
-// fieldperm's catalogue.
+// freed lists the fields that the API server writes by itself for any request. Every row was reviewed. No row comes from fieldperm's
+// catalogue.
 var freed = []freeing{
 	{path: exactly(".metadata.uid"), reason: "the API server draws it, and refuses another"},
 	{path: exactly(".metadata.resourceVersion"), reason: "it is not stored; etcd's revision stands for it"},
@@ -41,10 +41,10 @@ func exactly(path string) *regexp.Regexp {
 	return regexp.MustCompile("^" + regexp.QuoteMeta(path) + "$")
 }
 
-// free reports whether a change is nothing that a client could have made.
+// free reports whether the API server made a change that no client can have made.
 func free(c exact.Change) bool {
 	if c.Default {
-		return true // C5: a value that the schema declares as the default.
+		return true // C5: the value is the default that the schema declares.
 	}
 	if written(c) {
 		return true

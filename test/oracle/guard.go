@@ -22,7 +22,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// set is an UncoveredPermissionSet, as the oracle reads it.
+// set is an UncoveredPermissionSet in the form that the oracle uses.
 type set struct {
 	object    *v1alpha1.UncoveredPermissionSet
 	verbs     []verbs.Verb
@@ -38,7 +38,7 @@ func (s *set) about(p Place, r *Request) bool {
 	return s.condition == nil || s.condition.holds(r)
 }
 
-// condition is a match condition, and the same in Go.
+// condition is a match condition in CEL, and the same condition in Go.
 type condition struct {
 	expression string
 	holds      func(*Request) bool
@@ -49,7 +49,7 @@ var conditions = []*condition{
 	{`request.userInfo.username.endsWith("3")`, func(r *Request) bool { return strings.HasSuffix(r.User.Name, "3") }},
 	{`!has(request.subResource) || request.subResource != "status"`, func(r *Request) bool { return r.Endpoint.Sub != "status" }},
 	{`request.dryRun != true`, func(r *Request) bool { return !r.DryRun }},
-	// What fails counts as true.
+	// A condition that fails counts as true.
 	{`request.nope == "x"`, func(*Request) bool { return true }},
 }
 
@@ -58,9 +58,9 @@ type guardedKind struct {
 	group, resource, kind string
 	versions              []string
 	paths                 []string
-	// alone says that not every version has the paths: a schema is for one of them.
+	// alone says that not every version has the paths, so that a schema is for one version only.
 	alone bool
-	// hidden are those of the paths that another version does not have.
+	// hidden are the paths that another version does not have.
 	hidden []string
 }
 
@@ -87,7 +87,7 @@ var guarded = []guardedKind{
 	{"storage.k8s.io", "storageclasses", "StorageClass", []string{"v1"}, []string{".allowVolumeExpansion"}, false, nil},
 }
 
-// floor are the resources that no barrier reaches (W4), so that a control plane goes on running.
+// floor are the resources that no barrier reaches (W4). The control plane needs them to keep running.
 var floor = map[string][]string{
 	"coordination.k8s.io":          {"leases", "leasecandidates"},
 	"authentication.k8s.io":        {"tokenreviews", "selfsubjectreviews"},
@@ -96,18 +96,18 @@ var floor = map[string][]string{
 	"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 
-// onFloor reports whether no barrier reaches what is sent to an endpoint.
+// onFloor reports whether requests to an endpoint are on the floor, where no barrier reaches.
 func onFloor(p Place) bool {
 	return slices.Contains(floor[p.Group], p.Resource) || slices.Contains(floor[p.Group], p.Name())
 }
 
-// toGuard are the kinds that schemas and sets are drawn for: those of the resources that are written to.
+// toGuard returns the kinds for which schemas and sets are drawn: the kinds of the resources that the run writes.
 func (w *world) toGuard() []guardedKind {
 	out := slices.DeleteFunc(slices.Clone(guarded), func(g guardedKind) bool {
 		return len(w.config.Only) > 0 && !slices.Contains(w.config.Only, g.resource)
 	})
 	for _, c := range w.definitions {
-		// Mostly the version that is stored: what another does not keep is to be guarded.
+		// Use mostly the stored version, so that fields that other versions do not keep are guarded.
 		v := c.storage()
 		if paths := pathsOf("", v.schema); len(paths) > 0 {
 			common := shared(c.versions)
@@ -127,14 +127,14 @@ type guards struct {
 	sets    []*set
 }
 
-// draw draws them. Every object has a name of its own epoch.
+// guards draws the schemas and sets. The names of the objects contain the epoch.
 func (w *world) guards(d *draw) (*guards, error) {
 	out := &guards{}
 	used := map[string]bool{}
 	for i := range 3 {
 		all := w.toGuard()
 		g := pick(d, all)
-		// What one version shows and another does not is guarded more often.
+		// Fields that one version shows and another version hides are guarded more often.
 		if hiding := slices.DeleteFunc(all, func(g guardedKind) bool { return len(g.hidden) == 0 }); len(hiding) > 0 && d.oneIn(2) {
 			g = pick(d, hiding)
 		}
@@ -149,14 +149,14 @@ func (w *world) guards(d *draw) (*guards, error) {
 		}
 		for j, path := range append(d.some(g.paths, 1+d.IntN(3)), d.some(g.hidden, d.IntN(3))...) {
 			if !slices.ContainsFunc(one.Spec.Permissions, func(p v1alpha1.FieldPermission) bool { return p.Path == path }) {
-				// A write takes the verbs of the version that it is made through. Of several versions only barriers hold in all.
+				// A write needs the verbs of the version through which it is made. Only barriers hold across all versions.
 				bars := !d.oneIn(3) || len(one.Spec.Versions) > 0 && !slices.Contains(g.hidden, path)
 				one.Spec.Permissions = append(one.Spec.Permissions, v1alpha1.FieldPermission{Path: path, Verb: fmt.Sprintf("oracle.test/p%d", j), Excluded: bars})
 			}
 		}
 		out.schemas = append(out.schemas, one)
 	}
-	// Few at times: where all is guarded, nothing passes.
+	// Sometimes draw only a few sets: if everything is guarded, no write passes.
 	for i := range 1 + d.IntN(4) {
 		s, err := w.set(d, i)
 		if err != nil {
@@ -204,7 +204,7 @@ func (w *world) set(d *draw, number int) (*set, error) {
 	return out, nil
 }
 
-// drawGuards draws schemas and sets and waits until they are in force. With static manifests they are those of the start.
+// drawGuards draws schemas and sets and waits until they are in force. With static manifests the guards of the start stay in force.
 func (w *world) drawGuards(ctx context.Context, d *draw) error {
 	if w.static != nil {
 		return nil
@@ -271,7 +271,7 @@ func fieldpermResource(name string) runtimeschema.GroupVersionResource {
 	return v1alpha1.GroupVersion.WithResource(name)
 }
 
-// enforce creates an object of fieldperm. What fieldperm refuses is counted, and left out.
+// enforce creates an object of fieldperm. If fieldperm refuses the object, the refusal is counted and the object left out.
 func (w *world) enforce(ctx context.Context, client dynamic.Interface, resource string, object any) (bool, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -298,8 +298,8 @@ func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guard
 	return nil
 }
 
-// awaitEnforced waits until fieldperm says that every barrier of the object is asked about. An endpoint that takes an object is
-// probed once there is one: the rules of all have reached the API server when it was refused through one of them.
+// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object. fieldperm can probe an endpoint
+// for objects only after the first object exists. A refusal through one rule is enough: all rules reach the API server together.
 func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) error {
 	last := "no condition"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -325,7 +325,7 @@ func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name
 	return nil
 }
 
-// describe tells the schemas and sets in force that may bear on an endpoint, and its definition.
+// describe lists the schemas and sets in force that may concern an endpoint, and its definition.
 func (w *world) describe(e *Endpoint) []string {
 	var out []string
 	say := func(what string, v any) {
@@ -347,7 +347,7 @@ func (w *world) describe(e *Endpoint) []string {
 	return out
 }
 
-// documents are what stored objects are judged by.
+// documents are the schemas by which stored objects are judged.
 func (w *world) documents(g *guards) schema.Documents {
 	docs := w.built
 	for _, c := range w.definitions {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// injectAnnotation asks for a container that a policy adds when an object is created. Nobody owns it then.
+// injectAnnotation asks for a container that a policy adds when an object is created. No manager owns this container.
 const injectAnnotation = "oracle.test/inject"
 
 const injector = `{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "oracle-inject"}, "spec": {

@@ -11,14 +11,14 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Verdict says what is wrong with one change of what is stored.
+// Verdict describes the fault in one change of a stored object.
 type Verdict struct {
 	Event   *Event
 	Reason  string
 	Charges []exact.Charge
 	// custom is the drawn definition of the object, nil if it is of another kind.
 	custom *custom
-	// unseen says that something is stored that no reader gets.
+	// unseen says that the stored object has a part that no reader receives.
 	unseen bool
 }
 
@@ -30,16 +30,16 @@ func (v *Verdict) String() string {
 	return out + fmt.Sprintf("\n  before %s\n  after  %s", v.Event.Old, v.Event.New)
 }
 
-// judgement is what one change came to.
+// judgement is the result for one change.
 type judgement struct {
 	fields int
-	// charges are all, covered or not.
+	// charges are all charges, covered or not.
 	charges []exact.Charge
 	wrong   *Verdict
 }
 
-// judge compares what is stored under one key before and after, and holds every changed field against what the user
-// holds on the object's own resource or on the one that was addressed.
+// judge compares the stored value of one key before and after. It compares every changed field with the verbs that the user holds on the
+// object's own resource or on the addressed resource.
 func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	e, err := e.modern()
 	if err != nil {
@@ -95,8 +95,8 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	return out, nil
 }
 
-// addBodyVerbs: where a Scale becomes the replicas of an object, the Scale's verbs count beside the object's (D11), but for its
-// barriers.
+// addBodyVerbs adds the verbs of the Scale to the verbs of the object where a Scale becomes the replicas of an object (D11). It does not
+// add them where a barrier guards the replicas.
 func (w *world) addBodyVerbs(r *Request, charges []exact.Charge) {
 	const replicas = ".spec.replicas"
 	if r.Endpoint.Kind.Kind != "Scale" {
@@ -109,7 +109,7 @@ func (w *world) addBodyVerbs(r *Request, charges []exact.Charge) {
 	}
 }
 
-// modern is the same event in versions that schemas describe.
+// modern returns the same event in versions for which a schema exists.
 func (e *Event) modern() (*Event, error) {
 	out := *e
 	for _, raw := range []*[]byte{&out.Old, &out.New} {
@@ -124,7 +124,8 @@ func (e *Event) modern() (*Event, error) {
 	return &out, nil
 }
 
-// judgeDeletion: nothing granular deletes (C4). But an object that waits for its finalizers goes with the last of them.
+// judgeDeletion judges a deletion. No granular verb permits a deletion (C4). But an object with a deletion timestamp is deleted when its
+// last finalizer is removed.
 func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standing) (judgement, error) {
 	if d.Metadata.DeletionTimestamp == nil {
 		if slices.ContainsFunc(places, func(s standing) bool { return r.User.generic(s) }) && r.Endpoint.Sub == "eviction" {
@@ -160,13 +161,13 @@ func withoutFinalizers(raw []byte) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// standing is where a user may hold verbs, and whether it is a CREATE there.
+// standing is a place where a user may hold verbs, and says whether the request is a CREATE there.
 type standing struct {
 	Place
 	create bool
 }
 
-// generic reports whether the user holds the ordinary verb (C6).
+// generic reports whether the user holds the generic permission (C6).
 func (u *User) generic(s standing) bool {
 	if s.create {
 		return u.Holds(s.Place, "create")
@@ -174,7 +175,7 @@ func (u *User) generic(s standing) bool {
 	return u.Holds(s.Place, "update") || u.Holds(s.Place, "patch")
 }
 
-// uncovered returns the charges that nothing the user holds covers (C1, C2).
+// uncovered returns the charges that no verb of the user covers (C1, C2).
 func uncovered(u *User, charges []exact.Charge, places []standing) []exact.Charge {
 	var out []exact.Charge
 	for _, c := range charges {
@@ -196,8 +197,8 @@ func (u *User) covers(s standing, c exact.Charge) bool {
 	return slices.ContainsFunc(c.Chain[max(c.Barrier, 0):], func(v verbs.Verb) bool { return u.Holds(s.Place, v.String()) })
 }
 
-// barriers are the verbs of every UncoveredPermissionSet that names the resource of the object or the one addressed; none where the
-// one addressed is on the floor.
+// barriers are the verbs of every UncoveredPermissionSet that names the resource of the object or the addressed resource. There are none if
+// the addressed resource is on the floor.
 func (w *world) barriers(own Place, r *Request) schema.VerbSet {
 	out := schema.VerbSet{}
 	if onFloor(r.Endpoint.Place) {

@@ -20,10 +20,10 @@ const (
 	shortTime   = 50 * time.Second
 )
 
-// What is stored is what was permitted, in both topologies. "make test-oracle" does the same for longer.
+// TestOracle_WhatIsStoredIsWhatWasPermitted runs the oracle in both topologies. "make test-oracle" runs it for a longer time.
 func TestOracle_WhatIsStoredIsWhatWasPermitted(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	t.Setenv("GOGC", "300") // Of the processes that are started.
+	t.Setenv("GOGC", "300") // It is for the processes that the test starts.
 	bin, err := e2e.Build(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// editManagedFields edits who owns what, as a request may.
+// editManagedFields edits entries of managedFields as a request may.
 func editManagedFields(d *draw, object map[string]any) string {
 	m := metadata(object)
 	list, _ := m["managedFields"].([]any)
@@ -24,7 +24,7 @@ func editManagedFields(d *draw, object map[string]any) string {
 		return "drop an entry of managedFields"
 	case 1:
 		if entry["time"] = pick(d, []any{"2020-01-01T00:00:00Z", "1960-01-01T00:00:00Z", nil}); d.oneIn(2) {
-			// The API server changes it with every change, whoever owns it.
+			// The API server changes the generation with every change, whichever manager owns it.
 			plant(entry, []any{"fieldsV1", "f:metadata", "f:generation"}, map[string]any{})
 		}
 		return "age an entry of managedFields"
@@ -47,7 +47,7 @@ func editManagedFields(d *draw, object map[string]any) string {
 	}
 }
 
-// dropOwned takes one path out of an entry.
+// dropOwned removes one path from an entry.
 func dropOwned(d *draw, entry map[string]any) bool {
 	at, ok := entry["fieldsV1"].(map[string]any)
 	for ok && len(at) > 0 {
@@ -62,7 +62,7 @@ func dropOwned(d *draw, entry map[string]any) bool {
 	return false
 }
 
-// adopt makes a manager own an item, or a field, that nobody owns.
+// adopt makes a manager own an item or a field that has no owner.
 func adopt(d *draw, object map[string]any) string {
 	list, _ := metadata(object)["managedFields"].([]any)
 	if len(list) == 0 {
@@ -75,12 +75,12 @@ func adopt(d *draw, object map[string]any) string {
 	return "adopt what nobody owns"
 }
 
-// giveShell makes a manager own something that is there: an item with its key, or a field.
+// giveShell makes a manager own an existing item with its key, or an existing field.
 func giveShell(d *draw, object map[string]any, entry map[string]any, fields bool) bool {
 	return give(d, object, entry, fields, false)
 }
 
-// ownable is a path of managedFields, and what stands there.
+// ownable is a path of managedFields, and the value at this path.
 type ownable struct {
 	path []string
 	leaf map[string]any
@@ -109,7 +109,7 @@ func give(d *draw, object map[string]any, entry map[string]any, fields, unowned 
 	return true
 }
 
-// ownables lists the items with a name in an object, and its fields if asked for.
+// ownables lists the items with a name in an object, and also its fields if fields is true.
 func ownables(out []ownable, path []string, v any, fields bool) []ownable {
 	switch v := v.(type) {
 	case map[string]any:

@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Every key has one owner or none, whatever its resource is called and wherever the name stands.
+// Every key has one owner or none, for every form of resource name and every position of the name in the key.
 func TestOracle_WhoOwnsAKey(t *testing.T) {
 	const address = `{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.7"},"spec":{"parentRef":{"namespace":"s4","name":"s4-1"}}}`
 	for key, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestOracle_WhoOwnsAKey(t *testing.T) {
 	}
 }
 
-// Each change goes to its owner, in order and once; what nobody owns is told.
+// The store gives each change to its owner, in order and once. It reports a change without an owner.
 func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
 	var strays []string
 	s := &Store{owner: shardOf, stray: func(e *Event) { strays = append(strays, e.Key) }, queues: map[int][]*Event{}}
@@ -87,7 +87,7 @@ func chain(t *testing.T, text ...string) []verbs.Verb {
 	return out
 }
 
-// C1, C2, C6: what covers a change, in the place of the object or in the one that was addressed, and not in a third.
+// C1, C2, C6: a verb covers a change if it is held on the object's own resource or on the addressed one, and not on a third one.
 func TestC1_C2_WhatCoversAChange(t *testing.T) {
 	pods, status, other := Place{Resource: "pods"}, Place{Resource: "pods", Sub: "status"}, Place{Resource: "nodes"}
 	verbsOf := chain(t, "granular:*", "granular:specification", "granular:image", "granular:image(web)")
@@ -124,7 +124,8 @@ func TestC1_C2_WhatCoversAChange(t *testing.T) {
 	}
 }
 
-// What /admit said is judged by what landed: a refusal, silence where an answer was needed, and nothing else.
+// The stored change is compared with the decision of /admit. Only a change despite a refusal, and a change without a necessary review, are
+// faults.
 func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
 	pods := Place{Resource: "pods"}
 	yes, no := asked{Path: "/admit/granular", Allowed: true}, asked{Path: "/admit/granular", Message: "forbidden"}
@@ -149,7 +150,7 @@ func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
 	}
 }
 
-// A question belongs to the shard of its object, by whatever says so, and to the user of the request.
+// A review belongs to the shard of its object, in every form in which the review names the object, and to the user of the request.
 func TestOracle_WhoseQuestionItIs(t *testing.T) {
 	var strange []string
 	l := &ledger{shards: map[int][]asked{}, strange: func(what string) { strange = append(strange, what) }}
@@ -181,7 +182,7 @@ func TestOracle_WhoseQuestionItIs(t *testing.T) {
 	}
 }
 
-// What is made smaller loses one place at a time, the largest first, never its identity, and the original stays.
+// A failure is made smaller by removing one place at a time, the largest first. The identity stays, and the original is not changed.
 func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 	const before = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x":"y"}},"spec":{"items":[{"name":"one"},{"name":"two"}]}}`
 	r := &Request{Method: MergePatch, Endpoint: &Endpoint{}, Body: []byte(`{"spec":{"items":[{"name":"one","size":1}],"mode":"a"}}`)}
@@ -213,7 +214,7 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 	}
 }
 
-// A smaller failure counts only if it is of the same kind.
+// A smaller failure counts only if it is of the same sort.
 func TestOracle_WhichFailuresAreAlike(t *testing.T) {
 	is := func(operation, path string) *Verdict {
 		return &Verdict{Charges: []exact.Charge{{Operation: operation, Path: path}}}
@@ -226,7 +227,7 @@ func TestOracle_WhichFailuresAreAlike(t *testing.T) {
 	}
 }
 
-// The table has every endpoint, also one that was never written to, with the reason; what is not explained is reported.
+// The table has every endpoint. For an endpoint that was never written to it has the reason. An unexplained event is reported.
 func TestOracle_TheTableOfEndpoints(t *testing.T) {
 	table := newTable()
 	pods := &Endpoint{Place: Place{Resource: "pods"}, Version: "v1"}
@@ -284,7 +285,7 @@ func TestOracle_ASeedDrawsTheSame(t *testing.T) {
 	}
 }
 
-// What cannot be decoded is an error, never an object without fields.
+// A stored value that cannot be decoded is an error, never an object without fields.
 func TestOracle_WhatCannotBeDecoded(t *testing.T) {
 	for _, raw := range []string{"k8s\x00\n", "null", "7", "", "{}", `{"kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","metadata":7}`} {
 		if d, err := decode([]byte(raw)); err == nil {
@@ -297,7 +298,7 @@ func TestOracle_WhatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// A place of a theme is made and taken away in maps and in items with a name; other items stay.
+// A place of a theme can be created and removed in maps and in items with a name. Other items stay.
 func TestOracle_PlacesOfATheme(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "a"}, map[string]any{"name": "side"}}}}
 	for _, path := range [][]any{{"spec", "containers", named("web"), "image"}, {"spec", "containers", named("third"), "image"}, {"metadata", "labels", "x"}} {
@@ -318,7 +319,8 @@ func TestOracle_PlacesOfATheme(t *testing.T) {
 	}
 }
 
-// An applier is handed a container: it owns what others owned there, and they do not, unless they keep it.
+// A container is handed over to an applier. Then the applier owns the parts that other managers owned there, and the others lose them
+// unless they keep them.
 func TestOracle_AContainerIsHandedOver(t *testing.T) {
 	shared := false
 	for seed := range uint64(40) {
@@ -341,7 +343,7 @@ func TestOracle_AContainerIsHandedOver(t *testing.T) {
 	}
 }
 
-// Of two charges of a sequence those count where the applier changed something.
+// Only the charges of a sequence count that are where the applier changed something.
 func TestOracle_WhatTheApplierChanged(t *testing.T) {
 	is := func(paths ...string) (out []exact.Charge) {
 		for _, path := range paths {
@@ -355,7 +357,7 @@ func TestOracle_WhatTheApplierChanged(t *testing.T) {
 	}
 }
 
-// TestOracle_TheServersStatusIsNotTheUsers: what the server's own controllers say of an object may come between two steps.
+// TestOracle_TheServersStatusIsNotTheUsers: a controller of the API server may write the status between two steps of a user.
 func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 	charges := []exact.Charge{{Path: ".status.observedGeneration"}, {Path: ".statusOfMine"}}
 	written := func(manager string) []byte {

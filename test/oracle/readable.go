@@ -12,10 +12,10 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
-// readable is a stored custom resource as every reader gets it: the API server prunes it by the version in which it is
-// stored, and fills in that version's defaults. Server-side apply stores what that takes away; nobody has ever seen it. But of a
-// new object, what it was made with counts, if that is an empty map. c is nil for fieldperm's own kinds, which keep nothing unseen.
-// It tells whether something of the custom resource is seen by nobody.
+// readable returns a stored custom resource in the form that every reader receives: the API server prunes it by the version in which it is
+// stored, and fills in the defaults of that version. Server-side apply stores null in removed fields, which no reader ever receives. But if
+// the object is new, an empty map that it was created with counts. c is nil for fieldperm's own kinds, which have no such hidden parts. The
+// second result says whether the custom resource has a part that no reader receives.
 func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err error) {
 	if raw == nil {
 		return nil, false, nil
@@ -24,8 +24,8 @@ func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	// The API server reads metadata into its own type, where null is the empty text, and writes no map that is null or empty.
-	// Server-side apply leaves such.
+	// The API server reads metadata into its own type, where null is the empty text, and writes no map that is null or empty. Server-side
+	// apply leaves such maps.
 	if m, ok := object["metadata"].(map[string]any); ok {
 		for _, name := range []string{"labels", "annotations"} {
 			inner, _ := m[name].(map[string]any)
@@ -53,8 +53,8 @@ func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err e
 	return out, unseen, err
 }
 
-// nameOwned gives the renamed field the name of the stored version in every entry of managedFields, which has that of the version
-// that the manager wrote in.
+// nameOwned renames the renamed field in every entry of managedFields to its name in the stored version. An entry has the name of the
+// version in which the manager wrote.
 func (c *custom) nameOwned(object map[string]any) {
 	if c.renamed == "" {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// renamedThing is a definition of which v2 calls .spec.size otherwise; v1 is stored.
+// renamedThing is a definition whose version v2 has another name for .spec.size. v1 is stored.
 func renamedThing() *custom {
 	spec := func(name string) properties {
 		return properties{"type": "object", "properties": properties{"spec": properties{"type": "object", "properties": properties{name: properties{"type": "integer"}}}}}
@@ -20,7 +20,7 @@ func renamedThing() *custom {
 
 const ownedInV2 = `{"apiVersion":"g.oracle.test/v1","metadata":{"managedFields":[{"apiVersion":"g.oracle.test/v2","fieldsV1":{"f:spec":{"f:sizeOtherwise":{}}}}]},"spec":{"size":3}}`
 
-// What is judged is what readers get, and owners by the names of the version that is stored.
+// The oracle judges the form of an object that readers receive, and owners by the names of the stored version.
 func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		custom    *custom
@@ -39,7 +39,7 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// Only a write through another name of the field may be unable to tell who owns it.
+// Only for a write through another name of the field may the owner of the field be unknown.
 func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	old, _, err := readable(renamedThing(), []byte(ownedInV2), false)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	}
 }
 
-// What another applier leaves empty is null, and no change of value is.
+// A field that another applier empties becomes null. This is not a change of its value.
 func TestOracle_WhatAnApplyEmpties(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// row counts what was sent to one endpoint.
+// row counts the requests to one endpoint.
 type row struct {
 	writes, allowed, refused, failed, stored, fields int
 	hindered                                         map[string]int
 }
 
-// table is what is reported at the end. It may be used by several goroutines.
+// table has the results that are reported at the end. Several goroutines may use it.
 type table struct {
 	mu        sync.Mutex
 	rows      map[string]*row
@@ -36,7 +36,7 @@ type table struct {
 	ended     bool
 }
 
-// Failure is a request that did what was not permitted.
+// Failure is a request that made a change without permission.
 type Failure struct {
 	Seed uint64
 	// Writes is how many writes had been sent.
@@ -46,7 +46,8 @@ type Failure struct {
 	Verdict *Verdict
 	// Guards are the schemas and sets in force, and the definition.
 	Guards []string
-	// Small is the smallest that still failed, nil if it did not fail again. Tries is how many were sent to find it.
+	// Small is the smallest request that still failed, nil if the failure did not occur again. Tries is the number of requests that were
+	// sent to find it.
 	Small *Failure
 	Tries int
 }
@@ -56,7 +57,7 @@ func (f *Failure) String() string {
 	if f.Small == nil {
 		out += "it did not fail again on the same object\n" + f.what()
 	} else {
-		// What is smaller may fail for another reason: both are shown.
+		// A smaller request may fail for another reason: both failures are shown.
 		out += fmt.Sprintf("the smallest of %d that still failed:\n%s\nas it was found:\n%s", f.Small.Tries, f.Small.what(), f.what())
 	}
 	u, p := f.Request.User, f.Request.Endpoint.Place
@@ -104,7 +105,7 @@ func (t *table) know(e *Endpoint) {
 	t.row(e)
 }
 
-// hinder counts an endpoint that could not be written to.
+// hinder counts an endpoint to which no write could be sent.
 func (t *table) hinder(e *Endpoint, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +142,7 @@ func (t *table) count(r *Request, a *Answer, events []*Event, fields int) {
 
 func (t *table) background(reason string) { t.add(t.byServer, reason) }
 
-// stray is given what no shard owns.
+// stray receives the events whose keys belong to no shard.
 func (t *table) stray(e *Event) {
 	if reason, ok := explain(e); ok {
 		t.add(t.strays, reason)
@@ -156,10 +157,10 @@ func (t *table) stray(e *Event) {
 
 func (t *table) unjudged(e *Event, err error) { t.add(t.mistakes, e.Key+": "+short(err.Error())) }
 
-// strange is given what makes the run fail without being about a key.
+// strange receives the faults that make the run fail without belonging to a key.
 func (t *table) strange(what string) { t.add(t.mistakes, short(what)) }
 
-// asked counts what /admit said.
+// asked counts the reviews of /admit.
 func (t *table) asked(said []asked) {
 	for _, a := range said {
 		t.add(t.questions, fmt.Sprintf("%s: allowed %t", a.Path, a.Allowed))
@@ -184,7 +185,7 @@ func (t *table) fail(f *Failure, most int) bool {
 	return true
 }
 
-// enough reports whether enough was found.
+// enough reports whether the run has found enough failures.
 func (t *table) enough(config Config) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,12 +222,12 @@ func (t *table) progress(begin time.Time) string {
 		took.Round(time.Second), all.writes, float64(all.writes)/took.Seconds(), all.allowed, all.refused, all.failed, all.fields, endpoints, len(t.failures), len(t.mistakes)+len(t.unknown))
 }
 
-// Report is the end of a run.
+// Report is the result of a run.
 type Report struct {
 	Text     string
 	Last     string
 	Failures []*Failure
-	// Unjudged are keys that nothing explains and objects that could not be decoded.
+	// Unjudged are keys that the oracle cannot explain, and objects that it could not decode.
 	Unjudged []string
 }
 

@@ -14,7 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Method is how a write is sent.
+// Method is the way in which a write is sent.
 type Method string
 
 // The methods that an API server has for writes.
@@ -38,25 +38,25 @@ type Request struct {
 	User     *User
 	Endpoint *Endpoint
 	Method   Method
-	// Namespace and Name say where it is sent; Name is empty for a POST to a collection.
+	// Namespace and Name are the address of the object. Name is empty for a POST to a collection.
 	Namespace, Name string
 	Manager         string
 	DryRun          bool
 	// TwoStep says that another applier acts after it.
 	TwoStep bool
 	Body    []byte
-	// creates says that the API server saw a CREATE: it is set when the answer is known.
+	// creates says that the API server handled the request as a CREATE. It is set when the answer is known.
 	creates bool
-	// Edits say how the body was drawn.
+	// Edits describe how the body was drawn.
 	Edits []string
-	// Earlier are the writes of the same user that were sent before, of a sequence.
+	// Earlier are the earlier writes of the same user in a sequence.
 	Earlier []*Request
 }
 
-// Create reports whether the API server takes it for a CREATE whatever is stored.
+// Create reports whether the API server handles the request as a CREATE in every state of the object.
 func (r *Request) Create() bool { return r.Method == Create }
 
-// Path is where it is sent, with its query.
+// Path is the URL path of the request, with its query.
 func (r *Request) Path() string {
 	query := url.Values{}
 	if r.Manager != "" {
@@ -75,7 +75,8 @@ func (r *Request) Path() string {
 	return path
 }
 
-// version is that in which the request addresses the object, which entries of managedFields take: that of a Scale is another.
+// version is the version in which the request addresses the object. Entries of managedFields have this version, which differs from the
+// version of a Scale.
 func (r *Request) version() string {
 	return runtimeschema.GroupVersion{Group: r.Endpoint.Group, Version: r.Endpoint.Version}.String()
 }
@@ -99,7 +100,7 @@ func (r *Request) String() string {
 	return out + fmt.Sprintf("%s %s as %s (%s), %s, %s\n%s", r.verb(), r.Path(), r.User.Name, r.User.Sort, contentTypes[r.Method], strings.Join(r.Edits, ", "), r.Body)
 }
 
-// Answer is what the API server said.
+// Answer is the response of the API server.
 type Answer struct {
 	Code   int
 	Status struct {
@@ -109,13 +110,13 @@ type Answer struct {
 	Body []byte
 }
 
-// OK reports whether it was done.
+// OK reports whether the API server did the request.
 func (a *Answer) OK() bool { return a.Code >= 200 && a.Code < 300 }
 
-// Refused reports whether fieldperm, or authorization, said no.
+// Refused reports whether fieldperm or authorization refused the request.
 func (a *Answer) Refused() bool { return a.Code == http.StatusForbidden }
 
-// revision is that of the object that was stored, "" if the answer has none.
+// revision is the revision of the stored object, "" if the answer has none.
 func (a *Answer) revision() string {
 	var o struct {
 		Metadata struct {
@@ -128,7 +129,7 @@ func (a *Answer) revision() string {
 	return o.Metadata.ResourceVersion
 }
 
-// sender sends requests on behalf of users, as an administrator who may impersonate them.
+// sender sends requests on behalf of users, as an administrator with permission to impersonate them.
 type sender struct {
 	host   string
 	client *http.Client
@@ -161,7 +162,7 @@ func (s *sender) do(ctx context.Context, verb, path string, headers http.Header,
 		return nil, err
 	}
 	if !answer.OK() {
-		_ = json.Unmarshal(answer.Body, &answer.Status) // Of text there is no status.
+		_ = json.Unmarshal(answer.Body, &answer.Status) // A plain text has no status.
 		if answer.Status.Message == "" {
 			answer.Status.Message = string(answer.Body[:min(len(answer.Body), 300)])
 		}
@@ -169,7 +170,7 @@ func (s *sender) do(ctx context.Context, verb, path string, headers http.Header,
 	return answer, nil
 }
 
-// parseObject reads an object with whole numbers as such.
+// parseObject reads an object and keeps whole numbers whole.
 func parseObject(raw []byte) (map[string]any, error) {
 	var out map[string]any
 	if err := utiljson.Unmarshal(raw, &out); err != nil {
@@ -181,7 +182,7 @@ func parseObject(raw []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// metadata returns an object's metadata, and makes it where there is none.
+// metadata returns the metadata of an object, and creates it if it is missing.
 func metadata(object map[string]any) map[string]any { return child(object, "metadata") }
 
 func child(object map[string]any, name string) map[string]any {

@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// sequence is some writes in a row of one user to one object, before another applier applies its unchanged manifest. Each write
-// is judged by itself as well.
+// sequence is several writes in a row of one user to one object, followed by an apply of another applier with its unchanged manifest. Each
+// write is also judged on its own.
 type sequence struct {
 	victim   *victim
 	user     *User
 	endpoint *Endpoint
 	theme    *theme
-	// written are the places that the user wrote to, applied those that the user's own manager applies.
+	// written are the places that the user wrote. applied are the places that the user's own manager applies.
 	written, applied [][]any
-	// lent is what the user has applied in the other's name.
+	// lent are the places that the user applied under the name of the other applier.
 	lent []string
 	sent []*Request
 }
 
-// sequenceWrites is how many writes a sequence has at most.
+// sequenceWrites is the maximum number of writes of a sequence.
 const sequenceWrites = 5
 
 // ownManager is the name under which users apply for themselves.
 const ownManager = "granular"
 
-// sequence plays one. It returns how many writes it sent: none where there is nobody to apply, or nothing to write about.
+// sequence plays one sequence. It returns the number of writes that it sent: none without an applier or a place to write.
 func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 	v, err := s.victim(ctx, e)
 	if err != nil || v.applier == nil || !v.applier.serverSide {
@@ -43,7 +43,7 @@ func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 		return 0, nil //nolint:nilerr // It went by itself.
 	}
 	for range 16 {
-		// Of all users: most hold nothing here that they could use.
+		// Choose among all users, because most users hold no usable verb here.
 		if q.user = pick(s.draw, s.users); q.user.may(e.Place) && s.choose(q, shown) {
 			break
 		}
@@ -75,7 +75,7 @@ func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 			return len(q.sent), err
 		}
 		if s.victims[e.Place.Main()] != v {
-			return len(q.sent), nil // It was worn out, or the write was not permitted.
+			return len(q.sent), nil // The object was worn out, or the write was not permitted.
 		}
 		if !did {
 			q.sent = q.sent[:len(q.sent)-1]
@@ -94,8 +94,8 @@ func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 	return len(q.sent), s.fail(ctx, last, &Answer{}, found, v)
 }
 
-// choose draws what the user writes about. It is no theme where there is nothing that the user may change, and rarely one that is no
-// key of a map: where keys of several owners are, more can go wrong.
+// choose draws the theme of the writes. It draws none if the user can change nothing, and rarely a theme that is not a key of a map: more
+// can go wrong in a map whose keys have several owners.
 func (s *shard) choose(q *sequence, shown map[string]any) bool {
 	if q.theme = s.themeOf(q.user, q.endpoint); q.theme == nil {
 		return false
@@ -115,7 +115,7 @@ func (s *shard) choose(q *sequence, shown map[string]any) bool {
 	return path != nil
 }
 
-// may reports whether the user could have any write pass that changes something.
+// may reports whether any write of the user that changes something could pass.
 func (u *User) may(p Place) bool {
 	return u.generic(standing{p, false}) || u.Holds(p, "granular") && len(u.grants[p]) > 1
 }
@@ -154,7 +154,7 @@ func (s *shard) scaleOf(e *Endpoint) *Endpoint {
 	return s.endpoints[i]
 }
 
-// placeFor draws a place of the theme that the user may write to. It returns the object with it.
+// placeFor draws a place of the theme that the user may write. It returns the object with the changed place.
 func (s *shard) placeFor(q *sequence, r *Request, old map[string]any, change bool) ([]any, map[string]any) {
 	for range 10 {
 		path := q.theme.path(s.draw, old)
@@ -177,7 +177,7 @@ func (s *shard) placeFor(q *sequence, r *Request, old map[string]any, change boo
 	return nil, nil
 }
 
-// writeOwn writes in the user's own name.
+// writeOwn writes under the user's own name.
 func (s *shard) writeOwn(q *sequence, r *Request, old map[string]any) error {
 	r.Method, r.Manager = pick(s.draw, []Method{Update, MergePatch, JSONPatch, ForcedApply}), ownManager
 	path, new := s.placeFor(q, r, old, r.Method != ForcedApply)
@@ -193,7 +193,7 @@ func (s *shard) writeOwn(q *sequence, r *Request, old map[string]any) error {
 	return s.carry(r, withoutOwners(old), withoutOwners(new))
 }
 
-// withoutOwners leaves owners out: a PUT without them leaves them as they are, whenever it is sent.
+// withoutOwners removes the owners from the object: a PUT without owners keeps them as they are at any time.
 func withoutOwners(object map[string]any) map[string]any {
 	delete(metadata(object), "managedFields")
 	return object
@@ -205,7 +205,7 @@ func (s *shard) carry(r *Request, old, new map[string]any) error {
 	return err
 }
 
-// applyOwn applies what the user's own manager applies.
+// applyOwn applies the manifest of the user's own manager.
 func (q *sequence) applyOwn(r *Request, from map[string]any) error {
 	r.Method, r.Manager = ForcedApply, ownManager
 	out := map[string]any{"apiVersion": from["apiVersion"], "kind": from["kind"], "metadata": map[string]any{"name": r.Name}}
@@ -219,14 +219,14 @@ func (q *sequence) applyOwn(r *Request, from map[string]any) error {
 	return err
 }
 
-// applyAs applies the other's manifest in the other's name, with something more in it.
+// applyAs applies the manifest of the other applier under its name, with an additional field.
 func (s *shard) applyAs(q *sequence, r *Request, old map[string]any) error {
 	path, new := s.placeFor(q, r, old, false)
 	if path == nil {
 		return errNoPatch
 	}
 	if s.oneIn(3) {
-		new = old // What is there already.
+		new = old // Use the existing value.
 	}
 	manifest, err := parseObject(q.victim.applier.manifest)
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *shard) applyAs(q *sequence, r *Request, old map[string]any) error {
 	return err
 }
 
-// takeBack takes something away that the user wrote, or no longer applies it.
+// takeBack removes a field that the user wrote, or no longer applies it.
 func (s *shard) takeBack(q *sequence, r *Request, old map[string]any) error {
 	if len(q.applied) > 0 && s.oneIn(2) {
 		i := s.IntN(len(q.applied))
@@ -261,7 +261,7 @@ func (s *shard) takeBack(q *sequence, r *Request, old map[string]any) error {
 	return s.carry(r, withoutOwners(old), withoutOwners(new))
 }
 
-// handOn edits who owns what: of the theme, or of anything.
+// handOn edits managedFields: the owners of the theme, or of any field.
 func (s *shard) handOn(q *sequence, r *Request, old map[string]any) error {
 	new := clone(old)
 	what := ""
@@ -277,15 +277,15 @@ func (s *shard) handOn(q *sequence, r *Request, old map[string]any) error {
 	return s.carry(r, old, new)
 }
 
-// prepare makes fields that nobody owns where the user will write, before the user comes: policies, other clients and edits of owners
-// leave such. It may take what is there out of the other's manifest.
+// prepare creates fields without an owner where the user will write, before the user's first write: policies, other clients and edits of
+// managedFields leave such fields. It may remove existing fields from the other applier's manifest.
 func (s *shard) prepare(ctx context.Context, q *sequence, shown map[string]any) error {
 	path := q.theme.path(s.draw, shown)
 	if len(path) < 2 {
 		return nil
 	}
 	if len(path) > 2 && !s.oneIn(4) {
-		path = path[:len(path)-1] // What the place is in.
+		path = path[:len(path)-1] // Use the container of the place.
 	}
 	if s.oneIn(2) {
 		less, err := parseObject(q.victim.applier.manifest)
@@ -327,14 +327,14 @@ func (s *shard) prepare(ctx context.Context, q *sequence, shown map[string]any) 
 	return s.prepared(ctx, q, shown, disowned)
 }
 
-// prepared writes a change of an administrator.
+// prepared writes a change as an administrator.
 func (s *shard) prepared(ctx context.Context, q *sequence, old, new map[string]any) error {
 	patch, err := json.Marshal(operations([]any{}, "", old, new))
 	if err != nil {
 		return err
 	}
 	s.forget()
-	// What is refused leaves the object as it is, which is good enough.
+	// A refused change leaves the object as it is, which is good enough.
 	if _, err = s.sender.admin(ctx, http.MethodPatch, q.endpoint.Path(s.namespace, q.victim.name)+"?fieldManager=maker", contentTypes[JSONPatch], patch); err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func (s *shard) prepared(ctx context.Context, q *sequence, old, new map[string]a
 	return err
 }
 
-// fieldsPath is a path as managedFields have it.
+// fieldsPath is a path in the notation of managedFields.
 func fieldsPath(path []any) []string {
 	var out []string
 	for _, step := range path {
@@ -356,7 +356,7 @@ func fieldsPath(path []any) []string {
 	return out
 }
 
-// disown takes a path, and what is below it, from an entry of managedFields. It returns what the entry had there.
+// disown removes a path, and the paths below it, from an entry of managedFields. It returns the removed part of the entry.
 func disown(entry any, path []any) (had map[string]any) {
 	m, _ := entry.(map[string]any)
 	in, _ := m["fieldsV1"].(map[string]any)
@@ -369,7 +369,7 @@ func disown(entry any, path []any) (had map[string]any) {
 	return had
 }
 
-// handOver gives a manager that applies a place, with what is below it, and takes it from all others or from none.
+// handOver gives a place, with the paths below it, to a manager that applies, and removes it from all other managers or from none.
 func handOver(d *draw, object map[string]any, path []any, manager string) string {
 	list, _ := metadata(object)["managedFields"].([]any)
 	if slices.ContainsFunc(path, func(step any) bool { text, _ := step.(string); return strings.HasPrefix(text, "managedFields") }) || at(object, path) == nil {
@@ -390,7 +390,7 @@ func handOver(d *draw, object map[string]any, path []any, manager string) string
 		return ""
 	}
 	if d.oneIn(3) {
-		all = map[string]any{} // The container by itself.
+		all = map[string]any{} // The entry of the container itself.
 	}
 	for _, step := range fieldsPath(path) {
 		into = child(into, step)

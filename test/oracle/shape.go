@@ -31,7 +31,7 @@ func drawRoot(d *draw, scale bool) properties {
 	return normal(out)
 }
 
-// normal is the schema as JSON has it.
+// normal is the schema in the form that JSON decoding produces.
 func normal(s properties) properties { return runtime.DeepCopyJSON(s) }
 
 func drawFields(d *draw, n, depth int) properties {
@@ -42,7 +42,7 @@ func drawFields(d *draw, n, depth int) properties {
 	return out
 }
 
-// drawSchema draws one of every structural feature.
+// drawSchema draws a schema with one of the structural features.
 func drawSchema(d *draw, depth int) properties {
 	kinds := 13
 	if depth > 3 {
@@ -120,7 +120,7 @@ func vary(d *draw, root properties) {
 	fields, structure := s["properties"].(properties)
 	switch d.IntN(9) {
 	case 0, 1:
-		// The specification itself is one that has fields.
+		// The specification must keep its fields, so it is not replaced.
 		fields = pick(d, slices.DeleteFunc(all, func(s properties) bool { _, structure := s["properties"].(properties); return !structure }))["properties"].(properties)
 		if len(fields) > 1 {
 			delete(fields, pick(d, sortedKeys(fields)))
@@ -163,8 +163,8 @@ func vary(d *draw, root properties) {
 	}
 }
 
-// varyFields adds and drops fields of the specification only: a webhook that keeps them elsewhere converts such versions
-// without loss.
+// varyFields adds and drops only fields of the specification: a webhook that keeps them in an annotation converts such versions without
+// loss.
 func varyFields(d *draw, root properties) {
 	fields := root["properties"].(properties)["spec"].(properties)["properties"].(properties)
 	if d.oneIn(2) && len(fields) > 1 {
@@ -174,7 +174,7 @@ func varyFields(d *draw, root properties) {
 	}
 }
 
-// schemasIn lists a schema and what is below it.
+// schemasIn lists a schema and the schemas below it.
 func schemasIn(s properties) []properties {
 	out := []properties{s}
 	if fields, ok := s["properties"].(properties); ok {
@@ -192,7 +192,7 @@ func schemasIn(s properties) []properties {
 	return out
 }
 
-// drawObject draws an object that fits the schema of a version.
+// draw draws an object that fits the schema of a version.
 func (c *custom) draw(d *draw, versionName, namespace, name string) (map[string]any, error) {
 	v := c.version(versionName)
 	out, ok := drawValue(d, v.schema, 0).(map[string]any)

@@ -12,8 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// shard sends one write after another, to objects that are its own, so that what is stored meanwhile under its keys has
-// one cause.
+// shard sends one write after another to objects of its own, so that every change under its keys has one cause.
 type shard struct {
 	*world
 	*draw
@@ -22,29 +21,29 @@ type shard struct {
 	made      int
 	victims   map[Place]*victim
 	visit     visit
-	// learned are the verbs that refusals named: later users may hold them.
+	// learned are the verbs that refusals named. Later users may hold them.
 	learned map[Place]map[string]bool
 	// stands are the places of every verb of a kind.
 	stands map[runtimeschema.GroupVersionKind]map[string][][]string
 }
 
-// visit is some writes in a row to one resource, by a few users: what was read for one write is known for the next, and the
-// API server knows who may pass.
+// visit is several writes in a row to one resource by a few users. The objects that were read for one write are reused for the next, and
+// the API server has the authorization decisions in its cache.
 type visit struct {
 	endpoints []*Endpoint
 	users     []*User
 	left      int
-	// shown is what endpoints show of the objects, until something is stored.
+	// shown are the documents that endpoints return for the objects. They are valid until the next change is stored.
 	shown map[string][]byte
 }
 
-// How long a visit is, and how many users it has.
+// The length of a visit, and its number of users.
 const (
 	visitWrites = 12
 	visitUsers  = 4
 )
 
-// maxTries bounds how many endpoints in a row may not be written to.
+// maxTries limits the number of endpoints in a row that cannot be written to.
 const maxTries = 100
 
 func newShard(w *world, number int) *shard {
@@ -60,7 +59,7 @@ func (s *shard) name() string {
 	return fmt.Sprintf("s%d-%d", s.number, s.made)
 }
 
-// step draws a write, or a sequence of some, sends it, and judges what was stored. It returns how many writes it sent.
+// step draws one write or a sequence, sends it, and judges the stored changes. It returns the number of writes that it sent.
 func (s *shard) step(ctx context.Context) (int, error) {
 	for range maxTries {
 		if ctx.Err() != nil {
@@ -89,7 +88,7 @@ func (s *shard) step(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("no endpoint can be written to: see the table")
 }
 
-// drawEndpoint draws where to write to: through any endpoint of the resource that is visited.
+// drawEndpoint draws an endpoint of the visited resource for a write.
 func (s *shard) drawEndpoint() *Endpoint {
 	if s.visit.left == 0 {
 		s.begin(s.drawHost().Place.Main())
@@ -129,7 +128,7 @@ func (s *shard) drawHost() *Endpoint {
 	}
 }
 
-// write sends a request and judges what it did. It reports whether something was stored.
+// write sends a request and judges its effect. It reports whether a change was stored.
 func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	s.store.drop(s.number)
 	s.ledger.take(s.number, "")
@@ -159,7 +158,7 @@ func (s *shard) write(ctx context.Context, r *Request) (bool, error) {
 	return len(events) > 0, s.after(ctx, r, answer, events)
 }
 
-// fail reports what was not permitted, and the smallest request that does the same. The object is not used again.
+// fail reports a change without permission, and the smallest request that does the same. The object is not used again.
 func (s *shard) fail(ctx context.Context, r *Request, answer *Answer, v *Verdict, other *victim) error {
 	f := &Failure{Seed: s.config.Seed, Request: r, Answer: answer, Verdict: v, Guards: s.describe(r.Endpoint)}
 	if !s.table.fail(f, s.config.MaxFound) {
@@ -223,7 +222,7 @@ func (s *shard) weigh(r *Request, answer *Answer, events []*Event, said []asked)
 	return found, fields
 }
 
-// after looks after the objects: one that was made by a request is taken away, one that is worn out as well.
+// after removes objects after a write: objects that the request created, and objects that are worn out.
 func (s *shard) after(ctx context.Context, r *Request, answer *Answer, events []*Event) error {
 	var gone []string
 	main := r.Endpoint.Place.Main()
@@ -250,7 +249,7 @@ func (s *shard) after(ctx context.Context, r *Request, answer *Answer, events []
 	return err
 }
 
-// forget forgets what was read: something else is stored now.
+// forget drops the read documents, because another state is stored now.
 func (s *shard) forget() {
 	clear(s.visit.shown)
 	for _, v := range s.victims {
@@ -258,11 +257,11 @@ func (s *shard) forget() {
 	}
 }
 
-// read gets what an endpoint shows of an object, as an administrator.
+// read gets the document of an endpoint for an object, as an administrator.
 func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]any, error) {
 	from := *e
 	if !e.Has("get") {
-		from.Sub = "" // What cannot be read by itself is a part of the object.
+		from.Sub = "" // A subresource that cannot be read is a part of the object.
 	}
 	path := from.Path(s.namespace, name)
 	if s.visit.shown[path] == nil {
@@ -273,7 +272,7 @@ func (s *shard) read(ctx context.Context, e *Endpoint, name string) (map[string]
 		if !answer.OK() {
 			if answer.Code == http.StatusNotFound {
 				delete(s.victims, e.Place.Main())
-				return nil, errNoPatch // It went by itself: another is made.
+				return nil, errNoPatch // The object was deleted in the meantime. Another one will be created.
 			}
 			return nil, fmt.Errorf("an administrator cannot read it: %d: %s", answer.Code, answer.Status.Message)
 		}

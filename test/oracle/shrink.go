@@ -11,24 +11,24 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// shrinkTries bounds how often a failure is sent again.
+// shrinkTries limits the number of attempts to repeat a failure.
 const shrinkTries = 250
 
-// trial is a failure that can be played again: what is stored before, and what is sent.
+// trial is a failure that can be repeated: the object that is stored before, and the requests.
 type trial struct {
-	// requests are one, or those of a sequence.
+	// requests has one request, or the requests of a sequence.
 	requests []*Request
 	key      string
-	// before is what is stored when the first request is sent; nil for nothing.
+	// before is the stored object when the first request is sent, nil for none.
 	before map[string]any
-	// bodies are those of the requests; a JSON patch is under the name "patch".
+	// bodies are the bodies of the requests. A JSON patch is under the name "patch".
 	bodies []map[string]any
-	// victim is set where another applier acts before and after.
+	// victim is set if another applier acts before and after.
 	victim *victim
 }
 
-// shrink plays a failure again on the object as it was, with less and less of both, for as long as it fails. It returns
-// the smallest that does, or nil if it does not fail again.
+// shrink repeats a failure on the object as it was, with less and less of the object and of the bodies, as long as it fails. It returns the
+// smallest failure, or nil if the failure does not occur again.
 func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 	tries := 0
 	fails := func(t *trial) *Failure {
@@ -43,7 +43,8 @@ func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 			}
 			return nil
 		}
-		// What is smaller must fail in the same way: an object with less in it is given defaults.
+		// A smaller trial must fail in the same way. The API server gives defaults to an object with fewer fields, which can cause another
+		// failure.
 		if f == nil || !found.alike(f.Verdict) {
 			return nil
 		}
@@ -53,7 +54,7 @@ func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 	if best == nil {
 		return nil
 	}
-	// The smallest of all requests changes nothing.
+	// The smallest of all requests is a patch that changes nothing.
 	if r := t.requests[0]; len(t.requests) == 1 && r.Endpoint.Has("patch") && r.Method != Create && t.before != nil {
 		empty := t.clone()
 		empty.bodies[0], empty.requests[0].Method = map[string]any{}, MergePatch
@@ -74,7 +75,7 @@ func (s *shard) shrink(ctx context.Context, t *trial, found *Verdict) *Failure {
 	return best
 }
 
-// alike reports whether another verdict has a charge of this one, or the same reason where there are no charges.
+// alike reports whether another verdict has a charge of this one, or the same reason if there are no charges.
 func (v *Verdict) alike(other *Verdict) bool {
 	if len(v.Charges) == 0 {
 		return len(other.Charges) == 0
@@ -84,7 +85,7 @@ func (v *Verdict) alike(other *Verdict) bool {
 	})
 }
 
-// play restores what was stored, sends the requests, and judges.
+// play restores the stored object, sends the requests, and judges the result.
 func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	if err := s.restore(ctx, t); err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (s *shard) play(ctx context.Context, t *trial) (*Failure, error) {
 	return &Failure{Request: last, Answer: &Answer{}, Verdict: v}, nil
 }
 
-// restore puts the object back.
+// restore writes the object back.
 func (s *shard) restore(ctx context.Context, t *trial) error {
 	if t.before == nil {
 		return s.store.Remove(ctx, t.key)
@@ -149,7 +150,7 @@ func (s *shard) restore(ctx context.Context, t *trial) error {
 	return s.store.Put(ctx, t.key, raw)
 }
 
-// text is the body of one request; a resourceVersion in it is the present one.
+// text is the body of one request. A resourceVersion in it is replaced by the current one.
 func (t *trial) text(i int, revision string) ([]byte, error) {
 	if t.requests[i].Method == JSONPatch {
 		return json.Marshal(t.bodies[i]["patch"])
@@ -195,7 +196,7 @@ func (t *trial) clone() *trial {
 	return &out
 }
 
-// smaller draws what may be left out, the largest parts first: with them goes most.
+// smaller draws the parts to leave out, the largest first, because a large part makes the trial much smaller.
 func (t *trial) smaller() iter.Seq[*trial] {
 	return func(yield func(*trial) bool) {
 		for i := range t.requests {
@@ -217,7 +218,7 @@ func (t *trial) smaller() iter.Seq[*trial] {
 	}
 }
 
-// places lists every path of both documents, those with most below them first.
+// places lists every path of both documents. Paths with the most values below them come first.
 func places(documents ...map[string]any) [][]any {
 	var out [][]any
 	seen := map[string]bool{}
@@ -275,7 +276,7 @@ func lookup(v any, path []any) any {
 	return v
 }
 
-// without drops a path of the bodies, of what is stored, or of both. It is nil where there is nothing to drop.
+// without drops a path of the bodies, of the stored object, or of both. It returns nil if there is nothing to drop.
 func (t *trial) without(at []any, bodies, before bool) *trial {
 	out := t.clone()
 	dropped := false
@@ -285,7 +286,7 @@ func (t *trial) without(at []any, bodies, before bool) *trial {
 	if bodies && !dropped {
 		return nil
 	}
-	// What is no object any more, or no definition, the API server itself cannot bear.
+	// The API server cannot handle a stored value that is no object, or a definition that is not complete.
 	sound := out.before != nil && !(len(at) == 1 && at[0] == "metadata") && out.before["kind"] != "CustomResourceDefinition"
 	if before && (!sound || !drop(out.before, at)) {
 		return nil

@@ -11,21 +11,21 @@ import (
 type Event struct {
 	Key      string
 	Revision int64
-	// Old and New are what was stored before and after: nil where there was nothing.
+	// Old and New are the stored values before and after, nil for none.
 	Old, New []byte
 }
 
-// Created reports whether nothing was stored before.
+// Created reports whether the key did not exist before.
 func (e *Event) Created() bool { return e.Old == nil }
 
-// Deleted reports whether nothing is stored after.
+// Deleted reports whether the key does not exist afterwards.
 func (e *Event) Deleted() bool { return e.New == nil }
 
-// Store follows everything that is stored in etcd. Each event goes to the shard that owns its key, in order.
+// Store follows all changes in etcd. Each event goes to the shard that owns its key, in order.
 type Store struct {
 	*store.Store
 	owner func(*Event) (shard int, owned bool)
-	// stray is given what no shard owns. It is called by one goroutine at a time.
+	// stray receives the events whose keys belong to no shard. One goroutine at a time calls it.
 	stray func(*Event)
 
 	mu     sync.Mutex // guards the rest
@@ -33,7 +33,7 @@ type Store struct {
 	queues map[int][]*Event
 }
 
-// OpenStore begins to follow at the present revision.
+// OpenStore starts to follow at the current revision.
 func OpenStore(ctx context.Context, url string, owner func(*Event) (int, bool), stray func(*Event)) (*Store, error) {
 	etcd, err := store.Open(ctx, url)
 	if err != nil {
@@ -50,7 +50,7 @@ func follow(ctx context.Context, etcd *store.Store, owner func(*Event) (int, boo
 	return &Store{Store: etcd, owner: owner, stray: stray, log: log, queues: map[int][]*Event{}}, nil
 }
 
-// Settle returns what a shard owns of all that has been stored since it was asked last, up to now.
+// Settle returns the events of a shard since the last call, up to the current revision.
 func (s *Store) Settle(ctx context.Context, shard int) ([]*Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Store) Settle(ctx context.Context, shard int) ([]*Event, error) {
 	return out, nil
 }
 
-// drop forgets what a shard owns of what is known already: the oracle's own doing.
+// drop discards the known events of a shard. They are changes of the oracle itself.
 func (s *Store) drop(shard int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Store) take(changes []store.Change) {
 	}
 }
 
-// value returns what is stored under a key and its revision, nil for nothing.
+// value returns the stored value of a key and its revision, nil if the key does not exist.
 func (s *Store) value(ctx context.Context, key string) ([]byte, int64, error) {
 	entry, err := s.Get(ctx, key, 0)
 	if err != nil || entry == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
-// decoded is what of a stored object has to be known before its schema is.
+// decoded has the fields of a stored object that are needed to find its schema.
 type decoded struct {
 	Kind     runtimeschema.GroupVersionKind
 	Metadata struct {
@@ -35,7 +35,7 @@ type decoded struct {
 	}
 }
 
-// legacy converts what is stored in a version that no endpoint shows, and that no schema describes.
+// legacy converts a stored object in a version that no endpoint serves and no schema describes.
 func legacy(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw[:min(len(raw), 200)], []byte(`"apiextensions.k8s.io/v1beta1"`)) {
 		return raw, nil
@@ -54,7 +54,7 @@ var definitionCodecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// decode reads the type of a stored object. What is no JSON cannot be judged, and is an error.
+// decode reads the type of a stored object. A value that is no JSON cannot be judged and is an error.
 func decode(raw []byte) (*decoded, error) {
 	var d struct {
 		APIVersion string          `json:"apiVersion"`
@@ -91,19 +91,18 @@ func decode(raw []byte) (*decoded, error) {
 		}
 	}
 	if len(d.Spec.ParentRef) > 0 {
-		_ = json.Unmarshal(d.Spec.ParentRef, &out.ParentRef) // Of other kinds it may be anything.
+		_ = json.Unmarshal(d.Spec.ParentRef, &out.ParentRef) // In other kinds the field may have any type.
 	}
 	return out, nil
 }
 
-// Shards own their namespaces and every name with their prefix, and addresses of a network of their own.
+// Each shard owns its namespaces, every name with its prefix, and the addresses of its own network.
 var (
 	ownedSegment = regexp.MustCompile(`(?:^|/)s(\d+)(?:-[^/]*)?(?:/|$)`)
 	ownedAddress = regexp.MustCompile(`/ipaddresses/10\.77\.(\d+)\.`)
 )
 
-// shardOf tells which shard made what is stored under a key. An address that the API server gave to a Service is the
-// Service's.
+// shardOf returns the shard that owns a key. An address that the API server gave to a Service belongs to the shard of the Service.
 func shardOf(e *Event) (int, bool) {
 	key := e.Key[min(len(store.Prefix), len(e.Key)):]
 	if i := bytes.IndexByte([]byte(key), '/'); i >= 0 {

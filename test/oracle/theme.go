@@ -11,18 +11,18 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// theme is the part of an object that the writes of a sequence are about: what has one verb.
+// theme is the part of an object that the writes of a sequence change: the places of one verb.
 type theme struct {
 	verb, parameter string
-	// place is where the verb stands, by the names of its fields; "" is any key or item.
+	// place is the path of the verb, as field names. "" stands for any key or item.
 	place []string
 }
 
 // named is a step of a path to the item of a list that has the name.
 type named string
 
-// themeOf draws what a user writes about: mostly one of the verbs held on the resource, for holders of the generic permission what is
-// guarded against them.
+// themeOf draws the theme of a user: mostly a verb that the user holds on the resource, and for a user with the generic permission a verb
+// of a barrier.
 func (s *shard) themeOf(u *User, e *Endpoint) *theme {
 	var from []string
 	barred := false
@@ -41,7 +41,7 @@ func (s *shard) themeOf(u *User, e *Endpoint) *theme {
 	if len(from) == 0 {
 		from, barred = []string{"granular:label", "granular:annotation"}, true
 	}
-	// Verbs of some keys of a map more often: what the others are, the user does not hold.
+	// Draw verbs of single keys of a map more often: the user does not hold the verbs of the other keys.
 	for _, v := range slices.Clone(from) {
 		if strings.Contains(v, "(") {
 			from = append(from, v, v)
@@ -49,7 +49,7 @@ func (s *shard) themeOf(u *User, e *Endpoint) *theme {
 	}
 	name, parameter, _ := strings.Cut(pick(s.draw, from), "(")
 	if barred {
-		parameter = "" // What stands beside it.
+		parameter = "" // Choose a place beside the barrier.
 	}
 	if all := s.placesOf(e.Kind)[name]; len(all) > 0 {
 		return &theme{verb: name, parameter: strings.TrimSuffix(parameter, ")"), place: pick(s.draw, all)}
@@ -70,7 +70,7 @@ func (s *shard) barredIn(kind runtimeschema.GroupVersionKind) []string {
 	return out
 }
 
-// placesOf lists where the verbs of a kind stand.
+// placesOf lists the places of the verbs of a kind.
 func (s *shard) placesOf(kind runtimeschema.GroupVersionKind) map[string][][]string {
 	if known := s.stands[kind]; known != nil {
 		return known
@@ -85,14 +85,14 @@ func (s *shard) placesOf(kind runtimeschema.GroupVersionKind) map[string][][]str
 	return out
 }
 
-// path draws a place of the theme in an object, or one beside it. It is nil where there is none.
+// path draws a place of the theme in an object, or a place beside it. It returns nil if there is none.
 func (t *theme) path(d *draw, object map[string]any) []any {
 	steps := t.place
 	if len(steps) > 2 && d.oneIn(3) {
-		steps = steps[:len(steps)-1] // Of what it stands beside.
+		steps = steps[:len(steps)-1] // Use the container of the place, and so the places beside it.
 	}
 	if len(steps) > 2 && strings.HasSuffix(steps[len(steps)-1], "/") {
-		steps = steps[:len(steps)-1] // It stands for every key that begins so.
+		steps = steps[:len(steps)-1] // It stands for every key with this prefix.
 	}
 	all := t.expand(nil, nil, object, steps)
 	if len(all) == 0 {
@@ -103,12 +103,12 @@ func (t *theme) path(d *draw, object map[string]any) []any {
 		path = slices.Concat(path, []any{pick(d, t.keys(m))})
 	}
 	if len(path) < 2 || path[0] == "metadata" && !slices.Contains([]any{"labels", "annotations", "finalizers", "ownerReferences"}, path[1]) {
-		return nil // The object itself.
+		return nil // The path is the object itself.
 	}
 	return path
 }
 
-// keys are those that the map has, and those that the parameter makes.
+// keys are the keys of the map, and the keys that the parameter makes.
 func (t *theme) keys(m map[string]any) []string {
 	if t.parameter == "" {
 		return append(sortedKeys(m), "own", "example.com/own")
@@ -142,7 +142,7 @@ func (t *theme) expand(out [][]any, path []any, v any, steps []string) [][]any {
 		}
 	case []any:
 		if len(steps) == 1 {
-			return append(out, path) // The list itself.
+			return append(out, path) // Use the list itself.
 		}
 		for _, item := range v {
 			if m, ok := item.(map[string]any); ok {
@@ -152,13 +152,13 @@ func (t *theme) expand(out [][]any, path []any, v any, steps []string) [][]any {
 			}
 		}
 		if len(out) == 0 {
-			return append(out, path) // Its items have no names.
+			return append(out, path) // The items of this list have no names.
 		}
 	}
 	return out
 }
 
-// at returns what an object has at a path, nil for nothing.
+// at returns the value of an object at a path, nil for none.
 func at(v any, path []any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -182,7 +182,7 @@ func itemOf(v any, name named) any {
 	return nil
 }
 
-// plant puts a value at a path, and makes what is missing on the way.
+// plant puts a value at a path, and creates missing containers on the way.
 func plant(object map[string]any, path []any, value any) {
 	m := object
 	for i, step := range path {
@@ -208,7 +208,7 @@ func plant(object map[string]any, path []any, value any) {
 	}
 }
 
-// uproot takes away what is at a path.
+// uproot removes the value at a path.
 func uproot(object map[string]any, path []any) bool {
 	key, ok := path[len(path)-1].(string)
 	if !ok {
@@ -222,7 +222,7 @@ func uproot(object map[string]any, path []any) bool {
 	return true
 }
 
-// another draws a value that could stand where this one does.
+// another draws a value that fits the place of this one.
 func (d *draw) another(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -237,8 +237,8 @@ func (d *draw) another(v any) any {
 	return v
 }
 
-// may reports whether the user could make this change of values, as the oracle would judge it in the document's version. What is refused
-// tells little about what comes next.
+// may reports whether the user could make this change of values, as the oracle would judge it in the version of the document. A refused
+// change says little about the following ones.
 func (s *shard) may(r *Request, old, new map[string]any) bool {
 	before, err := json.Marshal(old)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// toleration is something that is known not to be covered, and why that is left so. Each is counted in the table at the
-// end, and described in the docs.
+// toleration is a known case of a change that is not covered, with the reason why it stays. Each case is counted in the table at the end,
+// and described in the docs.
 type toleration struct {
 	reason string
-	// fits says that this charge of a request is of this sort.
+	// fits reports whether a charge of a request belongs to this case.
 	fits func(*Request, exact.Charge, *Verdict) bool
 }
 
@@ -58,8 +58,8 @@ var tolerations = []toleration{
 	},
 }
 
-// ownedOtherwise reports whether a charge is about an owner of the renamed field who wrote in a version that has another name for
-// it than the version of the request.
+// ownedOtherwise reports whether a charge concerns the renamed field and its owner wrote in a version with another name for it than the
+// version of the request.
 func (c *custom) ownedOtherwise(r *Request, charge exact.Charge, raw []byte) bool {
 	if c == nil || c.renamed == "" || charge.Operation != "ownership" {
 		return false
@@ -79,7 +79,7 @@ func (c *custom) ownedOtherwise(r *Request, charge exact.Charge, raw []byte) boo
 	})
 }
 
-// comesBetween reports whether an object has an entry of a version that it did not have.
+// comesBetween reports whether an object has an entry of a version that it did not have before.
 func comesBetween(version string, old, new []byte) bool {
 	has := func(raw []byte) bool {
 		object, err := parseObject(raw)
@@ -92,7 +92,7 @@ func comesBetween(version string, old, new []byte) bool {
 	return !has(old) && has(new)
 }
 
-// tolerate reports whether every charge of a verdict is known.
+// tolerate reports whether every charge of a verdict is a known case.
 func (w *world) tolerate(r *Request, v *Verdict) bool {
 	if len(v.Charges) == 0 {
 		return false

@@ -73,7 +73,8 @@ func TestOracle_AVersionThatComesThroughAScale(t *testing.T) {
 	}
 }
 
-// TestOracle_W4_ASetForAllIsNotForTheFloor: the object behind an endpoint on the floor has barriers, and a write through the endpoint none.
+// TestOracle_W4_ASetForAllIsNotForTheFloor: the object behind an endpoint on the floor has barriers, but a write through the endpoint has
+// none.
 func TestOracle_W4_ASetForAllIsNotForTheFloor(t *testing.T) {
 	own := Place{Group: "fieldperm.dev", Resource: "permissionschemas"}
 	status := own

@@ -16,12 +16,12 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// applier applies an unchanged manifest again, as an administrator: kubectl, Argo CD, or a controller that reconciles.
+// applier applies an unchanged manifest again as an administrator, like kubectl, Argo CD, or a reconciling controller.
 type applier struct {
 	endpoint *Endpoint
 	manager  string
 	manifest []byte
-	// serverSide is server-side apply; else kubectl's three-way patch with its annotation.
+	// serverSide selects server-side apply. Otherwise the applier sends kubectl's three-way patch with its annotation.
 	serverSide, force bool
 }
 
@@ -30,7 +30,7 @@ const (
 	clientSideManager = "kubectl-client-side-apply"
 )
 
-// withLastApplied is what "kubectl apply" creates.
+// withLastApplied is the object that "kubectl apply" creates.
 func withLastApplied(object map[string]any) ([]byte, error) {
 	manifest, err := json.Marshal(object)
 	if err != nil {
@@ -41,7 +41,7 @@ func withLastApplied(object map[string]any) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// apply applies the manifest to the object. It reports whether the API server did.
+// apply applies the manifest to the object. It reports whether the API server accepted it.
 func (s *shard) apply(ctx context.Context, v *victim) (bool, error) {
 	a := v.applier
 	path := a.endpoint.Path(s.namespace, v.name)
@@ -89,8 +89,8 @@ func threeWay(e *Endpoint, original, modified, current []byte) ([]byte, string, 
 	return patch, contentTypes[MergePatch], err
 }
 
-// twoStep sends a write to an object on which another applier agrees with what is stored, and lets that applier apply its
-// unchanged manifest again. What differs after both the user must have been able to change.
+// twoStep sends a write to an object on which the manifest of another applier agrees with the stored object, and then lets that applier
+// apply its unchanged manifest again. The user of the write must have been able to change every field that differs after both steps.
 func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 	before, err := s.settled(ctx, v)
 	if err != nil || before == nil {
@@ -107,7 +107,7 @@ func (s *shard) twoStep(ctx context.Context, r *Request, v *victim) error {
 	return s.fail(ctx, r, &Answer{}, found, v)
 }
 
-// second lets the applier apply, and judges what differs from before the first step.
+// second lets the applier apply, and judges the difference to the object before the first step.
 func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte) (*Verdict, error) {
 	s.forget()
 	between, _, err := s.store.value(ctx, v.key())
@@ -131,7 +131,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		}
 	}
 	if last == nil || last.Deleted() {
-		return nil, nil // Nothing more was stored: the first step is judged already.
+		return nil, nil // The apply stored no change: the first step is judged already.
 	}
 	both := &Event{Key: last.Key, Revision: last.Revision, Old: before, New: last.New}
 	j, err := s.judge(both, r)
@@ -143,8 +143,8 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	if j.wrong == nil {
 		return nil, nil
 	}
-	// Owners are judged when they change; here it counts what the other applier does by them. So are the user's own changes: of
-	// several writes to one place the whole may look like another change than each.
+	// Changes of owners were judged when they were made. Here only the changes count that the other applier makes because of them. The same
+	// holds for the user's own changes: several writes to one place may together look like another change than each of them.
 	again, err := s.judge(&Event{Key: last.Key, Revision: last.Revision, Old: between, New: last.New}, r)
 	if err != nil {
 		s.table.unjudged(both, err)
@@ -166,7 +166,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	return j.wrong, nil
 }
 
-// byUser leaves out the status, where only the server's own controllers write it, who may do so at any time, or have just done so.
+// byUser removes the charges of the status if only the server's own controllers write it. They may do so at any time, or have just done so.
 func byUser(charges []exact.Charge, stored []byte, serverWrote bool) []exact.Charge {
 	object, err := parseObject(stored)
 	if err != nil || !serverWrote && !onlyServerWritesStatus(object) {
@@ -175,7 +175,7 @@ func byUser(charges []exact.Charge, stored []byte, serverWrote bool) []exact.Cha
 	return slices.DeleteFunc(slices.Clone(charges), func(c exact.Charge) bool { return within(c.Path, ".status") })
 }
 
-// isEmptied reports whether a struct or map with something in it has become null at a path of plain names.
+// isEmptied reports whether a struct or map with content has become null at a path of plain names.
 func isEmptied(path string, old, new []byte) bool {
 	was, err1 := parseObject(old)
 	is, err2 := parseObject(new)
@@ -189,14 +189,14 @@ func isEmptied(path string, old, new []byte) bool {
 	return there && still && isMap && len(object) > 0 && after == nil
 }
 
-// about keeps the charges at, above or below a place of others.
+// about keeps the charges that are at, above or below a path of the other charges.
 func about(charges, others []exact.Charge) []exact.Charge {
 	return slices.DeleteFunc(slices.Clone(charges), func(a exact.Charge) bool {
 		return !slices.ContainsFunc(others, func(b exact.Charge) bool { return within(a.Path, b.Path) || within(b.Path, a.Path) })
 	})
 }
 
-// within reports whether a path is another or below it.
+// within reports whether a path is equal to another one or below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -212,8 +212,8 @@ func values(charges []exact.Charge) []exact.Charge {
 	return out
 }
 
-// settled applies the manifest before the attack, so that to apply it again would change nothing, and returns what is
-// stored then. It is nil where the applier cannot.
+// settled applies the manifest before the attack, so that a second apply would change nothing, and returns the stored object. It returns
+// nil if the applier cannot apply.
 func (s *shard) settled(ctx context.Context, v *victim) ([]byte, error) {
 	if v.agreed != nil {
 		return v.agreed, nil
@@ -230,7 +230,7 @@ func (s *shard) settled(ctx context.Context, v *victim) ([]byte, error) {
 	return v.agreed, err
 }
 
-// holdsLastApplied reports whether the user may write the annotation from which kubectl takes what it deletes.
+// holdsLastApplied reports whether the user may write the annotation from which kubectl computes the fields that it deletes.
 func (s *shard) holdsLastApplied(r *Request, before []byte) bool {
 	object, err := parseObject(before)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *shard) holdsLastApplied(r *Request, before []byte) bool {
 	return err == nil && j.wrong == nil
 }
 
-// key is where the object itself is stored.
+// key is the key under which the object itself is stored.
 func (v *victim) key() string {
 	for _, key := range v.keys {
 		if strings.HasSuffix(key, "/"+v.name) {

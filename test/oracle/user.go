@@ -18,11 +18,11 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// User is somebody who sends requests. The grants are all that the user holds: they are written into one ClusterRole,
-// and the oracle reads them here, not there.
+// User is a user that sends requests. The grants are all verbs that the user holds. The oracle writes them into one ClusterRole, and judges
+// by the grants here, not by the ClusterRole.
 type User struct {
 	Name string
-	// Sort is how the grants were drawn, for the table at the end.
+	// Sort says how the grants were drawn, for the table at the end.
 	Sort   string
 	grants map[Place]map[string]bool
 }
@@ -39,11 +39,11 @@ func (u *User) grant(p Place, verbs ...string) {
 	}
 }
 
-// Grants lists what is held on a place, sorted.
+// Grants lists the verbs that the user holds on a place, sorted.
 func (u *User) Grants(p Place) []string { return slices.Sorted(maps.Keys(u.grants[p])) }
 
-// sorts of users. Each is drawn anew for every epoch, and the names are new as well: nothing that is remembered of
-// earlier users counts for later ones.
+// sorts are the sorts of users. Each user is drawn anew for every epoch under a new name, so that no cached decision for an earlier user
+// applies to a later one.
 var sorts = []struct {
 	name  string
 	count int
@@ -65,7 +65,7 @@ var sorts = []struct {
 	}},
 }
 
-// drawUsers draws the users of an epoch. What a place's verbs may be is its vocabulary.
+// drawUsers draws the users of an epoch. The vocabulary of a place has the verbs that it can have.
 func drawUsers(d *draw, epoch string, places []Place, vocabulary map[Place]*vocabulary) []*User {
 	var out []*User
 	for _, sort := range sorts {
@@ -80,10 +80,10 @@ func drawUsers(d *draw, epoch string, places []Place, vocabulary map[Place]*voca
 	return out
 }
 
-// publish makes a user's grants real.
+// publish writes the grants of a user to the cluster.
 func (u *User) publish(ctx context.Context, client kubernetes.Interface) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "oracle:" + u.Name}}
-	// Many places have the same verbs: they share a rule.
+	// Many places have the same verbs and share one rule.
 	same := map[string]*rbacv1.PolicyRule{}
 	for _, p := range slices.SortedFunc(maps.Keys(u.grants), func(a, b Place) int { return strings.Compare(a.String(), b.String()) }) {
 		held := u.Grants(p)
@@ -111,16 +111,16 @@ func (u *User) publish(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// parameters are drawn for verbs that take one: what the objects here have in such places.
+// parameters are drawn for verbs with a parameter. They are values that occur in the objects of this package.
 var parameters = []string{
 	"web", "side", "init", "example.com", "tier", "app", "note", "kubernetes.io", "kubectl.kubernetes.io", "pod-security.kubernetes.io",
 	"Ready", "Available", "Progressing", "Approved", "Denied", "Complete", "Failed", "a", "b", "cpu", "data", "deployment.kubernetes.io",
 }
 
-// keyed are verbs about keys of labels and annotations.
+// keyed matches the verbs of keys of labels and annotations.
 var keyed = regexp.MustCompile("(?i)label|annotation|finalizer")
 
-// vocabulary is the verbs of a place by their names, so that one which takes a parameter is not drawn more often.
+// vocabulary has the verbs of a place by their names, so that a verb with many parameters is not drawn more often.
 type vocabulary struct {
 	names []string
 	verbs map[string][]string
@@ -151,7 +151,7 @@ func (v *vocabulary) some(d *draw, n int) []string {
 	return out
 }
 
-// vocabularies lists for each place the verbs that its kinds have, with parameters where they take some.
+// vocabularies lists for each place the verbs of its kinds, with parameters if they take one.
 func vocabularies(w *world) map[Place]*vocabulary {
 	kinds := map[Place]map[string]bool{}
 	for _, e := range w.endpoints {
@@ -172,7 +172,7 @@ func vocabularies(w *world) map[Place]*vocabulary {
 	return out
 }
 
-// verbsOf lists the verbs of the kind that an endpoint takes and of its main resource.
+// verbsOf lists the verbs of the kind that an endpoint accepts, and the verbs of its main resource.
 func (w *world) verbsOf(e *Endpoint) []string {
 	var out []string
 	for _, kind := range w.kindsOf(e) {
@@ -192,7 +192,7 @@ func (w *world) verbsOfKind(kind runtimeschema.GroupVersionKind) []string {
 			}
 			for _, parameter := range parameters {
 				if isKey := keyed.MatchString(p.Base().Name()); isKey && parameter[0] < 'a' {
-					continue // No key begins so.
+					continue // No key has this prefix.
 				}
 				if v, ok := p.Base().WithParameter(parameter); ok {
 					seen[v.String()] = true
@@ -203,7 +203,7 @@ func (w *world) verbsOfKind(kind runtimeschema.GroupVersionKind) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// draw is the one source of chance: a seed repeats everything but what runs at the same time.
+// draw is the only source of randomness: a seed repeats everything except the order of concurrent work.
 type draw struct{ *rand.Rand }
 
 func newDraw(seed, stream uint64) *draw { return &draw{rand.New(rand.NewPCG(seed, stream))} }

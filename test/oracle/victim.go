@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// victim is an object that was made by an administrator, to be written to.
+// victim is an object that an administrator created and that the users write to.
 type victim struct {
 	name   string
 	keys   []string
 	writes int
-	// applier applies the manifest again, after somebody else's write. Nil where nobody does.
+	// applier applies the manifest again after the write of another user. It is nil if the object has no applier.
 	applier *applier
-	// agreed is what is stored since the applier has applied last. Nil: something else.
+	// agreed is the stored object after the last apply of the applier. It is nil if another state is stored.
 	agreed []byte
 }
 
-// lifetime is how many writes an object sees before it is replaced.
+// lifetime is the number of writes to an object before it is replaced.
 const lifetime = 15
 
-// victim returns an object of the endpoint's main resource, and makes it where there is none.
+// victim returns an object of the endpoint's main resource, and creates it if there is none.
 func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
 	main := e.Place.Main()
 	if v := s.victims[main]; v != nil {
@@ -50,7 +50,7 @@ func (s *shard) victim(ctx context.Context, e *Endpoint) (*victim, error) {
 	return v, s.dressStatus(ctx, maker, v)
 }
 
-// leave takes all objects away, at the end of an epoch.
+// leave deletes all objects at the end of an epoch.
 func (s *shard) leave(ctx context.Context) error {
 	for _, v := range s.victims {
 		if err := s.store.Remove(ctx, v.keys...); err != nil {
@@ -61,16 +61,16 @@ func (s *shard) leave(ctx context.Context) error {
 	return err
 }
 
-// maker is the endpoint through which an object is made: the same version where it can be.
+// maker is the endpoint through which an object is created: the same version if possible.
 func (s *shard) maker(e *Endpoint) *Endpoint {
 	var out *Endpoint
 	version := e.Version
 	if c := s.customs[e.Place.Main()]; c != nil && !s.oneIn(4) {
-		// What is stored has all that the stored version has.
+		// The stored version has all the fields.
 		version = c.storage().name
 	}
 	if s.customs[e.Place.Main()] == nil && s.oneIn(3) {
-		version = "" // Any: the last.
+		version = "" // Use any version: the last one.
 	}
 	for _, other := range s.endpoints {
 		if other.Place == e.Place.Main() && other.Has("create") && (out == nil || version == "" || other.Version == version) {
@@ -80,7 +80,7 @@ func (s *shard) maker(e *Endpoint) *Endpoint {
 	return out
 }
 
-// makeVictim creates an object as an administrator, by one of the ways in which manifests come to a cluster.
+// makeVictim creates an object as an administrator, in one of the ways in which manifests reach a cluster.
 func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object map[string]any) ([]*Event, error) {
 	if s.oneIn(2) && slices.Contains([]string{"deployments", "statefulsets", "daemonsets", "replicasets"}, e.Resource) {
 		child(metadata(object), "annotations")[injectAnnotation] = "yes"
@@ -95,7 +95,7 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 	case 0:
 		path += "?fieldManager=maker"
 	case 1, 2, 3:
-		// A controller owns some of the fields, and reconciles them.
+		// A controller owns some of the fields and reconciles them.
 		path += "?fieldManager=maker"
 		part, err := partOf(s.draw, object)
 		if err != nil {
@@ -123,7 +123,7 @@ func (s *shard) makeVictim(ctx context.Context, v *victim, e *Endpoint, object m
 	return events, err
 }
 
-// label gives an object labels and annotations, of which an applier may have some.
+// label gives an object labels and annotations. An applier may own some of them.
 func (s *shard) label(object map[string]any) {
 	m := metadata(object)
 	for range s.IntN(4) {
@@ -134,7 +134,7 @@ func (s *shard) label(object map[string]any) {
 	}
 }
 
-// dressStatus writes what a controller would.
+// dressStatus writes the status as a controller would.
 func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) error {
 	d := s.dresses[maker.Kind.GroupKind()]
 	if d == nil || d.Status == nil || s.oneIn(4) {
@@ -160,7 +160,7 @@ func (s *shard) dressStatus(ctx context.Context, maker *Endpoint, v *victim) err
 	return nil
 }
 
-// partOf is a configuration with some of an object's fields.
+// partOf is a configuration with some of the fields of an object.
 func partOf(d *draw, object map[string]any) ([]byte, error) {
 	out := clone(object)
 	m := metadata(out)
@@ -180,7 +180,7 @@ func partOf(d *draw, object map[string]any) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// thin takes away some of what a map has.
+// thin removes some of the keys of a map.
 func thin(d *draw, m map[string]any) {
 	for _, name := range sortedKeys(m) {
 		if d.oneIn(2) {

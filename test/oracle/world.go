@@ -26,34 +26,34 @@ import (
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
-// Config says what to run. Only Bin is required.
+// Config is the configuration of a run. Only Bin is required.
 type Config struct {
-	// Bin is the directory of the built commands. Root is the checkout, for the definitions of fieldperm's own kinds; empty
-	// for the directory that Bin is in.
+	// Bin is the directory of the built commands. Root is the checkout, which has the definitions of fieldperm's own kinds. If Root is
+	// empty, the parent directory of Bin is used.
 	Bin, Root string
-	// Writes is how many requests are sent as drawn users, and Seed where chance begins.
+	// Writes is the number of requests as drawn users, and Seed the start of the random numbers.
 	Writes int
 	Seed   uint64
-	// Epoch is how many writes are sent before users, schemas and definitions are drawn anew. Zero: 4000.
+	// Epoch is the number of writes before users, schemas and definitions are drawn anew. Zero: 4000.
 	Epoch int
-	// Shards is how many requests are under way at a time. Zero: 12.
+	// Shards is the number of concurrent requests. Zero: 12.
 	Shards   int
 	Topology stack.Topology
-	// Definitions is how many CustomResourceDefinitions an epoch has. Zero: 4; negative: none.
+	// Definitions is the number of CustomResourceDefinitions in an epoch. Zero: 4; negative: none.
 	Definitions int
-	// MaxFound ends the run when so many requests were not permitted. Zero: 5.
+	// MaxFound ends the run after this number of requests without permission. Zero: 5.
 	MaxFound int
-	// Enough ends the run after a failure, beside MaxFound. Nil: never.
+	// Enough ends the run after a failure, in addition to MaxFound. Nil: never.
 	Enough func(*Failure) bool
-	// Only are resources to draw from, "group/resource" or "resource"; empty for all.
+	// Only restricts the run to resources, "group/resource" or "resource". Empty: all.
 	Only []string
-	// For ends the run after that time. Zero: it takes as long as it takes.
+	// For ends the run after that time. Zero: no limit.
 	For time.Duration
-	// Log takes progress. Nil: none.
+	// Log receives progress messages. Nil: none.
 	Log io.Writer
 }
 
-// world is a running control plane and what is known of it.
+// world is a running control plane with the data that the oracle has about it.
 type world struct {
 	config Config
 	stack  *stack.Stack
@@ -67,7 +67,7 @@ type world struct {
 	dresses   map[runtimeschema.GroupKind]*dress
 	built     schema.Documents
 
-	// What follows is drawn anew for every epoch, while nothing is sent.
+	// The following fields are drawn anew for every epoch, while no request is sent.
 	epoch     int
 	endpoints []*Endpoint
 	resources map[runtimeschema.GroupKind]Place
@@ -75,10 +75,10 @@ type world struct {
 	users     []*User
 	sets      []*set
 	inForce   *guards
-	// static are the guards that a static installation was started with, nil for objects of the cluster.
+	// static are the guards with which a static installation was started, nil if the guards are objects of the cluster.
 	static      *guards
 	definitions []*custom
-	// drawn and barred are endpoints that are written to more often.
+	// drawn and barred are endpoints that receive more writes than the others.
 	drawn, barred []*Endpoint
 	customs       map[Place]*custom
 
@@ -87,7 +87,7 @@ type world struct {
 	left    int
 }
 
-// Run runs the oracle, and returns what it found. The error says what kept it from judging.
+// Run runs the oracle, and returns its findings. The error says why it could not judge.
 func Run(ctx context.Context, config Config) (*Report, error) {
 	if config.Root == "" {
 		config.Root = filepath.Dir(config.Bin)
@@ -188,7 +188,7 @@ func (w *world) stop() error {
 	return errors.Join(append(errs, w.stack.Stop())...)
 }
 
-// checksInProcess lets fieldperm ask RBAC in process: a check costs no request.
+// checksInProcess makes fieldperm evaluate RBAC in process, so that a check costs no request.
 func checksInProcess(dir string) ([]string, error) {
 	file := filepath.Join(dir, "oracle-authorization.yaml")
 	chain := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]\n"
@@ -200,7 +200,7 @@ func merged(flags, more map[string][]string) map[string][]string {
 	return flags
 }
 
-// builtIn are the types of the built-in kinds and of fieldperm's own, and what the catalogue says of every kind.
+// builtIn are the types of the built-in kinds and of fieldperm's own kinds, and the entries of the catalogue for every kind.
 func builtIn(root string) (schema.Documents, error) {
 	topology, err := load.BuiltIn()
 	if err != nil {
@@ -215,14 +215,14 @@ func builtIn(root string) (schema.Documents, error) {
 	return docs, errors.Join(errs...)
 }
 
-// resource returns the resource of which a stored object is one.
+// resource returns the resource of a stored object.
 func (w *world) resource(kind runtimeschema.GroupKind) (Place, bool) {
 	p, ok := w.resources[kind]
 	return p, ok
 }
 
-// kindsOf are the kinds by whose verbs a write to an endpoint may be covered: of the document that it takes, and of the
-// object below which it is.
+// kindsOf are the kinds whose verbs may cover a write to an endpoint: the kind of the document that it accepts, and the kind of its main
+// resource.
 func (w *world) kindsOf(e *Endpoint) []runtimeschema.GroupVersionKind {
 	out := []runtimeschema.GroupVersionKind{e.Kind}
 	for _, other := range w.endpoints {
@@ -261,7 +261,7 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 	for i := range w.config.Shards {
 		s := newShard(w, i)
 		shards[i] = s
-		// A fixed share each: whichever is faster, a seed draws the same.
+		// Each shard has a fixed share of the writes, so that a seed draws the same whichever shard is faster.
 		share := budget / w.config.Shards
 		if i < budget%w.config.Shards {
 			share++
@@ -294,10 +294,10 @@ func (w *world) play(ctx context.Context, budget int, begin time.Time) error {
 	}
 }
 
-// maxLearned bounds the verbs that are learned of one resource.
+// maxLearned limits the number of learned verbs of one resource.
 const maxLearned = 200
 
-// remember takes what the shards have learned, in an order that does not depend on which was faster.
+// remember collects the learned verbs of the shards, in an order that does not depend on their speed.
 func (w *world) remember(shards []*shard) {
 	for _, s := range shards {
 		for main, verbs := range s.learned {
@@ -313,7 +313,7 @@ func (w *world) remember(shards []*shard) {
 	}
 }
 
-// chooseHot finds the endpoints of drawn definitions, and of what schemas and sets are about: they are drawn more often.
+// chooseHot finds the endpoints of drawn definitions, and of resources with schemas and sets: they are drawn more often.
 func (w *world) chooseHot() {
 	w.drawn, w.barred = nil, nil
 	for _, e := range w.endpoints {
@@ -326,7 +326,7 @@ func (w *world) chooseHot() {
 				barred = barred || w.resources[runtimeschema.GroupKind{Group: one.Spec.Group, Kind: one.Spec.Kind}] == e.Place.Main()
 			}
 		}
-		// Of the same name in another group may be the same objects; a Binding is about a Pod.
+		// A resource of the same name in another group may have the same objects. A Binding concerns a Pod.
 		if barred || slices.ContainsFunc(w.sets, func(s *set) bool {
 			return slices.ContainsFunc(s.resources, func(p Place) bool {
 				return p.Resource == e.Resource || p.Resource == "pods" && e.Resource == "bindings"

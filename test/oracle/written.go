@@ -11,8 +11,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// writing is one row of what the API server writes because of another field (D13). The rows are those that were recorded from
-// an API server; what they mean is worked out here, without fieldperm's code.
+// writing is one row of the fields that the API server writes because of another field (D13). The rows were recorded from an API server.
+// Their meaning is computed here without fieldperm's code.
 type writing struct {
 	endpoint.Write
 	path            *regexp.Regexp
@@ -29,12 +29,12 @@ func rows(recorded []endpoint.Write) map[endpoint.Kind][]writing {
 	return out
 }
 
-// matching is for the paths of a field as changes have them: any item stands for [*].
+// matching is an expression for the paths of a field in changes: [*] matches any item.
 func matching(field string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(field), `\[\*\]`, `\[[^\]]*\]`) + "$")
 }
 
-// namesOn splits a path of names alone, such as .spec.type.
+// namesOn splits a path that consists of names only, such as .spec.type.
 func namesOn(path string) []string {
 	if path == "" {
 		return nil
@@ -42,8 +42,8 @@ func namesOn(path string) []string {
 	return strings.Split(strings.TrimPrefix(path, "."), ".")
 }
 
-// written reports whether the API server has made a change because of another field (D13). Behind a barrier only the constants
-// of a new object are free.
+// written reports whether the API server has made a change because of another field (D13). Behind a barrier only the constants of a new
+// object are free.
 func written(c exact.Change) bool {
 	for _, w := range writings[endpoint.Kind{Group: c.Kind.Group, Kind: c.Kind.Kind}] {
 		if (w.On == "CREATE") == c.Create && w.path.MatchString(c.Path) && (!c.Barred || c.Create && w.Becomes != nil) && w.explains(c) {
@@ -96,7 +96,7 @@ func same(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// counted reports whether a number, or a text of one, grew by one.
+// counted reports whether a number, or a text that contains a number, grew by one.
 func counted(old, new []byte) bool {
 	number := func(raw []byte) (int, error) { return strconv.Atoi(strings.Trim(string(raw), `"`)) }
 	was, err := number(old)

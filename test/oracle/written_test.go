@@ -8,7 +8,8 @@ import (
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
-// D13: the cause and the exact value make a change free; neither alone does. Behind a barrier only a constant of a new object is.
+// D13: a change is free if both its cause and its exact value match, and not with one of them alone. Behind a barrier only a constant of a
+// new object is free.
 func TestD13_WhatIsWrittenBecauseOfAnotherField(t *testing.T) {
 	const count = `.metadata.annotations["deprecated.daemonset.template.generation"]`
 	for name, c := range map[string]struct {

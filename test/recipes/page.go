@@ -15,7 +15,7 @@ type Recipe struct {
 	Key string
 	// Documents are its PermissionSchemas and UncoveredPermissionSets.
 	Documents []string
-	// Rules are those of all its Roles, in order.
+	// Rules are the rules of all its Roles, in order.
 	Rules []rbacv1.PolicyRule
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// TestRecipes: the holder of a recipe may do what it promises, and nothing else that an attacker would try.
+// TestRecipes: the user of a recipe can make the writes that it promises, and no other write that an attacker would try.
 func TestRecipes(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guide/recipes.md")
 	must(t, err)
@@ -53,11 +53,11 @@ func TestRecipes(t *testing.T) {
 type plane struct {
 	stack *stack.Stack
 	admin *corpus.Wire
-	// known are the kinds whose writes an administrator has tried.
+	// known are the kinds whose writes were tried as an administrator.
 	known map[string]bool
 }
 
-// start starts a control plane with the barriers of all recipes, and the definitions that some are about.
+// start starts a control plane with the barriers of all recipes, and the definitions that some of them need.
 func start(t *testing.T, recipes []Recipe) *plane {
 	t.Helper()
 	bin, err := e2e.Build(t.Context())
@@ -91,7 +91,7 @@ func start(t *testing.T, recipes []Recipe) *plane {
 	return &plane{stack: s, admin: w, known: map[string]bool{}}
 }
 
-// awaitKinds waits until fieldperm knows what the definitions define, barriers included.
+// awaitKinds waits until fieldperm knows the kinds of the definitions and their barriers.
 func (p *plane) awaitKinds(t *testing.T) {
 	t.Helper()
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -110,7 +110,7 @@ func (p *plane) awaitKinds(t *testing.T) {
 
 func name(i int) string { return fmt.Sprintf("holder-%d", i) }
 
-// scenario is what the corpus needs to know to send a write.
+// scenario has the data that the corpus needs to send a write.
 func scenario(k *Kind, i int) *corpus.Scenario {
 	object := maps.Clone(k.Object)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -125,7 +125,7 @@ func scenario(k *Kind, i int) *corpus.Scenario {
 	return &corpus.Scenario{Name: name(i), Resource: k.Resource, Kind: k.Kind, ClusterScoped: k.ClusterScoped, Object: object}
 }
 
-// prepare makes the object, the grants and the namespace of one holder.
+// prepare creates the object, the grants and the namespace of one holder.
 func (p *plane) prepare(t *testing.T, table *Table, i int, recipes []Recipe) {
 	t.Helper()
 	h := &table.Holders[i]
@@ -176,8 +176,8 @@ func (p *plane) prepare(t *testing.T, table *Table, i int, recipes []Recipe) {
 	must(t, err)
 }
 
-// try sends every write of the kind as the holder. An administrator may do them all, or a refusal would show nothing. What
-// refuses is fieldperm, RBAC or a check of kube-apiserver's own, which answers that the object is invalid.
+// try sends every write of the kind as the holder. An administrator can make all of them. Otherwise a refusal would prove nothing. A write
+// is refused by fieldperm, by RBAC, or by a check of kube-apiserver, which answers that the object is invalid.
 func (p *plane) try(t *testing.T, table *Table, i int) {
 	h := &table.Holders[i]
 	k := table.Kinds[h.Of]
@@ -222,7 +222,7 @@ func (p *plane) send(t *testing.T, w *corpus.Wire, k *Kind, i int, write Write) 
 	return answer
 }
 
-// changes reports whether a write changed more than what kube-apiserver writes into metadata by itself.
+// changes reports whether a write changed more than the metadata that kube-apiserver writes by itself.
 func (p *plane) changes(t *testing.T, k *Kind, i int, w Write, answer *corpus.Answer) bool {
 	t.Helper()
 	if w.Post != nil || w.Create != nil || w.Delete != nil {

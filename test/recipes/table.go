@@ -13,19 +13,19 @@ import (
 
 // Table is testdata/writes.yaml.
 type Table struct {
-	// Kinds are what the recipes are about, by a name of the table's own.
+	// Kinds are the kinds of the recipes, by a name that is used in the table only.
 	Kinds map[string]*Kind `json:"kinds"`
-	// Holders are those who try the writes.
+	// Holders are the users that try the writes.
 	Holders []Holder `json:"holders"`
 }
 
-// Kind is an object and what may be tried on it.
+// Kind is an object and the writes to try on it.
 type Kind struct {
 	Resource corpus.Resource `json:"resource"`
 	Kind     string          `json:"kind"`
-	// ClusterScoped objects have no namespace.
+	// ClusterScoped says that the objects have no namespace.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
-	// Object is made by an administrator, its status after it. An object without a name has the holder's.
+	// Object is created by an administrator, and then its status. An object without a name gets the name of the holder.
 	Object map[string]any `json:"object"`
 	// Writes are sent as dry runs, so that none changes what the next one finds.
 	Writes map[string]Write `json:"writes"`
@@ -34,23 +34,23 @@ type Kind struct {
 // Write is one attempt.
 type Write struct {
 	corpus.Request `json:",inline"`
-	// Subresource of the object.
+	// Subresource is the subresource of the object.
 	Subresource string `json:"subresource,omitempty"`
 	// Post is a body that is posted to the subresource.
 	Post map[string]any `json:"post,omitempty"`
 }
 
-// Holder is somebody who has what a recipe gives.
+// Holder is a user with the permissions of a recipe.
 type Holder struct {
 	// Recipe is the key of a recipe.
 	Recipe string `json:"recipe"`
-	// Rules are the numbers of those rules of the recipe that the holder has. Left out: all.
+	// Rules are the indexes of the recipe's rules that the holder has. If it is missing: all.
 	Rules []int `json:"rules,omitempty"`
-	// Holds are verbs on the resource, and all its subresources, instead of the recipe's rules: one whom a barrier is for.
+	// Holds are verbs on the resource, and all its subresources, that replace the recipe's rules: for a user that a barrier stops.
 	Holds []string `json:"holds,omitempty"`
-	// Of is the kind.
+	// Of is the name of the kind.
 	Of string `json:"of"`
-	// May are the writes that the recipe promises, and every other one is refused. MayNot is the opposite.
+	// May are the writes that the recipe promises. Every other write is refused. MayNot is the opposite.
 	May    []string `json:"may,omitempty"`
 	MayNot []string `json:"mayNot,omitempty"`
 }

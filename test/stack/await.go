@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// awaitTimeout bounds the waiting for what is learned by watching.
+	// awaitTimeout limits the waiting for changes that a server learns by a watch.
 	awaitTimeout = 30 * time.Second
 	pollInterval = 20 * time.Millisecond
-	// probeUser holds nothing but the marker, and what the probes grant it.
+	// probeUser holds only the marker, and the verbs that the probes grant.
 	probeUser = "probe"
 )
 
-// AwaitGrants returns when every role and binding made so far is in force. The API server's authorizer watches the
-// four kinds one by one, each in order: when a probe made after them is in force, so are they.
+// AwaitGrants returns when every existing role and binding is in force. The API server's authorizer watches the four kinds separately, each
+// in order: when a probe that was created after them is in force, so are they.
 func (s *Stack) AwaitGrants(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(s.Admin())
 	if err != nil {
@@ -68,20 +68,20 @@ func (s *Stack) AwaitGrants(ctx context.Context) error {
 	return nil
 }
 
-// AwaitKind returns when fieldperm lets holders of the marker through to a resource and refuses there what they hold no
-// verb for, so that it knows both the resource and the kind's schema. AwaitGrants must have been called before.
+// AwaitKind returns when fieldperm lets users with the marker through to a resource and refuses their changes there without a verb. Then it
+// knows both the resource and the schema of the kind. AwaitGrants must have been called before.
 func (s *Stack) AwaitKind(ctx context.Context, resource schema.GroupVersionResource, kind string) error {
 	return s.AwaitKindIn(ctx, resource, kind, metav1.NamespaceDefault)
 }
 
-// AwaitKindIn is AwaitKind of a kind in a namespace; it is empty for objects of the cluster.
+// AwaitKindIn is AwaitKind of a kind in a namespace; the namespace is empty for cluster-scoped objects.
 func (s *Stack) AwaitKindIn(ctx context.Context, resource schema.GroupVersionResource, kind, namespace string) error {
 	clients, err := kubernetes.NewForConfig(s.Admin())
 	if err != nil {
 		return fmt.Errorf("kind %q: %w", kind, err)
 	}
 	err = await(ctx, func(ctx context.Context) error {
-		// A name of its own for each: the API server remembers that fieldperm had no opinion.
+		// Each probe has a name of its own, because the API server caches NoOpinion of fieldperm.
 		s.probes++
 		status, err := ask(ctx, clients, authorizationv1.ResourceAttributes{
 			Verb: "update", Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: namespace, Name: fmt.Sprintf("probe-%d", s.probes),
@@ -133,7 +133,7 @@ func await(ctx context.Context, f func(context.Context) error) error {
 	return nil
 }
 
-// ask asks the API server what the probe's user may do.
+// ask asks the API server whether the probe's user has a permission.
 func ask(ctx context.Context, client kubernetes.Interface, attributes authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: probeUser, ResourceAttributes: &attributes}}
 	answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// dialTimeout bounds the connection to a replica, which is on this machine.
+// dialTimeout limits the connection to a replica, which is on this machine.
 const dialTimeout = time.Second
 
-// balancer is what a Service of type ClusterIP is in a cluster: one address, each connection goes to the next replica
-// that takes it. A replica that is frozen still takes connections, as it does where kube-proxy has not heard of it yet.
+// balancer represents a Service of type ClusterIP: it has one address, and each connection goes to the next replica that accepts it. A
+// frozen replica still accepts connections, as in a cluster where kube-proxy does not know yet that it is frozen.
 type balancer struct {
 	listener net.Listener
 	backends []string
@@ -61,7 +61,7 @@ func (b *balancer) carry(client net.Conn) {
 	ended := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{client, backend}, {backend, client}} {
 		b.running.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // A connection that breaks is how it ends.
+			_, _ = io.Copy(way[0], way[1]) // The copy ends when the connection breaks.
 			ended <- struct{}{}
 		})
 	}
@@ -69,7 +69,7 @@ func (b *balancer) carry(client net.Conn) {
 	b.drop(client, backend)
 }
 
-// dial connects to the replica whose turn it is, or to one of the others where it does not take connections.
+// dial connects to the next replica, or to another one if that does not accept connections.
 func (b *balancer) dial() net.Conn {
 	for range b.backends {
 		b.mu.Lock()
@@ -104,7 +104,7 @@ func (b *balancer) drop(conns ...net.Conn) {
 	}
 }
 
-// cut ends every connection that is open. New ones are made as before.
+// cut closes every open connection. New ones are possible.
 func (b *balancer) cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,6 +123,6 @@ func (b *balancer) stop() error {
 	return err
 }
 
-// CutConnections ends every connection between kube-apiserver and fieldperm, so that both shake hands anew. There has
-// to be a balancer, see Config.Replicas.
+// CutConnections closes every connection between kube-apiserver and fieldperm, so that both sides do a new handshake. The stack must have a
+// balancer, see Config.Replicas.
 func (s *Stack) CutConnections() { s.balancer.cut() }

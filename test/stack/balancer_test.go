@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// backend says its name to whoever connects.
+// backend sends its name to every client that connects.
 func backend(t *testing.T, name string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,7 +28,7 @@ func backend(t *testing.T, name string) net.Listener {
 	return listener
 }
 
-// Connections go round, past a backend that is gone, and cut ends those that are open.
+// Connections go to the backends in turn and leave out a stopped backend, and cut closes the open connections.
 func TestBalancer(t *testing.T) {
 	a, b := backend(t, "a"), backend(t, "b")
 	front, err := newBalancer("127.0.0.1:0", []string{a.Addr().String(), b.Addr().String()})

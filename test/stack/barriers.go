@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AwaitBarriers returns when the API server asks fieldperm about barriers: fieldperm makes the webhook for them after
-// its start. The barrier that is asked about is built in.
+// AwaitBarriers returns when the API server asks fieldperm about barriers: fieldperm creates the webhook for them after its start. The test
+// uses a built-in barrier.
 func (s *Stack) AwaitBarriers(ctx context.Context) error {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	return s.AwaitBarrier(ctx, definitions, &unstructured.Unstructured{Object: map[string]any{
@@ -29,11 +29,11 @@ func (s *Stack) AwaitBarriers(ctx context.Context) error {
 	}})
 }
 
-// barrierProbe may create what has barriers, and holds no granular verb.
+// barrierProbe may create objects with barriers, and holds no granular verb.
 const barrierProbe = "barrier-probe"
 
-// AwaitBarrier returns when the creation of an object that has a field behind a barrier is refused by the webhook for
-// barriers to who may create it, in the namespace of the object.
+// AwaitBarrier returns when the webhook for barriers refuses the creation of an object with a guarded field by a user with the permission
+// to create it, in the namespace of the object.
 func (s *Stack) AwaitBarrier(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	client, err := kubernetes.NewForConfig(s.Admin())
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Stack) AwaitBarrier(ctx context.Context, resource schema.GroupVersionRe
 		if err == nil {
 			return errors.New("it does not hold")
 		}
-		// A refusal, or an error where fieldperm's own authorizers are made to fail: it was asked.
+		// Both a refusal and an error of fieldperm's own authorizers show that fieldperm was asked.
 		if strings.Contains(err.Error(), `admission webhook "uncovered.fieldperm.dev" denied the request`) {
 			return nil
 		}

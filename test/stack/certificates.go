@@ -11,17 +11,17 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// The files of the certificates, in the directory of the configuration.
+// The names of the certificate files in the directory of the configuration.
 const (
 	caFile      = "ca.crt"
 	servingCert = "serving.crt"
 	servingKey  = "serving.key"
-	// fieldperm-gen names these where it is not told otherwise.
+	// fieldperm-gen uses these names by default.
 	clientCert = "client.crt"
 	clientKey  = "client.key"
 )
 
-// writeCertificates makes what fieldperm serves with and what kube-apiserver shows to it. The CA's key is in memory only.
+// writeCertificates creates fieldperm's serving certificate and the client certificate of kube-apiserver. The CA's key is in memory only.
 func writeCertificates(dir string, authority *cluster.Authority) error {
 	bundle, err := authority.Bundle()
 	if err != nil {
@@ -41,7 +41,7 @@ func writeServing(dir string, authority *cluster.Authority, notAfter time.Time) 
 	return writePair(dir, authority, leaf, servingCert, servingKey)
 }
 
-// writePair replaces both files, each at once, as whoever rotates certificates has to: they are read while they are
+// writePair replaces each of the two files atomically. Every rotation of certificates has to do so, because they are read while they are
 // replaced.
 func writePair(dir string, authority *cluster.Authority, leaf cluster.Leaf, certFile, keyFile string) error {
 	certificate, key, err := authority.Issue(leaf)
@@ -58,7 +58,7 @@ func replace(file string, content []byte) error {
 	return os.Rename(file+".new", file)
 }
 
-// RotateServing replaces what fieldperm serves with, under a key of its own. A zero notAfter gives a week.
+// RotateServing replaces fieldperm's serving certificate, with a new key. A zero notAfter gives a week.
 func (s *Stack) RotateServing(notAfter time.Time) error {
 	if err := writeServing(s.configuration(""), s.authority, notAfter); err != nil {
 		return fmt.Errorf("stack: serving certificate: %w", err)
@@ -66,8 +66,7 @@ func (s *Stack) RotateServing(notAfter time.Time) error {
 	return nil
 }
 
-// ServeByStranger replaces what fieldperm serves with by a pair that a CA has signed of which nobody was told.
-// RotateServing ends that.
+// ServeByStranger replaces fieldperm's serving certificate by a certificate of a CA that no client knows. RotateServing ends that.
 func (s *Stack) ServeByStranger() error {
 	stranger, err := cluster.NewAuthority("fieldperm-stranger")
 	if err == nil {

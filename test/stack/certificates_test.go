@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// The serving certificate is none to call with, and the other way round.
+// The serving certificate is not valid for clients, and the client certificate is not valid for servers.
 func TestWriteCertificates(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := cluster.NewAuthority("test")

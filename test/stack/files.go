@@ -15,7 +15,7 @@ import (
 // authenticationFile is kube-apiserver's AuthenticationConfiguration.
 const authenticationFile = "authentication-configuration.yaml"
 
-// writeFiles makes the certificates and what kube-apiserver is started with.
+// writeFiles creates the certificates and the configuration files of kube-apiserver.
 func (s *Stack) writeFiles(ctx context.Context) error {
 	for _, dir := range []string{"config", "pids"} {
 		if err := os.Mkdir(filepath.Join(s.dir, dir), 0o700); err != nil {

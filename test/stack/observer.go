@@ -12,17 +12,17 @@ import (
 	"net/http"
 )
 
-// Observe is shown each question that kube-apiserver asks fieldperm, and the answer before kube-apiserver has it: nil where there is
-// none. It is called concurrently.
+// Observe receives each request of kube-apiserver to fieldperm, and the answer before kube-apiserver gets it: nil if there is none. It is
+// called concurrently.
 type Observe func(path string, question, answer []byte)
 
-// observer stands between kube-apiserver and fieldperm, and changes nothing.
+// observer passes requests from kube-apiserver to fieldperm, and changes nothing.
 type observer struct {
 	server  *http.Server
 	running chan struct{}
 }
 
-// observe begins to pass questions on from an address to fieldperm.
+// observe starts to pass requests from an address to fieldperm.
 func (s *Stack) observe(address string) error {
 	pair, err := tls.LoadX509KeyPair(s.configuration(servingCert), s.configuration(servingKey))
 	if err != nil {
@@ -47,12 +47,12 @@ func (s *Stack) observe(address string) error {
 	s.observer = o
 	go func() {
 		defer close(o.running)
-		_ = o.server.ServeTLS(listener, "", "") // It ends when it is closed.
+		_ = o.server.ServeTLS(listener, "", "") // It returns when the server is closed.
 	}()
 	return nil
 }
 
-// passOn hands a question to fieldperm, and its answer back.
+// passOn sends a request to fieldperm, and its answer back.
 func passOn(w http.ResponseWriter, r *http.Request, onward *http.Client, to string, observe Observe) {
 	question, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -70,7 +70,7 @@ func passOn(w http.ResponseWriter, r *http.Request, onward *http.Client, to stri
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.code)
-	_, _ = w.Write(answer.body) // kube-apiserver has gone away where that fails.
+	_, _ = w.Write(answer.body) // Writing fails only if kube-apiserver has closed the connection.
 }
 
 // answered is a whole answer of fieldperm.

@@ -21,10 +21,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// Fault answers a request in place of the API server, or says with false that it does not. It may wait before either.
+// Fault answers a request instead of the API server, or returns false without an answer. It may wait before either.
 type Fault func(http.ResponseWriter, *http.Request) bool
 
-// proxy stands between fieldperm and kube-apiserver, and can be faulty. It calls the API server as fieldperm.
+// proxy passes requests from fieldperm to kube-apiserver, and can fail. It calls the API server as fieldperm.
 type proxy struct {
 	server *http.Server
 	url    string
@@ -67,7 +67,7 @@ func newProxy(target *rest.Config) (*proxy, error) {
 	}
 	p.url = "https://" + listener.Addr().String()
 	quiet := log.New(io.Discard, "", 0)
-	// Watches are passed on as they come.
+	// Events of watches are passed on immediately.
 	onward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport, FlushInterval: -1, ErrorLog: quiet}
 	p.server = &http.Server{ //nolint:gosec // It serves one client, on this machine.
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
@@ -78,21 +78,21 @@ func newProxy(target *rest.Config) (*proxy, error) {
 			}
 		}),
 	}
-	go func() { _ = p.server.ServeTLS(listener, "", "") }() // Ends with stop.
+	go func() { _ = p.server.ServeTLS(listener, "", "") }() // It ends with stop.
 	return p, nil
 }
 
 func (p *proxy) stop() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	// Watches would hold up a graceful end.
+	// Open watches would delay a graceful end.
 	if err := p.server.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return p.server.Close()
 }
 
-// kubeconfig leads to the proxy. The credentials are good for API servers that are reached without it.
+// kubeconfig leads to the proxy. Its credentials are also valid for API servers that are reached without the proxy.
 func (p *proxy) kubeconfig(own *rest.Config) ([]byte, error) {
 	return clientcmd.Write(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"proxy": {Server: p.url, CertificateAuthorityData: append(p.bundle[:len(p.bundle):len(p.bundle)], own.CAData...)}},
@@ -102,8 +102,7 @@ func (p *proxy) kubeconfig(own *rest.Config) ([]byte, error) {
 	})
 }
 
-// Intercept sets what goes wrong between fieldperm and kube-apiserver from now on; nil for nothing. It needs
-// Config.Proxied.
+// Intercept sets the fault between fieldperm and kube-apiserver; nil for none. It needs Config.Proxied.
 func (s *Stack) Intercept(fault Fault) {
 	if fault == nil {
 		s.proxy.fault.Store(nil)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The kubeconfig leads to the proxy, which passes on what no fault answers, with the headers that impersonate.
+// The kubeconfig leads to the proxy. The proxy passes on each request that no fault answers, with its impersonation headers.
 func TestProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Impersonate-User"))

@@ -15,13 +15,13 @@ import (
 // kubernetesService is the name of the Service of the API servers.
 const kubernetesService = "kubernetes"
 
-// Publish makes the named API servers, and no others, endpoints of the Service "kubernetes". API servers do that
-// themselves, but not where several share one address, as on one machine: there they are told not to.
+// Publish makes the named API servers, and no others, endpoints of the Service "kubernetes". API servers normally do that themselves. But
+// if several share one address, as on one machine, they are started without it.
 func (s *Stack) Publish(ctx context.Context, servers ...string) error {
 	return s.publish(ctx, nil, servers)
 }
 
-// PublishAt publishes besides a port at which there is no API server, or none yet.
+// PublishAt also publishes a port without an API server, or without one yet.
 func (s *Stack) PublishAt(ctx context.Context, port int, servers ...string) error {
 	return s.publish(ctx, []int32{int32(port)}, servers)
 }

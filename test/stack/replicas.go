@@ -15,25 +15,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// replica is one place for a fieldperm-webhook: an address, and what runs there.
+// replica is one place for a fieldperm-webhook: an address, and its process.
 type replica struct {
-	// name is that of its log and of the note for the watchdog.
+	// name is the name of its log and of its note for the watchdog.
 	name string
 	port int
-	// run is nil where nothing runs.
+	// run is nil if no process is running.
 	run *process
 }
 
 // process is a run of fieldperm-webhook.
 type process struct {
 	cmd *exec.Cmd
-	// done is closed when it has ended, for whatever reason.
+	// done is closed when the process has ended for any reason.
 	done chan struct{}
 }
 
 func (r *replica) url() string { return fmt.Sprintf("https://127.0.0.1:%d", r.port) }
 
-// LaunchReplica starts one fieldperm-webhook and does not wait for it. The first one is number 0.
+// LaunchReplica starts one fieldperm-webhook and does not wait until it is ready. The first one is number 0.
 func (s *Stack) LaunchReplica(number int) error {
 	r := s.replicas[number]
 	if r.run != nil {
@@ -48,7 +48,7 @@ func (s *Stack) LaunchReplica(number int) error {
 		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(r.port),
 		"--tls-cert-file", s.configuration(servingCert), "--tls-private-key-file", s.configuration(servingKey),
 		"--client-ca-file", s.configuration(caFile),
-		// The balancer goes elsewhere by itself, and without one there is nowhere to go.
+		// The balancer notices a stopped replica by itself, and without a balancer there is no other replica.
 		"--shutdown-delay-duration", "0s",
 	}
 	for _, source := range s.config.Schemas {
@@ -61,7 +61,7 @@ func (s *Stack) LaunchReplica(number int) error {
 		args = append(args, "--webhook-url", s.url, "--webhook-ca-file", s.configuration(caFile))
 		args = append(args, "--static-manifests", s.configuration("admission"), "--kube-apiserver-authorization-config", s.configuration("authorization-configuration.yaml"))
 	}
-	// Without an address that endpoints may hold, nothing says where all API servers are.
+	// Without an address that endpoints may have, fieldperm cannot find all API servers.
 	if s.config.Address == "" {
 		args = append(args, "--api-servers", "own")
 	}
@@ -72,14 +72,14 @@ func (s *Stack) LaunchReplica(number int) error {
 	defer log.Close()                                                                                             //nolint:errcheck // Never written to by this process.
 	cmd := exec.Command(filepath.Join(s.config.Bin, "fieldperm-webhook"), append(args, s.config.Arguments...)...) //nolint:gosec // Our own binary.
 	cmd.Stdout, cmd.Stderr = log, log
-	// Out of the terminal's foreground group: Ctrl-C ends this program, which then ends fieldperm.
+	// The process is not in the terminal's foreground group: Ctrl-C ends this program, which then ends fieldperm.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // What it says is in the log.
+		_ = cmd.Wait() // The log has the reason.
 		close(p.done)
 	}()
 	r.run = p
@@ -89,7 +89,7 @@ func (s *Stack) LaunchReplica(number int) error {
 	return nil
 }
 
-// AwaitReplica waits until /readyz says so, and not longer than it lives.
+// AwaitReplica waits until /readyz answers 200, or until the process ends.
 func (s *Stack) AwaitReplica(ctx context.Context, number int) error {
 	r := s.replicas[number]
 	if r.run == nil {
@@ -116,7 +116,7 @@ func (s *Stack) AwaitReplica(ctx context.Context, number int) error {
 	return nil
 }
 
-// StopReplica ends one fieldperm-webhook, which may be frozen or may have been killed before.
+// StopReplica ends one fieldperm-webhook, which may be frozen or already killed.
 func (s *Stack) StopReplica(number int) error {
 	r := s.replicas[number]
 	if r.run == nil {
@@ -124,7 +124,7 @@ func (s *Stack) StopReplica(number int) error {
 	}
 	p := r.run
 	r.run = nil
-	// Both fail where it has ended.
+	// Both calls fail if the process has ended.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 	select {
@@ -149,7 +149,7 @@ func (s *Stack) SignalReplica(number int, signal syscall.Signal) error {
 	return nil
 }
 
-// ReplicaURL is where one fieldperm-webhook listens, balancer or not.
+// ReplicaURL is the address of one fieldperm-webhook itself, also with a balancer.
 func (s *Stack) ReplicaURL(number int) string { return s.replicas[number].url() }
 
 // Running reports whether one fieldperm-webhook was started and has not ended.
@@ -166,12 +166,12 @@ func (s *Stack) Running(number int) bool {
 	}
 }
 
-// Replicas returns how many there are.
+// Replicas returns the number of replicas.
 func (s *Stack) Replicas() int { return len(s.replicas) }
 
 func (s *Stack) replicaLog(r *replica) string { return filepath.Join(s.dir, r.name+".log") }
 
-// replicaName is that of the only one where there is one.
+// replicaName is the name of a replica. The first replica has the name of a single one.
 func replicaName(number int) string {
 	if number == 0 {
 		return "fieldperm-webhook"

@@ -25,7 +25,7 @@ const (
 	UncoveredConfiguration = "fieldperm-uncovered"
 )
 
-// Config says what to start. Only Bin is required.
+// Config describes the stack. Only Bin is required.
 type Config struct {
 	// Bin is the directory of the built fieldperm-gen and fieldperm-webhook.
 	Bin string
@@ -35,47 +35,46 @@ type Config struct {
 	Webhooks map[string][]byte
 	// Arguments are further flags of fieldperm-webhook serve.
 	Arguments []string
-	// Prepare is given the directory of what fieldperm-gen has written and of the certificates, before anything is
-	// started. It may change all files in it, kube-apiserver's chain of authorizers say, and add others; it returns
-	// flags for Arguments that name them. Nil: they stay.
+	// Prepare receives the directory with the output of fieldperm-gen and the certificates, before any process starts. It may change all
+	// files in it, for example kube-apiserver's chain of authorizers, and add others; it returns flags for Arguments that name them. Nil:
+	// no change.
 	Prepare func(dir string) (arguments []string, err error)
-	// Audit asks for an audit log, see Stack.AuditLog.
+	// Audit enables an audit log, see Stack.AuditLog.
 	Audit bool
-	// Log takes a line for each step of the start. Nil: none.
+	// Log receives a line for each step of the start. Nil: none.
 	Log io.Writer
 
-	// Topology is how fieldperm is installed. Zero: static manifests.
+	// Topology selects the kind of installation. Zero: static manifests.
 	Topology Topology
-	// Replicas of fieldperm-webhook, behind a balancer at the address that the manifests name. Zero: one, at that address
-	// itself.
+	// Replicas is the number of fieldperm-webhooks behind a balancer at the address in the manifests. Zero: one, at that address itself.
 	Replicas int
 	// Proxied puts a proxy between fieldperm and kube-apiserver, see Stack.Intercept.
 	Proxied bool
-	// Observe is shown what kube-apiserver asks fieldperm. It takes one replica. Nil: nobody is.
+	// Observe receives the requests of kube-apiserver to fieldperm. It supports one replica only. Nil: none.
 	Observe Observe
-	// AuthorizedTTL and UnauthorizedTTL are how long kube-apiserver keeps fieldperm's answers. Zero: the generator's default.
+	// AuthorizedTTL and UnauthorizedTTL are the times for which kube-apiserver caches fieldperm's decisions. Zero: the generator's default.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
 	// Authentication is the content of kube-apiserver's AuthenticationConfiguration, see cluster.Config. Nil: none.
 	Authentication []byte
-	// Address and ServerFlags are those of kube-apiserver, see cluster.Config. With an address fieldperm proves every API
-	// server that is published in the endpoints of the Service "kubernetes", else the one that it is a client of.
+	// Address and ServerFlags are settings of kube-apiserver, see cluster.Config. With an address fieldperm proves every API server that is
+	// published in the endpoints of the Service "kubernetes". Without one it proves the API server of its own connection.
 	Address     string
 	ServerFlags map[string][]string
 }
 
-// Topology is a way to install fieldperm.
+// Topology is a kind of installation.
 type Topology int
 
 const (
-	// Static is beside kube-apiserver: the webhook granular is a file that the API server reads, the others are
-	// an object that fieldperm keeps, with a guard over it.
+	// Static runs fieldperm beside kube-apiserver: the webhook granular is a file that the API server reads. The other webhooks are an
+	// object that fieldperm maintains, protected by a guard.
 	Static Topology = iota
-	// REST is in the cluster: every webhook is an object, with a guard over them.
+	// REST runs fieldperm in the cluster: every webhook is an object, protected by a guard.
 	REST
 )
 
-// Stack is a running control plane with fieldperm in it. All methods of the cluster are there too, Stop and Dir are the
-// stack's. Only the cluster's, and those about different replicas, may be called concurrently.
+// Stack is a running control plane with fieldperm in it. It also has all methods of the cluster; Stop and Dir are its own. Only the methods
+// of the cluster, and methods for different replicas, may be called concurrently.
 type Stack struct {
 	*cluster.Cluster
 
@@ -89,15 +88,15 @@ type Stack struct {
 	observer  *observer // nil without Config.Observe
 	watchdog  *watchdog.Watchdog
 
-	// probes numbers questions that must not be answered from a cache.
+	// probes numbers the questions, so that none is answered from a cache.
 	probes int
 
 	stop    sync.Once
 	stopErr error
 }
 
-// Start starts all and returns when fieldperm is ready. The context bounds the start only. If it fails, nothing is
-// left, and the error has the end of the log of what failed.
+// Start starts all processes and returns when fieldperm is ready. The context limits only the start. If it fails, no process and no file
+// remains, and the error has the end of the log of the failed process.
 func Start(ctx context.Context, config Config) (*Stack, error) {
 	dir, err := os.MkdirTemp("", "fieldperm-stack-")
 	if err != nil {
@@ -161,11 +160,11 @@ func (s *Stack) start(ctx context.Context) error {
 	return s.AwaitBarriers(ctx)
 }
 
-// ServerConfig returns what kube-apiserver was started with, for another one like it (AddAPIServer).
+// ServerConfig returns the configuration of the kube-apiserver, for a second one (AddAPIServer).
 func (s *Stack) ServerConfig() cluster.Config {
 	flags := map[string][]string{}
 	if s.config.Address != "" {
-		// Publish does it.
+		// Publish writes the endpoints instead.
 		flags["endpoint-reconciler-type"] = []string{"none"}
 	}
 	maps.Copy(flags, s.config.ServerFlags)
@@ -184,7 +183,7 @@ func (s *Stack) ServerConfig() cluster.Config {
 	}
 }
 
-// place finds the addresses at which fieldperm listens.
+// place chooses the addresses on which fieldperm listens.
 func (s *Stack) place() error {
 	var addresses []string
 	for number := range max(1, s.config.Replicas) {
@@ -213,7 +212,7 @@ func (s *Stack) place() error {
 	return err
 }
 
-// ownKubeconfig returns the file by which fieldperm reaches kube-apiserver.
+// ownKubeconfig returns the kubeconfig file with which fieldperm calls kube-apiserver.
 func (s *Stack) ownKubeconfig() (string, error) {
 	own, err := s.User(User)
 	if err != nil {
@@ -248,8 +247,8 @@ func (s *Stack) Apply(ctx context.Context, file string) error {
 	return nil
 }
 
-// Stop ends the processes and removes the directory. It may be called more than once; each call returns when all is
-// gone. The error says what did not go by itself.
+// Stop ends the processes and removes the directory. It may be called more than once; each call returns when everything is removed. The
+// error names the processes that had to be killed.
 func (s *Stack) Stop() error {
 	s.stop.Do(func() {
 		errs := []error{s.StopWebhook()}
@@ -270,13 +269,13 @@ func (s *Stack) Stop() error {
 	return s.stopErr
 }
 
-// Dir returns the directory of the stack, removed by Stop. The cluster's own one lies in it.
+// Dir returns the directory of the stack, which Stop removes. It contains the directory of the cluster.
 func (s *Stack) Dir() string { return s.dir }
 
-// AuditLog returns the path of the log of audit events, one in a line; there is none if Config.Audit is not set.
+// AuditLog returns the path of the audit log, with one event in a line; there is none if Config.Audit is not set.
 func (s *Stack) AuditLog() string { return filepath.Join(s.dir, "audit.log") }
 
-// File returns the path of a file of fieldperm's configuration: what fieldperm-gen wrote, and certificates.
+// File returns the path of a file of fieldperm's configuration: the output of fieldperm-gen, and certificates.
 func (s *Stack) File(name string) string { return s.configuration(name) }
 
 // configuration returns the path of a file that fieldperm-gen wrote.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A fieldperm that does not start is told with its log, and nothing is left.
+// If fieldperm does not start, the error has its log, and no process or file remains.
 func TestStart_ShowsTheLogOfWhatFails(t *testing.T) {
 	temporary, bin := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// readyTimeout bounds fieldperm's start.
+	// readyTimeout limits the start of fieldperm.
 	readyTimeout = 60 * time.Second
-	// stopTimeout is how long fieldperm may take to end by itself before it is killed.
+	// stopTimeout is the time after which fieldperm is killed if it does not end by itself.
 	stopTimeout = 10 * time.Second
 )
 
-// StartWebhook starts fieldperm-webhook, every replica of it, after StopWebhook, and returns when all are ready.
+// StartWebhook starts every replica of fieldperm-webhook after StopWebhook, and returns when all are ready.
 func (s *Stack) StartWebhook(ctx context.Context) error {
 	for number := range s.replicas {
 		if err := s.LaunchReplica(number); err != nil {
@@ -38,7 +38,7 @@ func (s *Stack) StartWebhook(ctx context.Context) error {
 	return nil
 }
 
-// StopWebhook ends fieldperm-webhook, every replica of it. Nothing happens if none runs.
+// StopWebhook ends every replica of fieldperm-webhook. It does nothing if none is running.
 func (s *Stack) StopWebhook() error {
 	var errs []error
 	for number := range s.replicas {
@@ -85,10 +85,10 @@ func expectOK(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// WebhookURL is where kube-apiserver finds fieldperm, without a slash at the end.
+// WebhookURL is the address at which kube-apiserver calls fieldperm, without a slash at the end.
 func (s *Stack) WebhookURL() string { return s.url }
 
-// WebhookClient returns a client that fieldperm takes for the kube-apiserver.
+// WebhookClient returns a client that fieldperm accepts as the kube-apiserver.
 func (s *Stack) WebhookClient() (*http.Client, error) {
 	roots, err := cert.NewPool(s.configuration(caFile))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Decode returns a stored object as JSON values. Integers are int64. What is no JSON object is an error: the API
-// server stores it in another form, or it is no object.
+// Decode returns a stored object as JSON values. Integers are int64. A value that is no JSON object is an error: either the API server
+// stores it in another form, or it is no object.
 func Decode(value []byte) (map[string]any, error) {
 	if bytes.HasPrefix(value, []byte("k8s\x00")) {
 		return nil, fmt.Errorf("stored object: is protobuf: start kube-apiserver with the flag storage-media-type=application/json")
@@ -30,12 +30,12 @@ func Decode(value []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// Object is what a key says of the object below it.
+// Object is the information that a key contains about its object.
 type Object struct {
 	// Prefix is the part of the key that all objects of one storage share, without slashes at its ends:
 	// "pods", "services/specs", "apps.example.com/widgets".
 	Prefix string
-	// Namespace is empty for objects of the cluster.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
 }
 

@@ -17,7 +17,7 @@ type Change struct {
 	Revision int64
 }
 
-// Log is every change of every key since a revision, none left out. It is for one goroutine.
+// Log has every change of every key since a revision. It is for one goroutine.
 type Log struct {
 	store   *Store
 	watch   clientv3.WatchChan
@@ -35,7 +35,7 @@ func (s *Store) Follow(ctx context.Context, after int64) (*Log, error) {
 		}
 	}
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	// Every key, those of etcd's own compaction as well: so each revision has a change that the watch must bring.
+	// Watch every key, including the keys of etcd's own compaction: so each revision has a change that the watch must deliver.
 	watch := s.client.Watch(watching, "\x00", clientv3.WithFromKey(), clientv3.WithRev(after+1), clientv3.WithPrevKV())
 	return &Log{store: s, watch: watch, cancel: cancel, last: after}, nil
 }
@@ -43,8 +43,8 @@ func (s *Store) Follow(ctx context.Context, after int64) (*Log, error) {
 // Close ends the log.
 func (l *Log) Close() { l.cancel() }
 
-// Next returns the changes below Prefix since the last call, up to what is stored when it is called. What an API
-// server had stored before it answered is among them.
+// Next returns the changes below Prefix since the last call, up to the current state. They include every change that an API server stored
+// before it answered.
 func (l *Log) Next(ctx context.Context) ([]Change, error) {
 	until, err := l.store.Revision(ctx)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// Prefix is below what kube-apiserver keeps all of its keys.
+// Prefix is the prefix of all keys of kube-apiserver.
 const Prefix = "/registry/"
 
-// dialTimeout bounds the first connection.
+// dialTimeout limits the first connection.
 const dialTimeout = 10 * time.Second
 
-// ServerFlags returns the flags of kube-apiserver by which stored objects can be read, for cluster.Config.ExtraArgs.
+// ServerFlags returns the flags of kube-apiserver that make stored objects readable, for cluster.Config.ExtraArgs.
 func ServerFlags() map[string][]string {
 	return map[string][]string{"storage-media-type": {"application/json"}}
 }
@@ -26,13 +26,13 @@ type Store struct{ client *clientv3.Client }
 // Entry is one key as it was stored at some time.
 type Entry struct {
 	Key string
-	// Value is as etcd holds it: JSON for objects, if the API server has ServerFlags. Decode reads it.
+	// Value is the value in etcd: JSON for objects, if the API server has ServerFlags. Decode reads it.
 	Value []byte
-	// Revision is that of the last change of the key, Created that of its first one.
+	// Revision is the revision of the last change of the key, Created that of its first one.
 	Revision, Created int64
 }
 
-// Open connects to the etcd at a URL, that of cluster.Cluster.EtcdURL. The context bounds the connection's start only.
+// Open connects to the etcd at a URL, which is cluster.Cluster.EtcdURL. The context limits only the start of the connection.
 func Open(ctx context.Context, url string) (*Store, error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, DialTimeout: dialTimeout, Logger: zap.NewNop()})
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Store) Close() error { return s.client.Close() }
 
 // Revision returns the number of the last change of any key.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	// Any key does: the answer's header has the revision. What an API server has answered, its one etcd has applied: a
-	// serializable read sees it.
+	// Any key is sufficient: the header of the answer has the revision. The only etcd has applied every change that an API server has
+	// answered, so that a serializable read sees it.
 	response, err := s.client.Get(ctx, Prefix, clientv3.WithKeysOnly(), clientv3.WithSerializable())
 	if err != nil {
 		return 0, fmt.Errorf("etcd: revision: %w", err)
@@ -87,7 +87,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]Entry, int64, error)
 	return out, response.Header.Revision, nil
 }
 
-// Put stores a value under a key, as an API server would have. API servers hear of it by their own watches.
+// Put stores a value under a key, as an API server would do. API servers notice it by their own watches.
 func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	if _, err := s.client.Put(ctx, key, string(value)); err != nil {
 		return fmt.Errorf("etcd: key %q: %w", key, err)
@@ -95,7 +95,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// Remove takes keys away, as if they had never been.
+// Remove deletes keys, as if they had never existed.
 func (s *Store) Remove(ctx context.Context, keys ...string) error {
 	for _, key := range keys {
 		if _, err := s.client.Delete(ctx, key); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// What the API server has answered is in the log: created, changed, not changed, deleted.
+// Every change that the API server has answered is in the log: created, changed, not changed, deleted.
 func TestStore_SeesEveryWrite(t *testing.T) {
 	ctx := t.Context()
 	plane, err := cluster.Start(ctx, cluster.Config{Dir: t.TempDir(), ExtraArgs: ServerFlags()})
@@ -30,7 +30,7 @@ func TestStore_SeesEveryWrite(t *testing.T) {
 	maps := client.CoreV1().ConfigMaps("default")
 	const key = "/registry/configmaps/default/settings"
 
-	// The API server writes objects of its own meanwhile.
+	// The API server writes objects of its own at the same time.
 	next := func() []Change {
 		t.Helper()
 		changes, err := log.Next(ctx)

@@ -1,5 +1,5 @@
-// Package watchdog ends what a program started when the program ends without doing so itself: by a panic, a
-// timeout of go test, or SIGKILL. Start at [Guard].
+// Package watchdog ends the processes that a program started if the program ends without doing so itself: by a panic, a timeout of go test,
+// or SIGKILL. Start at [Guard].
 package watchdog
 
 import (
@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// script waits until its standard input closes, which the kernel does when the program that holds the other
-// end ends, however it ends. Then it kills the process groups noted in DIR/pids and removes DIR ($1).
+// script waits until its standard input closes. The kernel closes it when the program with the other end ends, for any reason. Then it
+// kills the process groups noted in DIR/pids and removes DIR ($1).
 //
-// The parent-death signal of Linux would not do: envtest sets the attributes of its processes itself, and the signal
-// follows the thread that started the process, which the Go runtime may end long before the program.
+// The parent-death signal of Linux cannot be used: envtest sets the attributes of its processes itself, and the signal follows the thread
+// that started the process, which the Go runtime may end long before the program.
 //
-// A noted process may be gone and its number taken over: only one whose command line names DIR is killed. A file
-// that a dying process writes may defeat rm, so that it is tried again.
+// A noted process may have ended and its number may belong to another process: the script kills only a process whose command line contains
+// DIR. A file that a dying process writes may make rm fail, so the script tries again.
 const script = `
 trap '' HUP INT TERM
 while read -r _; do :; done
@@ -50,7 +50,7 @@ func Guard(dir string) (*Watchdog, error) {
 	defer input.Close() //nolint:errcheck // The watchdog has its own copy.
 	cmd := exec.Command("/bin/sh", "-c", script, "fieldperm-watchdog", dir)
 	cmd.Stdin = input
-	// Out of the terminal's foreground group: Ctrl-C must not end it before it has done its work.
+	// The process is not in the terminal's foreground group: Ctrl-C must not end it before it has done its work.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		_ = alive.Close()
@@ -59,7 +59,7 @@ func Guard(dir string) (*Watchdog, error) {
 	return &Watchdog{alive: alive, cmd: cmd}, nil
 }
 
-// Release lets the watchdog do its work now and waits for the end of it.
+// Release makes the watchdog do its work now and waits until it has ended.
 func (w *Watchdog) Release() error {
 	if err := w.alive.Close(); err != nil {
 		return fmt.Errorf("watchdog: %w", err)

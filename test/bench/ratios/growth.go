@@ -2,10 +2,10 @@ package main
 
 import "math"
 
-// growth is how the time of one hostile case grows.
+// growth is the growth of the time of one hostile case.
 type growth struct {
 	name string
-	// steps are by how much the time grows from one size to the next, bytes by how much the body does.
+	// steps are the factors of the time from one size to the next, bytes the factors of the body.
 	steps, bytes []float64
 	// first and last are the times of the smallest and the largest size.
 	first, last float64
@@ -31,7 +31,7 @@ func (r *results) growths() []growth {
 	return out
 }
 
-// rate is by how much time grows where bytes double, on average over all steps.
+// rate is the factor of the time when the bytes double, on average over all steps.
 func (g growth) rate() float64 {
 	time, bytes := 1.0, 1.0
 	for i := range g.steps {

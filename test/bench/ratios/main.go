@@ -1,10 +1,9 @@
-// Command ratios prints what matters of the benchmarks in test/bench: how a review compares with what
-// it could cost at least, and how hostile input grows. It reads what go test -bench writes and passes it on,
-// so that it can stand in a pipe before benchstat.
+// Command ratios prints the important figures of the benchmarks in test/bench: the cost of a review in relation to its lower limit, and the
+// growth for hostile input. It reads the output of go test -bench and passes it on, so that it can be used in a pipe before benchstat.
 //
 //	go test -run '^$' -bench . ./test/bench | go run ./test/bench/ratios
 //
-// Figures are no tests: it fails only if it cannot read.
+// Figures are no tests: it fails only if it cannot read its input.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 func run(in io.Reader, out io.Writer) error {
 	var all results
 	lines := bufio.NewScanner(in)
-	// A benchmark that fails may say much.
+	// A benchmark that fails may print long lines.
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		fmt.Fprintln(out, lines.Text())

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/ratios.txt")
 
-// What comes out for a run that was recorded: what went in, and the tables.
+// The output for a recorded run: its input, and the tables.
 func TestRun_RecordedOutput(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/bench.txt")
 	if err != nil {

@@ -12,17 +12,17 @@ type results struct {
 	samples map[string][]sample
 }
 
-// sample is one line. A figure that the line lacks is 0.
+// sample is one line. A missing figure is 0.
 type sample struct {
 	nanoseconds, allocated, allocations float64
-	// cost is the time of processors, in nanoseconds. Ratios are of it, because other programs change it little; where
-	// it is missing the time stands in.
+	// cost is the processor time in nanoseconds. Ratios use it, because other programs affect it little; if it is missing, the elapsed time
+	// is used.
 	cost float64
-	// size is how many bytes were reviewed, as far as the rate is exact.
+	// size is the number of reviewed bytes, with the precision of the rate.
 	size float64
 }
 
-// read takes a line if it is a benchmark's: its name, the number of runs, and pairs of figure and unit.
+// read reads the line of a benchmark: its name, the number of runs, and pairs of figure and unit. It ignores other lines.
 func (r *results) read(line string) {
 	fields := strings.Fields(line)
 	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
@@ -65,8 +65,8 @@ func (r *results) read(line string) {
 	r.samples[name] = append(r.samples[name], s)
 }
 
-// withoutProcessors cuts the suffix -N, which is missing with one processor. Names of ours that end so
-// (reordered-1000) are never last.
+// withoutProcessors removes the suffix -N, which is missing with one processor. The names here with such an ending (reordered-1000) are
+// never last.
 func withoutProcessors(name string) string {
 	i := strings.LastIndexByte(name, '-')
 	if i < strings.LastIndexByte(name, '/') {

@@ -11,10 +11,10 @@ import (
 const (
 	reviewBenchmark  = "BenchmarkReview"
 	hostileBenchmark = "BenchmarkHostile"
-	// linear is the most by which time may grow where bytes double: 2 is linear and 4 quadratic, this is half way.
-	// Less would not do: what is deep or long no longer fits into a processor's caches.
+	// linear is the maximum factor of the time when the bytes double: 2 is linear and 4 quadratic, this value is half way. A smaller value
+	// would fail: deep or long input no longer fits into a processor's caches.
 	linear = 2.83
-	// manyTimes is by how much decoding and comparing has to be slower.
+	// manyTimes is the minimum factor by which decoding and comparing has to be slower.
 	manyTimes = 30
 )
 
@@ -25,7 +25,7 @@ const (
 	tokens  = "tokenscan"
 )
 
-// columns starts a table whose figures stand to the right, and names to the left.
+// columns starts a table with figures on the right and names on the left.
 func columns(out io.Writer, heads ...string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row(w, "", heads...)
@@ -36,7 +36,7 @@ func row(w io.Writer, name string, cells ...string) {
 	fmt.Fprintf(w, "%-*s\t%s\t\n", nameWidth, name, strings.Join(cells, "\t"))
 }
 
-// nameWidth is that of the longest name of ours.
+// nameWidth is the width of the longest name.
 const nameWidth = 28
 
 func printReviews(out io.Writer, all *results) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// printTargets says of each target of the design (§10) whether this run met it.
+// printTargets says for each target of the design (§10) whether this run met it.
 func printTargets(out io.Writer, all *results) {
 	var lines []string
 	add := func(met bool, format string, args ...any) {
@@ -30,13 +30,13 @@ func printTargets(out io.Writer, all *results) {
 	small, ranSmall := all.of(reviewBenchmark + "/16KiB/" + ours)
 	large, ranLarge := all.of(reviewBenchmark + "/1MiB/" + ours)
 	if ranSmall && ranLarge {
-		// What is taken from a pool is allocated anew now and then.
+		// Objects from a pool are sometimes allocated again.
 		add(large.allocations <= small.allocations+2, "allocations of one changed field do not depend on size: %.0f for 16KiB, %.0f for 1MiB", small.allocations, large.allocations)
 	}
 	if growths := all.growths(); len(growths) > 0 {
 		var faster []string
 		for _, g := range growths {
-			// A step alone may be a cache that the input no longer fits into; quadratic time grows in all of them.
+			// A single step may be caused by a cache that is too small for the input; quadratic time grows in all steps.
 			if len(g.steps) > 0 && g.rate() > linear {
 				faster = append(faster, fmt.Sprintf("%s %.1f", g.name, g.rate()))
 			}

@@ -130,7 +130,7 @@ func specNames(spec ast.Spec) []string {
 	return out
 }
 
-// find returns where the pattern matches in what declares the name.
+// find returns the matches of the pattern in the declarations of the name.
 func (d *directory) find(name string, from pattern) []change {
 	var out []change
 	for _, at := range d.declarations[name] {

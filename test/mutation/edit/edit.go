@@ -29,7 +29,7 @@ type Edit struct {
 	To string `json:"to"`
 }
 
-// Place is what the edit names, for messages.
+// Place is the text that messages use for the place of the edit.
 func (e *Edit) Place() string {
 	if e.In != "" {
 		return e.In
@@ -51,7 +51,7 @@ func NewTree(root string) *Tree {
 	return &Tree{root: root, directories: map[string]*directory{}}
 }
 
-// change is an edit whose bytes are known.
+// change is an edit with known byte positions.
 type change struct {
 	file       string
 	start, end int
@@ -146,7 +146,7 @@ func (t *Tree) inDeclaration(e *Edit) (change, []byte, error) {
 	return c, d.texts[c.file], nil
 }
 
-// pattern returns what finds From in a declaration.
+// pattern returns the pattern that finds From in a declaration.
 func (e *Edit) pattern() (pattern, error) {
 	if e.Literal {
 		if e.From == e.To {

@@ -1,5 +1,5 @@
-// Command faults tests the storage oracle itself: it puts known faults back into fieldperm, one at a time, and tells after
-// how many writes the oracle finds each. It is "make test-oracle-faults".
+// Command faults tests the storage oracle itself: it puts known faults back into fieldperm, one at a time, and reports the number of writes
+// after which the oracle finds each. It is "make test-oracle-faults".
 package main
 
 import (
@@ -25,18 +25,18 @@ import (
 //go:embed faults.yaml
 var listYAML []byte
 
-// fault is one way to break fieldperm that lets something land.
+// fault is one way to break fieldperm that lets a forbidden write be stored.
 type fault struct {
 	// Name says what the broken code does.
 	Name string `json:"name"`
 	// Edits break it.
 	Edits []edit.Edit `json:"edits"`
-	// Sign matches the report of a failure that this fault makes, and no other: (?s) is set.
+	// Sign matches the report of a failure that this fault causes, and no other: (?s) is set.
 	Sign string `json:"sign"`
-	// Only and Definitions say where the oracle looks; everywhere if they are left out.
+	// Only and Definitions restrict the oracle; without them it tests everything.
 	Only        []string `json:"only,omitempty"`
 	Definitions int      `json:"definitions,omitempty"`
-	// Writes is how many at most it may take.
+	// Writes is the maximum number of writes.
 	Writes int `json:"writes"`
 }
 
@@ -99,7 +99,7 @@ func read() ([]fault, error) {
 	return list, nil
 }
 
-// look builds the broken fieldperm and lets the oracle look for the fault.
+// look builds the broken fieldperm and runs the oracle until it finds the fault.
 func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Failure, error) {
 	dir, err := os.MkdirTemp("", "fieldperm-fault-")
 	if err != nil {
