@@ -40,6 +40,9 @@ func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
 				o.chargeBrought(p[:i+1], at.scope)
 			default:
 				o.chargeUnowned(p[:i+1], at.scope, false)
+				if at.old.IsEmpty() {
+					o.charge(at.scope) // The container itself goes, and nothing in it says so.
+				}
 				return
 			}
 		}
@@ -125,8 +128,8 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 	}
 }
 
-// part returns the visitor for one part of a container. is is the value of the part after the request. A part that is not a named field
-// has its own entry in the set of owned paths, besides the entries of its contents.
+// part returns the visitor for one part of a container. The argument is has the value of the part after the request. A part that is not a
+// named field has its own entry in the set of owned paths, besides the entries of its contents.
 func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
 	return func(d *differ, s scope, was, _ rawjson.Value) {
 		switch owned := d.hasMember(owns, &element, list); {
