@@ -140,7 +140,7 @@ func (t transfer) takes(m who, p fieldpath.Path, once func(place)) {
 	}
 	if n > 0 {
 		t.unowned(p[:n], once, nil, nil)
-		if at := t.follow(p[:n]).place; container(at) && len(at.old.members)+len(at.old.items) == 0 {
+		if at := t.follow(p[:n]).place; (container(at) || at.isEmpty()) && len(at.old.members)+len(at.old.items) == 0 {
 			once(at) // It is removed itself, and has no part that says so.
 		}
 	}
