@@ -58,7 +58,7 @@ func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Hand
 			return
 		}
 		defer in.Release()
-		ctx, cancel := x.context(in.Request)
+		ctx, cancel := x.context(about(in.Request)...)
 		defer cancel()
 		if response, is := h.canary(ctx, w, endpoint, reviewer, in.Request); is {
 			x.respond(ctx, response, OutcomeCanary, 0)
@@ -100,7 +100,7 @@ func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
 			return
 		}
 		defer in.Release()
-		ctx, cancel := x.context(in.Request)
+		ctx, cancel := x.context(about(in.Request)...)
 		defer cancel()
 		faults, err := reviewer.Review(in.Request)
 		response, outcome := SchemaResponse(faults, err, in.Request), OutcomeAllowed
@@ -125,10 +125,10 @@ func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 			x.refuse(err)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), patience(r))
+		ctx, cancel := x.context()
 		defer cancel()
-		log := klog.FromContext(ctx).WithValues("endpoint", x.endpoint)
-		status, err := reviewer.Review(klog.NewContext(ctx, log), &review.Spec)
+		log := klog.FromContext(ctx)
+		status, err := reviewer.Review(ctx, &review.Spec)
 		if err != nil {
 			code := http.StatusInternalServerError
 			if Code(err) == http.StatusBadRequest {
@@ -175,13 +175,15 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	return in, nil
 }
 
-// context returns the context of a review. It ends before the API server stops waiting. Its logger has neither contents of objects nor,
-// above the API server's own log level, names of users.
-func (x *exchange) context(req *admissionv1.AdmissionRequest) (context.Context, context.CancelFunc) {
+// context returns the context of a review, which ends before the API server gives up. Its logger has the endpoint and the values.
+func (x *exchange) context(values ...any) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(x.r.Context(), patience(x.r))
-	log := klog.FromContext(ctx).WithValues("endpoint", x.endpoint, "uid", req.UID,
-		"operation", req.Operation, "resource", resourceName(req), "object", klog.KRef(req.Namespace, req.Name))
-	return klog.NewContext(ctx, log), cancel
+	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues(append([]any{"endpoint", x.endpoint}, values...)...)), cancel
+}
+
+// about returns what the log says of a request: neither contents of objects nor, above the API server's own level, names of users.
+func about(req *admissionv1.AdmissionRequest) []any {
+	return []any{"uid", req.UID, "operation", req.Operation, "resource", resourceName(req), "object", klog.KRef(req.Namespace, req.Name)}
 }
 
 // respond sends the response to an admission review. A nil response means that it is already sent.
