@@ -126,13 +126,9 @@ func TestCompile_LeavesTheDocumentsAsTheyAre(t *testing.T) {
 }
 
 func TestKind_LookingUpAllocatesNothing(t *testing.T) {
-	parser, err := typed.NewParser(scaleTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	docs := apart(t, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"}))
 	docs.Topologies[0].Lossy = map[runtimeschema.GroupVersionKind]Loss{kindOf("A"): {}}
-	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	docs.Topologies = append(docs.Topologies, scaleTopology(t))
 	s, errs := Compile(docs)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -147,6 +143,7 @@ func TestKind_LookingUpAllocatesNothing(t *testing.T) {
 			gvk = scaleKind
 		}
 		var k *Kind
+		var err error
 		if n := testing.AllocsPerRun(100, func() { k, err = s.KindFor(gvk, ref) }); n != 0 || err != nil {
 			t.Errorf("%+v: %v allocations, %v", ref, n, err)
 		}

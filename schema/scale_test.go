@@ -17,18 +17,24 @@ const scaleTypes = `types:
   map: {fields: [{name: replicas, type: {scalar: numeric}}]}
 `
 
-// TestC2_ABarrierOnReplicasHoldsOnScale proves that a user cannot bypass the barrier through the scale subresource.
-func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
+// scaleTopology has Scales alone.
+func scaleTopology(t *testing.T) Topology {
+	t.Helper()
 	parser, err := typed.NewParser(scaleTypes)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}}
+}
+
+// TestC2_ABarrierOnReplicasHoldsOnScale proves that a user cannot bypass the barrier through the scale subresource.
+func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 	lock := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", Excluded: true}
 	bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "Size", Excluded: true}
 	compile := func(p v1alpha1.FieldPermission, plurals map[runtimeschema.GroupVersionKind]string) *Schema {
 		docs := things(t, document("f.yaml", "A", RankAdministrator, p))
 		docs.Topologies[0].Plurals = plurals
-		docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+		docs.Topologies = append(docs.Topologies, scaleTopology(t))
 		s, _ := Compile(docs)
 		return s
 	}
@@ -66,14 +72,10 @@ func TestC2_ABarrierOnReplicasHoldsOnScale(t *testing.T) {
 }
 
 func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
-	parser, err := typed.NewParser(scaleTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	docs := things(t, document("f.yaml", "A", RankAdministrator,
 		v1alpha1.FieldPermission{Path: ".spec", Verb: "all", ExcludedWhen: "self.labels.size() == 100"},
 		v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "size", ExcludedWhen: "self == 100"}))
-	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	docs.Topologies = append(docs.Topologies, scaleTopology(t))
 	s, errs := Compile(docs)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -93,15 +95,11 @@ func TestC2_AConditionAboveTheReplicasAlwaysHoldsOnScale(t *testing.T) {
 // TestC2_ABarrierOnTheScaleHoldsBesideTheParents: an administrator's entry for every Scale also holds for a resource that has a Scale of
 // its own.
 func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
-	parser, err := typed.NewParser(scaleTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, condition := range []string{"", "self.replicas == 100"} {
 		scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "size", Excluded: condition == "", ExcludedWhen: condition})
 		scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
 		docs := things(t, scale, document("f.yaml", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "width"}))
-		docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+		docs.Topologies = append(docs.Topologies, scaleTopology(t))
 		s, errs := Compile(docs)
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -124,14 +122,10 @@ func TestC2_ABarrierOnTheScaleHoldsBesideTheParents(t *testing.T) {
 // "scale" for its replicas.
 func scaleWithItsOwnVerb(t *testing.T, object ...v1alpha1.FieldPermission) *Kind {
 	t.Helper()
-	parser, err := typed.NewParser(scaleTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
 	scale := document("s.yaml", "", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "specification"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
 	scale.Group, scale.Kind = scaleKind.Group, scaleKind.Kind
 	docs := things(t, scale, document("f.yaml", "A", RankAdministrator, object...))
-	docs.Topologies = append(docs.Topologies, Topology{Source: "scale", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{scaleKind: "scale"}})
+	docs.Topologies = append(docs.Topologies, scaleTopology(t))
 	s, errs := Compile(docs)
 	if len(errs) > 0 {
 		t.Fatal(errs)
