@@ -231,6 +231,12 @@ func (w *world) drawGuards(ctx context.Context, d *draw) error {
 			w.inForce.schemas = append(w.inForce.schemas, one)
 		}
 	}
+	// A schema may take away the verb that a set names. fieldperm refuses such a set only once it has read the schema.
+	for _, one := range w.inForce.schemas {
+		if err := awaitCondition(ctx, client, "permissionschemas", one.Name, v1alpha1.ConditionCompiled, func(map[string]any) bool { return true }); err != nil {
+			return err
+		}
+	}
 	for _, one := range g.sets {
 		ok, err := w.enforce(ctx, client, "uncoveredpermissionsets", one.object)
 		if err != nil {
@@ -301,26 +307,31 @@ func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guard
 // awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object. fieldperm can probe an endpoint
 // for objects only after the first object exists. A refusal through one rule is enough: all rules reach the API server together.
 func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) error {
-	last := "no condition"
+	return awaitCondition(ctx, client, resource, name, v1alpha1.ConditionEnforced, func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
+		return c["status"] == "True" || probed || c["reason"] == v1alpha1.ReasonNoBarriers
+	})
+}
+
+// awaitCondition waits until the object has a condition of the type that is as wanted. The error has all conditions that were last seen.
+func awaitCondition(ctx context.Context, client dynamic.Interface, resource, name, conditionType string, wanted func(map[string]any) bool) error {
+	var conditions []any
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		object, err := client.Resource(fieldpermResource(resource)).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-		for _, item := range list {
-			c, _ := item.(map[string]any)
-			if c["type"] != v1alpha1.ConditionEnforced {
-				continue
+		conditions, _, _ = unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, item := range conditions {
+			if c, _ := item.(map[string]any); c["type"] == conditionType {
+				return wanted(c), nil
 			}
-			last = fmt.Sprintf("%v %v: %v", c["status"], c["reason"], c["message"])
-			probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(last, "were refused through")
-			return c["status"] == "True" || probed || c["reason"] == v1alpha1.ReasonNoBarriers, nil
 		}
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s %q is not in force: %s: %w", resource, name, last, err)
+		return fmt.Errorf("%s %q: waiting for %s: %v: %w", resource, name, conditionType, conditions, err)
 	}
 	return nil
 }
