@@ -41,6 +41,9 @@ func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []st
 		b.wild = true
 		b.targets = b.everything(func(runtimeschema.GroupResource) bool { return true }, "")
 	}
+	if len(b.targets) == 0 && !b.open && !b.wild {
+		return // Every resource is a fault. The verbs can be judged only after the author has corrected them.
+	}
 	for i, v := range b.verbs {
 		b.verb(v, pointers[i])
 	}

@@ -91,6 +91,14 @@ func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
 	}
 }
 
+// A verb is not a second fault of a set whose resources are all wrong.
+func TestC2_AVerbIsJudgedOnResourcesThatExist(t *testing.T) {
+	_, errs := compileWith(t, setOf("'granular:imag'", "{apiGroups: [''], resources: [pod]}", ""))
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `write "pods"`) {
+		t.Errorf("errors: %v, want one, of the resource", errs)
+	}
+}
+
 // A condition counts as true if it fails or if its context has ended; it is false only if it returns false.
 func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	s, errs := compileWith(t, setOf("'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == \"alice\" && request.namespace == \"shop\" && request.dryRun'}"))
