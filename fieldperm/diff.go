@@ -57,9 +57,18 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	if err := ctx.Err(); err != nil {
 		return nil, stopped(err)
 	}
+	if text, ok := unequalStrings(kind, old.Raw(), new.Raw()); ok {
+		doc, err := scan(text)
+		if err != nil {
+			return nil, err
+		}
+		defer doc.Release()
+		new = doc.Root()
+	}
 	d, _ := differs.Get().(*differ)
 	*d = differ{ctx: ctx, kind: kind, uncovered: uncovered.ForValues(), all: uncovered, create: old.IsAbsent(), old: old, new: new, changed: d.changed[:0]}
 	defer d.release()
+	d.same.Verbatim = !kind.ShownInFull()
 	d.root = d.enterRoot(kind, old, new)
 	d.walk(d.root, old, new)
 	d.chargeScale()
@@ -72,6 +81,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		// An object with only a name appeared as well, and may have an effect. The marker alone must not be enough for it.
 		d.charge(d.root, Added)
 	}
+	d.chargeUnseen()
 	d.chargeHidden(kind)
 	return d.out, nil
 }

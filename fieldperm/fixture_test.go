@@ -141,7 +141,7 @@ func compileEntries(tb testing.TB, entries []schema.Entry, uncovered ...string) 
 	said := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) > 0 })
 	written := slices.DeleteFunc(slices.Clone(entries), func(e schema.Entry) bool { return len(e.Writes) == 0 })
 	s, errs := schema.Compile(schema.Documents{
-		Topologies: []schema.Topology{{Source: "gadget", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
+		Topologies: []schema.Topology{{Source: "gadget", JSON: true, Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gadget: "gadget"}}},
 		Permissions: []schema.PermissionDocument{
 			{Source: "gadget.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: said},
 			{Source: "written.yaml", Group: gadget.Group, Kind: gadget.Kind, Entries: written},

@@ -48,6 +48,8 @@ type Topology struct {
 	Unserved []runtimeschema.GroupVersionKind
 	// KeepsNames means that a field has the same path in every version: conversion changes only the apiVersion.
 	KeepsNames bool
+	// JSON means that objects of the kinds are received and stored as JSON, so that a review shows all of their contents.
+	JSON bool
 	// RoundTrips means that the newest version of each kind has every field of the others. Kubernetes' own tests ensure this for its
 	// kinds.
 	RoundTrips bool

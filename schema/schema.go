@@ -34,6 +34,8 @@ type Kind struct {
 	// Root is the node of the object itself; its only verb is granular:*.
 	Root   *Node
 	mayBar bool
+	// shown: see ShownInFull.
+	shown bool
 	// hidden describes what a write through this version may change without showing it; nil means nothing.
 	hidden *hidden
 	// unlike are the fields of match conditions, by path, that are different in another version.
@@ -57,6 +59,11 @@ func (k *Kind) In(apiVersion string) *Kind {
 // MayBar reports whether the kind's schema has a barrier, conditional ones included.
 // UncoveredPermissionSets are not counted.
 func (k *Kind) MayBar() bool { return k.mayBar }
+
+// ShownInFull reports whether a review shows all contents of an object, because the API server receives and stores the kind as JSON. This is
+// true of custom resources. Objects of other kinds may be sent and stored as protobuf, which holds more than JSON can show: the unused
+// half of an IntOrString, and strings that are not UTF-8. They may also hold JSON text byte for byte (RawExtension).
+func (k *Kind) ShownInFull() bool { return k.shown }
 
 // Kind returns the tree of a kind. The error is ErrUnknownKind, or the reason why the kind did not compile.
 func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {

@@ -12,7 +12,11 @@ import (
 // Comparison compares values of two documents. It stores the last range of equal bytes, so that a walk down to a change, which
 // compares a container and then its contents, looks at each byte once. The zero Comparison is ready to use. Only one goroutine may
 // use it.
-type Comparison struct{ run Run }
+type Comparison struct {
+	// Verbatim means that numbers are equal only if their texts are.
+	Verbatim bool
+	run      Run
+}
 
 // Run is a range of bytes that is equal in both documents and that cannot be extended within the values that were compared.
 type Run struct {
@@ -71,6 +75,7 @@ func commonPrefix(a, b []byte) uint32 {
 }
 
 // Equal reports whether two values are equal as JSON: the order of members and the spelling of numbers and strings do not matter.
+// With Verbatim the spelling of numbers matters.
 // If a name occurs twice in an object, it is undefined which member counts, so only the same sequence of members is equal. Absent
 // is not equal to null.
 func (c *Comparison) Equal(a, b Value) bool {
@@ -83,6 +88,9 @@ func (c *Comparison) Equal(a, b Value) bool {
 	}
 	switch kind {
 	case Number:
+		if c.Verbatim {
+			return false
+		}
 		// The sum reads a long number once, however many others it is compared with.
 		return (!a.isLong() && !b.isLong() || a.Sum() == b.Sum()) && equalNumbers(a.Raw(), b.Raw())
 	case String:

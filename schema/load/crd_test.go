@@ -198,3 +198,15 @@ func TestCRD_NamesAreNoKeys(t *testing.T) {
 	_, errs := Decode("f.yaml", raw)
 	noErrors(t, errs)
 }
+
+// D10: the API server stores custom resources as JSON, and all other kinds as protobuf if a client sends protobuf.
+func TestD10_CustomResourcesAreShownInFull(t *testing.T) {
+	docs, errs := CRD("widgets", widgets(t))
+	noErrors(t, errs)
+	compiled := compileWith(t, docs)
+	for _, kind := range compiled.Kinds() {
+		if custom := kind.Group == "example.com"; kind.ShownInFull() != custom {
+			t.Errorf("%s: shown in full: %t, want %t", kind, kind.ShownInFull(), custom)
+		}
+	}
+}

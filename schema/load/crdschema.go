@@ -20,7 +20,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
-		Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(),
+		Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]

@@ -32,6 +32,30 @@ func explain(kind recorded.Kind, version string, trials []trial) []recorded.Writ
 		field.differs = differs[field.path]
 		add("UPDATE", field.path, updated(field, trials))
 	}
+	add("UPDATE", ".metadata.generation", raising(trials))
+	return out
+}
+
+// raising returns the parts of the metadata of which every change raises the generation. All other parts of an object raise it too, or the
+// kind has none.
+func raising(trials []trial) []recorded.Write {
+	always := map[string]bool{}
+	for i := range trials {
+		t := &trials[i]
+		if t.create || len(t.cause) != 2 || t.cause[0] != "metadata" || reflect.DeepEqual(at(t.before, t.cause), at(t.after, t.cause)) {
+			continue
+		}
+		path := pathOf(t.cause)
+		if other, known := always[path]; !known || other {
+			always[path] = t.raises
+		}
+	}
+	var out []recorded.Write
+	for _, path := range sorted(always) {
+		if always[path] {
+			out = append(out, recorded.Write{With: path, Present: true, Counts: true})
+		}
+	}
 	return out
 }
 

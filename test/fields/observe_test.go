@@ -34,6 +34,8 @@ type trial struct {
 	wrote         map[string]wrote
 	// again are the additional fields of a second, equal write.
 	again map[string]wrote
+	// raises says that the write raised the generation by one.
+	raises bool
 }
 
 // mostValues is the number of values that are written to a field, unless it has so few that all are written. mostTried is the maximum for
@@ -220,6 +222,7 @@ func (o *observer) note(ctx context.Context, _ *try, w *write) error {
 	}
 	t.whole, t.few = len(t.cause) == len(o.now), o.few
 	t.wrote = compare(o.kind, t.before, t.asked, t.after)
+	t.raises = before != nil && generation(w.after) == generation(before)+1
 	if !t.create && len(t.wrote) > 0 {
 		a, err := o.server.write(ctx, w.method, w.url, w.body, nil)
 		if err != nil {
@@ -231,6 +234,12 @@ func (o *observer) note(ctx context.Context, _ *try, w *write) error {
 	}
 	o.trials = append(o.trials, t)
 	return nil
+}
+
+// generation returns the generation of an object, 0 for none.
+func generation(object map[string]any) int64 {
+	out, _ := at(object, []string{"metadata", "generation"}).(int64)
+	return out
 }
 
 func comparableOf(object map[string]any) map[string]any {
