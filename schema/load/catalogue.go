@@ -150,7 +150,7 @@ func (r *catalogueReader) decode(files fs.FS, name string, into *catalogueFile) 
 		r.errs = append(r.errs, fault(source(name), "", "cannot be read: %v", err))
 		return
 	}
-	raw, errs := toJSON(source(name), text)
+	raw, errs := single(source(name), text)
 	if len(errs) == 0 {
 		errs = decodeStrict(source(name), "", raw, into)
 	}

@@ -83,7 +83,7 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 }
 
 func decodeDefinition(source string, raw []byte, strict bool) (*definition, []error) {
-	raw, errs := toJSON(source, raw)
+	raw, errs := single(source, raw)
 	if len(errs) > 0 {
 		return nil, errs
 	}

@@ -1,11 +1,13 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -50,6 +52,9 @@ var yamlLine = regexp.MustCompile(`line (\d+): `)
 // syntaxFaults splits the error of the YAML library into one error for each line that it names. The place of each is its line number,
 // because there is no decoded document to point into.
 func syntaxFaults(source string, err error) []error {
+	if errors.Is(err, manifest.ErrEncoding) {
+		return []error{fault(source, "", "%v", err)}
+	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	var errs []error
 	for _, line := range strings.Split(strings.TrimPrefix(text, "unmarshal errors:\n"), "\n") {
