@@ -1,10 +1,11 @@
 package fieldperm
 
 import (
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.
@@ -23,7 +24,7 @@ func Unattributed(new []byte, r *Requirement) bool {
 	if !ok || len(managed.entries) == 0 {
 		return false
 	}
-	path, ok := r.Path.fields()
+	path, ok := managedPath(r.Path)
 	if !ok {
 		return false
 	}
@@ -36,7 +37,7 @@ func Unattributed(new []byte, r *Requirement) bool {
 }
 
 // ownsAround reports whether a set has the path, something below it, or a whole that it is part of.
-func ownsAround(set *fieldpath.Set, path fieldpath.Path) bool {
+func ownsAround(set *smdpath.Set, path smdpath.Path) bool {
 	for i, element := range path {
 		if set.Empty() {
 			return false
@@ -50,24 +51,24 @@ func ownsAround(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// fields returns the path as managedFields write it. It reports false for a path that they cannot express.
-func (p Path) fields() (fieldpath.Path, bool) {
-	var out fieldpath.Path
-	for _, s := range p.steps() {
-		var element fieldpath.PathElement
-		switch s.stepKind {
-		case stepField, stepKey:
-			element.FieldName = &s.name
-		case stepIndex:
-			element.Index = &s.index
-		case stepMember:
-			v := s.keys[0].native()
+// managedPath returns a path as managedFields write it. It reports false for a path that they cannot express.
+func managedPath(p fieldpath.Path) (smdpath.Path, bool) {
+	var out smdpath.Path
+	for _, s := range p.Steps() {
+		var element smdpath.PathElement
+		switch s.Kind {
+		case fieldpath.StepField, fieldpath.StepKey:
+			element.FieldName = &s.Name
+		case fieldpath.StepIndex:
+			element.Index = &s.Index
+		case fieldpath.StepMember:
+			v := keyValue(s.Keys[0])
 			element.Value = &v
-		case stepItem:
+		case fieldpath.StepItem:
 			keys := smdvalue.FieldList{}
-			for _, k := range s.keys {
+			for _, k := range s.Keys {
 				if k.Value != nil {
-					keys = append(keys, smdvalue.Field{Name: k.Name, Value: k.native()})
+					keys = append(keys, smdvalue.Field{Name: k.Name, Value: keyValue(k)})
 				}
 			}
 			keys.Sort()
@@ -80,7 +81,7 @@ func (p Path) fields() (fieldpath.Path, bool) {
 	return out, true
 }
 
-func (k PathKey) native() smdvalue.Value {
+func keyValue(k fieldpath.Key) smdvalue.Value {
 	doc, err := rawjson.Scan(k.Value)
 	if err != nil {
 		return smdvalue.NewValueInterface(nil)

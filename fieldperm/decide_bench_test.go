@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // cached answers at once, so that the benchmark measures only planning and deciding.
@@ -38,7 +40,7 @@ func fields(n int, eachItsOwn bool) (rs []Requirement) {
 		if eachItsOwn {
 			r = need("", "*", "specification", fmt.Sprintf("f%d", i))
 		}
-		r.Path = Path{}.then(step{name: fmt.Sprintf("f%d", i)})
+		r.Path = fieldpath.Path{}.Field(fmt.Sprintf("f%d", i))
 		rs = append(rs, r)
 	}
 	return rs

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -52,7 +53,7 @@ func (g *grants) Authorize(ctx context.Context, verb string, generic bool) (Answ
 
 // need makes a requirement from verbs without "granular:"; "|" stands for the barrier before the next.
 func need(path string, chain ...string) Requirement {
-	r := Requirement{Path: Path{}.then(step{name: path}), Operation: Modified, Barrier: -1}
+	r := Requirement{Path: fieldpath.Path{}.Field(path), Operation: Modified, Barrier: -1}
 	for _, name := range chain {
 		if name == "|" {
 			r.Barrier = len(r.Chain)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Diff returns the changes from old to new and the verbs that cover each. Both are JSON objects of the kind. old is nil on CREATE; then
@@ -131,7 +132,7 @@ type differ struct {
 	// barrier holds always.
 	owning bool
 	// leaves are the paths of the first scalars that appeared or changed.
-	leaves    [mostLeaves]Path
+	leaves    [mostLeaves]fieldpath.Path
 	leafCount int
 	// trail and index speed up the lookup of paths that owners name.
 	trail      trail

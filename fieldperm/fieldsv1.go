@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/semaphore"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -12,7 +12,7 @@ import (
 // pathElement is a member of FieldsV1: a path element and the part below it.
 type pathElement struct {
 	name    rawjson.Name
-	element fieldpath.PathElement
+	element smdpath.PathElement
 	below   rawjson.Value
 }
 
@@ -32,7 +32,7 @@ func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 			own = true
 			continue
 		}
-		element, err := fieldpath.DeserializePathElement(m.Name().String())
+		element, err := smdpath.DeserializePathElement(m.Name().String())
 		if err != nil {
 			return out, false
 		}

@@ -3,16 +3,16 @@ package fieldperm
 import (
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/schema"
 )
 
 // folded returns the paths of a manager as the API server reads them after a schema made a list or map atomic: the whole value in place
 // of its parts (structured-merge-diff: ReconcileFieldSetWithSchema).
-func folded(root *schema.Node, owns *fieldpath.Set) *fieldpath.Set {
-	parts, wholes := fieldpath.NewSet(), fieldpath.NewSet()
-	owns.Iterate(func(p fieldpath.Path) {
+func folded(root *schema.Node, owns *smdpath.Set) *smdpath.Set {
+	parts, wholes := smdpath.NewSet(), smdpath.NewSet()
+	owns.Iterate(func(p smdpath.Path) {
 		if n := atomicAt(root, p); n < len(p) {
 			parts.Insert(slices.Clone(p))
 			wholes.Insert(slices.Clone(p[:n]))
@@ -25,7 +25,7 @@ func folded(root *schema.Node, owns *fieldpath.Set) *fieldpath.Set {
 }
 
 // atomicAt returns the length of the part of a path that leads to the first atomic value on it, the full length if there is none.
-func atomicAt(n *schema.Node, p fieldpath.Path) int {
+func atomicAt(n *schema.Node, p smdpath.Path) int {
 	for i := range len(p) - 1 {
 		if n = nodeBelow(n, &p[i]); n == nil {
 			break
@@ -39,7 +39,7 @@ func atomicAt(n *schema.Node, p fieldpath.Path) int {
 }
 
 // nodeBelow returns the node that an element leads to, nil if there is none.
-func nodeBelow(n *schema.Node, e *fieldpath.PathElement) *schema.Node {
+func nodeBelow(n *schema.Node, e *smdpath.PathElement) *schema.Node {
 	switch {
 	case n == nil:
 	case e.FieldName != nil && n.Map() != nil:

@@ -3,7 +3,7 @@ package fieldperm
 import (
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -20,7 +20,7 @@ func (o *owners) chargeHollow() {
 	if o.d.kind.ConvertsByName() || len(o.changed) == 0 {
 		return
 	}
-	var was, is *fieldpath.Set
+	var was, is *smdpath.Set
 	for i := range o.is.entries {
 		e := &o.is.entries[i]
 		if o.d.stops() || !o.is.applies(e.manager) || !o.is.hasOther(e.wroteIn) {
@@ -48,10 +48,10 @@ func (o *owners) comes(than string) bool {
 
 // values returns the owned paths that lead to a value that no conversion drops. Null and empty values are left out, and containers whose
 // parts have owners of their own.
-func (o *owners) values(in *managedFields, of func(*resolved) rawjson.Value) *fieldpath.Set {
-	out := fieldpath.NewSet()
+func (o *owners) values(in *managedFields, of func(*resolved) rawjson.Value) *smdpath.Set {
+	out := smdpath.NewSet()
 	for i := range in.entries {
-		o.inNames(&in.entries[i]).Iterate(func(p fieldpath.Path) {
+		o.inNames(&in.entries[i]).Iterate(func(p smdpath.Path) {
 			if o.d.stops() {
 				return
 			}
@@ -66,14 +66,14 @@ func (o *owners) values(in *managedFields, of func(*resolved) rawjson.Value) *fi
 }
 
 // chargeHollowOf charges the hollow containers of one applying manager. was and is are the owned values before and after.
-func (o *owners) chargeHollowOf(e *managedEntry, was, is *fieldpath.Set) {
+func (o *owners) chargeHollowOf(e *managedEntry, was, is *smdpath.Set) {
 	comes, here := o.comes(e.wroteIn), o.inNames(e)
 	if their := o.d.kind.In(e.wroteIn); their != nil && (comes || !was.Difference(is).Empty()) && o.appliesEmpty(e.set().Difference(here), e.set(), their) {
 		o.chargeAll(e.manager)
 		o.applied = true
 		return
 	}
-	here.Iterate(func(p fieldpath.Path) {
+	here.Iterate(func(p smdpath.Path) {
 		if o.d.stops() {
 			return
 		}
@@ -96,9 +96,9 @@ func (o *owners) chargeHollowOf(e *managedEntry, was, is *fieldpath.Set) {
 
 // appliesEmpty reports whether one of the paths, in the names of another version, leads to a struct, map or list in which the manager
 // owns nothing. Atomic ones do not count, because their parts have no owners.
-func (o *owners) appliesEmpty(paths, all *fieldpath.Set, their *schema.Kind) bool {
+func (o *owners) appliesEmpty(paths, all *smdpath.Set, their *schema.Kind) bool {
 	found := false
-	paths.Iterate(func(p fieldpath.Path) {
+	paths.Iterate(func(p smdpath.Path) {
 		if !found && !o.d.stops() && !hasBelow(all, p) {
 			n := o.scopeIn(their, p).node
 			m, l := n.Map(), n.List()

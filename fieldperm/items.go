@@ -3,7 +3,7 @@ package fieldperm
 import (
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -11,7 +11,7 @@ import (
 )
 
 // hasItem reports whether a set owns an item. The path is the last that was resolved, or the last path was the item's own entry or key.
-func (o *owners) hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
+func (o *owners) hasItem(set *smdpath.Set, item smdpath.Path) bool {
 	last := len(item) - 1
 	for i := range item[:last] {
 		set = set.WithPrefix(item[i])
@@ -21,7 +21,7 @@ func (o *owners) hasItem(set *fieldpath.Set, item fieldpath.Path) bool {
 
 // hasMember reports whether a set owns a member of an object or an item of a list. An item is owned only if its own entry and all its
 // keys are owned, because structured-merge-diff does not keep the item otherwise. A key that has its default value needs no owner.
-func (d *differ) hasMember(set *fieldpath.Set, element *fieldpath.PathElement, list *schema.List) bool {
+func (d *differ) hasMember(set *smdpath.Set, element *smdpath.PathElement, list *schema.List) bool {
 	if !set.Members.Has(*element) {
 		return false
 	}
@@ -30,7 +30,7 @@ func (d *differ) hasMember(set *fieldpath.Set, element *fieldpath.PathElement, l
 	}
 	below := set.WithPrefix(*element)
 	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
-		return !below.Members.Has(fieldpath.PathElement{FieldName: &key.Name}) && !d.isDefault(list, &key)
+		return !below.Members.Has(smdpath.PathElement{FieldName: &key.Name}) && !d.isDefault(list, &key)
 	})
 }
 
@@ -53,7 +53,7 @@ func (d *differ) isDefault(list *schema.List, key *smdvalue.Field) bool {
 
 // chargeBrokenItems charges the whole object where a manager comes to own an item without its keys, or a key without the item. No API
 // server writes such owners. It either fails on every apply of such a manager or drops the item.
-func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
+func (o *owners) chargeBrokenItems(who manager, changed ...*smdpath.Set) {
 	after, e := o.is.fields(who), o.is.entry(who)
 	if e == nil {
 		return
@@ -63,7 +63,7 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 		root = their.Root
 	}
 	for _, set := range changed {
-		set.Iterate(func(p fieldpath.Path) {
+		set.Iterate(func(p smdpath.Path) {
 			if o.d.stops() {
 				return
 			}
@@ -82,8 +82,8 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*fieldpath.Set) {
 }
 
 // breaksItem reports whether an item on a path is broken, from index first of the path on. n is the node at which the path starts.
-func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *schema.Node, operation string) bool {
-	if !slices.ContainsFunc(p[first:], func(element fieldpath.PathElement) bool { return element.Key != nil }) {
+func (o *owners) breaksItem(set *smdpath.Set, p smdpath.Path, first int, n *schema.Node, operation string) bool {
+	if !slices.ContainsFunc(p[first:], func(element smdpath.PathElement) bool { return element.Key != nil }) {
 		return false
 	}
 	for i := range p {
@@ -104,7 +104,7 @@ func (o *owners) breaksItem(set *fieldpath.Set, p fieldpath.Path, first int, n *
 // isBroken reports whether the own entry and the keys of an item are owned incompletely: one without the others, or, for an applier,
 // parts of the item without its own entry. If keys do not tell items apart, an API server writes the own entry alone. set is the owned
 // paths in the list; list is nil if it is not known.
-func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, list *schema.List, operation string) bool {
+func (o *owners) isBroken(set *smdpath.Set, item *smdpath.PathElement, list *schema.List, operation string) bool {
 	below := set.WithPrefix(*item)
 	switch {
 	case set.Members.Has(*item):
@@ -113,12 +113,12 @@ func (o *owners) isBroken(set *fieldpath.Set, item *fieldpath.PathElement, list 
 		return !below.Empty()
 	}
 	return slices.ContainsFunc(*item.Key, func(key smdvalue.Field) bool {
-		return below.Members.Has(fieldpath.PathElement{FieldName: &key.Name})
+		return below.Members.Has(smdpath.PathElement{FieldName: &key.Name})
 	})
 }
 
 // isKey reports whether a path leads to a key of the item before it.
-func isKey(p fieldpath.Path) bool {
+func isKey(p smdpath.Path) bool {
 	n := len(p) - 1
 	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil &&
 		slices.ContainsFunc(*p[n-1].Key, func(key smdvalue.Field) bool { return key.Name == *p[n].FieldName })

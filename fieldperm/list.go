@@ -3,6 +3,7 @@ package fieldperm
 import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // items compares list-maps and sets. One side may be absent, or a leaf that counts as a list without items.
@@ -134,20 +135,20 @@ func either(first, second rawjson.Value) rawjson.Value {
 }
 
 // itemStep returns the path of an item and the parameters that its keys emit.
-func (d *differ) itemStep(s scope, v rawjson.Value) (Path, *binding) {
+func (d *differ) itemStep(s scope, v rawjson.Value) (fieldpath.Path, *binding) {
 	keys := s.node.List().Keys()
 	if len(keys) == 0 {
 		return s.path.Member(v.Raw()), s.emitted
 	}
 	emitted := s.emitted
-	path := make([]PathKey, len(keys))
+	path := make([]fieldpath.Key, len(keys))
 	for i := range keys {
 		property, _ := d.keyValue(&keys[i], v)
-		path[i] = PathKey{keys[i].Name, property.Raw()}
+		path[i] = fieldpath.Key{Name: keys[i].Name, Value: property.Raw()}
 		// A key that is not a scalar emits "", which no verb takes as a parameter. It must hide a parameter of the same name from further
 		// out, which belongs to another item.
 		if keys[i].Emits != "" {
-			emitted = emitted.with(keys[i].Emits, spell(property))
+			emitted = emitted.with(keys[i].Emits, property.ScalarText())
 		}
 	}
 	return s.path.Item(path), emitted

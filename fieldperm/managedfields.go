@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -44,7 +44,7 @@ type managedEntry struct {
 	wroteIn, time string
 	// raw is the FieldsV1 of the entry, absent if there is none. fields is the decoded set, nil until it is decoded.
 	raw    rawjson.Value
-	fields *fieldpath.Set
+	fields *smdpath.Set
 	faulty bool
 }
 
@@ -142,11 +142,11 @@ func entryMembers(item rawjson.Value) (members [entrySize]rawjson.Value, ok bool
 }
 
 // set returns the paths that the entry owns, an empty set if the entry is faulty.
-func (e *managedEntry) set() *fieldpath.Set {
+func (e *managedEntry) set() *smdpath.Set {
 	if e.fields == nil {
-		e.fields = fieldpath.NewSet()
+		e.fields = smdpath.NewSet()
 		if !e.raw.IsAbsent() && !decodeFields(e.fields, e.raw) {
-			e.fields, e.faulty = fieldpath.NewSet(), true
+			e.fields, e.faulty = smdpath.NewSet(), true
 		}
 	}
 	return e.fields
@@ -154,7 +154,7 @@ func (e *managedEntry) set() *fieldpath.Set {
 
 // decodeFields decodes FieldsV1 into set. It reports false for anything that the library silently ignores, such as elements of unknown
 // kinds, because ignored parts cannot be compared.
-func decodeFields(set *fieldpath.Set, v rawjson.Value) bool {
+func decodeFields(set *smdpath.Set, v rawjson.Value) bool {
 	ordered, ok := inOrder(nil, v)
 	if !ok || set.FromJSON(bytes.NewReader(ordered)) != nil {
 		return false
@@ -247,18 +247,18 @@ func (m *managedFields) entry(who manager) *managedEntry {
 }
 
 // fields returns the paths that the manager owns, an empty set if none.
-func (m *managedFields) fields(who manager) *fieldpath.Set {
+func (m *managedFields) fields(who manager) *smdpath.Set {
 	if e := m.entry(who); e != nil {
 		return e.set()
 	}
-	return fieldpath.NewSet()
+	return smdpath.NewSet()
 }
 
 // has reports whether the manager has an entry.
 func (m *managedFields) has(who manager) bool { return len(m.of[who]) > 0 }
 
 // hasBelow reports whether a set has something strictly below a path.
-func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
+func hasBelow(set *smdpath.Set, p smdpath.Path) bool {
 	for _, element := range p {
 		set = set.WithPrefix(element)
 	}
@@ -266,10 +266,10 @@ func hasBelow(set *fieldpath.Set, p fieldpath.Path) bool {
 }
 
 // union returns the union of the sets. It halves the list, because one union costs as much as the larger of its two sets.
-func union(sets []*fieldpath.Set) *fieldpath.Set {
+func union(sets []*smdpath.Set) *smdpath.Set {
 	switch n := len(sets); n {
 	case 0:
-		return fieldpath.NewSet()
+		return smdpath.NewSet()
 	case 1:
 		return sets[0]
 	default:

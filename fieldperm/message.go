@@ -32,7 +32,7 @@ func (d *Denial) Message(s Subject) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
-	if d.Requirement.Path.isRoot() {
+	if d.Requirement.Path.IsRoot() {
 		b.WriteString(" (the object as a whole)")
 	}
 	switch d.Requirement.Operation {

@@ -49,20 +49,3 @@ func decode(v rawjson.Value, known map[rawjson.Value]any) any {
 	}
 	return nil
 }
-
-// spell returns the text of a scalar as a person or a parameter writes it: 80, not 8e1.
-func spell(v rawjson.Value) string {
-	switch v.Kind() {
-	case rawjson.String:
-		return v.Text()
-	case rawjson.Number:
-		if i, ok := v.Int(); ok {
-			return strconv.FormatInt(i, 10)
-		}
-		return v.NormalNumber()
-	case rawjson.Bool:
-		return string(v.Raw())
-	case rawjson.Absent, rawjson.Null, rawjson.List, rawjson.Object:
-	}
-	return ""
-}

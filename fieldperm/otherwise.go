@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -17,14 +17,14 @@ import (
 
 // split divides the paths that a manager owns into those that mean the same in the object's version, and the others. If the version of
 // the entry is not known, all paths count as the same.
-func (o *owners) split(in *managedFields, who manager) (here, otherwise *fieldpath.Set) {
+func (o *owners) split(in *managedFields, who manager) (here, otherwise *smdpath.Set) {
 	all, e := in.fields(who), in.entry(who)
 	if e == nil || !o.d.kind.Knows(e.wroteIn) {
-		return all, fieldpath.NewSet()
+		return all, smdpath.NewSet()
 	}
 	here = o.inNames(e)
 	if here == all {
-		return all, fieldpath.NewSet()
+		return all, smdpath.NewSet()
 	}
 	return here, all.Difference(here)
 }
@@ -38,7 +38,7 @@ func (o *owners) theirs(who manager) *schema.Kind {
 }
 
 // inNames returns what an entry owns in the names of the object's version.
-func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
+func (o *owners) inNames(e *managedEntry) *smdpath.Set {
 	if e.wroteIn == o.version {
 		return e.set()
 	}
@@ -47,7 +47,7 @@ func (o *owners) inNames(e *managedEntry) *fieldpath.Set {
 
 // gainsOtherwise reports whether a manager gains something in an entry of another version, or whether the version of its entry changes to
 // another one. An API server does so only when it merges old entries.
-func (o *owners) gainsOtherwise(who manager, here, otherwise *fieldpath.Set) bool {
+func (o *owners) gainsOtherwise(who manager, here, otherwise *smdpath.Set) bool {
 	e := o.is.entry(who)
 	if e == nil || e.wroteIn == o.version || here.Empty() && otherwise.Empty() && !o.versionChanged(who) {
 		return false
@@ -58,12 +58,12 @@ func (o *owners) gainsOtherwise(who manager, here, otherwise *fieldpath.Set) boo
 // chargeLostOtherwise charges what a manager no longer owns in the names of another version. An API server takes an owner away where a
 // value changes: at this path, or at the nearest value that has a name in the object's version. If a value changed there, the barriers at
 // the path are charged; if no value changed, the whole object.
-func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
+func (o *owners) chargeLostOtherwise(who manager, lost *smdpath.Set) {
 	if lost.Empty() {
 		return
 	}
 	their := o.theirs(who)
-	lost.Iterate(func(p fieldpath.Path) {
+	lost.Iterate(func(p smdpath.Path) {
 		if o.d.stops() || o.isMerged(who, p) {
 			return
 		}
@@ -81,7 +81,7 @@ func (o *owners) chargeLostOtherwise(who manager, lost *fieldpath.Set) {
 
 // changesNear reports whether a value changed at or below a path of another version. If the path leads nowhere, it looks at the nearest
 // value above: the other version may use that path for a value that has no other name there.
-func (o *owners) changesNear(p fieldpath.Path, version string) bool {
+func (o *owners) changesNear(p smdpath.Path, version string) bool {
 	d := o.d
 	r := d.resolve(p)
 	switch {
@@ -101,7 +101,7 @@ func (o *owners) changesNear(p fieldpath.Path, version string) bool {
 // counterpart is a path in another version.
 type counterpart struct {
 	version string
-	path    fieldpath.Path
+	path    smdpath.Path
 }
 
 // below returns the counterpart of a member, nil for nil.
@@ -110,12 +110,12 @@ func (c *counterpart) below(name []byte) *counterpart {
 		return nil
 	}
 	member := string(name)
-	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], fieldpath.PathElement{FieldName: &member})}
+	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], smdpath.PathElement{FieldName: &member})}
 }
 
 // chargeGuarded charges the barriers at and below a path of another version. If the path is a key, the item of that key counts, because
 // an item is removed when its keys have no owner.
-func (o *owners) chargeGuarded(p fieldpath.Path, their *schema.Kind) {
+func (o *owners) chargeGuarded(p smdpath.Path, their *schema.Kind) {
 	isShell := isKey(p)
 	if isShell {
 		p = p[:len(p)-1]
@@ -159,12 +159,12 @@ func (o *owners) chargeVerbs(barriers []verbs.Verb) {
 }
 
 // scopeIn returns the scope that a path leads to in another version. The values of that version are not known.
-func (o *owners) scopeIn(kind *schema.Kind, p fieldpath.Path) scope {
+func (o *owners) scopeIn(kind *schema.Kind, p smdpath.Path) scope {
 	return o.d.follow(kind, rawjson.Value{}, p).scope
 }
 
 // follow returns where a path leads in one object, without an old object.
-func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p fieldpath.Path) waypoint {
+func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p smdpath.Path) waypoint {
 	at := waypoint{scope: d.enterRoot(kind, rawjson.Value{}, object), new: object, above: kind.Root}
 	for i := 0; i < len(p) && !at.end; i++ {
 		at = d.step(at, p, i)
@@ -207,7 +207,7 @@ func (o *owners) chargeBarriers() {
 	}
 }
 
-var statusOf = fieldpath.MakePathOrDie("status")
+var statusOf = smdpath.MakePathOrDie("status")
 
 // droppedByServer reports whether the API server removed the entry of a manager. It does so with each write through another API group
 // than that of the entry (Events have two groups), because it cannot convert between groups. A request that changes no value is charged

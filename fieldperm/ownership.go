@@ -3,7 +3,7 @@ package fieldperm
 import (
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -88,7 +88,7 @@ func (d *differ) startOwning() {
 		d.uncovered, d.inStatus = d.all.ForOwners(), d.all
 	}
 	d.restart()
-	d.owned.scope = d.resolve(fieldpath.MakePathOrDie("metadata", "managedFields")).scope
+	d.owned.scope = d.resolve(smdpath.MakePathOrDie("metadata", "managedFields")).scope
 }
 
 // stopOwning ends what startOwning began. It is called when no manager gained anything by which a later apply could change a value.
@@ -126,11 +126,11 @@ type owners struct {
 	written, applied bool
 	// vanished are the Update managers that the request removed. merged is what they owned, by version.
 	vanished []manager
-	merged   map[string]*fieldpath.Set
+	merged   map[string]*smdpath.Set
 	// kept is what each manager owned before and still owns. keptByUpdate is the part of it that managers hold that do not apply;
 	// keptByApply is the part of the managers that apply. any is everything that has an owner after the request. All are nil until they
 	// are needed.
-	kept, keptByUpdate, keptByApply, any *fieldpath.Set
+	kept, keptByUpdate, keptByApply, any *smdpath.Set
 	// unowned are the containers whose unowned parts are charged. whole are the values for which every barrier inside is charged.
 	unowned map[rawjson.Value]bool
 	// brought are the containers in which only the barriers are charged, because other managers apply something there.
@@ -190,12 +190,12 @@ func (o *owners) compare(who manager) {
 	if o.gainsOtherwise(who, gained, otherwiseAfter) {
 		o.chargeAll(who)
 		o.applied = true
-		gained = fieldpath.NewSet()
+		gained = smdpath.NewSet()
 	}
 	gone := o.only(lost, func(r *resolved) bool { return r.changed })
-	o.each(lost, func(p fieldpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
+	o.each(lost, func(p smdpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
 	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
-	o.each(gained, func(p fieldpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
+	o.each(gained, func(p smdpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if !gained.Empty() && o.is.applies(who) {
 		o.chargeUnheld(who, gained)
 		o.chargeTaken(who, gained)
@@ -208,9 +208,9 @@ func (o *owners) versionChanged(who manager) bool {
 }
 
 // only returns the paths for which the condition holds.
-func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.Set {
-	out := fieldpath.NewSet()
-	paths.Iterate(func(p fieldpath.Path) {
+func (o *owners) only(paths *smdpath.Set, is func(*resolved) bool) *smdpath.Set {
+	out := smdpath.NewSet()
+	paths.Iterate(func(p smdpath.Path) {
 		if o.d.stops() {
 			return
 		}
@@ -223,8 +223,8 @@ func (o *owners) only(paths *fieldpath.Set, is func(*resolved) bool) *fieldpath.
 
 // each charges every path in paths that is not free. A path is charged once, however many managers lost or gained it. The owner of a
 // container decides about its contents, so contents that the container's verbs do not cover are charged as well.
-func (o *owners) each(paths *fieldpath.Set, free func(fieldpath.Path) bool) {
-	paths.Iterate(func(shared fieldpath.Path) {
+func (o *owners) each(paths *smdpath.Set, free func(smdpath.Path) bool) {
+	paths.Iterate(func(shared smdpath.Path) {
 		if o.d.stops() || free(shared) {
 			return
 		}
@@ -258,7 +258,7 @@ func (o *owners) charge(s scope) {
 // A manager that owns an item's own entry keeps the item when another manager applies without it. So the loss of that entry is free only
 // if the manager loses everything in the item, one of the lost values changed, and an Update manager still keeps the item. A manager that
 // applies does not count there: it may have gained the item without having it in its applied configuration.
-func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpath.Set) bool {
+func (o *owners) lossIsFree(who manager, p smdpath.Path, after, gone *smdpath.Set) bool {
 	if o.isMerged(who, p) {
 		return true
 	}
@@ -282,7 +282,7 @@ func (o *owners) lossIsFree(who manager, p fieldpath.Path, after, gone *fieldpat
 //
 // A manager that owns an item's own entry deletes the item by applying without it, if no other manager owns it. So the gain of that entry
 // is free only if something in the item is charged, and another manager owned the item before and still owns it.
-func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldpath.Set) bool {
+func (o *owners) gainIsFree(who manager, p smdpath.Path, before, solid *smdpath.Set) bool {
 	r := o.d.resolve(p)
 	switch {
 	case r.changed:
@@ -302,14 +302,14 @@ func (o *owners) gainIsFree(who manager, p fieldpath.Path, before, solid *fieldp
 func (r *resolved) own() bool { return r.container || r.keyField }
 
 // owner returns the path of the container or item that the own entry or the key belongs to.
-func (r *resolved) owner(p fieldpath.Path) fieldpath.Path {
+func (r *resolved) owner(p smdpath.Path) smdpath.Path {
 	if r.keyField {
 		return p[:len(p)-1]
 	}
 	return p
 }
 
-func isItem(p fieldpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
+func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
 // capped reports whether the API server had more Update managers than it keeps, so that it merged some.
 func (o *owners) capped() bool {
@@ -327,27 +327,27 @@ func (o *owners) isBucket(who manager) bool {
 }
 
 // isMerged reports whether the API server moved a path from a manager to the bucket.
-func (o *owners) isMerged(who manager, p fieldpath.Path) bool {
+func (o *owners) isMerged(who manager, p smdpath.Path) bool {
 	return who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p)
 }
 
 // ancient returns what the bucket of a version owns.
-func (o *owners) ancient(version string) *fieldpath.Set {
+func (o *owners) ancient(version string) *smdpath.Set {
 	return o.is.fields(manager{name: ancientManager, operation: operationUpdate, version: version})
 }
 
 // heldByVanished returns what the vanished managers of a version owned.
-func (o *owners) heldByVanished(version string) *fieldpath.Set {
+func (o *owners) heldByVanished(version string) *smdpath.Set {
 	out, known := o.merged[version]
 	if !known {
-		var sets []*fieldpath.Set
+		var sets []*smdpath.Set
 		for _, who := range o.vanished {
 			if who.version == version {
 				sets = append(sets, o.was.fields(who))
 			}
 		}
 		if o.merged == nil {
-			o.merged = map[string]*fieldpath.Set{}
+			o.merged = map[string]*smdpath.Set{}
 		}
 		out = union(sets)
 		o.merged[version] = out

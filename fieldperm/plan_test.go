@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -49,7 +50,7 @@ func (d reviews) requirements(of int) []Requirement {
 	}
 	var out []Requirement
 	for i := range n {
-		r := Requirement{Path: Path{}.then(step{name: fmt.Sprint(i)}), Operation: Modified, Barrier: -1}
+		r := Requirement{Path: fieldpath.Path{}.Field(fmt.Sprint(i)), Operation: Modified, Barrier: -1}
 		more := d.IntN(4)
 		switch k := d.IntN(10); {
 		case k < 2 && i > 0:

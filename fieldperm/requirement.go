@@ -1,6 +1,9 @@
 package fieldperm
 
-import "github.com/fieldperm/fieldperm/verbs"
+import (
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
+)
 
 // Operation is the kind of change of a node.
 type Operation string
@@ -17,7 +20,7 @@ const (
 // Requirement is one changed node and the verbs that cover the change. The zero Requirement has an empty chain and a barrier, so nothing
 // covers it.
 type Requirement struct {
-	Path      Path
+	Path      fieldpath.Path
 	Operation Operation
 	// Chain holds the verbs of the annotated ancestors and of the node itself, from general to specific. A node whose verb takes a
 	// parameter adds two verbs: the verb for all parameters, then the verb with its own parameter, if the value can be a parameter.

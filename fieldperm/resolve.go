@@ -3,7 +3,7 @@ package fieldperm
 import (
 	"encoding/json"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -35,7 +35,7 @@ type resolved struct {
 
 // waypoint is the state after one element of a path.
 type waypoint struct {
-	element  fieldpath.PathElement
+	element  smdpath.PathElement
 	scope    scope
 	old, new rawjson.Value
 	// The nearest values above are compared only if the path leads nowhere, because they may be large.
@@ -56,7 +56,7 @@ type trail struct {
 
 // resolve follows a path of managedFields through the schema and both objects. If the schema does not know the place (a field of another
 // version), it ends at the last known one.
-func (d *differ) resolve(p fieldpath.Path) resolved {
+func (d *differ) resolve(p smdpath.Path) resolved {
 	t := &d.trail
 	n := 0
 	for n < len(t.points) && n < len(p) && sameElement(&t.points[n].element, &p[n]) {
@@ -79,10 +79,10 @@ func (d *differ) resolve(p fieldpath.Path) resolved {
 }
 
 // sameElement compares the pointers first: paths of one set share them.
-func sameElement(a, b *fieldpath.PathElement) bool { return *a == *b || a.Equals(*b) }
+func sameElement(a, b *smdpath.PathElement) bool { return *a == *b || a.Equals(*b) }
 
 // step extends a waypoint by the element of p at index i.
-func (d *differ) step(at waypoint, p fieldpath.Path, i int) waypoint {
+func (d *differ) step(at waypoint, p smdpath.Path, i int) waypoint {
 	element := &p[i]
 	at.element, at.keyField, at.field = *element, false, named(at.scope.node, element.FieldName)
 	if !at.old.IsAbsent() || !at.new.IsAbsent() {

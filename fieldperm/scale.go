@@ -1,12 +1,12 @@
 package fieldperm
 
 import (
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-var replicas = fieldpath.MakePathOrDie("spec", "replicas")
+var replicas = smdpath.MakePathOrDie("spec", "replicas")
 
 // chargeScale charges the owners of replicas when a write of the Scale does not change them. Every write of a Scale, also one without a
 // change, changes owners that the webhook does not see: the API server takes the replicas from the entries of the Update managers and

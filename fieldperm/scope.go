@@ -7,13 +7,14 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // scope is the state of the walk at one place.
 type scope struct {
 	node *schema.Node
-	path Path
+	path fieldpath.Path
 	line
 	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
 	others  []line
@@ -72,7 +73,7 @@ func (b *binding) with(name, value string) *binding {
 
 // enterRoot returns the scope of the object itself.
 func (d *differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) scope {
-	return d.enter(scope{line: line{barrier: -1}}, kind.Root, Path{}, nil, old, new, rawjson.Value{})
+	return d.enter(scope{line: line{barrier: -1}}, kind.Root, fieldpath.Path{}, nil, old, new, rawjson.Value{})
 }
 
 // visitor is called with the scope and the values of a child.
@@ -80,12 +81,12 @@ type visitor func(d *differ, s scope, old, new rawjson.Value)
 
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
 // its value; absent for none.
-func (d *differ) enter(s scope, node *schema.Node, path Path, emitted *binding, old, new, emit rawjson.Value) scope {
+func (d *differ) enter(s scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) scope {
 	c := scope{node: node, path: path, line: s.line, others: s.others, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
-		c.emitted = c.emitted.with(node.Emits(), spell(emit))
+		c.emitted = c.emitted.with(node.Emits(), emit.ScalarText())
 	}
-	c.inStatus = s.inStatus || d.inStatus != nil && path.isStatus()
+	c.inStatus = s.inStatus || d.inStatus != nil && path.IsTop("status")
 	d.extendLines(&c, old, new)
 	if c.inStatus && !s.inStatus {
 		d.enterStatus(&c)
@@ -180,7 +181,7 @@ func (d *differ) key(s scope, key []byte, old, new rawjson.Value, visit visitor)
 
 // child enters a node. If a scalar emits its own value as a parameter, a change counts as one value removed and another added, and each
 // needs its own verb.
-func (d *differ) child(s scope, node *schema.Node, path Path, emitted *binding, old, new rawjson.Value, visit visitor) {
+func (d *differ) child(s scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new rawjson.Value, visit visitor) {
 	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.same.Equal(old, new) {
 		visit(d, d.enter(s, node, path, emitted, old, new, old), old, rawjson.Value{})
 		visit(d, d.enter(s, node, path, emitted, old, new, new), rawjson.Value{}, new)
@@ -217,7 +218,7 @@ func (d *differ) charge(s scope, op Operation) {
 	}
 }
 
-func (d *differ) require(path Path, op Operation, l line) {
+func (d *differ) require(path fieldpath.Path, op Operation, l line) {
 	d.out = append(d.out, Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }
 
@@ -259,7 +260,7 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 	}
 	uncovered := d.uncovered
 	if d.inStatus != nil && slices.ContainsFunc(d.out, func(r Requirement) bool {
-		return r.Operation == Ownership && (r.Path.isRoot() || r.Path.Top() == "status")
+		return r.Operation == Ownership && (r.Path.IsRoot() || r.Path.Top() == "status")
 	}) {
 		uncovered = d.inStatus
 	}
@@ -267,7 +268,7 @@ func (d *differ) chargeHidden(kind *schema.Kind) {
 		d.out = append(d.out, Requirement{Operation: Modified, Chain: []verbs.Verb{v}, Barrier: 0})
 	}
 	for i := range d.out {
-		if d.out[i].Path.isRoot() {
+		if d.out[i].Path.IsRoot() {
 			d.out[i].Instead = kind.Instead()
 		}
 	}

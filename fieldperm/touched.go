@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // onlyOneTime reports whether at most the time of one entry changed, as with most updates. It returns that entry, absent if no time
@@ -99,7 +100,7 @@ func (d *differ) ownsChange(e *managedEntry) bool {
 		return true
 	}
 	owns := false
-	e.set().Iterate(func(p fieldpath.Path) {
+	e.set().Iterate(func(p smdpath.Path) {
 		owns = owns || !d.stops() && d.resolve(p).changed
 	})
 	return owns
@@ -109,7 +110,7 @@ func (d *differ) ownsChange(e *managedEntry) bool {
 const mostLeaves = 4
 
 // remember stores the path of a scalar that appeared or changed.
-func (d *differ) remember(p Path, old, new rawjson.Value) {
+func (d *differ) remember(p fieldpath.Path, old, new rawjson.Value) {
 	if d.leafCount < mostLeaves && new.IsScalar() && (old.IsScalar() || old.IsAbsent()) {
 		d.leaves[d.leafCount] = p
 		d.leafCount++
@@ -120,7 +121,7 @@ func (d *differ) remember(p Path, old, new rawjson.Value) {
 // change.
 func (d *differ) ownsLeaf(fields rawjson.Value) bool {
 	for _, p := range d.leaves[:d.leafCount] {
-		if at := fieldsAt(fields, p.last); at.IsObject() && at.IsEmpty() {
+		if at := fieldsAt(fields, p); at.IsObject() && at.IsEmpty() {
 			return true
 		}
 	}
@@ -129,18 +130,19 @@ func (d *differ) ownsLeaf(fields rawjson.Value) bool {
 
 // fieldsAt returns the part of FieldsV1 at a path, absent if there is none or the path is not simple. A simple path has only names, and
 // items with one key whose value has a single spelling.
-func fieldsAt(fields rawjson.Value, s *step) rawjson.Value {
-	if s == nil {
+func fieldsAt(fields rawjson.Value, p fieldpath.Path) rawjson.Value {
+	if p.IsRoot() {
 		return fields
 	}
-	if fields = fieldsAt(fields, s.up); !fields.IsObject() {
+	above, step := p.Cut()
+	if fields = fieldsAt(fields, above); !fields.IsObject() {
 		return rawjson.Value{}
 	}
 	for m := fields.Members(); m.Next(); {
 		if m.Name().Is(".") {
 			continue
 		}
-		if name := m.Name().Bytes(); len(name) > 2 && s.isElement(name) {
+		if name := m.Name().Bytes(); len(name) > 2 && isElement(name, step) {
 			return m.Value()
 		}
 	}
@@ -148,12 +150,12 @@ func fieldsAt(fields rawjson.Value, s *step) rawjson.Value {
 }
 
 // isElement reports whether an element of FieldsV1 names the same place as the step.
-func (s *step) isElement(element []byte) bool {
+func isElement(element []byte, s *fieldpath.Step) bool {
 	switch {
-	case (s.stepKind == stepField || s.stepKind == stepKey) && element[0] == 'f':
-		return string(element[2:]) == s.name
-	case s.stepKind == stepItem && len(s.keys) == 1 && element[0] == 'k':
-		key := s.keys[0]
+	case (s.Kind == fieldpath.StepField || s.Kind == fieldpath.StepKey) && element[0] == 'f':
+		return string(element[2:]) == s.Name
+	case s.Kind == fieldpath.StepItem && len(s.Keys) == 1 && element[0] == 'k':
+		key := s.Keys[0]
 		rest, named := bytes.CutPrefix(element, []byte(`k:{"`+key.Name+`":`))
 		return named && bytes.IndexByte(key.Value, '\\') < 0 && len(rest) == len(key.Value)+1 && bytes.HasPrefix(rest, key.Value)
 	}

@@ -3,7 +3,7 @@ package fieldperm
 import (
 	"slices"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -18,9 +18,9 @@ import (
 // not hold the container: it may lose them one at a time, each with the verb of that value, until only the applier is left. The manager
 // that applies holds the container by anything that it owned there, because its own next apply has that. Another applier also holds it,
 // until a user removes what it owns there; this is not enough for contents behind barriers.
-func (o *owners) chargeUnheld(who manager, gained *fieldpath.Set) {
+func (o *owners) chargeUnheld(who manager, gained *smdpath.Set) {
 	containers, brings, others := o.containers(), o.brings(who), o.bring()
-	gained.Iterate(func(p fieldpath.Path) {
+	gained.Iterate(func(p smdpath.Path) {
 		if o.d.stops() {
 			return
 		}
@@ -59,13 +59,13 @@ func named(above *schema.Node, member *string) bool {
 }
 
 // isMetadata reports whether an element is the metadata. Every applied object has a name there.
-func isMetadata(element *fieldpath.PathElement) bool {
+func isMetadata(element *smdpath.PathElement) bool {
 	return element.FieldName != nil && *element.FieldName == "metadata"
 }
 
 // chargeUnowned charges the parts of a container that stay and have no owner after the request. The path is the last that was resolved,
 // or leads to it. covered says that the container is charged as a whole; then only the parts that its verbs do not cover are charged.
-func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
+func (o *owners) chargeUnowned(p smdpath.Path, s scope, covered bool) {
 	w := unowned{owners: o}
 	if covered {
 		w.above = &s
@@ -74,7 +74,7 @@ func (o *owners) chargeUnowned(p fieldpath.Path, s scope, covered bool) {
 }
 
 // chargeBrought charges only the barriers in such parts, except for values that the API server fills in by itself.
-func (o *owners) chargeBrought(p fieldpath.Path, s scope) {
+func (o *owners) chargeBrought(p smdpath.Path, s scope) {
 	w := unowned{owners: o, above: &s, isBrought: true}
 	w.from(p, s, o.brought)
 }
@@ -90,7 +90,7 @@ type unowned struct {
 
 // from starts the walk at the container that a path leads to. It does nothing if the unowned parts of that container, or of one above it,
 // are already charged, or if this kind of walk has already seen it.
-func (w *unowned) from(p fieldpath.Path, s scope, seen map[rawjson.Value]bool) {
+func (w *unowned) from(p smdpath.Path, s scope, seen map[rawjson.Value]bool) {
 	points, owns := w.d.trail.points, w.owned()
 	for i := range p {
 		if w.unowned[points[i].old] || seen[points[i].old] {
@@ -104,7 +104,7 @@ func (w *unowned) from(p fieldpath.Path, s scope, seen map[rawjson.Value]bool) {
 }
 
 // inside walks through a struct, map or list that stays. It looks at each part as if the part vanished.
-func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
+func (w *unowned) inside(s scope, owns *smdpath.Set, old, new rawjson.Value) {
 	d := w.d
 	if w.above != nil && s.isCoveredBy(w.above) && !d.mayBarWithin(s) {
 		return
@@ -114,7 +114,7 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 		for m := old.Members(); m.Next() && !d.stops(); {
 			name := m.Name().String()
 			if is := d.index.member(new, name); !is.IsAbsent() {
-				d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, w.part(owns, fieldpath.PathElement{FieldName: &name}, is, nil, named(s.node, &name)))
+				d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, w.part(owns, smdpath.PathElement{FieldName: &name}, is, nil, named(s.node, &name)))
 			}
 		}
 	case old.IsList() && new.IsList() && s.node.List() != nil && !s.node.List().Atomic() && d.keyed(s, old) && d.keyed(s, new):
@@ -130,7 +130,7 @@ func (w *unowned) inside(s scope, owns *fieldpath.Set, old, new rawjson.Value) {
 
 // part returns the visitor for one part of a container. The argument is has the value of the part after the request. A part that is not a
 // named field has its own entry in the set of owned paths, besides the entries of its contents.
-func (w *unowned) part(owns *fieldpath.Set, element fieldpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
+func (w *unowned) part(owns *smdpath.Set, element smdpath.PathElement, is rawjson.Value, list *schema.List, field bool) visitor {
 	return func(d *differ, s scope, was, _ rawjson.Value) {
 		switch owned := d.hasMember(owns, &element, list); {
 		case !staysContainer(s.node, was, is) || was.IsEmpty():
@@ -206,11 +206,11 @@ func (d *differ) keyed(s scope, list rawjson.Value) bool {
 }
 
 // element returns the path element that managedFields use for an item.
-func (d *differ) element(s scope, item rawjson.Value) fieldpath.PathElement {
+func (d *differ) element(s scope, item rawjson.Value) smdpath.PathElement {
 	keys := s.node.List().Keys()
 	if len(keys) == 0 {
 		v := smdvalue.NewValueInterface(native(item, nil))
-		return fieldpath.PathElement{Value: &v}
+		return smdpath.PathElement{Value: &v}
 	}
 	fields := make(smdvalue.FieldList, 0, len(keys))
 	for i := range keys {
@@ -219,5 +219,5 @@ func (d *differ) element(s scope, item rawjson.Value) fieldpath.PathElement {
 		}
 	}
 	fields.Sort()
-	return fieldpath.PathElement{Key: &fields}
+	return smdpath.PathElement{Key: &fields}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
@@ -19,7 +19,7 @@ import (
 var clientSideAppliers = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", beforeFirstApplyOwner}
 
 // lastApplied is the annotation of client-side apply.
-var lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+var lastApplied = smdpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 
 // inLastApplied is the end of its name. The slash before it may be escaped.
 var inLastApplied = []byte(path.Base(corev1.LastAppliedConfigAnnotation))
@@ -66,7 +66,7 @@ func (o *owners) manifest(who manager) rawjson.Value {
 
 // isApplied reports whether a manifest has a value at a path. It is also true for the annotation that holds the manifest, which is not
 // part of the manifest.
-func (o *owners) isApplied(manifest rawjson.Value, p fieldpath.Path) bool {
+func (o *owners) isApplied(manifest rawjson.Value, p smdpath.Path) bool {
 	if manifest.IsAbsent() {
 		return false
 	}
@@ -76,9 +76,9 @@ func (o *owners) isApplied(manifest rawjson.Value, p fieldpath.Path) bool {
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
 // deletes all of it, the new and the unchanged parts. So the barriers count whatever a condition says about the change of this request.
-func (o *owners) chargeTaken(who manager, gained *fieldpath.Set) {
+func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
 	manifest := o.manifest(who)
-	gained.Iterate(func(p fieldpath.Path) {
+	gained.Iterate(func(p smdpath.Path) {
 		if o.d.stops() || o.isApplied(manifest, p) {
 			return
 		}
@@ -109,7 +109,7 @@ func (o *owners) chargeUpgraded() {
 		if !otherwise.Empty() {
 			o.chargeAll(who)
 		}
-		o.each(here, func(p fieldpath.Path) bool { return o.d.resolve(p).changed })
+		o.each(here, func(p smdpath.Path) bool { return o.d.resolve(p).changed })
 		o.chargeUnheld(who, here)
 		o.chargeTaken(who, here)
 	}

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // wrote is a field that the API server wrote in addition to the request.
@@ -129,7 +130,7 @@ func isDefault(node *schema.Node, v any) bool {
 	return node.Default() != nil && utiljson.Unmarshal(node.Default(), &fallback) == nil && reflect.DeepEqual(fallback, v)
 }
 
-// rendered is a step in the notation of schema.Pattern.
+// rendered is a step in the notation of fieldpath.Pattern.
 func rendered(name string) string {
 	if name != "" && !strings.ContainsAny(name, ".[]\"*\\") {
 		return "." + name
