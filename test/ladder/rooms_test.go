@@ -11,9 +11,17 @@ var rooms = []room{
 	{"paths", []string{
 		"schema/fieldpath",
 	}},
-	// Data about types.
+	// Data about types and changes.
 	{"structure", []string{
-		"schema", "schema/catalog",
+		"fieldperm/change", "schema", "schema/catalog",
+	}},
+	// The walk through two objects, which charges changed values.
+	{"walk", []string{
+		"fieldperm/internal/walk",
+	}},
+	// The comparison of field owners, which charges changed owners at places of the walk.
+	{"owners", []string{
+		"fieldperm/internal/owners",
 	}},
 	// The decision on two objects, and the documents that a schema is compiled from.
 	{"rules", []string{
@@ -88,6 +96,7 @@ var mayNot = map[string][]string{
 	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"schema/fieldpath":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"fieldperm/change":  {"net/http", "k8s.io/", "sigs.k8s.io/", module + "schema/catalog"},
 	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
 	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "internal/manifest"},
 }
@@ -95,7 +104,9 @@ var mayNot = map[string][]string{
 // mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
 var mayNotImport = map[string][]string{
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
-	"schema":      {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
-	"schema/load": {module + "internal/rawjson"},
-	"fieldperm":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/load":               {module + "internal/rawjson"},
+	"fieldperm":                 {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/walk":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/owners": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 }

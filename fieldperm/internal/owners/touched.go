@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"bytes"
@@ -6,47 +6,49 @@ import (
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // onlyOneTime reports whether at most the time of one entry changed, as with most updates. It returns that entry, absent if no time
 // changed. The API server changes such a time by itself, so the other entries need not be compared.
-func (d *differ) onlyOneTime() (touched rawjson.Value, only bool) {
-	if !d.owned.old.IsList() || !d.owned.new.IsList() {
+func onlyOneTime(d *walk.Differ) (touched rawjson.Value, only bool) {
+	if !d.Owned.Old.IsList() || !d.Owned.New.IsList() {
 		return touched, false
 	}
-	x, y := d.owned.old.Items(), d.owned.new.Items()
+	x, y := d.Owned.Old.Items(), d.Owned.New.Items()
 	for {
 		more, others := x.Next(), y.Next()
 		if !more || !others {
 			return touched, more == others
 		}
-		if d.same.Same(x.Value(), y.Value()) {
+		if d.Same.Same(x.Value(), y.Value()) {
 			continue
 		}
 		was, ok1 := entryMembers(x.Value())
 		is, ok2 := entryMembers(y.Value())
 		if !ok1 || !ok2 {
 			// Entries that are not understood may be equal in another spelling.
-			if d.same.Equal(x.Value(), y.Value()) {
+			if d.Same.Equal(x.Value(), y.Value()) {
 				continue
 			}
 			return touched, false
 		}
 		respelled := true
 		for i := range was {
-			equal := d.same.Equal(was[i], is[i])
+			equal := d.Same.Equal(was[i], is[i])
 			respelled = respelled && equal
 			// An API server leaves out empty strings.
 			if i != entryTime && !equal && (i == entryFields || was[i].Text() != is[i].Text()) {
 				return touched, false
 			}
 		}
-		if respelled && d.same.Equal(x.Value(), y.Value()) {
+		if respelled && d.Same.Equal(x.Value(), y.Value()) {
 			continue
 		}
-		if d.same.Equal(was[entryTime], is[entryTime]) {
+		if d.Same.Equal(was[entryTime], is[entryTime]) {
 			continue // An API server leaves out such members, for example null.
 		}
 		if !touched.IsAbsent() {
@@ -75,14 +77,14 @@ func (o *owners) timesAreFree() bool {
 		for i := range min(len(was), len(is)) {
 			e := &o.is.entries[is[i]]
 			switch {
-			case o.d.stops():
+			case o.d.Stops():
 				return false
 			case o.was.entries[was[i]].time == e.time,
 				who.operation == operationApply && o.changed[who],
 				who.operation == operationUpdate && who.name == ancientManager && len(o.vanished) > 0 && o.capped():
 				continue
 			}
-			if touched++; touched > 1 || !o.d.ownsChange(e) {
+			if touched++; touched > 1 || !ownsChange(o.d, e) {
 				return false
 			}
 		}
@@ -92,35 +94,24 @@ func (o *owners) timesAreFree() bool {
 
 // ownsChange reports whether an entry owns a value that changed in the request, or may have applied another order of items. The order of
 // items has no owner.
-func (d *differ) ownsChange(e *managedEntry) bool {
-	if d.ownsLeaf(e.raw) {
+func ownsChange(d *walk.Differ, e *managedEntry) bool {
+	if ownsLeaf(d, e.raw) {
 		return true
 	}
-	if e.operation == operationApply && slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Reordered }) {
+	if e.operation == operationApply && slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Reordered }) {
 		return true
 	}
 	owns := false
 	e.set().Iterate(func(p smdpath.Path) {
-		owns = owns || !d.stops() && d.resolve(p).changed
+		owns = owns || !d.Stops() && d.Resolve(p).Changed
 	})
 	return owns
 }
 
-// mostLeaves is how many changed scalars are remembered. In most requests the requester owns the first of them.
-const mostLeaves = 4
-
-// remember stores the path of a scalar that appeared or changed.
-func (d *differ) remember(p fieldpath.Path, old, new rawjson.Value) {
-	if d.leafCount < mostLeaves && new.IsScalar() && (old.IsScalar() || old.IsAbsent()) {
-		d.leaves[d.leafCount] = p
-		d.leafCount++
-	}
-}
-
 // ownsLeaf reports whether FieldsV1 own one of the remembered scalars. It decodes nothing. If it returns false, the entry may still own a
 // change.
-func (d *differ) ownsLeaf(fields rawjson.Value) bool {
-	for _, p := range d.leaves[:d.leafCount] {
+func ownsLeaf(d *walk.Differ, fields rawjson.Value) bool {
+	for _, p := range d.Leaves() {
 		if at := fieldsAt(fields, p); at.IsObject() && at.IsEmpty() {
 			return true
 		}

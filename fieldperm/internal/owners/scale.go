@@ -1,8 +1,10 @@
-package fieldperm
+package owners
 
 import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
@@ -13,16 +15,16 @@ var replicas = smdpath.MakePathOrDie("spec", "replicas")
 // gives them to other entries, of which the next write of the object keeps one (k8s.io/apimachinery/pkg/util/managedfields,
 // ScaleHandler). For an object without replicas it writes 0, which the Scale showed before. The verbs of the owners are those of the
 // value, and every barrier holds.
-func (d *differ) chargeScale() {
-	if d.create || !d.kind.IsScale() {
+func chargeScale(d *walk.Differ) {
+	if d.Create || !d.Kind.IsScale() {
 		return
 	}
 	// Most writes of a Scale change the replicas, and their value is charged already.
-	if !d.same.Equal(replicasOf(d.old), replicasOf(d.new)) {
+	if !d.Same.Equal(replicasOf(d.Old), replicasOf(d.New)) {
 		return
 	}
-	d.startOwning()
-	d.charge(d.resolve(replicas).scope, Ownership)
+	d.StartOwning()
+	d.Charge(d.Resolve(replicas).Scope, change.Ownership)
 }
 
 func replicasOf(scale rawjson.Value) rawjson.Value { return scale.Get("spec").Get("replicas") }

@@ -1,23 +1,24 @@
-package fieldperm
+package walk
 
 import (
+	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // items compares list-maps and sets. One side may be absent, or a leaf that counts as a list without items.
-func (d *differ) items(s scope, old, new rawjson.Value) {
+func (d *Differ) items(s Scope, old, new rawjson.Value) {
 	if old.IsList() && new.IsList() && d.inStep(s, old, new) {
 		return
 	}
-	list := s.node.List()
+	list := s.Node.List()
 	g := &grouping{d: d, keys: list.Keys(), bySum: map[uint64]int32{}}
 	// The groups are in the order of the new list, followed by the groups that only the old list has.
 	if !g.add(new, true) || !g.add(old, false) {
 		// D5: without valid keys, old and new items cannot be matched.
-		if !d.same.Equal(old, new) {
-			d.charge(s, operation(old, new))
+		if !d.Same.Equal(old, new) {
+			d.Charge(s, operation(old, new))
 			d.barriersWithin(s, old, new)
 		}
 		return
@@ -32,35 +33,35 @@ func (d *differ) items(s scope, old, new rawjson.Value) {
 			}
 			if !ambiguous {
 				ambiguous = true
-				d.charge(s, operation(old, new))
+				d.Charge(s, operation(old, new))
 			}
 			d.pairwise(s, before, after)
 		case group.was.n == 0:
-			d.item(s, rawjson.Value{}, g.items[group.is.first].value, membership)
+			d.Item(s, rawjson.Value{}, g.items[group.is.first].value, membership)
 		case group.is.n == 0:
-			d.item(s, g.items[group.was.first].value, rawjson.Value{}, membership)
+			d.Item(s, g.items[group.was.first].value, rawjson.Value{}, membership)
 		default:
-			d.item(s, g.items[group.was.first].value, g.items[group.is.first].value, walk)
+			d.Item(s, g.items[group.was.first].value, g.items[group.is.first].value, walk)
 		}
 	}
 	// D3: only items that stay have an order to change.
 	if !ambiguous && g.reordered() {
-		d.charge(s, Reordered)
+		d.Charge(s, change.Reordered)
 	}
 }
 
-// inStepLimit is how many items may change in a list that is compared in step. Each changed item is compared with all others, to prove
+// InStepLimit is how many items may change in a list that is compared in step. Each changed item is compared with all others, to prove
 // that its key is unique.
-const inStepLimit = 4
+const InStepLimit = 4
 
 // inStep compares lists with the same keys in the same order. It reports false, and charges nothing, if the keys differ or the key of a
 // changed item occurs twice. It looks at keys only and allocates no memory for them.
-func (d *differ) inStep(s scope, old, new rawjson.Value) bool {
-	keys := s.node.List().Keys()
+func (d *Differ) inStep(s Scope, old, new rawjson.Value) bool {
+	keys := s.Node.List().Keys()
 	if len(keys) > maxKeys {
 		return false
 	}
-	var found [inStepLimit]change
+	var found [InStepLimit]pair
 	n := 0
 	x, y := old.Items(), new.Items()
 	for {
@@ -75,14 +76,14 @@ func (d *differ) inStep(s scope, old, new rawjson.Value) bool {
 		if !ok {
 			return false
 		}
-		if d.same.Same(x.Value(), y.Value()) {
+		if d.Same.Same(x.Value(), y.Value()) {
 			continue
 		}
 		is, ok := d.identify(keys, y.Value())
 		if !ok || !d.sameIdentity(&was, &is) || n == len(found) {
 			return false
 		}
-		found[n] = change{old: x.Value(), new: y.Value(), run: d.same.Last()}
+		found[n] = pair{old: x.Value(), new: y.Value(), run: d.Same.Last()}
 		n++
 	}
 	for i := range found[:n] {
@@ -91,14 +92,14 @@ func (d *differ) inStep(s scope, old, new rawjson.Value) bool {
 		}
 	}
 	for _, c := range found[:n] {
-		d.same.Recall(c.run)
-		d.item(s, c.old, c.new, walk)
+		d.Same.Recall(c.run)
+		d.Item(s, c.old, c.new, walk)
 	}
 	return true
 }
 
 // unique reports whether no other item of the list has the keys of this one.
-func (d *differ) unique(keys []schema.Key, item, list rawjson.Value) bool {
+func (d *Differ) unique(keys []schema.Key, item, list rawjson.Value) bool {
 	own, _ := d.identify(keys, item)
 	n := 0
 	for i := list.Items(); i.Next(); {
@@ -110,21 +111,21 @@ func (d *differ) unique(keys []schema.Key, item, list rawjson.Value) bool {
 }
 
 // membership charges an item that appears or disappears, and the barriers inside it (D2).
-func membership(d *differ, s scope, old, new rawjson.Value) {
+func membership(d *Differ, s Scope, old, new rawjson.Value) {
 	if !d.fits(s, old, new) {
 		return
 	}
-	d.charge(s, operation(old, new))
+	d.Charge(s, operation(old, new))
 	d.barriersWithin(s, old, new)
 }
 
-// item enters the node of one item with the parameters that its keys emit.
-func (d *differ) item(s scope, old, new rawjson.Value, visit visitor) {
-	if d.same.Same(old, new) {
+// Item enters the node of one item with the parameters that its keys emit.
+func (d *Differ) Item(s Scope, old, new rawjson.Value, visit Visitor) {
+	if d.Same.Same(old, new) {
 		return
 	}
 	path, emitted := d.itemStep(s, either(new, old))
-	d.child(s, s.node.List().Item(), path, emitted, old, new, visit)
+	d.child(s, s.Node.List().Item(), path, emitted, old, new, visit)
 }
 
 func either(first, second rawjson.Value) rawjson.Value {
@@ -135,10 +136,10 @@ func either(first, second rawjson.Value) rawjson.Value {
 }
 
 // itemStep returns the path of an item and the parameters that its keys emit.
-func (d *differ) itemStep(s scope, v rawjson.Value) (fieldpath.Path, *binding) {
-	keys := s.node.List().Keys()
+func (d *Differ) itemStep(s Scope, v rawjson.Value) (fieldpath.Path, *binding) {
+	keys := s.Node.List().Keys()
 	if len(keys) == 0 {
-		return s.path.Member(v.Raw()), s.emitted
+		return s.Path.Member(v.Raw()), s.emitted
 	}
 	emitted := s.emitted
 	path := make([]fieldpath.Key, len(keys))
@@ -151,5 +152,5 @@ func (d *differ) itemStep(s scope, v rawjson.Value) (fieldpath.Path, *binding) {
 			emitted = emitted.with(keys[i].Emits, property.ScalarText())
 		}
 	}
-	return s.path.Item(path), emitted
+	return s.Path.Item(path), emitted
 }

@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
-	"github.com/fieldperm/fieldperm/internal/rawjson"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -16,12 +16,12 @@ func (o *owners) hasItem(set *smdpath.Set, item smdpath.Path) bool {
 	for i := range item[:last] {
 		set = set.WithPrefix(item[i])
 	}
-	return o.d.hasMember(set, &item[last], o.d.trail.points[last-1].scope.node.List())
+	return o.hasMember(set, &item[last], o.d.Points()[last-1].Scope.Node.List())
 }
 
 // hasMember reports whether a set owns a member of an object or an item of a list. An item is owned only if its own entry and all its
 // keys are owned, because structured-merge-diff does not keep the item otherwise. A key that has its default value needs no owner.
-func (d *differ) hasMember(set *smdpath.Set, element *smdpath.PathElement, list *schema.List) bool {
+func (o *owners) hasMember(set *smdpath.Set, element *smdpath.PathElement, list *schema.List) bool {
 	if !set.Members.Has(*element) {
 		return false
 	}
@@ -30,26 +30,12 @@ func (d *differ) hasMember(set *smdpath.Set, element *smdpath.PathElement, list 
 	}
 	below := set.WithPrefix(*element)
 	return !slices.ContainsFunc(*element.Key, func(key smdvalue.Field) bool {
-		return !below.Members.Has(smdpath.PathElement{FieldName: &key.Name}) && !d.isDefault(list, &key)
+		return !below.Members.Has(smdpath.PathElement{FieldName: &key.Name}) && !o.d.IsDefault(list, &key)
 	})
 }
 
 // hasParts reports whether owners name the parts of an item. An atomic item has no parts.
 func hasParts(item *schema.Node) bool { return item.Map() != nil && !item.Map().Atomic() }
-
-// isDefault reports whether a key has the default value that the schema declares for it.
-func (d *differ) isDefault(list *schema.List, key *smdvalue.Field) bool {
-	if list == nil {
-		return false
-	}
-	keys := list.Keys()
-	i := slices.IndexFunc(keys, func(k schema.Key) bool { return k.Name == key.Name })
-	if i < 0 || keys[i].Default == nil {
-		return false
-	}
-	fallback, _ := d.keyValue(&keys[i], rawjson.Value{})
-	return d.keys.Equal(fallback, fromSMD(key.Value))
-}
 
 // chargeBrokenItems charges the whole object where a manager comes to own an item without its keys, or a key without the item. No API
 // server writes such owners. It either fails on every apply of such a manager or drops the item.
@@ -58,20 +44,20 @@ func (o *owners) chargeBrokenItems(who manager, changed ...*smdpath.Set) {
 	if e == nil {
 		return
 	}
-	root := o.d.kind.Root
-	if their := o.d.kind.In(e.wroteIn); their != nil {
+	root := o.d.Kind.Root
+	if their := o.d.Kind.In(e.wroteIn); their != nil {
 		root = their.Root
 	}
 	for _, set := range changed {
 		set.Iterate(func(p smdpath.Path) {
-			if o.d.stops() {
+			if o.d.Stops() {
 				return
 			}
 			first := len(p) - 1
 			switch {
 			case who.operation == operationApply && after.Has(p):
 				first = 0
-			case isKey(p):
+			case walk.IsKey(p):
 				first--
 			}
 			if o.breaksItem(after, p, first, root, who.operation) {
@@ -108,18 +94,11 @@ func (o *owners) isBroken(set *smdpath.Set, item *smdpath.PathElement, list *sch
 	below := set.WithPrefix(*item)
 	switch {
 	case set.Members.Has(*item):
-		return !below.Empty() && !o.d.hasMember(set, item, list)
+		return !below.Empty() && !o.hasMember(set, item, list)
 	case operation == operationApply:
 		return !below.Empty()
 	}
 	return slices.ContainsFunc(*item.Key, func(key smdvalue.Field) bool {
 		return below.Members.Has(smdpath.PathElement{FieldName: &key.Name})
 	})
-}
-
-// isKey reports whether a path leads to a key of the item before it.
-func isKey(p smdpath.Path) bool {
-	n := len(p) - 1
-	return n > 0 && p[n].FieldName != nil && p[n-1].Key != nil &&
-		slices.ContainsFunc(*p[n-1].Key, func(key smdvalue.Field) bool { return key.Name == *p[n].FieldName })
 }

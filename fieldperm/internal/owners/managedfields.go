@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"strconv"
@@ -6,6 +6,8 @@ import (
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -19,7 +21,7 @@ import (
 // the entry is not known, all paths count as the same.
 func (o *owners) split(in *managedFields, who manager) (here, otherwise *smdpath.Set) {
 	all, e := in.fields(who), in.entry(who)
-	if e == nil || !o.d.kind.Knows(e.wroteIn) {
+	if e == nil || !o.d.Kind.Knows(e.wroteIn) {
 		return all, smdpath.NewSet()
 	}
 	here = o.inNames(e)
@@ -32,7 +34,7 @@ func (o *owners) split(in *managedFields, who manager) (here, otherwise *smdpath
 // theirs returns the kind in the version of the manager's old entry, nil if that version is not known.
 func (o *owners) theirs(who manager) *schema.Kind {
 	if e := o.was.entry(who); e != nil {
-		return o.d.kind.In(e.wroteIn)
+		return o.d.Kind.In(e.wroteIn)
 	}
 	return nil
 }
@@ -42,7 +44,7 @@ func (o *owners) inNames(e *managedEntry) *smdpath.Set {
 	if e.wroteIn == o.version {
 		return e.set()
 	}
-	return o.d.kind.Alike(e.wroteIn, e.set())
+	return o.d.Kind.Alike(e.wroteIn, e.set())
 }
 
 // gainsOtherwise reports whether a manager gains something in an entry of another version, or whether the version of its entry changes to
@@ -64,11 +66,11 @@ func (o *owners) chargeLostOtherwise(who manager, lost *smdpath.Set) {
 	}
 	their := o.theirs(who)
 	lost.Iterate(func(p smdpath.Path) {
-		if o.d.stops() || o.isMerged(who, p) {
+		if o.d.Stops() || o.isMerged(who, p) {
 			return
 		}
 		switch {
-		case !o.changesNear(p, o.was.entry(who).wroteIn):
+		case !o.d.ChangesNear(p, o.was.entry(who).wroteIn):
 			o.chargeAll(who)
 		case their == nil:
 			// A version that is not served has no verbs.
@@ -79,59 +81,25 @@ func (o *owners) chargeLostOtherwise(who manager, lost *smdpath.Set) {
 	})
 }
 
-// changesNear reports whether a value changed at or below a path of another version. If the path leads nowhere, it looks at the nearest
-// value above: the other version may use that path for a value that has no other name there.
-func (o *owners) changesNear(p smdpath.Path, version string) bool {
-	d := o.d
-	r := d.resolve(p)
-	switch {
-	case r.container:
-		return d.changedValue(r.scope.node, r.old, r.new)
-	case !r.changedAbove:
-		return r.changed
-	}
-	n := len(d.trail.points)
-	for n > 1 && (d.trail.points[n-1].end || d.trail.points[n-1].old.IsAbsent() && d.trail.points[n-1].new.IsAbsent()) {
-		n--
-	}
-	at := d.trail.points[n-1]
-	return d.differs(at.scope.node, at.old, at.new, &counterpart{version, p[:n]})
-}
-
-// counterpart is a path in another version.
-type counterpart struct {
-	version string
-	path    smdpath.Path
-}
-
-// below returns the counterpart of a member, nil for nil.
-func (c *counterpart) below(name []byte) *counterpart {
-	if c == nil {
-		return nil
-	}
-	member := string(name)
-	return &counterpart{c.version, append(c.path[:len(c.path):len(c.path)], smdpath.PathElement{FieldName: &member})}
-}
-
 // chargeGuarded charges the barriers at and below a path of another version. If the path is a key, the item of that key counts, because
 // an item is removed when its keys have no owner.
 func (o *owners) chargeGuarded(p smdpath.Path, their *schema.Kind) {
-	isShell := isKey(p)
+	isShell := walk.IsKey(p)
 	if isShell {
 		p = p[:len(p)-1]
 	}
 	s := o.scopeIn(their, p)
-	m, l := s.node.Map(), s.node.List()
+	m, l := s.Node.Map(), s.Node.List()
 	// The owner of a container keeps the parts that have no owner. An API server removes those parts only together with the container.
-	if isShell = isShell || m != nil && !m.Atomic() || l != nil && !l.Atomic(); isShell || s.barred() {
+	if isShell = isShell || m != nil && !m.Atomic() || l != nil && !l.Atomic(); isShell || s.Barred() {
 		o.charge(s)
 	}
-	within, uncovered := theirNode{s.node, s.inStatus}, o.d.uncoveredAt(&s)
+	within, uncovered := theirNode{s.Node, s.InStatus}, o.d.UncoveredAt(&s)
 	if !o.guarded[within] {
 		o.guarded[within] = true
-		o.chargeVerbs(s.node.BarredWithin(uncovered))
+		o.chargeVerbs(s.Node.BarredWithin(uncovered))
 	}
-	top := theirField{their, s.path.Top(), s.inStatus}
+	top := theirField{their, s.Path.Top(), s.InStatus}
 	if !o.hidden[top] && their.MayHide(top.name) {
 		o.hidden[top] = true
 		o.chargeVerbs(their.HiddenBarriers(uncovered))
@@ -154,22 +122,13 @@ type theirField struct {
 // chargeVerbs charges barriers whose place is not known.
 func (o *owners) chargeVerbs(barriers []verbs.Verb) {
 	for _, v := range barriers {
-		o.charge(scope{line: line{chain: []verbs.Verb{v}}})
+		o.charge(walk.ScopeOf(&change.Requirement{Chain: []verbs.Verb{v}}))
 	}
 }
 
 // scopeIn returns the scope that a path leads to in another version. The values of that version are not known.
-func (o *owners) scopeIn(kind *schema.Kind, p smdpath.Path) scope {
-	return o.d.follow(kind, rawjson.Value{}, p).scope
-}
-
-// follow returns where a path leads in one object, without an old object.
-func (d *differ) follow(kind *schema.Kind, object rawjson.Value, p smdpath.Path) waypoint {
-	at := waypoint{scope: d.enterRoot(kind, rawjson.Value{}, object), new: object, above: kind.Root}
-	for i := 0; i < len(p) && !at.end; i++ {
-		at = d.step(at, p, i)
-	}
-	return at
+func (o *owners) scopeIn(kind *schema.Kind, p smdpath.Path) walk.Scope {
+	return o.d.Follow(kind, rawjson.Value{}, p).Scope
 }
 
 // chargeAll charges the whole object because of the entry of a manager.
@@ -184,11 +143,11 @@ func (o *owners) chargeAll(who manager) {
 // chargeObject charges the whole object and every barrier of the kind. entry names the entry that is the reason, "" if there is no single
 // one.
 func (o *owners) chargeObject(entry string) {
-	charged := len(o.d.out)
-	o.charge(o.d.root)
+	charged := len(o.d.Out)
+	o.charge(o.d.Root)
 	o.chargeBarriers()
-	for i := range o.d.out[charged:] {
-		o.d.out[charged+i].Entry = entry
+	for i := range o.d.Out[charged:] {
+		o.d.Out[charged+i].Entry = entry
 	}
 }
 
@@ -198,12 +157,12 @@ func (o *owners) chargeBarriers() {
 		return
 	}
 	o.barriers = true
-	o.chargeVerbs(o.d.kind.Root.BarredWithin(o.d.uncovered))
-	if status := o.scopeIn(o.d.kind, statusOf); status.inStatus {
-		if status.barred() {
+	o.chargeVerbs(o.d.Kind.Root.BarredWithin(o.d.Uncovered))
+	if status := o.scopeIn(o.d.Kind, statusOf); status.InStatus {
+		if status.Barred() {
 			o.charge(status)
 		}
-		o.chargeVerbs(status.node.BarredWithin(o.d.inStatus))
+		o.chargeVerbs(status.Node.BarredWithin(o.d.InStatus))
 	}
 }
 

@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -15,7 +15,7 @@ func (o *owners) holds() *smdpath.Set {
 // only: an apply converts the object to each version that has an entry, and another conversion may drop an empty container with its
 // owner. Items do not need this rule, because an item has its keys and is never empty.
 func (o *owners) containers() *smdpath.Set {
-	if !o.d.kind.ConvertsByName() {
+	if !o.d.Kind.ConvertsByName() {
 		return smdpath.NewSet()
 	}
 	return o.keeps()
@@ -51,7 +51,7 @@ func (o *owners) owned() *smdpath.Set {
 	if o.any == nil {
 		var sets []*smdpath.Set
 		for i := range o.is.entries {
-			if !o.d.stops() {
+			if !o.d.Stops() {
 				sets = append(sets, o.inNames(&o.is.entries[i]))
 			}
 		}
@@ -63,7 +63,7 @@ func (o *owners) owned() *smdpath.Set {
 func (o *owners) held(by func(manager) bool) *smdpath.Set {
 	var sets []*smdpath.Set
 	for i := range o.is.entries {
-		if e := &o.is.entries[i]; !o.d.stops() && by(e.manager) {
+		if e := &o.is.entries[i]; !o.d.Stops() && by(e.manager) {
 			sets = append(sets, o.heldIn(e))
 		}
 	}
@@ -86,5 +86,5 @@ func (o *owners) heldIn(e *managedEntry) *smdpath.Set {
 
 // readsOtherwise reports whether a container path of an entry may mean another container in the object's version.
 func (o *owners) readsOtherwise(e *managedEntry) bool {
-	return e.wroteIn != o.version && !o.d.kind.ConvertsByName()
+	return e.wroteIn != o.version && !o.d.Kind.ConvertsByName()
 }

@@ -1,26 +1,27 @@
-package fieldperm
+package walk
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// scope is the state of the walk at one place.
-type scope struct {
-	node *schema.Node
-	path fieldpath.Path
+// Scope is the state of the walk at one place.
+type Scope struct {
+	Node *schema.Node
+	Path fieldpath.Path
 	line
 	// others are the lines through the trees of the other objects that the place becomes a part of (schema.Node.Trees).
 	others  []line
 	emitted *binding
-	// inStatus reports whether the place is in the status.
-	inStatus bool
+	// InStatus reports whether the place is in the status.
+	InStatus bool
 }
 
 // line is the chain of verbs to a place in one tree.
@@ -35,11 +36,16 @@ type line struct {
 // every tree and does not make a line strict.
 func (l *line) strict() bool { return l.barrier > 0 || l.apart }
 
-// identity returns a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
+// ScopeOf returns the place of a requirement, for which only the path and the verbs are known. It can be charged, but not entered.
+func ScopeOf(r *change.Requirement) Scope {
+	return Scope{Path: r.Path, line: line{chain: r.Chain, barrier: r.Barrier}}
+}
+
+// Identity returns a text that is equal for places that are charged alike. A path alone is not enough, because the name of a field may
 // look like a path.
-func (s *scope) identity() string {
+func (s *Scope) Identity() string {
 	var b strings.Builder
-	b.WriteString(s.path.String())
+	b.WriteString(s.Path.String())
 	for _, l := range s.lines() {
 		for _, v := range l.chain {
 			b.WriteString(" " + v.String())
@@ -72,43 +78,43 @@ func (b *binding) with(name, value string) *binding {
 }
 
 // enterRoot returns the scope of the object itself.
-func (d *differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) scope {
-	return d.enter(scope{line: line{barrier: -1}}, kind.Root, fieldpath.Path{}, nil, old, new, rawjson.Value{})
+func (d *Differ) enterRoot(kind *schema.Kind, old, new rawjson.Value) Scope {
+	return d.enter(Scope{line: line{barrier: -1}}, kind.Root, fieldpath.Path{}, nil, old, new, rawjson.Value{})
 }
 
-// visitor is called with the scope and the values of a child.
-type visitor func(d *differ, s scope, old, new rawjson.Value)
+// Visitor is called with the scope and the values of a child.
+type Visitor func(d *Differ, s Scope, old, new rawjson.Value)
 
 // enter returns the scope of a child node whose value went from old to new. emit is the scalar from which the child's own parameter takes
 // its value; absent for none.
-func (d *differ) enter(s scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) scope {
-	c := scope{node: node, path: path, line: s.line, others: s.others, emitted: emitted}
+func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new, emit rawjson.Value) Scope {
+	c := Scope{Node: node, Path: path, line: s.line, others: s.others, emitted: emitted}
 	if node.Emits() != "" && emit.IsScalar() {
 		c.emitted = c.emitted.with(node.Emits(), emit.ScalarText())
 	}
-	c.inStatus = s.inStatus || d.inStatus != nil && path.IsTop("status")
+	c.InStatus = s.InStatus || d.InStatus != nil && path.IsTop("status")
 	d.extendLines(&c, old, new)
-	if c.inStatus && !s.inStatus {
+	if c.InStatus && !s.InStatus {
 		d.enterStatus(&c)
 	}
 	return c
 }
 
 // extendLines extends each line of a scope to the node of the scope, whose value went from old to new.
-func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
-	trees, uncovered := c.node.Trees(), d.uncoveredAt(c)
+func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
+	trees, uncovered := c.Node.Trees(), d.UncoveredAt(c)
 	if trees == nil && c.others == nil {
-		c.line = d.extend(c.line, uncovered, c.node.Permissions(), c.emitted, old, new)
+		c.line = d.extend(c.line, uncovered, c.Node.Permissions(), c.emitted, old, new)
 		return
 	}
 	c.others = slices.Clone(c.others)
 	for len(c.others) < len(trees)-1 {
 		// The other trees start at the root.
-		c.others = append(c.others, d.root.line)
+		c.others = append(c.others, d.Root.line)
 	}
 	of := func(tree int) []*schema.Permission {
 		if trees == nil {
-			return c.node.Permissions()
+			return c.Node.Permissions()
 		}
 		return trees[tree]
 	}
@@ -119,8 +125,8 @@ func (d *differ) extendLines(c *scope, old, new rawjson.Value) {
 }
 
 // enterStatus puts a barrier at the root into force that holds only in the status. Its verb stands above the status in the chain.
-func (d *differ) enterStatus(s *scope) {
-	if !d.inStatus.Has(verbs.All()) {
+func (d *Differ) enterStatus(s *Scope) {
+	if !d.InStatus.Has(verbs.All()) {
 		return
 	}
 	s.barrier, s.others = max(s.barrier, 0), slices.Clone(s.others)
@@ -130,7 +136,7 @@ func (d *differ) enterStatus(s *scope) {
 }
 
 // extend returns the line with the permissions of the next node added. The value of that node went from old to new.
-func (d *differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
+func (d *Differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
 	for _, p := range permissions {
 		if p.Apart() {
@@ -152,12 +158,12 @@ func (d *differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.
 	return l
 }
 
-// uncoveredAt returns the barriers of sets that hold at a place for the current comparison.
-func (d *differ) uncoveredAt(s *scope) schema.VerbSet {
-	if d.inStatus != nil && s.inStatus {
-		return d.inStatus
+// UncoveredAt returns the barriers of sets that hold at a place for the current comparison.
+func (d *Differ) UncoveredAt(s *Scope) schema.VerbSet {
+	if d.InStatus != nil && s.InStatus {
+		return d.InStatus
 	}
-	return d.uncovered
+	return d.Uncovered
 }
 
 // add adds a verb to the chain. If a set uncovers the verb, it is a barrier.
@@ -168,21 +174,21 @@ func (l *line) add(v verbs.Verb, uncovered schema.VerbSet) {
 	l.chain = append(l.chain, v)
 }
 
-// key enters the node below a member of an object.
-func (d *differ) key(s scope, key []byte, old, new rawjson.Value, visit visitor) {
-	child, field := s.node.Map().Lookup(key)
+// Key enters the node below a member of an object.
+func (d *Differ) Key(s Scope, key []byte, old, new rawjson.Value, visit Visitor) {
+	child, field := s.Node.Map().Lookup(key)
 	name, emitted := string(key), s.emitted
 	if field {
-		d.child(s, child, s.path.Field(name), emitted, old, new, visit)
+		d.child(s, child, s.Path.Field(name), emitted, old, new, visit)
 		return
 	}
-	d.child(s, child, s.path.Key(name), emitted.with(s.node.Emits(), name), old, new, visit)
+	d.child(s, child, s.Path.Key(name), emitted.with(s.Node.Emits(), name), old, new, visit)
 }
 
 // child enters a node. If a scalar emits its own value as a parameter, a change counts as one value removed and another added, and each
 // needs its own verb.
-func (d *differ) child(s scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new rawjson.Value, visit visitor) {
-	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.same.Equal(old, new) {
+func (d *Differ) child(s Scope, node *schema.Node, path fieldpath.Path, emitted *binding, old, new rawjson.Value, visit Visitor) {
+	if node.Emits() != "" && old.IsScalar() && new.IsScalar() && !d.Same.Equal(old, new) {
 		visit(d, d.enter(s, node, path, emitted, old, new, old), old, rawjson.Value{})
 		visit(d, d.enter(s, node, path, emitted, old, new, new), rawjson.Value{}, new)
 		return
@@ -194,17 +200,17 @@ func (d *differ) child(s scope, node *schema.Node, path fieldpath.Path, emitted 
 	visit(d, d.enter(s, node, path, emitted, old, new, emit), old, new)
 }
 
-// charge records that the node of s changed. If the node is part of other objects as well, each barrier needs a verb from that barrier
+// Charge records that the node of s changed. If the node is part of other objects as well, each barrier needs a verb from that barrier
 // on, in its own tree. Without barriers a verb of any tree is enough.
-func (d *differ) charge(s scope, op Operation) {
+func (d *Differ) Charge(s Scope, op change.Operation) {
 	if s.others == nil {
-		d.require(s.path, op, s.line)
+		d.require(s.Path, op, s.line)
 		return
 	}
 	all, isStrict := s.line, false
 	for _, l := range s.lines() {
 		if l.strict() {
-			d.require(s.path, op, l)
+			d.require(s.Path, op, l)
 			isStrict = true
 		}
 		for _, v := range l.chain {
@@ -214,25 +220,25 @@ func (d *differ) charge(s scope, op Operation) {
 		}
 	}
 	if !isStrict {
-		d.require(s.path, op, all)
+		d.require(s.Path, op, all)
 	}
 }
 
-func (d *differ) require(path fieldpath.Path, op Operation, l line) {
-	d.out = append(d.out, Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
+func (d *Differ) require(path fieldpath.Path, op change.Operation, l line) {
+	d.Out = append(d.Out, change.Requirement{Path: path, Operation: op, Chain: l.chain, Barrier: l.barrier})
 }
 
 // lines returns the line of the place in each tree.
-func (s *scope) lines() []line { return append([]line{s.line}, s.others...) }
+func (s *Scope) lines() []line { return append([]line{s.line}, s.others...) }
 
-// barred reports whether any barrier holds for the place.
-func (s *scope) barred() bool {
+// Barred reports whether any barrier holds for the place.
+func (s *Scope) Barred() bool {
 	return s.barrier >= 0 || slices.ContainsFunc(s.others, func(l line) bool { return l.barrier >= 0 })
 }
 
 // guards reports whether the place has a barrier of its own, or stands apart, inside the scope above.
-func (s *scope) guards(above scope) bool {
-	if s.node.StandsApart() || s.barrier > above.barrier {
+func (s *Scope) guards(above Scope) bool {
+	if s.Node.StandsApart() || s.barrier > above.barrier {
 		return true
 	}
 	for i := range s.others {
@@ -247,40 +253,33 @@ func (s *scope) guards(above scope) bool {
 	return false
 }
 
-// chargeHidden charges what a write through a version may change without showing it. For a lossy version it charges the root and each
-// barrier that the write may pass, even if nothing changed. In a lossless version the field of a barrier may have another name, so each
-// change that may be a change of that field is charged with the barrier. A creation is charged as well, because it may set a field that
-// another version guards.
-func (d *differ) chargeHidden(kind *schema.Kind) {
+// operation returns the change of a value that went from old to new.
+func operation(old, new rawjson.Value) change.Operation {
 	switch {
-	case kind.Lossy():
-		d.charge(d.root, Modified)
-	case !slices.ContainsFunc(d.out, func(r Requirement) bool { return kind.MayHide(r.Path.Top()) }):
-		return
-	}
-	uncovered := d.uncovered
-	if d.inStatus != nil && slices.ContainsFunc(d.out, func(r Requirement) bool {
-		return r.Operation == Ownership && (r.Path.IsRoot() || r.Path.Top() == "status")
-	}) {
-		uncovered = d.inStatus
-	}
-	for _, v := range kind.HiddenBarriers(uncovered) {
-		d.out = append(d.out, Requirement{Operation: Modified, Chain: []verbs.Verb{v}, Barrier: 0})
-	}
-	for i := range d.out {
-		if d.out[i].Path.IsRoot() {
-			d.out[i].Instead = kind.Instead()
-		}
+	case old.IsAbsent():
+		return change.Added
+	case new.IsAbsent():
+		return change.Removed
+	default:
+		return change.Modified
 	}
 }
 
-func operation(old, new rawjson.Value) Operation {
-	switch {
-	case old.IsAbsent():
-		return Added
-	case new.IsAbsent():
-		return Removed
-	default:
-		return Modified
+// IsCoveredBy reports whether every verb that covers the place above also covers this place.
+func (s *Scope) IsCoveredBy(above *Scope) bool {
+	if len(s.others) != len(above.others) || !s.line.isCoveredBy(&above.line) {
+		return false
 	}
+	for i := range s.others {
+		// A line that is strict here and not above can be passed above by a verb of another tree.
+		if !s.others[i].isCoveredBy(&above.others[i]) || s.others[i].apart != above.others[i].apart || s.apart != above.apart {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *line) isCoveredBy(above *line) bool {
+	n := len(above.chain)
+	return l.barrier <= above.barrier && len(l.chain) >= n && slices.Equal(l.chain[:n], above.chain)
 }

@@ -1,14 +1,17 @@
-package fieldperm
+package walk
 
-import "github.com/fieldperm/fieldperm/internal/rawjson"
+import (
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
 
 // barriersWithin charges the barriers strictly inside a value that is charged as a whole. The verbs of the whole do not cover a guarded
 // field (D2, D4). Lists are compared by position, because atomic lists have no keys.
-func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
-	if d.stops() || !d.mayBarWithin(s) || d.same.Equal(old, new) {
+func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
+	if d.Stops() || !d.MayBarWithin(s) || d.Same.Equal(old, new) {
 		return
 	}
-	if s.node.Map() != nil && (old.IsObject() || new.IsObject()) {
+	if s.Node.Map() != nil && (old.IsObject() || new.IsObject()) {
 		if old.Ambiguous() || new.Ambiguous() {
 			d.eachOccurrence(s, old, new)
 			return
@@ -16,39 +19,49 @@ func (d *differ) barriersWithin(s scope, old, new rawjson.Value) {
 		begin := d.changes(old, new)
 		for i := begin; i < len(d.changed); i++ {
 			c := d.changed[i]
-			d.same.Recall(c.run)
-			if !d.same.Equal(c.old, c.new) {
-				d.key(s, c.name, c.old, c.new, guardedBelow(s))
+			d.Same.Recall(c.run)
+			if !d.Same.Equal(c.old, c.new) {
+				d.Key(s, c.name, c.old, c.new, guardedBelow(s))
 			}
 		}
 		d.changed = d.changed[:begin]
 	}
-	if s.node.List() != nil && (old.IsList() || new.IsList()) {
+	if s.Node.List() != nil && (old.IsList() || new.IsList()) {
 		d.positions(s, old, new)
 	}
 }
 
-// mayBarWithin reports whether a part inside may have to be charged besides the whole.
-func (d *differ) mayBarWithin(s scope) bool {
-	return len(d.uncovered) > 0 || len(d.inStatus) > 0 || s.node.MayBarWithin() || s.node.MayStandApartWithin()
+// Within returns what barriersWithin charges if a value vanishes. The result shares memory with Out: it is valid while its elements are
+// charged in order, at most one requirement for each.
+func (d *Differ) Within(s Scope, was rawjson.Value) []change.Requirement {
+	begin := len(d.Out)
+	d.barriersWithin(s, was, rawjson.Value{})
+	found := d.Out[begin:]
+	d.Out = d.Out[:begin]
+	return found
+}
+
+// MayBarWithin reports whether a part inside may have to be charged besides the whole.
+func (d *Differ) MayBarWithin(s Scope) bool {
+	return len(d.Uncovered) > 0 || len(d.InStatus) > 0 || s.Node.MayBarWithin() || s.Node.MayStandApartWithin()
 }
 
 // guardedBelow returns a visitor that charges the node if it has a barrier of its own, and then continues below it. In a new object, a
 // value that the API server also gives to a client that does not set it is not charged.
-func guardedBelow(above scope) visitor {
-	return func(d *differ, s scope, old, new rawjson.Value) {
+func guardedBelow(above Scope) Visitor {
+	return func(d *Differ, s Scope, old, new rawjson.Value) {
 		if d.unasked(s, old, new) {
 			return
 		}
 		if s.guards(above) {
-			d.charge(s, operation(old, new))
+			d.Charge(s, operation(old, new))
 		}
 		d.barriersWithin(s, old, new)
 	}
 }
 
 // positions looks for barriers in the items of lists by position.
-func (d *differ) positions(s scope, old, new rawjson.Value) {
+func (d *Differ) positions(s Scope, old, new rawjson.Value) {
 	x, y := old.Items(), new.Items()
 	for i := 0; ; i++ {
 		var was, is rawjson.Value
@@ -66,7 +79,7 @@ func (d *differ) positions(s scope, old, new rawjson.Value) {
 }
 
 // pairwise looks for barriers in items by position.
-func (d *differ) pairwise(s scope, old, new []rawjson.Value) {
+func (d *Differ) pairwise(s Scope, old, new []rawjson.Value) {
 	for i := range max(len(old), len(new)) {
 		var was, is rawjson.Value
 		if i < len(old) {
@@ -80,8 +93,8 @@ func (d *differ) pairwise(s scope, old, new []rawjson.Value) {
 }
 
 // position looks for barriers in one position. Items whose keys differ are different items.
-func (d *differ) position(s scope, i int, was, is rawjson.Value) {
-	if d.same.Equal(was, is) {
+func (d *Differ) position(s Scope, i int, was, is rawjson.Value) {
+	if d.Same.Equal(was, is) {
 		return
 	}
 	if !was.IsAbsent() && !is.IsAbsent() && !d.sameKeys(s, was, is) {
@@ -92,13 +105,13 @@ func (d *differ) position(s scope, i int, was, is rawjson.Value) {
 	d.positioned(s, i, was, is)
 }
 
-func (d *differ) positioned(s scope, i int, old, new rawjson.Value) {
+func (d *Differ) positioned(s Scope, i int, old, new rawjson.Value) {
 	_, emitted := d.itemStep(s, either(new, old))
-	d.child(s, s.node.List().Item(), s.path.Index(i), emitted, old, new, guardedBelow(s))
+	d.child(s, s.Node.List().Item(), s.Path.Index(i), emitted, old, new, guardedBelow(s))
 }
 
-func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
-	keys := s.node.List().Keys()
+func (d *Differ) sameKeys(s Scope, a, b rawjson.Value) bool {
+	keys := s.Node.List().Keys()
 	for i := range keys {
 		x, _ := d.keyValue(&keys[i], a)
 		y, _ := d.keyValue(&keys[i], b)
@@ -110,11 +123,11 @@ func (d *differ) sameKeys(s scope, a, b rawjson.Value) bool {
 }
 
 // eachOccurrence looks for barriers in objects where a name occurs twice. Every occurrence counts, on both sides.
-func (d *differ) eachOccurrence(s scope, old, new rawjson.Value) {
+func (d *Differ) eachOccurrence(s Scope, old, new rawjson.Value) {
 	for m := old.Members(); m.Next(); {
-		d.key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))
+		d.Key(s, m.Name().Bytes(), m.Value(), rawjson.Value{}, guardedBelow(s))
 	}
 	for m := new.Members(); m.Next(); {
-		d.key(s, m.Name().Bytes(), rawjson.Value{}, m.Value(), guardedBelow(s))
+		d.Key(s, m.Name().Bytes(), rawjson.Value{}, m.Value(), guardedBelow(s))
 	}
 }

@@ -1,4 +1,4 @@
-package fieldperm
+package walk
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func (i *identity) values() []rawjson.Value {
 
 // identify returns the identity of an item. It reports false if the keys do not identify the item: it is not an object, a key is not a
 // scalar or occurs twice, or no key is present.
-func (d *differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool) {
+func (d *Differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool) {
 	var id identity
 	if len(keys) == 0 {
 		id.n, id.few[0] = 1, item
@@ -50,7 +50,7 @@ func (d *differ) identify(keys []schema.Key, item rawjson.Value) (identity, bool
 	return id, present
 }
 
-func (d *differ) sameIdentity(a, b *identity) bool {
+func (d *Differ) sameIdentity(a, b *identity) bool {
 	x, y := a.values(), b.values()
 	for i := range x {
 		if i >= len(y) || !d.keys.Equal(x[i], y[i]) {
@@ -70,7 +70,7 @@ func (i *identity) sum() uint64 {
 }
 
 // keyValue returns the value of a key, or its default, and whether the key occurs at most once.
-func (d *differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, bool) {
+func (d *Differ) keyValue(k *schema.Key, item rawjson.Value) (rawjson.Value, bool) {
 	v, n := item.Find(k.Name)
 	if n > 0 || k.Default == nil {
 		return v, n <= 1
@@ -96,7 +96,7 @@ type keyDefault struct {
 
 // grouping is the items of two lists by their keys.
 type grouping struct {
-	d      *differ
+	d      *Differ
 	keys   []schema.Key
 	items  []groupItem
 	groups []itemGroup
@@ -194,6 +194,6 @@ func (g *grouping) reordered() bool {
 	}
 }
 
-func (d *differ) equalItems(a, b []rawjson.Value) bool {
-	return slices.EqualFunc(a, b, d.same.Equal)
+func (d *Differ) equalItems(a, b []rawjson.Value) bool {
+	return slices.EqualFunc(a, b, d.Same.Equal)
 }

@@ -1,9 +1,10 @@
-package fieldperm
+package owners
 
 import (
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -11,8 +12,8 @@ import (
 // Unattributed reports whether no manager in the new object's managedFields owns the changed path, although managers own other paths.
 // Then a mutating webhook or policy made the change after the request was merged, and the message tells the user so (D12). Use it for
 // messages only, because a user can write managedFields. It returns false for removed values, which have no owner in the new object.
-func Unattributed(new []byte, r *Requirement) bool {
-	if r == nil || r.Operation != Modified && r.Operation != Added {
+func Unattributed(new []byte, r *change.Requirement) bool {
+	if r == nil || r.Operation != change.Modified && r.Operation != change.Added {
 		return false
 	}
 	doc, err := rawjson.Scan(new)
@@ -87,5 +88,5 @@ func keyValue(k fieldpath.Key) smdvalue.Value {
 		return smdvalue.NewValueInterface(nil)
 	}
 	defer doc.Release()
-	return smdvalue.NewValueInterface(native(doc.Root(), nil))
+	return smdvalue.NewValueInterface(rawjson.Native(doc.Root(), nil))
 }

@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"slices"
@@ -64,10 +64,10 @@ func inOrder(out []byte, v rawjson.Value) ([]byte, bool) {
 const mostWeight = 32 << 20
 
 // A comparison of owners takes about ten times the memory that the paths weigh. A comparison that weighs more than lightWeight (bytes)
-// waits for room in ownersAtOnce (bytes), which all comparisons of the process share.
-const lightWeight, ownersAtOnce = 256 << 10, 16 << 20
+// waits for its share of mostMemory (bytes), which is for all comparisons of the process.
+const lightWeight, mostMemory = 256 << 10, 16 << 20
 
-var ownersRoom = semaphore.NewWeighted(ownersAtOnce)
+var memory = semaphore.NewWeighted(mostMemory)
 
 // elementWeight is the weight of each path element in bytes, without its name.
 const elementWeight = 64

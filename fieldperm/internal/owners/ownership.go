@@ -1,121 +1,98 @@
-package fieldperm
+package owners
 
 import (
 	"slices"
 
 	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/fieldperm/fieldperm/fieldperm/change"
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// ownership is a change of metadata.managedFields (D8). Changing the owner of a field needs the verb of that field. The comparison works
-// on managers and paths, and the requirements are charged at the paths.
-type ownership struct {
-	scope    scope
-	old, new rawjson.Value
+// Charge charges changed owners, after all values, so that a denial names a changed value first.
+func Charge(d *walk.Differ) {
+	chargeScale(d)
+	chargeManagedFields(d)
 }
 
-// finishOwnership charges changed owners after all values, so that a denial names a changed value first.
-func (d *differ) finishOwnership() {
-	if d.owned.scope.node == nil || d.err != nil {
+// chargeManagedFields charges the change of metadata.managedFields that the walk met. Changing the owner of a field needs the verb of
+// that field (D8). The comparison works on managers and paths, and the requirements are charged at the paths.
+func chargeManagedFields(d *walk.Differ) {
+	if d.Owned.Scope.Node == nil || d.Err != nil {
 		return
 	}
-	if touched, only := d.onlyOneTime(); only {
+	if touched, only := onlyOneTime(d); only {
 		switch e, ok := readManagedEntry(touched); {
 		case !ok:
 		case e.isAged():
-			d.chargeAnyOwner()
-		case !d.ownsChange(&e):
-			d.charge(d.owned.scope, Ownership)
+			chargeAnyOwner(d)
+		case !ownsChange(d, &e):
+			d.Charge(d.Owned.Scope, change.Ownership)
 		}
 		return
 	}
-	if !d.owned.old.IsList() && d.same.Equal(d.owned.old, d.owned.new) {
+	if !d.Owned.Old.IsList() && d.Same.Equal(d.Owned.Old, d.Owned.New) {
 		return
 	}
-	if !d.create {
-		d.startOwning()
+	if !d.Create {
+		d.StartOwning()
 	}
-	was, wasRead := readManagedFields(d.owned.old)
-	is, isRead := readManagedFields(d.owned.new)
+	was, wasRead := readManagedFields(d.Owned.Old)
+	is, isRead := readManagedFields(d.Owned.New)
 	if !wasRead || !isRead {
-		d.chargeAnyOwner()
+		chargeAnyOwner(d)
 		return
 	}
 	was.keepLast()
 	managers := changedManagers(was, is)
-	if d.create {
+	if d.Create {
 		// The API server writes one entry, for the client that creates the object. More entries come from the client.
 		if len(is.entries) > 1 || !is.valid(managers) {
-			d.charge(d.owned.scope, Ownership)
+			d.Charge(d.Owned.Scope, change.Ownership)
 		}
 		return
 	}
 	weight := was.weight(managers) + is.weight(managers) + is.weight(upgradedSince(was, is))
 	if weight > mostWeight || !was.valid(managers) || !is.valid(managers) {
-		d.chargeAnyOwner()
+		chargeAnyOwner(d)
 		return
 	}
 	if weight > lightWeight {
-		room := int64(min(weight, ownersAtOnce))
-		if err := ownersRoom.Acquire(d.ctx, room); err != nil {
-			d.err = stopped(err)
+		share := int64(min(weight, mostMemory))
+		if err := memory.Acquire(d.Context(), share); err != nil {
+			d.Err = change.Stopped(err)
 			return
 		}
-		defer ownersRoom.Release(room)
+		defer memory.Release(share)
 	}
-	o := d.newOwners(was, is, managers)
+	o := newOwners(d, was, is, managers)
 	switch {
 	case o.ages():
 		o.chargeObject("")
 	case !o.timesAreFree():
-		d.charge(d.owned.scope, Ownership)
+		d.Charge(d.Owned.Scope, change.Ownership)
 	}
 	for _, who := range managers {
 		o.compare(who)
 	}
 	o.chargeUpgraded()
 	o.chargeHollow()
-	if !o.applied && !slices.ContainsFunc(d.out, func(r Requirement) bool { return r.Operation == Ownership }) {
-		d.stopOwning()
+	if !o.applied && !slices.ContainsFunc(d.Out, func(r change.Requirement) bool { return r.Operation == change.Ownership }) {
+		d.StopOwning()
 	}
-}
-
-// startOwning puts into force the barriers that hold for changes of owners.
-func (d *differ) startOwning() {
-	d.owning = true
-	if len(d.uncovered) != len(d.all) {
-		d.uncovered, d.inStatus = d.all.ForOwners(), d.all
-	}
-	d.restart()
-	d.owned.scope = d.resolve(smdpath.MakePathOrDie("metadata", "managedFields")).scope
-}
-
-// stopOwning ends what startOwning began. It is called when no manager gained anything by which a later apply could change a value.
-func (d *differ) stopOwning() {
-	d.owning = false
-	if d.inStatus != nil {
-		d.uncovered, d.inStatus = d.all.ForValues(), nil
-		d.restart()
-	}
-}
-
-// restart enters the objects again with other barriers in force. Paths lead to the same places, but the barriers on them differ.
-func (d *differ) restart() {
-	d.root = d.enterRoot(d.kind, d.old, d.new)
-	d.trail = trail{points: d.trail.points[:0]}
 }
 
 // chargeAnyOwner charges the whole object and every barrier of it. It is for requests where the fields that changed owners cannot be
 // determined.
-func (d *differ) chargeAnyOwner() {
-	d.startOwning()
-	d.newOwners(&managedFields{}, &managedFields{}, nil).chargeObject("")
+func chargeAnyOwner(d *walk.Differ) {
+	d.StartOwning()
+	newOwners(d, &managedFields{}, &managedFields{}, nil).chargeObject("")
 }
 
 // owners is one comparison of owners.
 type owners struct {
-	d       *differ
+	d       *walk.Differ
 	was, is *managedFields
 	// changed are the managers whose entries differ.
 	changed map[manager]bool
@@ -150,9 +127,9 @@ type within struct {
 	scope string
 }
 
-func (d *differ) newOwners(was, is *managedFields, changed []manager) *owners {
+func newOwners(d *walk.Differ, was, is *managedFields, changed []manager) *owners {
 	o := &owners{
-		d: d, was: was, is: is, version: d.new.Get("apiVersion").Text(), written: len(d.out) > 0,
+		d: d, was: was, is: is, version: d.New.Get("apiVersion").Text(), written: len(d.Out) > 0,
 		changed: make(map[manager]bool, len(changed)), charged: map[string]bool{}, guarded: map[theirNode]bool{}, hidden: map[theirField]bool{},
 		unowned: map[rawjson.Value]bool{}, brought: map[rawjson.Value]bool{},
 	}
@@ -175,14 +152,14 @@ func (o *owners) compare(who manager) {
 	before, otherwiseBefore := o.split(o.was, who)
 	after, otherwiseAfter := o.split(o.is, who)
 	if !o.versionChanged(who) {
-		before, after = folded(o.d.kind.Root, before), folded(o.d.kind.Root, after)
+		before, after = folded(o.d.Kind.Root, before), folded(o.d.Kind.Root, after)
 		if their := o.theirs(who); their != nil {
 			otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore), folded(their.Root, otherwiseAfter)
 		}
 	}
 	otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
-	if o.versionChanged(who) && !o.d.kind.Knows(o.was.entry(who).wroteIn) {
+	if o.versionChanged(who) && !o.d.Kind.Knows(o.was.entry(who).wroteIn) {
 		lost, gained = before, after
 	}
 	o.chargeBrokenItems(who, lost, gained, otherwiseBefore)
@@ -192,9 +169,9 @@ func (o *owners) compare(who manager) {
 		o.applied = true
 		gained = smdpath.NewSet()
 	}
-	gone := o.only(lost, func(r *resolved) bool { return r.changed })
+	gone := o.only(lost, func(r *walk.Resolved) bool { return r.Changed })
 	o.each(lost, func(p smdpath.Path) bool { return o.lossIsFree(who, p, after, gone) })
-	solid := o.only(gained, func(r *resolved) bool { return !r.own() })
+	solid := o.only(gained, func(r *walk.Resolved) bool { return !r.Own() })
 	o.each(gained, func(p smdpath.Path) bool { return o.gainIsFree(who, p, before, solid) })
 	if !gained.Empty() && o.is.applies(who) {
 		o.chargeUnheld(who, gained)
@@ -208,13 +185,13 @@ func (o *owners) versionChanged(who manager) bool {
 }
 
 // only returns the paths for which the condition holds.
-func (o *owners) only(paths *smdpath.Set, is func(*resolved) bool) *smdpath.Set {
+func (o *owners) only(paths *smdpath.Set, is func(*walk.Resolved) bool) *smdpath.Set {
 	out := smdpath.NewSet()
 	paths.Iterate(func(p smdpath.Path) {
-		if o.d.stops() {
+		if o.d.Stops() {
 			return
 		}
-		if r := o.d.resolve(p); is(&r) {
+		if r := o.d.Resolve(p); is(&r) {
 			out.Insert(slices.Clone(p))
 		}
 	})
@@ -225,30 +202,30 @@ func (o *owners) only(paths *smdpath.Set, is func(*resolved) bool) *smdpath.Set 
 // container decides about its contents, so contents that the container's verbs do not cover are charged as well.
 func (o *owners) each(paths *smdpath.Set, free func(smdpath.Path) bool) {
 	paths.Iterate(func(shared smdpath.Path) {
-		if o.d.stops() || free(shared) {
+		if o.d.Stops() || free(shared) {
 			return
 		}
-		p, r := slices.Clone(shared), o.d.resolve(shared)
-		o.charge(r.scope)
+		p, r := slices.Clone(shared), o.d.Resolve(shared)
+		o.charge(r.Scope)
 		switch {
-		case r.missing:
-		case r.container && r.field:
-			o.chargeUnowned(p, r.scope, true)
-		case r.keyField:
+		case r.Missing:
+		case r.Container && r.Field:
+			o.chargeUnowned(p, r.Scope, true)
+		case r.KeyField:
 			// An item whose keys have no owner is removed, even if managers own the rest of the item.
-			item := o.d.resolve(r.owner(p))
-			o.charge(item.scope)
-			o.chargeWithin(item.scope, item.old)
+			item := o.d.Resolve(r.Owner(p))
+			o.charge(item.Scope)
+			o.chargeWithin(item.Scope, item.Old)
 		default:
-			o.chargeWithin(r.scope, r.old)
+			o.chargeWithin(r.Scope, r.Old)
 		}
 	})
 }
 
-func (o *owners) charge(s scope) {
-	if key := s.identity(); !o.charged[key] {
+func (o *owners) charge(s walk.Scope) {
+	if key := s.Identity(); !o.charged[key] {
 		o.charged[key] = true
-		o.d.charge(s, Ownership)
+		o.d.Charge(s, change.Ownership)
 	}
 }
 
@@ -262,16 +239,16 @@ func (o *owners) lossIsFree(who manager, p smdpath.Path, after, gone *smdpath.Se
 	if o.isMerged(who, p) {
 		return true
 	}
-	r := o.d.resolve(p)
+	r := o.d.Resolve(p)
 	switch {
-	case r.changed, r.byServer:
+	case r.Changed, r.ByServer:
 		return true
-	case r.changedAbove:
+	case r.ChangedAbove:
 		// The version of the entry is not known. The changed value above may be the one that the path names there, so the API server
 		// removes its owner.
-		return !o.d.kind.Knows(o.was.entry(who).wroteIn)
-	case r.own():
-		item := r.owner(p)
+		return !o.d.Kind.Knows(o.was.entry(who).wroteIn)
+	case r.Own():
+		item := r.Owner(p)
 		return who.operation == operationApply && isItem(item) && !hasBelow(after, item) && hasBelow(gone, item) && o.hasItem(o.keeps(), item)
 	}
 	return false
@@ -283,30 +260,19 @@ func (o *owners) lossIsFree(who manager, p smdpath.Path, after, gone *smdpath.Se
 // A manager that owns an item's own entry deletes the item by applying without it, if no other manager owns it. So the gain of that entry
 // is free only if something in the item is charged, and another manager owned the item before and still owns it.
 func (o *owners) gainIsFree(who manager, p smdpath.Path, before, solid *smdpath.Set) bool {
-	r := o.d.resolve(p)
+	r := o.d.Resolve(p)
 	switch {
-	case r.changed:
+	case r.Changed:
 		return true
 	case o.isBucket(who):
 		return o.heldByVanished(who.version).Has(p)
 	case who.operation == operationApply:
-		item := r.owner(p)
-		return r.own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
+		item := r.Owner(p)
+		return r.Own() && isItem(item) && !hasBelow(before, item) && hasBelow(solid, item) && o.hasItem(o.holds(), item)
 	case who.name == beforeFirstApplyOwner:
 		return len(o.was.entries) == 0
 	}
 	return false
-}
-
-// own reports whether the path is an own entry or a key of something that stays.
-func (r *resolved) own() bool { return r.container || r.keyField }
-
-// owner returns the path of the container or item that the own entry or the key belongs to.
-func (r *resolved) owner(p smdpath.Path) smdpath.Path {
-	if r.keyField {
-		return p[:len(p)-1]
-	}
-	return p
 }
 
 func isItem(p smdpath.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }

@@ -1,8 +1,7 @@
-package fieldperm
+package walk
 
 import (
-	"fmt"
-
+	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -21,16 +20,16 @@ type condition struct {
 }
 
 // bars reports whether a permission is a barrier for a change from old to new.
-func (d *differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
+func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
 		return p.MayBar()
 	}
-	if d.owning {
+	if d.isOwning {
 		return true
 	}
 	at := condition{p, old, new}
 	holds, known := d.conditions.holds[at]
-	if known || d.err != nil {
+	if known || d.Err != nil {
 		return holds || !known
 	}
 	holds = p.Bars(d.ctx, d.native(old), d.native(new))
@@ -43,34 +42,29 @@ func (d *differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 }
 
 // native returns a value as CEL takes it. It caches the value and its parts, because conditions may exist at every level.
-func (d *differ) native(v rawjson.Value) any {
+func (d *Differ) native(v rawjson.Value) any {
 	if d.conditions.decoded == nil {
 		d.conditions.decoded = map[rawjson.Value]any{}
 	}
-	return native(v, d.conditions.decoded)
+	return rawjson.Native(v, d.conditions.decoded)
 }
 
-// lookEvery is the number of nodes between two checks of the context. A node costs some microseconds.
-const lookEvery = 4096
+// LookEvery is the number of nodes between two checks of the context. A node costs some microseconds.
+const LookEvery = 4096
 
-// stops reports whether the run is over. Once in lookEvery calls it checks the context.
-func (d *differ) stops() bool {
-	if d.looks++; d.looks%lookEvery == 0 {
+// Stops reports whether the run is over. Once in LookEvery calls it checks the context.
+func (d *Differ) Stops() bool {
+	if d.looks++; d.looks%LookEvery == 0 {
 		d.look()
 	}
-	return d.err != nil
+	return d.Err != nil
 }
 
 // look ends the run if the context has ended.
-func (d *differ) look() {
-	if d.err == nil {
+func (d *Differ) look() {
+	if d.Err == nil {
 		if err := d.ctx.Err(); err != nil {
-			d.err = stopped(err)
+			d.Err = change.Stopped(err)
 		}
 	}
-}
-
-// stopped returns the error of a comparison that was interrupted. It is not a decision.
-func stopped(err error) error {
-	return fmt.Errorf("comparison of the objects: %w before its end: try again, or with a smaller object", err)
 }

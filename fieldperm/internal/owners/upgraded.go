@@ -1,4 +1,4 @@
-package fieldperm
+package owners
 
 import (
 	"bytes"
@@ -53,11 +53,11 @@ func (o *owners) manifest(who manager) rawjson.Value {
 	if who.operation == operationApply || !o.is.fields(who).Has(lastApplied) {
 		return rawjson.Value{}
 	}
-	r := o.d.resolve(lastApplied)
-	if !r.changed || !r.new.IsScalar() {
+	r := o.d.Resolve(lastApplied)
+	if !r.Changed || !r.New.IsScalar() {
 		return rawjson.Value{}
 	}
-	doc, err := rawjson.Scan([]byte(r.new.Text()))
+	doc, err := rawjson.Scan([]byte(r.New.Text()))
 	if err != nil || doc.Root().Get("apiVersion").Text() != o.version {
 		return rawjson.Value{}
 	}
@@ -70,8 +70,8 @@ func (o *owners) isApplied(manifest rawjson.Value, p smdpath.Path) bool {
 	if manifest.IsAbsent() {
 		return false
 	}
-	at := o.d.follow(o.d.kind, manifest, p)
-	return !at.end && !at.new.IsAbsent() || p.Equals(lastApplied)
+	at := o.d.Follow(o.d.Kind, manifest, p)
+	return !at.End && !at.New.IsAbsent() || p.Equals(lastApplied)
 }
 
 // chargeTaken charges the barriers at and in a changed value that a manager comes to own by applying. The next apply without the value
@@ -79,19 +79,19 @@ func (o *owners) isApplied(manifest rawjson.Value, p smdpath.Path) bool {
 func (o *owners) chargeTaken(who manager, gained *smdpath.Set) {
 	manifest := o.manifest(who)
 	gained.Iterate(func(p smdpath.Path) {
-		if o.d.stops() || o.isApplied(manifest, p) {
+		if o.d.Stops() || o.isApplied(manifest, p) {
 			return
 		}
 		o.applied = true
-		if !o.d.mayBarWithin(o.d.root) {
+		if !o.d.MayBarWithin(o.d.Root) {
 			return
 		}
-		if r := o.d.resolve(p); r.changed {
-			if r.scope.barred() {
-				o.charge(r.scope)
+		if r := o.d.Resolve(p); r.Changed {
+			if r.Scope.Barred() {
+				o.charge(r.Scope)
 			}
-			o.chargeWithin(r.scope, r.old)
-			o.chargeWithin(r.scope, r.new)
+			o.chargeWithin(r.Scope, r.Old)
+			o.chargeWithin(r.Scope, r.New)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func (o *owners) chargeUpgraded() {
 		if !otherwise.Empty() {
 			o.chargeAll(who)
 		}
-		o.each(here, func(p smdpath.Path) bool { return o.d.resolve(p).changed })
+		o.each(here, func(p smdpath.Path) bool { return o.d.Resolve(p).Changed })
 		o.chargeUnheld(who, here)
 		o.chargeTaken(who, here)
 	}

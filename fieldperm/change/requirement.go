@@ -1,4 +1,4 @@
-package fieldperm
+package change
 
 import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
