@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/fieldperm/fieldperm/schema"
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -53,7 +51,7 @@ func (c *comparison) at(node *schema.Node, path string, names []string, before, 
 			if names != nil {
 				below = slices.Concat(names, []string{name})
 			}
-			c.at(node.Map().Child(name), path+rendered(name), below, was[name], want[name], is[name])
+			c.at(node.Map().Child(name), fieldpath.Extend(path, name), below, was[name], want[name], is[name])
 		}
 	case node.List() != nil && !node.List().Atomic():
 		c.items(node.List(), path, before, asked, after)
@@ -128,14 +126,6 @@ func (c *comparison) items(list *schema.List, path string, before, asked, after 
 func isDefault(node *schema.Node, v any) bool {
 	var fallback any
 	return node.Default() != nil && utiljson.Unmarshal(node.Default(), &fallback) == nil && reflect.DeepEqual(fallback, v)
-}
-
-// rendered is a step in the notation of fieldpath.Pattern.
-func rendered(name string) string {
-	if name != "" && !strings.ContainsAny(name, ".[]\"*\\") {
-		return "." + name
-	}
-	return "[" + strconv.Quote(name) + "]"
 }
 
 // at follows names.
