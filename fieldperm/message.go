@@ -97,11 +97,11 @@ func (d *Denial) Field() string {
 	return d.Requirement.Path.String()
 }
 
-func plural(n int, one, many string) string {
+func plural(n int, singular, several string) string {
 	if n == 1 {
-		return one
+		return singular
 	}
-	return many
+	return several
 }
 
 func shorten(s string) string {

@@ -156,11 +156,11 @@ func (g *grouping) group(id *identity) int32 {
 	}
 	for at := latest; at >= 0; at = g.groups[at].next {
 		group := &g.groups[at]
-		one := group.is.first
+		first := group.is.first
 		if group.is.n == 0 {
-			one = group.was.first
+			first = group.was.first
 		}
-		if known, _ := g.d.identify(g.keys, g.items[one].value); g.d.sameIdentity(&known, id) {
+		if known, _ := g.d.identify(g.keys, g.items[first].value); g.d.sameIdentity(&known, id) {
 			return at
 		}
 	}

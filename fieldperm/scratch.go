@@ -6,9 +6,9 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// room is the memory for the plan of an ordinary request. It belongs on the stack of the caller: every request makes a plan, and no plan
+// planScratch is the memory for the plan of an ordinary request. It belongs on the stack of the caller: every request makes a plan, and no plan
 // outlives its decision.
-type room struct {
+type planScratch struct {
 	groups [8]group
 	uses   [32]use
 	verbs  [16]planned
@@ -18,10 +18,10 @@ type room struct {
 // fewVerbs is the number of verbs up to which a linear search is faster than a map.
 const fewVerbs = 32
 
-// plan makes a plan for all requirements, or only for those with a barrier. The plan is valid as long as the room. Only this method
-// appends to the plan: another method that appended would move the room to the heap.
-func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
-	p := plan{groups: r.groups[:0], uses: r.uses[:0], verbs: r.verbs[:0], order: r.order[:0], open: none, blocked: none}
+// plan makes a plan for all requirements, or only for those with a barrier. The plan is valid as long as s is. Only this method
+// appends to the plan: another method that appended would move that memory to the heap.
+func (s *planScratch) plan(requirements []Requirement, barredOnly bool) plan {
+	p := plan{groups: s.groups[:0], uses: s.uses[:0], verbs: s.verbs[:0], order: s.order[:0], open: none, blocked: none}
 	var ids verbIDs
 	var above []verbs.Verb // the chain of the last group
 	for i := range requirements {
@@ -29,7 +29,7 @@ func (r *room) plan(requirements []Requirement, barredOnly bool) plan {
 		if barredOnly && !requirement.Barred() {
 			continue
 		}
-		p.uncovered++
+		p.remaining++
 		chain, level := requirement.Candidates(), firstLevel(requirement)
 		id, begin := groupID(len(p.groups)), len(p.uses)
 		if id > 0 && p.groups[id-1].to == int32(i) && slices.Equal(above, chain) && (len(chain) == 0 || p.uses[p.groups[id-1].begin].level == level) {
