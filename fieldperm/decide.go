@@ -38,27 +38,27 @@ type decider struct {
 }
 
 // record adds an answer to the checks and reports whether the user holds the verb.
-func (d *decider) record(verb string, generic bool, answer Answer) bool {
-	allowed := answer.Allowed
-	if generic && !answer.AllowsGeneric() {
+func (d *decider) record(verb string, generic bool, decision AuthorizerDecision) bool {
+	allowed := decision.Allowed()
+	if generic && !decision.AllowsGeneric() {
 		if allowed {
-			answer.By = "" // This Allow does not count, so its authorizer did not decide.
+			decision.By = "" // This Allow does not count, so its authorizer did not decide.
 		}
 		allowed = false
 	}
 	if !allowed && d.failure == nil {
-		d.failure = answer.Failure
+		d.failure = decision.Failure
 	}
-	if !allowed && answer.By != "" {
+	if decision.Outcome == Deny && decision.By != "" {
 		if d.refusals == nil {
 			d.refusals = map[string]*Refusal{}
 		}
-		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
+		d.refusals[verb] = &Refusal{Verb: verb, By: decision.By, Reason: decision.Reason}
 	}
 	if d.out.Checks == nil {
 		d.out.Checks = make([]Check, 0, d.expected())
 	}
-	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
+	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By})
 	return allowed
 }
 
@@ -105,22 +105,22 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		if d.exhausted() {
 			break
 		}
-		answer, err := d.authorizer.Authorize(ctx, verb, true)
+		decision, err := d.authorizer.Authorize(ctx, verb, true)
 		if err != nil {
 			return "", err
 		}
-		if d.record(verb, true, answer) {
+		if d.record(verb, true, decision) {
 			d.out.Mode = ModeGeneric
 			return verb, nil
 		}
 	}
 	d.out.Mode = ModeNone
 	if !d.exhausted() {
-		answer, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
+		decision, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
 		if err != nil {
 			return "", err
 		}
-		if d.record(verbs.Marker, false, answer) {
+		if d.record(verbs.Marker, false, decision) {
 			d.out.Mode = ModeGranular
 			return "", nil
 		}
@@ -165,11 +165,11 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
 	if len(batch) > 1 {
 		return d.askTogether(ctx, p, batch)
 	}
-	answer, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
+	decision, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
 	if err != nil {
 		return err
 	}
-	d.take(p, batch[0], answer)
+	d.take(p, batch[0], decision)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 		if c.err != nil {
 			return c.err
 		}
-		d.take(p, batch[i], c.answer)
+		d.take(p, batch[i], c.decision)
 		if p.blocked != none {
 			return nil
 		}
@@ -209,18 +209,18 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 
 // runningCheck is a check that one goroutine makes.
 type runningCheck struct {
-	verb   string
-	done   sync.WaitGroup
-	answer Answer
-	err    error
+	verb     string
+	done     sync.WaitGroup
+	decision AuthorizerDecision
+	err      error
 }
 
 func (c *runningCheck) run(ctx context.Context, authorizer Authorizer) {
-	c.answer, c.err = authorizer.Authorize(ctx, c.verb, false)
+	c.decision, c.err = authorizer.Authorize(ctx, c.verb, false)
 }
 
-func (d *decider) take(p *plan, v verbID, answer Answer) {
-	p.record(v, d.record(p.verbs[v].text, false, answer))
+func (d *decider) take(p *plan, v verbID, decision AuthorizerDecision) {
+	p.record(v, d.record(p.verbs[v].text, false, decision))
 }
 
 func (d *decider) deny(p *plan) {

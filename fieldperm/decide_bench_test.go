@@ -11,8 +11,8 @@ import (
 // cached answers at once, so that the benchmark measures only planning and deciding.
 type cached map[string]bool
 
-func (c cached) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
-	return Answer{Allowed: c[verb], Reason: "RBAC"}, nil
+func (c cached) Authorize(_ context.Context, verb string, _ bool) (AuthorizerDecision, error) {
+	return AuthorizerDecision{Outcome: OutcomeOf(c[verb]), Reason: "RBAC"}, nil
 }
 
 func holding(verbs ...string) cached {

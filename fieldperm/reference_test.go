@@ -198,8 +198,8 @@ type referenceDecider struct {
 	refusals   map[string]*Refusal
 }
 
-func (d *referenceDecider) record(verb string, generic bool, answer Answer) bool {
-	allowed := answer.Allowed
+func (d *referenceDecider) record(verb string, generic bool, answer AuthorizerDecision) bool {
+	allowed := answer.Allowed()
 	if generic && !answer.AllowsGeneric() {
 		if allowed {
 			answer.By = ""
@@ -209,7 +209,7 @@ func (d *referenceDecider) record(verb string, generic bool, answer Answer) bool
 	if !allowed && d.failure == nil {
 		d.failure = answer.Failure
 	}
-	if !allowed && answer.By != "" {
+	if answer.Outcome == Deny && answer.By != "" {
 		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
 	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
@@ -312,7 +312,7 @@ func (d *referenceDecider) cover(ctx context.Context, p *referencePlan) error {
 
 func (d *referenceDecider) ask(ctx context.Context, p *referencePlan, batch []verbs.Verb) error {
 	type outcome struct {
-		answer Answer
+		answer AuthorizerDecision
 		err    error
 	}
 	outcomes := make([]outcome, len(batch))
