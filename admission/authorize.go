@@ -74,7 +74,7 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 	if err != nil {
 		return noOpinion, err
 	}
-	if !answer.Allowed {
+	if !answer.Allowed() {
 		return noOpinion, answer.Failure
 	}
 	// This check comes last. A proof from before a slow check might be outdated, and a user that is not allowed anyway needs no proof.

@@ -137,8 +137,8 @@ func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
 // unknown is an authorizer with a part that failed and whose policy is NoOpinion.
 type unknown struct{ err error }
 
-func (u unknown) Authorize(context.Context, string, bool) (fieldperm.Answer, error) {
-	return fieldperm.Answer{Failure: u.err}, nil
+func (u unknown) Authorize(context.Context, string, bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: u.err}, nil
 }
 
 func TestP4_AMarkerThatNobodyKnowsOfIsAnError(t *testing.T) {

@@ -28,10 +28,10 @@ type question authorizer.AttributesRecord
 
 // Authorize asks for one verb. The authorizer that it asks must not contain fieldperm's own. If it does, a generic question needs
 // admission.GenericOnlyKey in the user's extra.
-func (q question) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.Answer, error) {
+func (q question) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
 	q.Verb = verb
 	decision, reason, err := grants(ctx, authorizer.AttributesRecord(q))
-	return fieldperm.Answer{Allowed: err == nil && decision == authorizer.DecisionAllow, Reason: reason, By: "grants"}, err
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.Outcome(decision), Reason: reason, By: "grants"}, err
 }
 
 // newQuestion takes user and object from a SubjectAccessReview.

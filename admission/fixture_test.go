@@ -28,14 +28,14 @@ type holder struct {
 	asked []string
 }
 
-func (h *holder) Authorize(_ context.Context, verb string, generic bool) (fieldperm.Answer, error) {
+func (h *holder) Authorize(_ context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = append(h.asked, fmt.Sprintf("%s %t", verb, generic))
 	if err := h.fails[verb]; err != nil {
-		return fieldperm.Answer{}, err
+		return fieldperm.AuthorizerDecision{}, err
 	}
-	return fieldperm.Answer{Allowed: slices.Contains(h.holds, verb), Reason: h.reason}, nil
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(slices.Contains(h.holds, verb)), Reason: h.reason}, nil
 }
 
 func holding(verbs ...string) *holder { return &holder{holds: verbs} }

@@ -11,17 +11,17 @@ import (
 )
 
 // decidedBy answers every verb with the name of one authorizer.
-type decidedBy map[string]Answer
+type decidedBy map[string]AuthorizerDecision
 
-func (d decidedBy) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
+func (d decidedBy) Authorize(_ context.Context, verb string, _ bool) (AuthorizerDecision, error) {
 	return d[verb], nil
 }
 
 func TestP7_ChecksNameWhoDecided(t *testing.T) {
 	d, err := Decide(context.Background(), decidedBy{
-		"update":             {By: "protector"},
-		verbs.Marker:         {Allowed: true, By: "rbac"},
-		verbs.Prefix + "one": {Allowed: true, By: "rbac"},
+		"update":             {Outcome: Deny, By: "protector"},
+		verbs.Marker:         {Outcome: Allow, By: "rbac"},
+		verbs.Prefix + "one": {Outcome: Allow, By: "rbac"},
 	}, Review{Generic: update, Requirements: []Requirement{need("x", "*", "one")}}, Limits{})
 	want := []Check{{"update", false, "protector"}, {"patch", false, ""}, {"granular", true, "rbac"}, {"granular:*", false, ""}, {"granular:one", true, "rbac"}}
 	if err != nil || !slices.Equal(d.Checks, want) {
@@ -32,7 +32,7 @@ func TestP7_ChecksNameWhoDecided(t *testing.T) {
 // An Allow of fieldperm's own authorizer does not count, so no authorizer is named as the one that decided.
 func TestP7_A4_OwnAllowIsNobodysDecision(t *testing.T) {
 	d, err := Decide(context.Background(), decidedBy{
-		"update": {Allowed: true, By: "in-cluster-authorizer", Reason: verbs.Prefix + " the user holds it"},
+		"update": {Outcome: Allow, By: "in-cluster-authorizer", Reason: verbs.Prefix + " the user holds it"},
 	}, Review{Generic: update}, Limits{})
 	if err != nil || d.Allowed || slices.ContainsFunc(d.Checks, func(c Check) bool { return c.By != "" || c.Allowed }) {
 		t.Errorf("decision %+v, error %v", d, err)
@@ -44,11 +44,11 @@ type passedOver struct {
 	failing, held string
 }
 
-func (p passedOver) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
+func (p passedOver) Authorize(_ context.Context, verb string, _ bool) (AuthorizerDecision, error) {
 	if strings.Contains(p.failing, " "+verb+" ") {
-		return Answer{Failure: errBroken}, nil
+		return AuthorizerDecision{Outcome: NoOpinion, Failure: errBroken}, nil
 	}
-	return Answer{Allowed: strings.Contains(p.held, " "+verb+" ")}, nil
+	return AuthorizerDecision{Outcome: OutcomeOf(strings.Contains(p.held, " "+verb+" "))}, nil
 }
 
 func TestP4_AFailureThatIsPassedOverIsNoDenial(t *testing.T) {
@@ -84,11 +84,12 @@ func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
 		answers decidedBy
 		want    string
 	}{
-		"the most specific verb": {decidedBy{verbs.Marker: {Allowed: true}, "granular:*": {By: "x"}, "granular:scale": {By: "freeze", Reason: "until Monday\n"}}, `; authorizer "freeze" denies granular:scale: "until Monday\n"`},
-		"a general verb":         {decidedBy{verbs.Marker: {Allowed: true}, "granular:*": {By: "freeze"}}, `; authorizer "freeze" denies granular:*`},
+		"the most specific verb": {decidedBy{verbs.Marker: {Outcome: Allow}, "granular:*": {By: "x"}, "granular:scale": {By: "freeze", Reason: "until Monday\n"}}, `; authorizer "freeze" denies granular:scale: "until Monday\n"`},
+		"a general verb":         {decidedBy{verbs.Marker: {Outcome: Allow}, "granular:*": {By: "freeze"}}, `; authorizer "freeze" denies granular:*`},
 		"the marker":             {decidedBy{verbs.Marker: {By: "freeze", Reason: "no bots"}}, `; authorizer "freeze" denies granular: "no bots"`},
-		"nobody":                 {decidedBy{verbs.Marker: {Allowed: true}}, ""},
-		"only the generic verb":  {decidedBy{"update": {By: "freeze"}, verbs.Marker: {Allowed: true}}, ""},
+		"nobody":                 {decidedBy{verbs.Marker: {Outcome: Allow}}, ""},
+		"no opinion":             {decidedBy{verbs.Marker: {Outcome: Allow}, "granular:*": {Outcome: NoOpinion, By: "passer"}}, ""},
+		"only the generic verb":  {decidedBy{"update": {By: "freeze"}, verbs.Marker: {Outcome: Allow}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Decide(context.Background(), test.answers, Review{Generic: update, Requirements: scale}, Limits{})

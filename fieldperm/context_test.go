@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -59,7 +60,7 @@ func TestP4_DiffEndsWithItsContext(t *testing.T) {
 					t.Errorf("ended at look %d of %d: %d requirements, %v", left+1, whole.looks, len(got), err)
 				}
 			}
-			if name == "many values" && whole.looks < 20_000/lookEvery {
+			if name == "many values" && whole.looks < 20_000/walk.LookEvery {
 				t.Errorf("the context was looked at %d times", whole.looks)
 			}
 		})

@@ -37,28 +37,28 @@ type decider struct {
 	refusals map[string]*Refusal
 }
 
-// learn adds an answer to the checks and reports whether the user holds the verb.
-func (d *decider) learn(verb string, generic bool, answer Answer) bool {
-	allowed := answer.Allowed
-	if generic && !answer.AllowsGeneric() {
+// record adds an answer to the checks and reports whether the user holds the verb.
+func (d *decider) record(verb string, generic bool, decision AuthorizerDecision) bool {
+	allowed := decision.Allowed()
+	if generic && !decision.AllowsGeneric() {
 		if allowed {
-			answer.By = "" // This Allow does not count, so its authorizer did not decide.
+			decision.By = "" // This Allow does not count, so its authorizer did not decide.
 		}
 		allowed = false
 	}
 	if !allowed && d.failure == nil {
-		d.failure = answer.Failure
+		d.failure = decision.Failure
 	}
-	if !allowed && answer.By != "" {
+	if decision.Outcome == Deny && decision.By != "" {
 		if d.refusals == nil {
 			d.refusals = map[string]*Refusal{}
 		}
-		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
+		d.refusals[verb] = &Refusal{Verb: verb, By: decision.By, Reason: decision.Reason}
 	}
 	if d.out.Checks == nil {
 		d.out.Checks = make([]Check, 0, d.expected())
 	}
-	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
+	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By})
 	return allowed
 }
 
@@ -87,9 +87,9 @@ func (d *decider) decide(ctx context.Context) error {
 			}
 		}
 	}
-	var r room
-	p := r.plan(requirements, barredOnly)
-	if p.uncovered > 0 && d.out.Mode == ModeGeneric {
+	var scratch planScratch
+	p := scratch.plan(requirements, barredOnly)
+	if p.remaining > 0 && d.out.Mode == ModeGeneric {
 		d.out.Mode = ModeUncovered
 	}
 	return d.cover(ctx, &p)
@@ -105,22 +105,22 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		if d.exhausted() {
 			break
 		}
-		answer, err := d.authorizer.Authorize(ctx, verb, true)
+		decision, err := d.authorizer.Authorize(ctx, verb, true)
 		if err != nil {
 			return "", err
 		}
-		if d.learn(verb, true, answer) {
+		if d.record(verb, true, decision) {
 			d.out.Mode = ModeGeneric
 			return verb, nil
 		}
 	}
 	d.out.Mode = ModeNone
 	if !d.exhausted() {
-		answer, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
+		decision, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
 		if err != nil {
 			return "", err
 		}
-		if d.learn(verbs.Marker, false, answer) {
+		if d.record(verbs.Marker, false, decision) {
 			d.out.Mode = ModeGranular
 			return "", nil
 		}
@@ -156,7 +156,7 @@ func (d *decider) cover(ctx context.Context, p *plan) error {
 		d.deny(p)
 	}
 	d.credit(p)
-	d.out.Allowed = p.uncovered == 0
+	d.out.Allowed = p.remaining == 0
 	return nil
 }
 
@@ -165,11 +165,11 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
 	if len(batch) > 1 {
 		return d.askTogether(ctx, p, batch)
 	}
-	answer, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
+	decision, err := d.authorizer.Authorize(ctx, p.verbs[batch[0]].text, false)
 	if err != nil {
 		return err
 	}
-	d.take(p, batch[0], answer)
+	d.take(p, batch[0], decision)
 	return nil
 }
 
@@ -177,29 +177,29 @@ func (d *decider) ask(ctx context.Context, p *plan, batch []verbID) error {
 // running are cancelled. Their answers and errors do not count.
 func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) error {
 	ctx, cancel := context.WithCancel(ctx)
-	flights := make([]flight, len(batch))
+	running := make([]runningCheck, len(batch))
 	defer func() {
-		for i := range flights {
-			flights[i].landed.Wait()
+		for i := range running {
+			running[i].done.Wait()
 		}
 	}()
 	defer cancel()
 	authorizer := d.authorizer // A goroutine that used d would move d to the heap in every review.
-	for i := range flights {
-		f := &flights[i]
-		f.verb = p.verbs[batch[i]].text
+	for i := range running {
+		c := &running[i]
+		c.verb = p.verbs[batch[i]].text
 		if i > 0 {
-			f.landed.Go(func() { f.fly(ctx, authorizer) })
+			c.done.Go(func() { c.run(ctx, authorizer) })
 		}
 	}
-	flights[0].fly(ctx, authorizer)
-	for i := range flights {
-		f := &flights[i]
-		f.landed.Wait()
-		if f.err != nil {
-			return f.err
+	running[0].run(ctx, authorizer)
+	for i := range running {
+		c := &running[i]
+		c.done.Wait()
+		if c.err != nil {
+			return c.err
 		}
-		d.take(p, batch[i], f.answer)
+		d.take(p, batch[i], c.decision)
 		if p.blocked != none {
 			return nil
 		}
@@ -207,27 +207,27 @@ func (d *decider) askTogether(ctx context.Context, p *plan, batch []verbID) erro
 	return nil
 }
 
-// flight is one running check.
-type flight struct {
-	verb   string
-	landed sync.WaitGroup
-	answer Answer
-	err    error
+// runningCheck is a check that one goroutine makes.
+type runningCheck struct {
+	verb     string
+	done     sync.WaitGroup
+	decision AuthorizerDecision
+	err      error
 }
 
-func (f *flight) fly(ctx context.Context, authorizer Authorizer) {
-	f.answer, f.err = authorizer.Authorize(ctx, f.verb, false)
+func (c *runningCheck) run(ctx context.Context, authorizer Authorizer) {
+	c.decision, c.err = authorizer.Authorize(ctx, c.verb, false)
 }
 
-func (d *decider) take(p *plan, v verbID, answer Answer) {
-	p.learn(v, d.learn(p.verbs[v].text, false, answer))
+func (d *decider) take(p *plan, v verbID, decision AuthorizerDecision) {
+	p.record(v, d.record(p.verbs[v].text, false, decision))
 }
 
 func (d *decider) deny(p *plan) {
 	r := &d.review.Requirements[p.groups[p.blocked].from]
 	needs := slices.Clone(r.Candidates())
 	slices.Reverse(needs)
-	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered - 1}
+	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.remaining - 1}
 	for _, v := range needs {
 		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
 			break
@@ -241,9 +241,9 @@ func (d *decider) deny(p *plan) {
 // denyForCost denies a review that would need too many checks (P3). The denial names the most specific verb that covers all remaining
 // changes. If no such verb exists, it names the most general verb of the first remaining change.
 func (d *decider) denyForCost(p *plan) {
-	r := &d.review.Requirements[p.lacking().from]
+	r := &d.review.Requirements[p.firstUncovered().from]
 	i := max(p.common(), 0)
-	d.out.Denial = &Denial{Requirement: r, Needs: r.Candidates()[i : i+1 : i+1], More: p.uncovered - 1, Checks: d.limits.MaxChecks}
+	d.out.Denial = &Denial{Requirement: r, Needs: r.Candidates()[i : i+1 : i+1], More: p.remaining - 1, Checks: d.limits.MaxChecks}
 }
 
 // credit records the verb that covers each requirement, also when the review ends in a denial.

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // cached answers at once, so that the benchmark measures only planning and deciding.
 type cached map[string]bool
 
-func (c cached) Authorize(_ context.Context, verb string, _ bool) (Answer, error) {
-	return Answer{Allowed: c[verb], Reason: "RBAC"}, nil
+func (c cached) Authorize(_ context.Context, verb string, _ bool) (AuthorizerDecision, error) {
+	return AuthorizerDecision{Outcome: OutcomeOf(c[verb]), Reason: "RBAC"}, nil
 }
 
 func holding(verbs ...string) cached {
@@ -38,7 +40,7 @@ func fields(n int, eachItsOwn bool) (rs []Requirement) {
 		if eachItsOwn {
 			r = need("", "*", "specification", fmt.Sprintf("f%d", i))
 		}
-		r.Path = Path{}.then(step{name: fmt.Sprintf("f%d", i)})
+		r.Path = fieldpath.Path{}.Field(fmt.Sprintf("f%d", i))
 		rs = append(rs, r)
 	}
 	return rs

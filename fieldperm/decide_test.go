@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -31,28 +34,28 @@ func holds(verbs ...string) *grants {
 
 var errBroken = errors.New("authorizer is broken")
 
-func (g *grants) Authorize(ctx context.Context, verb string, generic bool) (Answer, error) {
+func (g *grants) Authorize(ctx context.Context, verb string, generic bool) (AuthorizerDecision, error) {
 	g.mu.Lock()
 	g.asked = append(g.asked, verb)
 	g.mu.Unlock()
 	if generic != !strings.HasPrefix(verb, verbs.Marker) {
-		return Answer{}, fmt.Errorf("verb %q asked with generic %v", verb, generic)
+		return AuthorizerDecision{}, fmt.Errorf("verb %q asked with generic %v", verb, generic)
 	}
 	if verb == g.fails {
-		return Answer{}, errBroken
+		return AuthorizerDecision{}, errBroken
 	}
 	if g.blocks != nil && verb == "granular:blocks" {
 		<-ctx.Done()
 		close(g.blocks)
-		return Answer{}, ctx.Err()
+		return AuthorizerDecision{}, ctx.Err()
 	}
 	reason, ok := g.allowed[verb]
-	return Answer{Allowed: ok, Reason: reason}, nil
+	return AuthorizerDecision{Outcome: OutcomeOf(ok), Reason: reason}, nil
 }
 
 // need makes a requirement from verbs without "granular:"; "|" stands for the barrier before the next.
 func need(path string, chain ...string) Requirement {
-	r := Requirement{Path: Path{}.then(step{name: path}), Operation: Modified, Barrier: -1}
+	r := Requirement{Path: fieldpath.Path{}.Field(path), Operation: Modified, Barrier: -1}
 	for _, name := range chain {
 		if name == "|" {
 			r.Barrier = len(r.Chain)
@@ -287,8 +290,17 @@ func TestP5_Message(t *testing.T) {
 
 func TestZeroDecisionDenies(t *testing.T) {
 	var d Decision
-	var a Answer
-	if d.Allowed || a.Allowed {
+	var a AuthorizerDecision
+	if d.Allowed || a.Allowed() || a.AllowsGeneric() {
 		t.Error("a zero value allows")
+	}
+}
+
+// The program's own authorizer converts its decision into an Outcome.
+func TestOutcome_HasTheValuesOfAPIServers(t *testing.T) {
+	for of, want := range map[authorizer.Decision]Outcome{authorizer.DecisionDeny: Deny, authorizer.DecisionAllow: Allow, authorizer.DecisionNoOpinion: NoOpinion} {
+		if Outcome(of) != want {
+			t.Errorf("%v converts into %v, want %v", of, Outcome(of), want)
+		}
 	}
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Authorizer answers whether the user of one request holds a verb on the object of that request. The implementation already knows the
+// Authorizer decides whether the user of one request holds a verb on the object of that request. The implementation already knows the
 // user and the object. It must be safe for concurrent use.
 type Authorizer interface {
-	// Authorize asks for one verb. generic is true for a check of the generic permission. An implementation that asks an authorizer chain
-	// must then prevent fieldperm's own authorizer from answering (A4). An error means that the check failed; it is not a denial.
-	Authorize(ctx context.Context, verb string, generic bool) (Answer, error)
+	// Authorize decides on one verb. generic is true for a check of the generic permission. An implementation that asks an authorizer
+	// chain must then prevent fieldperm's own authorizer from answering (A4). An error means that the check failed; it is not a denial,
+	// and the decision beside it does not count.
+	Authorize(ctx context.Context, verb string, generic bool) (AuthorizerDecision, error)
 }
 
-// Answer is the answer of an authorizer. The zero Answer denies.
-type Answer struct {
-	Allowed bool
+// AuthorizerDecision is the decision of an authorizer on one verb. The zero AuthorizerDecision denies.
+type AuthorizerDecision struct {
+	Outcome Outcome
 	// Reason is the text of the authorizer that decided, unchanged.
 	Reason string
 	// By is the name of the authorizer that decided, "" if no authorizer had an opinion.
@@ -27,10 +28,35 @@ type Answer struct {
 	Failure error
 }
 
-// AllowsGeneric reports whether the answer to a generic verb grants the generic permission. An Allow of fieldperm's own authorizer does
+// Outcome says whether an authorizer allows a verb. The zero Outcome denies. The values are those of authorizer.Decision in
+// k8s.io/apiserver, so that a decision of one converts into the other.
+type Outcome int
+
+// These are the outcomes. Only Allow grants the verb.
+const (
+	// Deny: an authorizer denies the verb. A grant in another authorizer cannot override it.
+	Deny Outcome = iota
+	// Allow: an authorizer allows the verb.
+	Allow
+	// NoOpinion: no authorizer allows or denies the verb.
+	NoOpinion
+)
+
+// OutcomeOf returns Allow, or NoOpinion. It is for authorizers that never deny, as RBAC.
+func OutcomeOf(allowed bool) Outcome {
+	if allowed {
+		return Allow
+	}
+	return NoOpinion
+}
+
+// Allowed reports whether the decision grants the verb.
+func (d AuthorizerDecision) Allowed() bool { return d.Outcome == Allow }
+
+// AllowsGeneric reports whether the decision on a generic verb grants the generic permission. An Allow of fieldperm's own authorizer does
 // not, because it depends on the later check of granular verbs (A4, the second lock).
-func (a Answer) AllowsGeneric() bool {
-	return a.Allowed && !strings.HasPrefix(a.Reason, verbs.Prefix)
+func (d AuthorizerDecision) AllowsGeneric() bool {
+	return d.Allowed() && !strings.HasPrefix(d.Reason, verbs.Prefix)
 }
 
 // Review is the input of one decision.
@@ -70,7 +96,7 @@ const (
 	ModeUncovered Mode = "uncovered"
 )
 
-// Check is one verb that Decide asked for, with the answer.
+// Check is one verb that Decide asked for, with the decision.
 type Check struct {
 	Verb    string
 	Allowed bool

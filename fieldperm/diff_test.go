@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/fieldperm/internal/walk"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -90,7 +91,7 @@ func TestDiff(t *testing.T) {
 // TestDiff_ItemsThatChangeInTheirPlaces: a few changed items are compared without memory for their keys, more of them in groups.
 func TestDiff_ItemsThatChangeInTheirPlaces(t *testing.T) {
 	k, none := compileGadget(t)
-	for n := 1; n <= 2*inStepLimit; n++ {
+	for n := 1; n <= 2*walk.InStepLimit; n++ {
 		var old, new, want []string
 		for i := range n {
 			item := fmt.Sprintf(`{"name":"c%d","image":"old"}`, i)

@@ -37,8 +37,8 @@ func ExampleDiff() {
 // held is a user with these verbs.
 type held []string
 
-func (h held) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
-	return fieldperm.Answer{Allowed: slices.Contains(h, verb)}, nil
+func (h held) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(slices.Contains(h, verb))}, nil
 }
 
 // This example decides whether a user with the marker and one verb may make both changes.

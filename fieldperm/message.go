@@ -32,7 +32,7 @@ func (d *Denial) Message(s Subject) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
-	if d.Requirement.Path.isRoot() {
+	if d.Requirement.Path.IsRoot() {
 		b.WriteString(" (the object as a whole)")
 	}
 	switch d.Requirement.Operation {
@@ -97,11 +97,11 @@ func (d *Denial) Field() string {
 	return d.Requirement.Path.String()
 }
 
-func plural(n int, one, many string) string {
+func plural(n int, singular, several string) string {
 	if n == 1 {
-		return one
+		return singular
 	}
-	return many
+	return several
 }
 
 func shorten(s string) string {

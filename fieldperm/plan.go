@@ -2,7 +2,7 @@ package fieldperm
 
 // plan is the order of checks for a set of requirements: level by level from general to specific (P1), and within a level first the verb
 // that covers most requirements (P2). A verb with a parameter shares its level with the next verb: container(web) covers one container,
-// image covers all images, so neither is more general, and P2 decides. The plan learns from answers which groups are covered and which
+// image covers all images, so neither is more general, and P2 decides. From the answers the plan takes which groups are covered and which
 // have no verb left.
 //
 // The plan counts and never searches. It looks at each use of a verb in a chain at most four times: when the plan is made, at the level
@@ -19,8 +19,8 @@ type plan struct {
 	level int32
 	// order is a heap of the level's verbs with the next verb to ask for on top.
 	order []verbID
-	// uncovered is the number of requirements that are not covered.
-	uncovered int
+	// remaining is the number of requirements that are not covered.
+	remaining int
 	// blocked is the first group that is not covered and has no verb left to ask for.
 	blocked groupID
 }
@@ -79,7 +79,7 @@ func (g *group) isCovered() bool { return g.covered != none }
 // two verbs at one level, one has a parameter and the other has none; they are not asked for in parallel, because one of them may be
 // enough. next returns none when all groups are covered or blocked.
 func (p *plan) next(into []verbID, limit int) []verbID {
-	for p.uncovered > 0 {
+	for p.remaining > 0 {
 		for len(p.order) > 0 && len(into) < limit {
 			if len(into) > 0 && p.verbs[into[0]].parameterized != p.verbs[p.order[0]].parameterized {
 				break
@@ -168,8 +168,8 @@ func (p *plan) sink(i int) {
 	}
 }
 
-// learn records an answer.
-func (p *plan) learn(v verbID, allowed bool) {
+// record records the answer to a verb.
+func (p *plan) record(v verbID, allowed bool) {
 	p.verbs[v].asked = true
 	for u := p.verbs[v].uses; u != none; u = p.uses[u].next {
 		id := p.uses[u].group
@@ -188,7 +188,7 @@ func (p *plan) learn(v verbID, allowed bool) {
 // cover marks a group as covered, so that its verbs no longer wait for it.
 func (p *plan) cover(g *group, v verbID) {
 	g.covered = v
-	p.uncovered -= int(g.to - g.from)
+	p.remaining -= int(g.to - g.from)
 	for _, u := range p.uses[g.begin:g.end] {
 		p.verbs[u.verb].waiting--
 	}
@@ -201,8 +201,8 @@ func (p *plan) block(id groupID) {
 	}
 }
 
-// lacking returns the first group that is not covered, nil if there is none.
-func (p *plan) lacking() *group {
+// firstUncovered returns the first group that is not covered, nil if there is none.
+func (p *plan) firstUncovered() *group {
 	for i := range p.groups {
 		if g := &p.groups[i]; !g.isCovered() {
 			return g
@@ -214,7 +214,7 @@ func (p *plan) lacking() *group {
 // common returns an index in the chain of the first uncovered group: that of the most specific verb that covers all uncovered groups. It
 // returns none if there is no such verb.
 func (p *plan) common() int {
-	lacking, n := p.lacking(), int32(0)
+	first, n := p.firstUncovered(), int32(0)
 	// The plan weighs no further level, so members can now count the groups that have the verb.
 	for i := range p.verbs {
 		p.verbs[i].weighed, p.verbs[i].members = none, 0
@@ -233,9 +233,9 @@ func (p *plan) common() int {
 			}
 		}
 	}
-	for i := lacking.end - 1; i >= lacking.begin; i-- {
+	for i := first.end - 1; i >= first.begin; i-- {
 		if p.verbs[p.uses[i].verb].members == n {
-			return int(i - lacking.begin)
+			return int(i - first.begin)
 		}
 	}
 	return none

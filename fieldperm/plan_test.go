@@ -10,18 +10,19 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // answers is an authorizer with fixed answers that records the order of the checks.
 type answers struct {
-	answer map[string]Answer
+	answer map[string]AuthorizerDecision
 	fails  map[string]error
 	mu     sync.Mutex
 	asked  []string
 }
 
-func (a *answers) Authorize(_ context.Context, verb string, generic bool) (Answer, error) {
+func (a *answers) Authorize(_ context.Context, verb string, generic bool) (AuthorizerDecision, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, fmt.Sprint(verb, generic))
@@ -49,7 +50,7 @@ func (d reviews) requirements(of int) []Requirement {
 	}
 	var out []Requirement
 	for i := range n {
-		r := Requirement{Path: Path{}.then(step{name: fmt.Sprint(i)}), Operation: Modified, Barrier: -1}
+		r := Requirement{Path: fieldpath.Path{}.Field(fmt.Sprint(i)), Operation: Modified, Barrier: -1}
 		more := d.IntN(4)
 		switch k := d.IntN(10); {
 		case k < 2 && i > 0:
@@ -85,15 +86,21 @@ func (d reviews) requirements(of int) []Requirement {
 
 // answers holds each verb with a probability. A few answers have failures and authorizer names.
 func (d reviews) answers(requirements []Requirement) *answers {
-	a := &answers{answer: map[string]Answer{}, fails: map[string]error{}}
+	a := &answers{answer: map[string]AuthorizerDecision{}, fails: map[string]error{}}
 	held, faults := []float64{0.05, 0.3, 0.6, 0.95}[d.IntN(4)], d.IntN(6) == 0
 	draw := func(verb string, held float64) {
-		answer := Answer{Allowed: d.Float64() < held, Reason: "because"}
+		answer := AuthorizerDecision{Outcome: OutcomeOf(d.Float64() < held), Reason: "because"}
 		switch d.IntN(8) {
 		case 0:
 			answer.By = "freeze"
+			if !answer.Allowed() {
+				answer.Outcome = Deny
+			}
 		case 1:
 			answer.By, answer.Reason = "fieldperm", verbs.Prefix+" the marker"
+			if !answer.Allowed() {
+				answer.Outcome = Deny
+			}
 		}
 		a.answer[verb] = answer
 		if faults && d.IntN(12) == 0 {

@@ -125,7 +125,7 @@ func (p *referencePlan) next() []verbs.Verb {
 	}
 }
 
-func (p *referencePlan) learn(v verbs.Verb, allowed bool) {
+func (p *referencePlan) record(v verbs.Verb, allowed bool) {
 	p.answers[v] = allowed
 	for _, g := range p.groups {
 		if allowed && !g.isCovered() && slices.Contains(g.candidates, v) {
@@ -144,7 +144,7 @@ func (p *referencePlan) blocked() *referenceGroup {
 	return nil
 }
 
-func (p *referencePlan) uncovered() int {
+func (p *referencePlan) remaining() int {
 	n := 0
 	for _, g := range p.groups {
 		if !g.isCovered() {
@@ -198,8 +198,8 @@ type referenceDecider struct {
 	refusals   map[string]*Refusal
 }
 
-func (d *referenceDecider) learn(verb string, generic bool, answer Answer) bool {
-	allowed := answer.Allowed
+func (d *referenceDecider) record(verb string, generic bool, answer AuthorizerDecision) bool {
+	allowed := answer.Allowed()
 	if generic && !answer.AllowsGeneric() {
 		if allowed {
 			answer.By = ""
@@ -209,7 +209,7 @@ func (d *referenceDecider) learn(verb string, generic bool, answer Answer) bool 
 	if !allowed && d.failure == nil {
 		d.failure = answer.Failure
 	}
-	if !allowed && answer.By != "" {
+	if answer.Outcome == Deny && answer.By != "" {
 		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
 	}
 	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
@@ -261,7 +261,7 @@ func (d *referenceDecider) enter(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if d.learn(verb, true, answer) {
+		if d.record(verb, true, answer) {
 			d.out.Mode = ModeGeneric
 			return verb, nil
 		}
@@ -272,7 +272,7 @@ func (d *referenceDecider) enter(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if d.learn(verbs.Marker, false, answer) {
+		if d.record(verbs.Marker, false, answer) {
 			d.out.Mode = ModeGranular
 			return "", nil
 		}
@@ -312,7 +312,7 @@ func (d *referenceDecider) cover(ctx context.Context, p *referencePlan) error {
 
 func (d *referenceDecider) ask(ctx context.Context, p *referencePlan, batch []verbs.Verb) error {
 	type outcome struct {
-		answer Answer
+		answer AuthorizerDecision
 		err    error
 	}
 	outcomes := make([]outcome, len(batch))
@@ -325,7 +325,7 @@ func (d *referenceDecider) ask(ctx context.Context, p *referencePlan, batch []ve
 		if err := outcomes[i].err; err != nil {
 			return err
 		}
-		p.learn(v, d.learn(v.String(), false, outcomes[i].answer))
+		p.record(v, d.record(v.String(), false, outcomes[i].answer))
 		if p.blocked() != nil {
 			return nil
 		}
@@ -337,7 +337,7 @@ func (d *referenceDecider) deny(p *referencePlan, g *referenceGroup) {
 	r := &d.review.Requirements[g.members[0]]
 	needs := slices.Clone(g.candidates)
 	slices.Reverse(needs)
-	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.uncovered() - 1}
+	d.out.Denial = &Denial{Requirement: r, Needs: needs, More: p.remaining() - 1}
 	for _, v := range needs {
 		if d.out.Denial.Refusal = d.refusals[v.String()]; d.out.Denial.Refusal != nil {
 			break
@@ -353,7 +353,7 @@ func (d *referenceDecider) denyForCost(p *referencePlan) {
 		if g.isCovered() {
 			continue
 		}
-		d.out.Denial = &Denial{Requirement: &d.review.Requirements[g.members[0]], More: p.uncovered() - 1, Checks: d.limits.MaxChecks}
+		d.out.Denial = &Denial{Requirement: &d.review.Requirements[g.members[0]], More: p.remaining() - 1, Checks: d.limits.MaxChecks}
 		if v := p.common(); !v.IsZero() {
 			d.out.Denial.Needs = []verbs.Verb{v}
 		} else {

@@ -92,7 +92,7 @@ func TestD8_TimesThatAreGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lost := slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.isRoot() && r.Operation == Ownership }); lost != c.lost {
+			if lost := slices.ContainsFunc(got, func(r Requirement) bool { return r.Path.IsRoot() && r.Operation == Ownership }); lost != c.lost {
 				t.Errorf("%s, %s: %q: the object is charged: %t, want %t", name, what, renderAll(got), lost, c.lost)
 			}
 		}

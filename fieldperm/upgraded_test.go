@@ -187,7 +187,7 @@ func TestD8_TooManyPathsOfWhoComesToApply(t *testing.T) {
 		return owned(`,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"`+applied+`"}|,"spec":{}`, owners...)
 	}
 	got, err := Diff(t.Context(), []byte(of("a", at("s", deep))), []byte(of("b", at("s", deep), owner("sec", "Update", note))), k, none)
-	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Operation == Ownership && r.Path.isRoot() }) {
+	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Operation == Ownership && r.Path.IsRoot() }) {
 		t.Errorf("%q, %v", renderAll(got), err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -106,7 +107,7 @@ func (d *definition) fault(pointer, format string, args ...any) error {
 
 // normal returns the normal spelling of a path. The compiler refuses an invalid path.
 func normal(path string) string {
-	if p, err := schema.ParsePattern(path); err == nil {
+	if p, err := fieldpath.ParsePattern(path); err == nil {
 		return p.String()
 	}
 	return path

@@ -103,16 +103,17 @@ func (r *reference) apartTable() []byte {
 
 // keyOf returns the map and the key at the end of a path, such as label "example.com/", and whether the map belongs to the object itself.
 func keyOf(path string) (key string, object, ok bool) {
-	steps := split(path)
-	if len(steps) < 3 || !strings.HasPrefix(steps[len(steps)-1], `["`) {
+	p := steps(path)
+	n := len(p)
+	if n < 3 || !strings.HasPrefix(p[n-1].String(), `["`) {
 		return "", false, false
 	}
-	what, ok := map[string]string{".labels": "label ", ".annotations": "annotation "}[steps[len(steps)-2]]
-	key = unquote(steps[len(steps)-1])
+	what, ok := map[string]string{".labels": "label ", ".annotations": "annotation "}[p[n-2].String()]
+	key = p[n-1].Name
 	if strings.HasSuffix(key, "/") {
 		key += "…"
 	}
-	return what + key, len(steps) == 3, ok
+	return what + key, n == 3, ok
 }
 
 func sortedNames[V any](of map[string]V) []string {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -79,7 +80,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 	}
 	want := map[string]bool{}
 	for _, k := range compiled.Kinds() {
-		k.Walk(func(_ schema.Pattern, n *schema.Node) {
+		k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
 			for _, p := range n.Permissions() {
 				if n != k.Root {
 					want[p.Base().String()] = true

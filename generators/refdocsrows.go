@@ -3,7 +3,6 @@ package generators
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -117,7 +117,7 @@ func (k *refKind) insert(row refRow, version string) {
 }
 
 func (k *refKind) place(row refRow) {
-	at, _ := slices.BinarySearchFunc(k.rows, row, func(a, b refRow) int { return slices.Compare(split(a.path), split(b.path)) })
+	at, _ := slices.BinarySearchFunc(k.rows, row, func(a, b refRow) int { return slices.CompareFunc(steps(a.path), steps(b.path), compareSteps) })
 	k.rows = slices.Insert(k.rows, at, row)
 }
 
@@ -134,7 +134,7 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 			continue
 		}
 		for _, e := range d.Entries {
-			p, err := schema.ParsePattern(e.Path)
+			p, err := fieldpath.ParsePattern(e.Path)
 			if err != nil || len(e.Writes) > 0 {
 				continue // What the API server writes takes no entry's place.
 			}
@@ -160,13 +160,13 @@ func guards(root *schema.Node, e schema.Entry) bool {
 		return false
 	}
 	n := root
-	for _, step := range split(e.Path) {
+	for _, step := range steps(e.Path) {
 		switch {
-		case step != "[*]" && n.Map() != nil:
-			n = n.Map().Child(unquote(step))
-		case step == "[*]" && n.List() != nil:
+		case !step.Any && n.Map() != nil:
+			n = n.Map().Child(step.Name)
+		case step.Any && n.List() != nil:
 			n = n.List().Item()
-		case step == "[*]" && n.Map() != nil:
+		case step.Any && n.Map() != nil:
 			n = n.Map().Child("")
 		default:
 			return false
@@ -261,9 +261,9 @@ func (k *refKind) addBare() {
 	below := map[string]int{}
 	for i := range k.rows {
 		path := ""
-		for _, step := range split(k.rows[i].path) {
+		for _, step := range steps(k.rows[i].path) {
 			below[path]++
-			path += step
+			path += step.String()
 		}
 	}
 	for path, count := range below {
@@ -295,37 +295,14 @@ func (row *refRow) remark(k *refKind) string {
 	return text
 }
 
-// split returns the steps of a pattern in normal spelling: .name, ["name"] or [*].
-func split(path string) []string {
-	var out []string
-	for path != "" {
-		end := len(path)
-		switch {
-		case strings.HasPrefix(path, `["`):
-			if quoted, err := strconv.QuotedPrefix(path[1:]); err == nil {
-				end = len(quoted) + 2
-			}
-		default:
-			if i := strings.IndexAny(path[1:], ".["); i >= 0 {
-				end = i + 1
-			}
-		}
-		out = append(out, path[:end])
-		path = path[end:]
-	}
-	return out
+// steps returns the steps of a pattern. An entry with any other path does not compile.
+func steps(path string) fieldpath.Pattern {
+	p, _ := fieldpath.ParsePattern(path)
+	return p
 }
 
-func unquote(step string) string {
-	if name, ok := strings.CutPrefix(step, "."); ok {
-		return name
-	}
-	name, err := strconv.Unquote(strings.TrimSuffix(strings.TrimPrefix(step, "["), "]"))
-	if err != nil {
-		return step
-	}
-	return name
-}
+// compareSteps orders elements by their text.
+func compareSteps(a, b fieldpath.Element) int { return cmp.Compare(a.String(), b.String()) }
 
 // isBelow reports whether a path is strictly below another.
 func isBelow(path, above string) bool {

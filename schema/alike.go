@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	smdpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // likeness says which fields are the same in two versions, by the paths of managedFields. A field is the same if it has the same path and
@@ -24,7 +26,7 @@ type likeness struct {
 var allAlike = &likeness{whole: true}
 
 // next returns the likeness one path element further.
-func (l *likeness) next(e fieldpath.PathElement) *likeness {
+func (l *likeness) next(e smdpath.PathElement) *likeness {
 	if e.FieldName != nil {
 		if out, declared := l.fields[*e.FieldName]; declared {
 			return out
@@ -35,20 +37,20 @@ func (l *likeness) next(e fieldpath.PathElement) *likeness {
 
 // of returns the paths of a set that lead to the same field in both versions. It descends only where the versions differ, because sets
 // are large.
-func (l *likeness) of(set *fieldpath.Set) *fieldpath.Set {
-	out := fieldpath.NewSet()
+func (l *likeness) of(set *smdpath.Set) *smdpath.Set {
+	out := smdpath.NewSet()
 	switch {
 	case l == nil:
 		return out
 	case l.whole:
 		return set
 	}
-	set.Members.Iterate(func(e fieldpath.PathElement) {
+	set.Members.Iterate(func(e smdpath.PathElement) {
 		if l.next(e) != nil {
 			out.Members.Insert(e)
 		}
 	})
-	set.Children.Iterate(func(e fieldpath.PathElement) {
+	set.Children.Iterate(func(e smdpath.PathElement) {
 		if below, ok := set.Children.Get(e); ok {
 			if alike := l.next(e).of(below); !alike.Empty() {
 				*out.Children.Descend(e) = *alike
@@ -60,7 +62,7 @@ func (l *likeness) of(set *fieldpath.Set) *fieldpath.Set {
 
 // Alike returns the paths of managedFields in another version that lead to the same field in this version. Callers must not change either
 // set.
-func (k *Kind) Alike(apiVersion string, paths *fieldpath.Set) *fieldpath.Set {
+func (k *Kind) Alike(apiVersion string, paths *smdpath.Set) *smdpath.Set {
 	if apiVersion == k.GroupVersion().String() {
 		return paths
 	}
@@ -74,7 +76,7 @@ func (k *Kind) Knows(apiVersion string) bool {
 }
 
 // SameWithin reports whether a path of managedFields and everything below it has the same paths in another version.
-func (k *Kind) SameWithin(apiVersion string, p fieldpath.Path) bool {
+func (k *Kind) SameWithin(apiVersion string, p smdpath.Path) bool {
 	l := k.alike[apiVersion]
 	for i := 0; i < len(p) && l != nil && !l.whole; i++ {
 		l = l.next(p[i])
@@ -160,17 +162,17 @@ func (m match) compare(a, b shape) *likeness {
 func (m match) inside(a, b shape) *likeness {
 	one, _ := a.types.Resolve(a.ref)
 	two, _ := b.types.Resolve(b.ref)
-	below := func(path Pattern) *likeness { return m.compare(a.at(path), b.at(path)) }
-	values := Pattern{{any: true}}
+	below := func(path fieldpath.Pattern) *likeness { return m.compare(a.at(path), b.at(path)) }
+	values := fieldpath.Pattern{{Any: true}}
 	switch {
 	case (one.Map == nil) != (two.Map == nil) || (one.List == nil) != (two.List == nil) || (one.Scalar == nil) != (two.Scalar == nil):
 	case one.Map != nil && one.Map.ElementRelationship != smd.Atomic && one.Map.ElementRelationship == two.Map.ElementRelationship:
 		out := &likeness{fields: map[string]*likeness{}}
 		for name := range a.fields() {
-			out.fields[name] = below(Pattern{{name: name}})
+			out.fields[name] = below(fieldpath.Pattern{{Name: name}})
 		}
 		for name := range b.fields() {
-			out.fields[name] = below(Pattern{{name: name}})
+			out.fields[name] = below(fieldpath.Pattern{{Name: name}})
 		}
 		if hasValues(one.Map) && hasValues(two.Map) {
 			out.items = below(values)

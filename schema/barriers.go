@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Excluded is the name of the barriers of a kind's own schemas in the result of Barriers.
@@ -20,7 +22,7 @@ func SetBarrier(d *UncoveredDocument) string {
 	return d.Source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func everywhere(Pattern) bool { return true }
+func everywhere(fieldpath.Pattern) bool { return true }
 
 // Barriers returns the names of the barriers on fields of a body that is sent to an endpoint, under any of its names. Conditional
 // barriers and match conditions count as true.

@@ -7,6 +7,8 @@ import (
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // builder makes the nodes of one topology. Nodes with the same type, overlay, default and emitted parameters are shared. This also makes
@@ -19,7 +21,7 @@ type builder struct {
 	permissions permissions
 	writes      map[string]*Written
 	// at is the current path, for errors.
-	at   Pattern
+	at   fieldpath.Pattern
 	errs []error
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
@@ -77,7 +79,7 @@ func (p place) with(emits ...string) place {
 }
 
 // below builds the node one step further.
-func (b *builder) below(step element, ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
+func (b *builder) below(step fieldpath.Element, ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
 	b.at = append(b.at, step)
 	n := b.build(ref, o, fallback, p)
 	b.at = b.at[:len(b.at)-1]
@@ -175,7 +177,7 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 		b.atomic = append(b.atomic, b.at.String())
 		defer func() { b.atomic = b.atomic[:len(b.atomic)-1] }()
 	}
-	out.item = b.below(element{any: true}, l.ElementType, o.items(), nil, p.with(emits...))
+	out.item = b.below(fieldpath.Element{Any: true}, l.ElementType, o.items(), nil, p.with(emits...))
 	return out
 }
 
@@ -185,13 +187,13 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		out.fields = make(map[string]*Node, len(m.Fields))
 	}
 	for _, f := range m.Fields {
-		out.fields[f.Name] = b.below(element{name: f.Name}, f.Type, o.field(f.Name), defaultJSON(f.Default), p)
+		out.fields[f.Name] = b.below(fieldpath.Element{Name: f.Name}, f.Type, o.field(f.Name), defaultJSON(f.Default), p)
 	}
 	if !hasValues(m) {
 		return out
 	}
 	inner := p.with(emits)
-	out.value = b.below(element{any: true}, m.ElementType, o.items(), nil, inner)
+	out.value = b.below(fieldpath.Element{Any: true}, m.ElementType, o.items(), nil, inner)
 	if o == nil {
 		return out
 	}
@@ -202,7 +204,7 @@ func (b *builder) mapping(m *smd.Map, o *overlay, emits string, p place) *Map {
 		if out.keys == nil {
 			out.keys = map[string]*Node{}
 		}
-		out.keys[name] = b.below(element{name: name}, m.ElementType, o.singleOut(name), nil, inner)
+		out.keys[name] = b.below(fieldpath.Element{Name: name}, m.ElementType, o.singleOut(name), nil, inner)
 	}
 	return out
 }
@@ -259,7 +261,7 @@ func (b *builder) source(o *overlay, atom smd.Atom) string {
 func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 	isMap := atom.Map != nil && hasValues(atom.Map)
 	if o.any != nil && !isMap && atom.List == nil {
-		b.lost(o.any, b.at.child(element{any: true}), "no list or map is there")
+		b.lost(o.any, b.at.Child(fieldpath.Element{Any: true}), "no list or map is there")
 	}
 	if isMap {
 		return
@@ -276,24 +278,25 @@ func (b *builder) unknownPaths(o *overlay, atom smd.Atom) {
 			if len(known) > 0 {
 				cure = "its siblings are " + strings.Join(sortedKeys(known), ", ")
 			}
-			b.lost(o.fields[name], b.at.child(element{name: name}), cure)
+			b.lost(o.fields[name], b.at.Child(fieldpath.Element{Name: name}), cure)
 		}
 	}
 }
 
-func (b *builder) lost(o *overlay, at Pattern, cure string) {
+func (b *builder) lost(o *overlay, at fieldpath.Pattern, cure string) {
 	if o.guard != nil && !o.guard.entry.Optional {
 		b.lacking[o.guard] = o.guard.fault("path %q does not exist: %s", at, cure)
 	}
 	if o.any != nil {
-		b.lost(o.any, at.child(element{any: true}), cure)
+		b.lost(o.any, at.Child(fieldpath.Element{Any: true}), cure)
 	}
 	for _, name := range sortedKeys(o.fields) {
-		b.lost(o.fields[name], at.child(element{name: name}), cure)
+		b.lost(o.fields[name], at.Child(fieldpath.Element{Name: name}), cure)
 	}
 }
 
-func (p Pattern) orRoot() string {
+// orRoot returns a pattern as a message shows it.
+func orRoot(p fieldpath.Pattern) string {
 	if len(p) == 0 {
 		return "the root"
 	}

@@ -269,17 +269,3 @@ func TestUncovered_Matching(t *testing.T) {
 		})
 	}
 }
-
-func TestPattern_StringIsItsInverse(t *testing.T) {
-	for _, text := range []string{"", ".spec.replicas", ".spec.containers[*].image", `.metadata.annotations["example.com/key"]`, `["a\"b"][*]`, ".a-b"} {
-		p, err := ParsePattern(text)
-		if err != nil || p.String() != text {
-			t.Errorf("ParsePattern(%q) = %q, %v", text, p, err)
-		}
-	}
-	for _, text := range []string{"spec", ".", "..a", ".a.", `["a`, `["a"`, "[0]", ".a*", ".a]", `[a]`} {
-		if p, err := ParsePattern(text); err == nil {
-			t.Errorf("ParsePattern(%q) = %q, want an error", text, p)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // condition is a match condition of an UncoveredPermissionSet.
@@ -22,7 +23,7 @@ type condition struct {
 	// readsOld means that it reads oldObject.
 	readsOld bool
 	// fields are the fields of objects that it reads, except for metadata.
-	fields []Pattern
+	fields []fieldpath.Pattern
 }
 
 // reads says which part of object and oldObject an expression reads.
@@ -58,7 +59,7 @@ func (c *condition) readsOf(ast *cel.Ast) {
 	c.readsOld = len(identifiers(ast, oldObjectVariable)) > 0
 	for _, e := range identifiers(ast, objectVariable, oldObjectVariable) {
 		field := selected(e)
-		if len(field) > 0 && field[0].name == "metadata" {
+		if len(field) > 0 && field[0].Name == "metadata" {
 			c.reads = max(c.reads, readsMetadata)
 			continue
 		}
@@ -74,8 +75,8 @@ func identifiers(ast *cel.Ast, names ...string) []celast.NavigableExpr {
 }
 
 // selected returns the path that is selected from an expression, by x.field or x.?field.
-func selected(e celast.NavigableExpr) Pattern {
-	var out Pattern
+func selected(e celast.NavigableExpr) fieldpath.Pattern {
+	var out fieldpath.Pattern
 	for {
 		parent, ok := e.Parent()
 		if !ok {
@@ -83,7 +84,7 @@ func selected(e celast.NavigableExpr) Pattern {
 		}
 		switch {
 		case parent.Kind() == celast.SelectKind:
-			out = append(out, element{name: parent.AsSelect().FieldName()})
+			out = append(out, fieldpath.Element{Name: parent.AsSelect().FieldName()})
 		case parent.Kind() == celast.CallKind && parent.AsCall().FunctionName() == operators.OptSelect:
 			name, isText := "", false
 			if field := parent.AsCall().Args()[1]; field.Kind() == celast.LiteralKind {
@@ -92,7 +93,7 @@ func selected(e celast.NavigableExpr) Pattern {
 			if !isText {
 				return out
 			}
-			out = append(out, element{name: name})
+			out = append(out, fieldpath.Element{Name: name})
 		default:
 			return out
 		}

@@ -6,6 +6,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -46,7 +47,7 @@ spec:
 		fmt.Println(err)
 		return
 	}
-	kind.Walk(func(path schema.Pattern, node *schema.Node) {
+	kind.Walk(func(path fieldpath.Pattern, node *schema.Node) {
 		for _, permission := range node.Permissions() {
 			fmt.Printf("%q %s barrier=%t\n", path, permission.Base(), permission.MayBar())
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // graft adds the permissions of objects' trees to the tree of a body.
@@ -19,18 +20,18 @@ type graft struct {
 
 // grafted is one place. If the object has several kinds or versions, a field of the body becomes a field of several objects.
 type grafted struct {
-	at      Pattern
+	at      fieldpath.Pattern
 	objects []*Node
 }
 
 // add grafts a field of an object. The node gets the permissions above it in the object as its own, because the path to the body's field
 // is a different one.
 func (g *graft) add(f endpoint.Field, object *Node) {
-	from, err := ParsePattern(f.From)
+	from, err := fieldpath.ParsePattern(f.From)
 	if err != nil {
 		return
 	}
-	to, err := ParsePattern(f.To)
+	to, err := fieldpath.ParsePattern(f.To)
 	if err != nil {
 		return
 	}
@@ -58,20 +59,20 @@ func (g *graft) add(f endpoint.Field, object *Node) {
 
 // reach returns the node at a path, and its permissions after those above it. A condition above it is about a value that the body does
 // not contain, so that barrier always holds. Keys of maps on the path are parameters that the body does not emit.
-func reach(n *Node, path Pattern) (permissions []*Permission, at *Node, ok bool) {
+func reach(n *Node, path fieldpath.Pattern) (permissions []*Permission, at *Node, ok bool) {
 	emitted := map[string]string{}
 	for _, e := range path {
 		permissions = append(permissions, spelled(always(n.permissions), emitted)...)
-		if n.emits != "" && !e.any && n.mapping != nil && !n.mapping.IsField(e.name) {
-			emitted[n.emits] = e.name
+		if n.emits != "" && !e.Any && n.mapping != nil && !n.mapping.IsField(e.Name) {
+			emitted[n.emits] = e.Name
 		}
 		switch {
-		case e.any && n.list != nil:
+		case e.Any && n.list != nil:
 			n = n.list.item
-		case e.any && n.mapping != nil && n.mapping.value != nil:
+		case e.Any && n.mapping != nil && n.mapping.value != nil:
 			n = n.mapping.value
-		case !e.any && n.mapping != nil:
-			n = n.mapping.Child(e.name)
+		case !e.Any && n.mapping != nil:
+			n = n.mapping.Child(e.Name)
 		default:
 			return nil, nil, false
 		}
@@ -136,13 +137,13 @@ func (o *grafted) adds(root *Node) bool {
 
 // into returns a copy of n in which the node at the end of the path has the added permissions. held are permissions above n that move
 // down to that node.
-func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *Node {
+func (o *grafted) into(n *Node, path fieldpath.Pattern, isRoot bool, held []*Permission) *Node {
 	out := *n
 	if len(path) == 0 {
 		out.permissions = slices.Concat(held, n.permissions)
 		return join(append([]*Node{&out}, o.objects...))
 	}
-	if n.mapping == nil || path[0].any {
+	if n.mapping == nil || path[0].Any {
 		return n
 	}
 	if len(n.mapping.fields) == 1 && n.mapping.value == nil && !isRoot {
@@ -150,7 +151,7 @@ func (o *grafted) into(n *Node, path Pattern, isRoot bool, held []*Permission) *
 		held = slices.Concat(held, slices.DeleteFunc(always(n.permissions), func(p *Permission) bool { return !p.MayBar() }))
 		out.permissions = nil
 	}
-	out.mapping = n.mapping.with(path[0].name, o.into(n.mapping.Child(path[0].name), path[1:], false, held))
+	out.mapping = n.mapping.with(path[0].Name, o.into(n.mapping.Child(path[0].Name), path[1:], false, held))
 	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()
 	return &out
 }

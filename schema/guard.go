@@ -23,16 +23,16 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	e := g.entry
 	if e.Verb == "" {
 		if e.ParameterizedBy != "" || e.ParameterTreatment != "" || e.ParameterExpression != "" || e.Excluded || e.ExcludedWhen != "" {
-			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", b.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: has no verb to parameterize or exclude: add a verb", orRoot(b.at)))
 		} else if e.ParameterSource == "" && e.Role == RoleNone {
-			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", b.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: says nothing: add a verb or a parameter source", orRoot(b.at)))
 		}
 		return nil
 	}
 	verb, err := verbs.New(e.Verb)
 	if err != nil {
 		// The overlay has already refused such entries.
-		b.errs = append(b.errs, g.fault("%s: %v", b.at.orRoot(), err))
+		b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
 		return nil
 	}
 	if !b.takes(g, p) {
@@ -58,7 +58,7 @@ func (b *builder) takes(g *guard, p place) bool {
 	e := g.entry
 	if e.ParameterizedBy == "" {
 		if e.ParameterTreatment != "" || e.ParameterExpression != "" {
-			b.errs = append(b.errs, g.fault("%s: treats a parameter that the verb does not take: add parameterizedBy", b.at.orRoot()))
+			b.errs = append(b.errs, g.fault("%s: treats a parameter that the verb does not take: add parameterizedBy", orRoot(b.at)))
 			return false
 		}
 		return true
@@ -74,7 +74,7 @@ func (b *builder) takes(g *guard, p place) bool {
 		if len(p.emitted) > 0 {
 			cure += ", or use one of " + strings.Join(p.emitted, ", ")
 		}
-		b.errs = append(b.errs, g.fault("%s: nothing on the path emits parameter %q: %s", b.at.orRoot(), e.ParameterizedBy, cure))
+		b.errs = append(b.errs, g.fault("%s: nothing on the path emits parameter %q: %s", orRoot(b.at), e.ParameterizedBy, cure))
 		return false
 	}
 	return true
@@ -84,15 +84,15 @@ func (b *builder) parameter(g *guard, out *Permission) bool {
 	e := g.entry
 	switch {
 	case e.ParameterTreatment != "" && e.ParameterTreatment != v1alpha1.TreatmentSlashDelimitedPrefix:
-		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", b.at.orRoot(), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
+		b.errs = append(b.errs, g.fault("%s: parameter treatment %q is unknown: use %q or leave it out", orRoot(b.at), e.ParameterTreatment, v1alpha1.TreatmentSlashDelimitedPrefix))
 		return false
 	case e.ParameterTreatment != "" && e.ParameterExpression != "":
-		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", b.at.orRoot()))
+		b.errs = append(b.errs, g.fault("%s: has a parameter treatment and an expression: keep one of them", orRoot(b.at)))
 		return false
 	case e.ParameterExpression != "":
 		program, err := parameterDialect.compile(e.ParameterExpression, cel.StringType)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: parameter %v", b.at.orRoot(), err))
+			b.errs = append(b.errs, g.fault("%s: parameter %v", orRoot(b.at), err))
 			return false
 		}
 		out.expression = program
@@ -105,13 +105,13 @@ func (b *builder) exclusion(g *guard, out *Permission) bool {
 		return true
 	}
 	if g.entry.Excluded {
-		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", b.at.orRoot()))
+		b.errs = append(b.errs, g.fault("%s: is excluded always and under a condition: keep one of excluded and excludedWhen", orRoot(b.at)))
 		return false
 	}
 	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
 		condition, err := newBarrierCondition(expression)
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", b.at.orRoot(), err))
+			b.errs = append(b.errs, g.fault("%s: excludedWhen %v", orRoot(b.at), err))
 			return false
 		}
 		out.excludedWhen = append(out.excludedWhen, condition)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // maxGuardedPlaces is how many places of a kind are visited to count its guarded fields, because a schema may unfold without bound.
@@ -61,9 +62,9 @@ func (s *Schema) GuardedFields(source string) []v1alpha1.GuardedFields {
 }
 
 // guards counts the places of a kind that have a verb of the set, are charged, and for which counts is true.
-func (u *uncoveredSet) guards(k *Kind, counts func(Pattern) bool) int32 {
+func (u *uncoveredSet) guards(k *Kind, counts func(fieldpath.Pattern) bool) int32 {
 	n := int32(0)
-	k.Guarded(maxGuardedPlaces, func(at Pattern, node *Node) {
+	k.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, node *Node) {
 		if node.role != RoleNone || !counts(at) {
 			return
 		}

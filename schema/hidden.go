@@ -7,6 +7,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -206,7 +207,7 @@ func (h *hidden) advise(instead string) {
 }
 
 // guard adds the permissions of a node.
-func (h *hidden) guard(_ Pattern, n *Node) {
+func (h *hidden) guard(_ fieldpath.Pattern, n *Node) {
 	for _, p := range n.permissions {
 		h.verbs[p.verb.Name()] = true
 		if p.MayBar() {

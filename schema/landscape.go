@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -79,7 +80,9 @@ type target struct {
 }
 
 // has reports whether the target writes the field at a path.
-func (t *target) has(path Pattern) bool { return t.writes == nil || t.writes.Reaches(path.String()) }
+func (t *target) has(path fieldpath.Pattern) bool {
+	return t.writes == nil || t.writes.Reaches(path.String())
+}
 
 func (t *target) String() string {
 	name := t.Resource
@@ -154,7 +157,7 @@ func (l *landscape) bearers(t *target, k *Kind) map[string]*borne {
 		return known
 	}
 	out := map[string]*borne{}
-	visit := func(path Pattern, n *Node) {
+	visit := func(path fieldpath.Pattern, n *Node) {
 		if !t.has(path) {
 			return
 		}

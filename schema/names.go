@@ -6,6 +6,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -19,7 +20,7 @@ import (
 // other names in it, and barriers on fields that have another verb in it.
 func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind) {
 	own := shapeOf(gvk, c.owner)
-	replicas, err := ParsePattern(c.owner[gvk].replicas(gvk))
+	replicas, err := fieldpath.ParsePattern(c.owner[gvk].replicas(gvk))
 	h := &hidden{lossless: true, shows: readsObject, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
 	for _, other := range all {
 		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil {
@@ -44,7 +45,7 @@ func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, a
 	if len(h.verbs) == 0 {
 		return
 	}
-	hasStatus := own.at(Pattern{{name: "status"}}).exists()
+	hasStatus := own.at(fieldpath.Pattern{{Name: "status"}}).exists()
 	h.elsewhere = hasStatus && !h.shown["status"] || !h.replicas
 	slices.SortFunc(h.barriers, func(a, b verbs.Verb) int { return strings.Compare(a.String(), b.String()) })
 	s.kinds[gvk].hidden = h
@@ -88,17 +89,17 @@ type versionPair struct {
 	own, theirs shape
 	keepsNames  bool
 	// replicas is the path of the replicas in this version.
-	replicas Pattern
+	replicas fieldpath.Pattern
 }
 
 // isSame reports whether a path leads to the same field in both versions.
-func (p *versionPair) isSame(at Pattern) bool { return p.own.at(at).same(p.theirs.at(at)) }
+func (p *versionPair) isSame(at fieldpath.Pattern) bool { return p.own.at(at).same(p.theirs.at(at)) }
 
 // concealAround removes from h the fields in which the version may hide renamed fields, so that only the others count as shown.
 func (p *versionPair) concealAround(h *hidden) {
 	h.shows = readsRequest
 	for name := range h.shown {
-		if name == "metadata" || !p.isSame(Pattern{{name: name}}) {
+		if name == "metadata" || !p.isSame(fieldpath.Pattern{{Name: name}}) {
 			delete(h.shown, name)
 		}
 	}
@@ -110,7 +111,7 @@ func (p *versionPair) concealAround(h *hidden) {
 // unnamed adds to h the guards of fields of another version that may have other names in this version. It reports whether there are any.
 func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	needed, known := guarding{}, guarding{}
-	isWhole := pair.other.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
+	isWhole := pair.other.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 		if len(at) > 0 && !pair.isSame(at) {
 			for _, p := range n.permissions {
 				needed.add(p)
@@ -125,12 +126,12 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 		return false
 	}
 	said := c.saidOf(pair.kind.GroupVersionKind)
-	pair.kind.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
+	pair.kind.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 		if len(at) == 0 || pair.isSame(at) {
 			return
 		}
 		for _, p := range n.permissions {
-			if slices.ContainsFunc(said, func(s statement) bool { return s.guard.entry.Verb == p.verb.Name() && s.path.covers(at) }) {
+			if slices.ContainsFunc(said, func(s statement) bool { return s.guard.entry.Verb == p.verb.Name() && s.path.Covers(at) }) {
 				known.add(p)
 			}
 		}
@@ -163,9 +164,4 @@ func (c *compiler) saidOf(gvk runtimeschema.GroupVersionKind) []statement {
 		}
 	}
 	return out
-}
-
-// covers reports whether a path fits the pattern.
-func (p Pattern) covers(path Pattern) bool {
-	return slices.EqualFunc(p, path, func(a, b element) bool { return a.any || a == b })
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Role marks fields that the API server itself writes. Only the built-in catalogue may give roles, because a role can free a field from
@@ -187,22 +189,22 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 }
 
 // walk visits every node reachable from n once, with a pattern that leads to it.
-func walk(n *Node, p Pattern, seen map[*Node]bool, visit func(Pattern, *Node)) {
+func walk(n *Node, p fieldpath.Pattern, seen map[*Node]bool, visit func(fieldpath.Pattern, *Node)) {
 	if n == nil || seen[n] {
 		return
 	}
 	seen[n] = true
 	visit(p, n)
 	if n.list != nil {
-		walk(n.list.item, p.child(element{any: true}), seen, visit)
+		walk(n.list.item, p.Child(fieldpath.Element{Any: true}), seen, visit)
 	}
 	if n.mapping != nil {
 		for _, name := range sortedKeys(n.mapping.fields) {
-			walk(n.mapping.fields[name], p.child(element{name: name}), seen, visit)
+			walk(n.mapping.fields[name], p.Child(fieldpath.Element{Name: name}), seen, visit)
 		}
 		for _, name := range sortedKeys(n.mapping.keys) {
-			walk(n.mapping.keys[name], p.child(element{name: name}), seen, visit)
+			walk(n.mapping.keys[name], p.Child(fieldpath.Element{Name: name}), seen, visit)
 		}
-		walk(n.mapping.value, p.child(element{any: true}), seen, visit)
+		walk(n.mapping.value, p.Child(fieldpath.Element{Any: true}), seen, visit)
 	}
 }

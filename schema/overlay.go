@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -84,7 +85,7 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 
 // statement is an entry with a valid path and verb.
 type statement struct {
-	path  Pattern
+	path  fieldpath.Pattern
 	guard *guard
 }
 
@@ -96,7 +97,7 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 	seen := make(map[string]string, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		p, err := ParsePattern(e.Path)
+		p, err := fieldpath.ParsePattern(e.Path)
 		if err != nil {
 			errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: err.Error()})
 			continue
@@ -112,7 +113,7 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 		}
 		if e.Verb != "" {
 			if err := verbs.ValidateName(e.Verb); err != nil {
-				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", p.orRoot(), err)})
+				errs = append(errs, &Error{Source: source, Pointer: e.Pointer, Message: fmt.Sprintf("%s: %v", orRoot(p), err)})
 				continue
 			}
 		}
@@ -149,8 +150,8 @@ func (g *guard) bars() bool {
 	return g.entry.Verb != "" && (g.entry.Excluded || g.entry.ExcludedWhen != "")
 }
 
-func (o *overlay) grow(step element) *overlay {
-	if step.any {
+func (o *overlay) grow(step fieldpath.Element) *overlay {
+	if step.Any {
 		if o.any == nil {
 			o.any = &overlay{}
 		}
@@ -159,10 +160,10 @@ func (o *overlay) grow(step element) *overlay {
 	if o.fields == nil {
 		o.fields = map[string]*overlay{}
 	}
-	next := o.fields[step.name]
+	next := o.fields[step.Name]
 	if next == nil {
 		next = &overlay{}
-		o.fields[step.name] = next
+		o.fields[step.Name] = next
 	}
 	return next
 }

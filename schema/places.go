@@ -1,10 +1,12 @@
 package schema
 
+import "github.com/fieldperm/fieldperm/schema/fieldpath"
+
 // Guarded visits every place of the kind that has permissions, parents first and names in order. It reports false if it stopped at the
 // limit. Walk visits a node once. Guarded visits a node once for each path that leads to it, such as containers and initContainers. No
 // path contains a node twice, so the visit of a recursive schema ends. At most limit places are visited, because a schema may unfold
 // without bound.
-func (k *Kind) Guarded(limit int, visit func(Pattern, *Node)) bool {
+func (k *Kind) Guarded(limit int, visit func(fieldpath.Pattern, *Node)) bool {
 	u := &unfolding{left: limit, leads: leads(k.Root), within: map[*Node]bool{}, visit: visit}
 	u.enter(nil, k.Root)
 	return u.left >= 0
@@ -14,10 +16,10 @@ type unfolding struct {
 	left int
 	// leads are the nodes from which a permission can be reached; within are the nodes on the current path.
 	leads, within map[*Node]bool
-	visit         func(Pattern, *Node)
+	visit         func(fieldpath.Pattern, *Node)
 }
 
-func (u *unfolding) enter(p Pattern, n *Node) {
+func (u *unfolding) enter(p fieldpath.Pattern, n *Node) {
 	if !u.leads[n] || u.within[n] || u.left < 0 {
 		return
 	}
@@ -28,7 +30,7 @@ func (u *unfolding) enter(p Pattern, n *Node) {
 	if len(n.permissions) > 0 {
 		u.visit(p, n)
 	}
-	children(n, func(e element, child *Node) { u.enter(p.child(e), child) })
+	children(n, func(e fieldpath.Element, child *Node) { u.enter(p.Child(e), child) })
 	delete(u.within, n)
 }
 
@@ -37,8 +39,8 @@ func leads(root *Node) map[*Node]bool {
 	above := map[*Node][]*Node{}
 	out := map[*Node]bool{}
 	var next []*Node
-	walk(root, nil, map[*Node]bool{}, func(_ Pattern, n *Node) {
-		children(n, func(_ element, child *Node) { above[child] = append(above[child], n) })
+	walk(root, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) {
+		children(n, func(_ fieldpath.Element, child *Node) { above[child] = append(above[child], n) })
 		if len(n.permissions) > 0 {
 			out[n] = true
 			next = append(next, n)
@@ -58,20 +60,20 @@ func leads(root *Node) map[*Node]bool {
 }
 
 // children visits the nodes directly below a node, in the order of Walk.
-func children(n *Node, visit func(element, *Node)) {
+func children(n *Node, visit func(fieldpath.Element, *Node)) {
 	if n.list != nil && n.list.item != nil {
-		visit(element{any: true}, n.list.item)
+		visit(fieldpath.Element{Any: true}, n.list.item)
 	}
 	if n.mapping == nil {
 		return
 	}
 	for _, name := range sortedKeys(n.mapping.fields) {
-		visit(element{name: name}, n.mapping.fields[name])
+		visit(fieldpath.Element{Name: name}, n.mapping.fields[name])
 	}
 	for _, name := range sortedKeys(n.mapping.keys) {
-		visit(element{name: name}, n.mapping.keys[name])
+		visit(fieldpath.Element{Name: name}, n.mapping.keys[name])
 	}
 	if n.mapping.value != nil {
-		visit(element{any: true}, n.mapping.value)
+		visit(fieldpath.Element{Any: true}, n.mapping.value)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -35,14 +36,14 @@ func TestGuarded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			whole := (&Kind{Root: test.root}).Guarded(test.limit, func(p Pattern, n *Node) { got = append(got, p.String()) })
+			whole := (&Kind{Root: test.root}).Guarded(test.limit, func(p fieldpath.Pattern, n *Node) { got = append(got, p.String()) })
 			if whole != test.whole || !slices.Equal(got, test.want) {
 				t.Errorf("got %q, %v; want %q, %v", got, whole, test.want, test.whole)
 			}
 		})
 	}
 	places := 0
-	if (&Kind{Root: diamond}).Guarded(10_000, func(Pattern, *Node) { places++ }) || places == 0 || places > 10_000 {
+	if (&Kind{Root: diamond}).Guarded(10_000, func(fieldpath.Pattern, *Node) { places++ }) || places == 0 || places > 10_000 {
 		t.Errorf("2^64 places: %d were visited", places)
 	}
 }

@@ -1,6 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
 
 // Power is something that a verb lets its holder do beyond writing the field that it guards.
 type Power string
@@ -46,7 +50,7 @@ func (p Power) Sentence() string {
 // stand apart or are behind a barrier do not count.
 func (n *Node) powersBelow() []Power {
 	var out []Power
-	children(n, func(_ element, child *Node) {
+	children(n, func(_ fieldpath.Element, child *Node) {
 		for _, p := range child.permissions {
 			if p.apart || p.excluded {
 				return

@@ -2,6 +2,8 @@ package schema
 
 import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // unemitted returns the fault of an entry that replaces an entry with a parameter source and has none itself. Without the source, every
@@ -14,7 +16,7 @@ func (b *builder) unemitted(o *overlay, atom smd.Atom) error {
 	if o.guard.entry.ParameterSource == name || !emits(atom) {
 		return nil
 	}
-	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", b.at.orRoot(), name, o.emitter.source, name)
+	return o.guard.fault("%s: takes the place of an entry that emits parameter %q (%s), so every verb that takes the parameter would be gone: add parameterSource: %s", orRoot(b.at), name, o.emitter.source, name)
 }
 
 // emits reports whether a type can emit a parameter, from its keys or its value.
@@ -23,7 +25,7 @@ func emits(atom smd.Atom) bool {
 }
 
 // barsForNothing returns the faults of barriers at or below a field that is never charged because of its role.
-func (o *overlay) barsForNothing(at Pattern) []error {
+func (o *overlay) barsForNothing(at fieldpath.Pattern) []error {
 	if o.role == RoleNone {
 		return nil
 	}
@@ -34,17 +36,17 @@ func (o *overlay) barsForNothing(at Pattern) []error {
 		RoleOwnership:     "changes of owners are charged at the fields that are owned",
 	}[o.role]
 	var out []error
-	var visit func(*overlay, Pattern)
-	visit = func(o *overlay, at Pattern) {
+	var visit func(*overlay, fieldpath.Pattern)
+	visit = func(o *overlay, at fieldpath.Pattern) {
 		if o == nil {
 			return
 		}
 		if g := o.guard; g != nil && (g.entry.Excluded || g.entry.ExcludedWhen != "") {
-			out = append(out, g.fault(never, at.orRoot(), because))
+			out = append(out, g.fault(never, orRoot(at), because))
 		}
-		visit(o.any, at.child(element{any: true}))
+		visit(o.any, at.Child(fieldpath.Element{Any: true}))
 		for _, name := range sortedKeys(o.fields) {
-			visit(o.fields[name], at.child(element{name: name}))
+			visit(o.fields[name], at.Child(fieldpath.Element{Name: name}))
 		}
 	}
 	visit(o, at)

@@ -7,6 +7,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -144,6 +145,6 @@ func (s VerbSet) Has(v verbs.Verb) bool {
 }
 
 // Walk visits every node of the kind once, each with a pattern that leads to it.
-func (k *Kind) Walk(visit func(Pattern, *Node)) {
+func (k *Kind) Walk(visit func(fieldpath.Pattern, *Node)) {
 	walk(k.Root, nil, map[*Node]bool{}, visit)
 }

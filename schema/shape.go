@@ -5,6 +5,8 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // shape is a type of a topology, for comparison with types of other topologies. The zero shape is that of a field that does not exist.
@@ -22,20 +24,20 @@ func shapeOf(gvk runtimeschema.GroupVersionKind, owners map[runtimeschema.GroupV
 }
 
 // at returns the type at a path.
-func (s shape) at(path Pattern) shape {
+func (s shape) at(path fieldpath.Pattern) shape {
 	for _, e := range path {
 		if !s.exists() {
 			return shape{}
 		}
 		atom, _ := s.types.Resolve(s.ref)
 		field, isField := smd.StructField{}, false
-		if atom.Map != nil && !e.any {
-			field, isField = atom.Map.FindField(e.name)
+		if atom.Map != nil && !e.Any {
+			field, isField = atom.Map.FindField(e.Name)
 		}
 		switch {
 		case isField:
 			s.ref = field.Type
-		case e.any && atom.List != nil:
+		case e.Any && atom.List != nil:
 			s.ref = atom.List.ElementType
 		case atom.Map != nil && hasValues(atom.Map):
 			s.ref = atom.Map.ElementType

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // chainOfTypes has a type with two fields of the next type, and so on, so that it unfolds to 2^64 fields. leaf is the last type.
@@ -59,7 +61,7 @@ func TestC7_AVerbOfAnObjectStandsApartInABody(t *testing.T) {
 	}
 	g := &graft{body: tree(leaf())}
 	object := tree(leaf(&Permission{apart: true}))
-	from, err := ParsePattern(".spec.replicas")
+	from, err := fieldpath.ParsePattern(".spec.replicas")
 	if err != nil {
 		t.Fatal(err)
 	}

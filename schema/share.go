@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // sharing replaces equal nodes in the trees of a compile by one node, also across topologies: 500 definitions have the same metadata, and
@@ -51,7 +53,7 @@ func (s *sharing) enter(n *Node) int {
 	at := len(s.path)
 	first := at
 	s.path, s.entered[n] = append(s.path, n), at
-	children(n, func(_ element, child *Node) {
+	children(n, func(_ fieldpath.Element, child *Node) {
 		if s.one[child] != nil {
 			return
 		}
@@ -150,8 +152,8 @@ func (s *sharing) describe(members []*Node) []*Node {
 	place := map[*Node]int{members[0]: 0}
 	for i := 0; i < len(nodes); i++ {
 		s.words(nodes[i])
-		children(nodes[i], func(e element, child *Node) {
-			s.text(e.name)
+		children(nodes[i], func(e fieldpath.Element, child *Node) {
+			s.text(e.Name)
 			if one := s.one[child]; one != nil {
 				s.number(s.numbers[one] << 1)
 				return
@@ -220,7 +222,7 @@ func (s *sharing) text(t string) {
 // mayBarBelow computes MayBarWithin from the nodes directly below.
 func (n *Node) mayBarBelow() bool {
 	found := false
-	children(n, func(_ element, child *Node) {
+	children(n, func(_ fieldpath.Element, child *Node) {
 		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
 	})
 	return found
@@ -229,7 +231,7 @@ func (n *Node) mayBarBelow() bool {
 // mayStandApartBelow computes MayStandApartWithin from the nodes directly below.
 func (n *Node) mayStandApartBelow() bool {
 	found := false
-	children(n, func(_ element, child *Node) {
+	children(n, func(_ fieldpath.Element, child *Node) {
 		found = found || child.MayStandApartWithin() || child.StandsApart()
 	})
 	return found

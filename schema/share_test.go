@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -69,11 +70,11 @@ func same(a, b *Node, within map[[2]*Node]bool) error {
 		return fmt.Errorf("%+v is not %+v", a, b)
 	}
 	type edge struct {
-		element
+		fieldpath.Element
 		n *Node
 	}
 	edges := func(n *Node) (out []edge) {
-		children(n, func(e element, child *Node) { out = append(out, edge{e, child}) })
+		children(n, func(e fieldpath.Element, child *Node) { out = append(out, edge{e, child}) })
 		return out
 	}
 	of, with := edges(a), edges(b)
@@ -81,11 +82,11 @@ func same(a, b *Node, within map[[2]*Node]bool) error {
 		return fmt.Errorf("%+v has other nodes below it than %+v", a, b)
 	}
 	for i := range of {
-		if of[i].element != with[i].element {
-			return fmt.Errorf("%+v is not %+v", of[i].element, with[i].element)
+		if of[i].Element != with[i].Element {
+			return fmt.Errorf("%+v is not %+v", of[i].Element, with[i].Element)
 		}
 		if err := same(of[i].n, with[i].n, within); err != nil {
-			return fmt.Errorf("%+v: %w", of[i].element, err)
+			return fmt.Errorf("%+v: %w", of[i].Element, err)
 		}
 	}
 	return nil
@@ -209,7 +210,7 @@ func TestMayBarWithin_FindsEveryBarrierBelow(t *testing.T) {
 					return
 				}
 				seen[n] = true
-				children(n, func(_ element, child *Node) {
+				children(n, func(_ fieldpath.Element, child *Node) {
 					want = want || slices.Contains(child.permissions, guards[1])
 					search(child)
 				})

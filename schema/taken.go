@@ -6,13 +6,14 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Taken is a verb that no longer covers a field.
 type Taken struct {
 	// Path is the first such field.
-	Path Pattern
+	Path fieldpath.Pattern
 	Verb verbs.Verb
 	// Parameterized means that the verb had a parameter there, so all verbs of its name are meant.
 	Parameterized bool
@@ -50,7 +51,7 @@ func verbsOf(kind runtimeschema.GroupKind, s *Schema) map[string][]Taken {
 		if k.GroupKind() != kind {
 			continue
 		}
-		k.Guarded(maxGuardedPlaces, func(at Pattern, n *Node) {
+		k.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 			for _, p := range n.permissions {
 				out[at.String()] = append(out[at.String()], Taken{slices.Clone(at), p.verb, p.parameter != ""})
 			}

@@ -6,6 +6,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // through is an endpoint with the kind of one of its bodies.
@@ -137,7 +138,7 @@ func unstored(e *endpoint.Endpoint, path string) string {
 // UncoveredPermissionSets are not counted. A path that the kind does not have counts as unknown fields of the value that would contain
 // it. It is true for an invalid path.
 func (k *Kind) BarsAt(path string) bool {
-	p, err := ParsePattern(path)
+	p, err := fieldpath.ParsePattern(path)
 	if err != nil {
 		return true
 	}
@@ -147,12 +148,12 @@ func (k *Kind) BarsAt(path string) bool {
 			return true
 		}
 		switch {
-		case e.any && n.list != nil:
+		case e.Any && n.list != nil:
 			n = n.list.item
-		case e.any || n.mapping == nil:
+		case e.Any || n.mapping == nil:
 			return n.MayBarWithin()
 		default:
-			n = n.mapping.Child(e.name)
+			n = n.mapping.Child(e.Name)
 		}
 	}
 	return n.MayBarWithin() || slices.ContainsFunc(n.permissions, (*Permission).MayBar)
@@ -161,7 +162,7 @@ func (k *Kind) BarsAt(path string) bool {
 // WalkAt visits the nodes on the way to a field, and those at and below it, each once. If the kind does not have the path, the walk ends
 // at the last known node.
 func (k *Kind) WalkAt(path string, visit func(*Node)) {
-	p, err := ParsePattern(path)
+	p, err := fieldpath.ParsePattern(path)
 	if err != nil {
 		p = nil
 	}
@@ -169,10 +170,10 @@ func (k *Kind) WalkAt(path string, visit func(*Node)) {
 	for _, e := range p {
 		next := (*Node)(nil)
 		switch {
-		case e.any && n.list != nil:
+		case e.Any && n.list != nil:
 			next = n.list.item
-		case !e.any && n.mapping != nil:
-			next = n.mapping.Child(e.name)
+		case !e.Any && n.mapping != nil:
+			next = n.mapping.Child(e.Name)
 		}
 		if next == nil {
 			break
@@ -180,20 +181,20 @@ func (k *Kind) WalkAt(path string, visit func(*Node)) {
 		visit(n)
 		n = next
 	}
-	walk(n, nil, map[*Node]bool{}, func(_ Pattern, n *Node) { visit(n) })
+	walk(n, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) { visit(n) })
 }
 
 // Has reports whether the kind declares a field at a path.
-func (k *Kind) Has(path Pattern) bool {
+func (k *Kind) Has(path fieldpath.Pattern) bool {
 	n := k.Root
 	for _, e := range path {
 		switch {
-		case e.any && n.list != nil:
+		case e.Any && n.list != nil:
 			n = n.list.item
-		case e.any && n.mapping != nil && n.mapping.value != nil:
+		case e.Any && n.mapping != nil && n.mapping.value != nil:
 			n = n.mapping.value
-		case !e.any && n.mapping != nil && n.mapping.fields[e.name] != nil:
-			n = n.mapping.fields[e.name]
+		case !e.Any && n.mapping != nil && n.mapping.fields[e.Name] != nil:
+			n = n.mapping.fields[e.Name]
 		default:
 			return false
 		}

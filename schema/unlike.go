@@ -1,12 +1,16 @@
 package schema
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
 
 // concealUnlike adds to h the guards that a field has in the other version and not in this one, although this version has the field under
 // the same name. The documents of the two versions may give the field two verbs. A user that writes the field through this version needs
 // both.
 func (p *versionPair) concealUnlike(h *hidden) {
-	isWhole := p.other.Guarded(maxGuardedPlaces, func(at Pattern, theirs *Node) {
+	isWhole := p.other.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, theirs *Node) {
 		if len(at) == 0 || !p.keepsNames && !p.isSame(at) {
 			return
 		}
@@ -24,8 +28,8 @@ func (p *versionPair) concealUnlike(h *hidden) {
 				h.bar(withoutParameter(permission.verb))
 			}
 			h.verbs[permission.verb.Name()] = true
-			delete(h.shown, at[0].name)
-			h.replicas = h.replicas && !p.replicas.meets(at)
+			delete(h.shown, at[0].Name)
+			h.replicas = h.replicas && !p.replicas.Meets(at)
 			h.advise("a field of version \"" + p.kind.Version + "\" has another verb in version \"" + p.other.Version + "\": give it the same in a permission schema for both")
 		}
 	})
@@ -39,7 +43,7 @@ func (p *versionPair) concealUnlike(h *hidden) {
 
 // reach returns the node of this version at a path of the other one, nil if there is none. alike reports whether both paths emit the same
 // parameters.
-func (p *versionPair) reach(at Pattern) (own *Node, alike bool) {
+func (p *versionPair) reach(at fieldpath.Pattern) (own *Node, alike bool) {
 	own, theirs := p.kind.Root, p.other.Root
 	alike = own.emits == theirs.emits
 	for _, e := range at {
@@ -54,21 +58,15 @@ func (p *versionPair) reach(at Pattern) (own *Node, alike bool) {
 	return own, alike
 }
 
-// meets reports whether one path is a part of the other.
-func (p Pattern) meets(other Pattern) bool {
-	n := min(len(p), len(other))
-	return slices.EqualFunc(p[:n], other[:n], func(a, b element) bool { return a.any || b.any || a == b })
-}
-
 // below returns the node that is one step further, nil if there is none.
-func (n *Node) below(e element) *Node {
+func (n *Node) below(e fieldpath.Element) *Node {
 	switch {
-	case e.any && n.list != nil:
+	case e.Any && n.list != nil:
 		return n.list.item
-	case e.any && n.mapping != nil:
+	case e.Any && n.mapping != nil:
 		return n.mapping.value
-	case !e.any && n.mapping != nil && (n.mapping.fields[e.name] != nil || n.mapping.keys[e.name] != nil || n.mapping.value != nil):
-		return n.mapping.Child(e.name)
+	case !e.Any && n.mapping != nil && (n.mapping.fields[e.Name] != nil || n.mapping.keys[e.Name] != nil || n.mapping.value != nil):
+		return n.mapping.Child(e.Name)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // A field that several versions have is one field with one verb. An entry for the field in one version applies to the other versions too,
@@ -148,7 +150,7 @@ func (c *compiler) said(gvk runtimeschema.GroupVersionKind) *overlay {
 }
 
 // find returns the guard of a path, nil for none.
-func (o *overlay) find(path Pattern) *guard {
+func (o *overlay) find(path fieldpath.Pattern) *guard {
 	for _, e := range path {
 		if o = o.step(e); o == nil {
 			return nil
@@ -157,9 +159,9 @@ func (o *overlay) find(path Pattern) *guard {
 	return o.guard
 }
 
-func (o *overlay) step(e element) *overlay {
-	if e.any {
+func (o *overlay) step(e fieldpath.Element) *overlay {
+	if e.Any {
 		return o.any
 	}
-	return o.fields[e.name]
+	return o.fields[e.Name]
 }

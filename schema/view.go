@@ -6,6 +6,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // view says what a request shows of the object of a set. The zero view shows nothing.
@@ -63,13 +64,13 @@ func (u *uncoveredSet) isShownIn(k *Kind) bool {
 }
 
 // isUnlike reports whether a field of a match condition is different in another version.
-func (k *Kind) isUnlike(field Pattern) bool { return k.unlike[field.String()] }
+func (k *Kind) isUnlike(field fieldpath.Pattern) bool { return k.unlike[field.String()] }
 
 // compareFields finds the fields of match conditions that differ between versions. A condition on the field of one version cannot be
 // evaluated on an object of another version. This is the case for a version without the field, and for all versions with the field if its
 // types differ.
 func (c *compiler) compareFields(s *Schema) {
-	fields := map[string]Pattern{}
+	fields := map[string]fieldpath.Pattern{}
 	for i := range s.uncovered {
 		for _, condition := range s.uncovered[i].conditions {
 			for _, field := range condition.fields {
@@ -102,7 +103,7 @@ func (c *compiler) compareFields(s *Schema) {
 	}
 }
 
-func (c *compiler) isUnlike(gvk runtimeschema.GroupVersionKind, field Pattern) bool {
+func (c *compiler) isUnlike(gvk runtimeschema.GroupVersionKind, field fieldpath.Pattern) bool {
 	own := shapeOf(gvk, c.owner).at(field)
 	return slices.ContainsFunc(c.versions[gvk.GroupKind()], func(other runtimeschema.GroupVersionKind) bool {
 		if other == gvk || c.keepsNames(gvk, other) || !c.isServed(other) {

@@ -10,6 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Written holds the cases in which the API server writes a node by itself because another field of the object changes (D13). It comes
@@ -121,7 +122,7 @@ func (b *builder) written(g *guard) *Written {
 	for i := range g.entry.Writes {
 		c, err := newWrittenCase(&g.entry.Writes[i])
 		if err != nil {
-			b.errs = append(b.errs, g.fault("%s: %v", b.at.orRoot(), err))
+			b.errs = append(b.errs, g.fault("%s: %v", orRoot(b.at), err))
 			return nil
 		}
 		w.cases = append(w.cases, c)
@@ -177,12 +178,12 @@ func decoded(raw json.RawMessage) (any, error) {
 
 // names returns the steps of a path that leads to one field.
 func names(path string) ([]string, error) {
-	p, err := ParsePattern(path)
+	p, err := fieldpath.ParsePattern(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range p {
-		if e.any {
+		if e.Any {
 			return nil, fmt.Errorf("path %q names any item: name one field", path)
 		}
 	}

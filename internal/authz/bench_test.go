@@ -24,7 +24,7 @@ func BenchmarkCheck(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if answer, err := a.Authorize(b.Context(), "update", false); err != nil || !answer.Allowed {
+				if answer, err := a.Authorize(b.Context(), "update", false); err != nil || !answer.Allowed() {
 					b.Fatal(answer, err)
 				}
 			}
@@ -84,7 +84,7 @@ func BenchmarkCheckParallel(b *testing.B) {
 	a := defaultOf(b, newRemote(b, allow(""))).For(request())
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if answer, err := a.Authorize(b.Context(), "update", false); err != nil || !answer.Allowed {
+			if answer, err := a.Authorize(b.Context(), "update", false); err != nil || !answer.Allowed() {
 				b.Error(answer, err)
 			}
 		}

@@ -28,15 +28,15 @@ func TestKEP3221_OrderIsPrecedence(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second     answer
 		user              string
-		want              fieldperm.Answer
+		want              fieldperm.AuthorizerDecision
 		asks1, asks2, err bool
 	}{
-		"allow ends it":                {allow("1 says so"), deny(""), "bob", fieldperm.Answer{Allowed: true, Reason: "1 says so", By: "first"}, true, false, false},
-		"deny ends it":                 {deny("1 does not"), allow(""), "alice", fieldperm.Answer{Reason: "1 does not", By: "first"}, true, false, false},
-		"RBAC comes before the second": {pass(), deny(""), "alice", fieldperm.Answer{Allowed: true, Reason: `RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "all" to User "alice"`, By: "rbac"}, true, false, false},
-		"the second is asked at last":  {pass(), allow("2 says so"), "bob", fieldperm.Answer{Allowed: true, Reason: "2 says so", By: "second"}, true, true, false},
-		"the second denies":            {pass(), deny("2 does not"), "bob", fieldperm.Answer{Reason: "2 does not", By: "second"}, true, true, false},
-		"nobody has an opinion":        {pass(), pass(), "bob", fieldperm.Answer{}, true, true, false},
+		"allow ends it":                {allow("1 says so"), deny(""), "bob", fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "1 says so", By: "first"}, true, false, false},
+		"deny ends it":                 {deny("1 does not"), allow(""), "alice", fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: "1 does not", By: "first"}, true, false, false},
+		"RBAC comes before the second": {pass(), deny(""), "alice", fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: `RBAC: allowed by ClusterRoleBinding "all" of ClusterRole "all" to User "alice"`, By: "rbac"}, true, false, false},
+		"the second is asked at last":  {pass(), allow("2 says so"), "bob", fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "2 says so", By: "second"}, true, true, false},
+		"the second denies":            {pass(), deny("2 does not"), "bob", fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: "2 does not", By: "second"}, true, true, false},
+		"nobody has an opinion":        {pass(), pass(), "bob", fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first.become(c.first)
@@ -58,7 +58,7 @@ func TestKEP3221_PrivilegedGroupComesFirst(t *testing.T) {
 	r := newRemote(t, deny("nobody"))
 	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("k", r)})
 	answer, err := p.chain(Settings{}).For(by("root", "system:masters")).Authorize(t.Context(), "update", true)
-	if err != nil || answer != (fieldperm.Answer{Allowed: true, By: privileged}) || r.questions() != 0 {
+	if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, By: privileged}) || r.questions() != 0 {
 		t.Errorf("got %+v, %v, and asked %d times", answer, err, r.questions())
 	}
 }
@@ -82,7 +82,7 @@ func TestKEP3221_DefaultChainAsksTheAPIServer(t *testing.T) {
 	}
 	for range 3 {
 		answer, err := chain.For(request()).Authorize(t.Context(), "update", false)
-		if err != nil || answer != (fieldperm.Answer{Allowed: true, Reason: "RBAC: allowed by someone", By: "in-cluster-authorizer"}) {
+		if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "RBAC: allowed by someone", By: "in-cluster-authorizer"}) {
 			t.Errorf("got %+v, %v", answer, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestKEP3221_ReadyWhenRBACIs(t *testing.T) {
 	if err := chain.Ready(); !errors.Is(err, notYet) {
 		t.Errorf("ready: %v", err)
 	}
-	if answer, err := chain.For(request()).Authorize(t.Context(), "update", false); !errors.Is(err, notYet) || answer != (fieldperm.Answer{}) || !strings.Contains(err.Error(), `"rbac"`) {
+	if answer, err := chain.For(request()).Authorize(t.Context(), "update", false); !errors.Is(err, notYet) || answer != (fieldperm.AuthorizerDecision{}) || !strings.Contains(err.Error(), `"rbac"`) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 }
@@ -244,7 +244,7 @@ func TestFixedDecidesInProcess(t *testing.T) {
 	chain := Fixed("grants", a)
 	for user, want := range map[string]string{"alice": "grants", "bob": ""} {
 		answer, err := chain.For(by(user)).Authorize(t.Context(), "granular:scale", false)
-		if err != nil || answer.Allowed != (want != "") || answer.By != want {
+		if err != nil || answer.Allowed() != (want != "") || answer.By != want {
 			t.Errorf("%s: %+v, %v", user, answer, err)
 		}
 	}

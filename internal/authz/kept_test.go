@@ -38,7 +38,7 @@ func inProcess(a answer) (*remote, *rest.Config) {
 	})}
 }
 
-func mustAsk(t *testing.T, a fieldperm.Authorizer, verb string, generic bool) fieldperm.Answer {
+func mustAsk(t *testing.T, a fieldperm.Authorizer, verb string, generic bool) fieldperm.AuthorizerDecision {
 	t.Helper()
 	answer, err := a.Authorize(t.Context(), verb, generic)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestP8_AnAnswerCountsForExactlyItsTTL(t *testing.T) {
 				if n := seen.entries()["api"]; n != 0 {
 					t.Errorf("%d are kept at the end of the TTL", n)
 				}
-				if got := mustAsk(t, a, "update", false); got.Allowed == first.Allowed || r.questions() != 2 {
+				if got := mustAsk(t, a, "update", false); got.Allowed() == first.Allowed() || r.questions() != 2 {
 					t.Errorf("at the end of the TTL: %+v, asked %d times", got, r.questions())
 				}
 			})
@@ -108,7 +108,7 @@ func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
 		before := failing.questions()
 		for i := range 3 {
 			answer, err := asker.Authorize(t.Context(), "update", false)
-			if err != nil || answer.Allowed || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `"failing"`) {
+			if err != nil || answer.Allowed() || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `"failing"`) {
 				t.Errorf("the other %s: %+v, %v", name, answer, err)
 			}
 			if n := failing.questions() - before; n != i+1 || seen.entries()["failing"] != 0 || seen.entries()["other"] != 1 {
@@ -121,7 +121,7 @@ func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
 	a := p.chain(Settings{}).For(request())
 	failing.become(allow(""))
 	mustAsk(t, a, "update", false)
-	if answer, err := a.Authorize(gone, "update", false); !errors.Is(err, context.Canceled) || answer != (fieldperm.Answer{}) {
+	if answer, err := a.Authorize(gone, "update", false); !errors.Is(err, context.Canceled) || answer != (fieldperm.AuthorizerDecision{}) {
 		t.Errorf("whoever is gone got %+v, %v", answer, err)
 	}
 }
@@ -251,7 +251,7 @@ func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
 		for range 2 {
 			// Each request is a new one, and the decisions are those of the chain.
 			for _, generic := range []bool{first, !first} {
-				if answer := mustAsk(t, chain.For(request()), "update", generic); answer.Allowed == generic {
+				if answer := mustAsk(t, chain.For(request()), "update", generic); answer.Allowed() == generic {
 					t.Errorf("generic=%t: %+v", generic, answer)
 				}
 			}

@@ -78,7 +78,7 @@ func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
 						t.Errorf("%s: %d more round trips", what, n-asked)
 					}
 					result := "check denied"
-					if want.Allowed {
+					if want.Allowed() {
 						result = "check allowed"
 					}
 					seen.expect(t, what, map[string]int{result: 2, source: 2})
@@ -139,27 +139,27 @@ func TestP8_A6_WhatRBACSaysCountsAtOnce(t *testing.T) {
 		now.Store(says(authorizer.DecisionNoOpinion, nil))
 		a := p.chain(Settings{newRoles: switched(&now)}).For(request())
 		for range 2 {
-			if answer := mustAsk(t, a, "update", false); answer.Allowed {
+			if answer := mustAsk(t, a, "update", false); answer.Allowed() {
 				t.Errorf("%s: %+v", name, answer)
 			}
 			now.Store(says(authorizer.DecisionAllow, nil))
-			if answer := mustAsk(t, a, "update", false); answer != (fieldperm.Answer{Allowed: true, By: "rbac"}) {
+			if answer := mustAsk(t, a, "update", false); answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, By: "rbac"}) {
 				t.Errorf("%s, granted: %+v", name, answer)
 			}
 			now.Store(says(authorizer.DecisionDeny, boom))
-			if answer, err := a.Authorize(t.Context(), "update", false); !errors.Is(err, boom) || answer != (fieldperm.Answer{}) {
+			if answer, err := a.Authorize(t.Context(), "update", false); !errors.Is(err, boom) || answer != (fieldperm.AuthorizerDecision{}) {
 				t.Errorf("%s, failed: %+v, %v", name, answer, err)
 			}
 			now.Store(says(authorizer.DecisionNoOpinion, boom))
-			if answer, err := a.Authorize(t.Context(), "update", false); err != nil || !errors.Is(answer.Failure, boom) || answer.Allowed {
+			if answer, err := a.Authorize(t.Context(), "update", false); err != nil || !errors.Is(answer.Failure, boom) || answer.Allowed() {
 				t.Errorf("%s, failed without an opinion: %+v, %v", name, answer, err)
 			}
 			now.Store(&panics)
-			if answer, err := a.Authorize(t.Context(), "update", false); err == nil || answer != (fieldperm.Answer{}) || !strings.Contains(err.Error(), `"rbac": panicked`) {
+			if answer, err := a.Authorize(t.Context(), "update", false); err == nil || answer != (fieldperm.AuthorizerDecision{}) || !strings.Contains(err.Error(), `"rbac": panicked`) {
 				t.Errorf("%s, panicked: %+v, %v", name, answer, err)
 			}
 			now.Store(says(authorizer.Decision(99), nil))
-			if answer, err := a.Authorize(t.Context(), "update", false); err == nil && answer.Allowed {
+			if answer, err := a.Authorize(t.Context(), "update", false); err == nil && answer.Allowed() {
 				t.Errorf("%s, said what is nothing: %+v, %v", name, answer, err)
 			}
 			now.Store(says(authorizer.DecisionNoOpinion, nil))
@@ -176,7 +176,7 @@ func TestA4_KEP3221_ConditionsAreAboutOneQuestion(t *testing.T) {
 	for range 3 {
 		for _, verb := range []string{"update", "patch"} {
 			for _, generic := range []bool{true, false} {
-				if answer := mustAsk(t, chain.For(request()), verb, generic); answer.Allowed != (verb == "update" && !generic) {
+				if answer := mustAsk(t, chain.For(request()), verb, generic); answer.Allowed() != (verb == "update" && !generic) {
 					t.Errorf("%s, generic=%t: %+v", verb, generic, answer)
 				}
 			}
@@ -196,7 +196,7 @@ func TestKEP3221_P4_AConditionThatFailsIsAnErrorEachTime(t *testing.T) {
 		chain := p.chain(Settings{})
 		for range 3 {
 			answer, err := chain.For(request()).Authorize(t.Context(), "update", false)
-			if failure := cmp.Or(err, answer.Failure); failure == nil || answer.Allowed || (err == nil) != (policy == "NoOpinion") || !strings.Contains(failure.Error(), `"hook"`) {
+			if failure := cmp.Or(err, answer.Failure); failure == nil || answer.Allowed() || (err == nil) != (policy == "NoOpinion") || !strings.Contains(failure.Error(), `"hook"`) {
 				t.Errorf("%s: %+v, %v", policy, answer, err)
 			}
 		}

@@ -72,7 +72,7 @@ func TestKEP3221_RequestInFlightEndsOnTheChainThatItBeganWith(t *testing.T) {
 	p.configure(hook{name: "one", kubeconfig: p.kubeconfig("1", one), timeout: "30s"})
 	chain := run(t, p.chain(Settings{}))
 	type outcome struct {
-		answer fieldperm.Answer
+		answer fieldperm.AuthorizerDecision
 		err    error
 	}
 	done := make(chan outcome)
@@ -90,10 +90,10 @@ func TestKEP3221_RequestInFlightEndsOnTheChainThatItBeganWith(t *testing.T) {
 			return false
 		}
 		answer, err := chain.For(by("bob")).Authorize(ctx, "update", false)
-		return err == nil && answer.By == "two" && !answer.Allowed
+		return err == nil && answer.By == "two" && !answer.Allowed()
 	})
 	close(g.open)
-	if got := <-done; got.err != nil || got.answer != (fieldperm.Answer{Allowed: true, Reason: "one", By: "one"}) {
+	if got := <-done; got.err != nil || got.answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "one", By: "one"}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestKEP3221_CachesEndWithTheirGeneration(t *testing.T) {
 		t.Errorf("%d answers are in the new cache", n)
 	}
 	r.become(deny(""))
-	if answer, err := chain.For(by("bob")).Authorize(t.Context(), "update", false); err != nil || answer.Allowed {
+	if answer, err := chain.For(by("bob")).Authorize(t.Context(), "update", false); err != nil || answer.Allowed() {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 }

@@ -56,7 +56,7 @@ func newAsker(chain *shared, attributes authorizer.AttributesRecord, name, uid s
 
 // Authorize asks for one verb. It returns the authorizer's reason unchanged: Decide never counts an answer as generic if its reason
 // has fieldperm's own prefix (A4's second lock).
-func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.Answer, error) {
+func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
 	// A span costs as much as a check with a cached decision, so a span is started only if it is recorded.
 	var span trace.Span
 	if trace.SpanFromContext(ctx).IsRecording() {
@@ -72,7 +72,15 @@ func (k *asker) Authorize(ctx context.Context, verb string, generic bool) (field
 		failure = fmt.Errorf("authorizer: verb %q on %q: %w", verb, k.of.Resource, failure)
 	}
 	if err != nil {
-		return fieldperm.Answer{}, failure
+		return fieldperm.AuthorizerDecision{}, failure
 	}
-	return fieldperm.Answer{Allowed: v.allowed, Reason: v.reason, By: v.by, Failure: failure}, nil
+	return fieldperm.AuthorizerDecision{Outcome: outcomeOf(v), Reason: v.reason, By: v.by, Failure: failure}, nil
+}
+
+// outcomeOf returns the outcome of an authorizer chain. An authorizer that decided and did not allow the verb denied it.
+func outcomeOf(v verdict) fieldperm.Outcome {
+	if !v.allowed && v.by != "" {
+		return fieldperm.Deny
+	}
+	return fieldperm.OutcomeOf(v.allowed)
 }

@@ -37,7 +37,7 @@ func TestP8_AnswersAreKeptAllowedAndDenied(t *testing.T) {
 	for range 3 {
 		for verb, want := range map[string]bool{"granular:scale": true, "granular:image": false} {
 			answer, err := a.Authorize(t.Context(), verb, false)
-			if err != nil || answer.Allowed != want || !strings.HasSuffix(answer.Reason, "RBAC: it says so") {
+			if err != nil || answer.Allowed() != want || !strings.HasSuffix(answer.Reason, "RBAC: it says so") {
 				t.Errorf("%s: %+v, %v", verb, answer, err)
 			}
 		}
@@ -51,7 +51,7 @@ func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotKept(t *testing.T) {
 	chain, r := served(t, time.Hour, code(http.StatusInternalServerError))
 	a := chain.For(request())
 	answer, err := a.Authorize(t.Context(), "update", true)
-	if err == nil || answer != (fieldperm.Answer{}) {
+	if err == nil || answer != (fieldperm.AuthorizerDecision{}) {
 		t.Fatalf("got %+v, %v", answer, err)
 	}
 	for _, part := range []string{`"update"`, `"deployments"`, `"in-cluster-authorizer"`} {
@@ -60,7 +60,7 @@ func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotKept(t *testing.T) {
 		}
 	}
 	r.become(allow(""))
-	if answer, err := a.Authorize(t.Context(), "update", true); err != nil || !answer.Allowed {
+	if answer, err := a.Authorize(t.Context(), "update", true); err != nil || !answer.Allowed() {
 		t.Errorf("after the fault: %+v, %v", answer, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestA1_ReviewIsAskedWithTheSameAttributes(t *testing.T) {
 		got = a
 		return authorizer.DecisionDeny, "no", nil
 	})).ForReview(spec).Authorize(t.Context(), "granular", false)
-	if err != nil || answer != (fieldperm.Answer{Reason: "no", By: "x"}) {
+	if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: "no", By: "x"}) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 	if got.GetVerb() != "granular" || got.GetNamespace() != "shop" || got.GetName() != "web" || got.GetSubresource() != "scale" || got.GetUser().GetExtra()["k"][0] != "v" {

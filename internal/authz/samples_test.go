@@ -127,7 +127,7 @@ func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
 				atProtector, atOPA := protector.questions(), opa.questions()
 				answer, err := chain.For(q.request()).Authorize(t.Context(), q.verb, false)
 				protects := q.by != "" && strings.HasPrefix(answer.Reason, "is protected")
-				if err != nil || answer.By != q.by || answer.Allowed != (q.by != "" && !protects) {
+				if err != nil || answer.By != q.by || answer.Allowed() != (q.by != "" && !protects) {
 					t.Errorf("%+v: got %+v, %v", q, answer, err)
 				}
 				if (protector.questions() > atProtector) != q.protector || (opa.questions() > atOPA) != q.opa {
@@ -138,7 +138,7 @@ func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
 			protector.Close()
 			q := questions[0]
 			q.user = "another"
-			if answer, err := chain.For(q.request()).Authorize(t.Context(), q.verb, false); err == nil == q.protector || answer.Allowed {
+			if answer, err := chain.For(q.request()).Authorize(t.Context(), q.verb, false); err == nil == q.protector || answer.Allowed() {
 				t.Errorf("the protector is down: %+v, %v", answer, err)
 			}
 		})

@@ -48,23 +48,23 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 			h := hook{name: "failing", kubeconfig: p.kubeconfig("k", r), timeout: timeout, policy: "Deny"}
 			p.configure(h, rbacEntry)
 			answer, err := p.chain(Settings{newRoles: mayAll(t, "alice")}).For(request()).Authorize(t.Context(), "update", false)
-			if err == nil || answer != (fieldperm.Answer{}) || !strings.Contains(err.Error(), `authorizer "failing"`) {
+			if err == nil || answer != (fieldperm.AuthorizerDecision{}) || !strings.Contains(err.Error(), `authorizer "failing"`) {
 				t.Errorf("Deny: %+v, %v", answer, err)
 			}
 			h.policy = "NoOpinion"
 			p.configure(h, rbacEntry)
 			chain := p.chain(Settings{newRoles: mayAll(t, "alice")})
 			answer, err = chain.For(request()).Authorize(t.Context(), "update", false)
-			if err != nil || !answer.Allowed || answer.By != "rbac" {
+			if err != nil || !answer.Allowed() || answer.By != "rbac" {
 				t.Errorf("NoOpinion, and RBAC allows: %+v, %v", answer, err)
 			}
 			answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false)
-			if err != nil || answer != (fieldperm.Answer{Failure: answer.Failure}) || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `authorizer "failing"`) {
+			if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: answer.Failure}) || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `authorizer "failing"`) {
 				t.Errorf("NoOpinion, and nobody allows: %+v, %v", answer, err)
 			}
 			// A failure is not cached.
 			r.become(allow("again"))
-			if answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed {
+			if answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed() {
 				t.Errorf("after the fault: %+v, %v", answer, err)
 			}
 		})
@@ -79,7 +79,7 @@ func TestKEP3221_P4_WebhookThatIsNotThere(t *testing.T) {
 		r.Close()
 		var seen notes
 		answer, err := p.chain(Settings{newRoles: mayAll(t, "alice"), Observer: &seen}).For(request()).Authorize(t.Context(), "update", false)
-		if answer.Allowed != allowed || (err == nil) != allowed {
+		if answer.Allowed() != allowed || (err == nil) != allowed {
 			t.Errorf("%s: %+v, %v", policy, answer, err)
 		}
 		if n := seen.entries()["gone"]; n != 0 {
@@ -97,7 +97,7 @@ func TestP4_BothAllowedAndDeniedIsNoAllow(t *testing.T) {
 		p.configure(hook{name: "both", kubeconfig: p.kubeconfig("k", r), policy: policy, more: "authorizedTTL: 1h\nunauthorizedTTL: 1h"}, rbacEntry)
 		chain := p.chain(Settings{newRoles: mayAll(t, "alice"), Observer: &seen})
 		for range 2 {
-			if answer, err := chain.For(request()).Authorize(t.Context(), "update", true); err == nil || answer != (fieldperm.Answer{}) {
+			if answer, err := chain.For(request()).Authorize(t.Context(), "update", true); err == nil || answer != (fieldperm.AuthorizerDecision{}) {
 				t.Errorf("%s: got %+v, %v", policy, answer, err)
 			}
 		}
@@ -119,7 +119,7 @@ func TestKEP3221_TransientFaultIsTriedAgain(t *testing.T) {
 	})
 	p.configure(hook{name: "shaky", kubeconfig: p.kubeconfig("k", r)})
 	answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false)
-	if err != nil || !answer.Allowed || r.questions() != 4 {
+	if err != nil || !answer.Allowed() || r.questions() != 4 {
 		t.Errorf("got %+v, %v after %d times", answer, err, r.questions())
 	}
 }
@@ -134,7 +134,7 @@ func TestKEP3221_SlowAnswerIsAnAnswer(t *testing.T) {
 		<-g.waits
 		close(g.open)
 	}()
-	if answer, err := chain.For(request()).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed {
+	if answer, err := chain.For(request()).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed() {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestKEP3221_P4_CallerDoesNotWaitForTheTimeoutOfAWebhook(t *testing.T) {
 		cancel()
 	}()
 	answer, err := p.chain(Settings{}).For(request()).Authorize(ctx, "update", false)
-	if !errors.Is(err, context.Canceled) || answer != (fieldperm.Answer{}) || !strings.Contains(err.Error(), `authorizer "hanging"`) {
+	if !errors.Is(err, context.Canceled) || answer != (fieldperm.AuthorizerDecision{}) || !strings.Contains(err.Error(), `authorizer "hanging"`) {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 }
@@ -164,7 +164,7 @@ func TestKEP3221_SubjectAccessReviewVersions(t *testing.T) {
 		r := newRemote(t, allow(version))
 		p.configure(hook{name: "hook", kubeconfig: p.kubeconfig("k", r), version: version})
 		answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false)
-		if err != nil || answer != (fieldperm.Answer{Allowed: true, Reason: version, By: "hook"}) {
+		if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: version, By: "hook"}) {
 			t.Errorf("%s: %+v, %v", version, answer, err)
 		}
 		if got := r.last().APIVersion; got != "authorization.k8s.io/"+version {
@@ -186,7 +186,7 @@ func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
 	// The certificate of another webhook is not signed by this CA.
 	other := newRemote(t, allow(""))
 	p.write("k.ca", string(other.ca()))
-	if answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false); err == nil || !strings.Contains(err.Error(), "x509") || answer.Allowed {
+	if answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false); err == nil || !strings.Contains(err.Error(), "x509") || answer.Allowed() {
 		t.Errorf("got %+v, %v", answer, err)
 	}
 }
@@ -219,7 +219,7 @@ func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
 			req := request()
 			req.UserInfo.Username = c.user
 			answer, err := p.chain(Settings{newRoles: mayAll(t, "alice")}).For(req).Authorize(t.Context(), "update", false)
-			if (cmp.Or(err, answer.Failure) != nil) != c.err || answer.By != c.by || answer.Allowed != (c.by == "rbac") {
+			if (cmp.Or(err, answer.Failure) != nil) != c.err || answer.By != c.by || answer.Allowed() != (c.by == "rbac") {
 				t.Errorf("got %+v, %v", answer, err)
 			}
 			if (r.questions() > 0) != c.asked {

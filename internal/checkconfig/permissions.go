@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -100,7 +101,7 @@ const maxPlaces = 20_000
 // describe returns a kind's verbs, and how many of its fields have a barrier.
 func describe(kind *schema.Kind) string {
 	verbs, barriers := map[string]bool{}, 0
-	whole := kind.Guarded(maxPlaces, func(_ schema.Pattern, node *schema.Node) {
+	whole := kind.Guarded(maxPlaces, func(_ fieldpath.Pattern, node *schema.Node) {
 		for _, permission := range node.Permissions() {
 			verbs[permission.Base().String()] = true
 			if permission.MayBar() {

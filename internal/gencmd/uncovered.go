@@ -1,7 +1,7 @@
 package gencmd
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -55,12 +55,13 @@ func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("--permission-schemas: %w", err)
 			}
-			decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
-			for {
+			documents, err := manifest.Documents(raw)
+			if err != nil {
+				return nil, fmt.Errorf("--permission-schemas: %s: %w", name, err)
+			}
+			for _, document := range documents {
 				var object map[string]any
-				if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
+				if err := json.Unmarshal(document, &object); err != nil {
 					return nil, fmt.Errorf("--permission-schemas: %s: %w", name, err)
 				}
 				addPlurals(out, object)

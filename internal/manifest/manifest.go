@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,66 +9,130 @@ import (
 	"unicode/utf8"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
-// Documents returns the documents of a file as JSON, without those that are empty or have only comments. On an error it also
-// returns the documents before the faulty one. The error names the number of the faulty document, counting from 1, but not the
-// file.
+// ErrEncoding is the error for a file that is not UTF-8. A decoder would replace the invalid bytes, and so change the value.
+var ErrEncoding = errors.New("is not UTF-8: correct its encoding")
+
+// Document is one document of a file.
+type Document struct {
+	// JSON is the document, nil if Err is set.
+	JSON json.RawMessage
+	// Err is the fault of a YAML document. Its lines are those of the file. Duplicate keys are faults.
+	Err error
+}
+
+// Documents returns the documents of a file as JSON, without those that are empty or have only comments. A file that starts with a brace
+// may be JSON or YAML. On an error it also returns the documents before the faulty one. The error names the number of the faulty document,
+// counting from 1, but not the file.
 func Documents(raw []byte) ([]json.RawMessage, error) {
-	if !utf8.Valid(raw) {
-		// A decoder would replace the invalid bytes, and so change the value.
-		return nil, errors.New("is not UTF-8: correct its encoding")
+	documents, err := Split(raw)
+	if errors.Is(err, ErrEncoding) {
+		return nil, err
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
-		return yamlDocuments(raw)
-	}
-	// YAML may start with a brace too, but several JSON documents in sequence are not YAML.
-	out, err := jsonDocuments(raw)
 	if err != nil {
-		if other, otherErr := yamlDocuments(raw); otherErr == nil {
+		// YAML may start with a brace too, but several JSON documents in sequence are not YAML.
+		if other, otherErr := all(splitYAML(raw)); otherErr == nil {
 			return other, nil
 		}
+		out, _ := all(documents)
+		return out, fmt.Errorf("document %d is no JSON: %w: correct it", len(out)+1, errors.Unwrap(err))
 	}
-	return out, err
+	return all(documents)
 }
 
-func jsonDocuments(raw []byte) ([]json.RawMessage, error) {
+// all returns the documents up to the first faulty one. It leaves out null, the value of a document without content.
+func all(documents []Document) ([]json.RawMessage, error) {
 	var out []json.RawMessage
-	stream := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		var document json.RawMessage
-		if err := stream.Decode(&document); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			return out, fmt.Errorf("document %d is no JSON: %w: correct it", len(out)+1, err)
+	for _, d := range documents {
+		if d.Err != nil {
+			return out, fmt.Errorf("document %d is no YAML: %w: correct it", len(out)+1, d.Err)
 		}
-		out = append(out, document)
+		if string(d.JSON) != "null" {
+			out = append(out, d.JSON)
+		}
 	}
+	return out, nil
 }
 
-func yamlDocuments(raw []byte) ([]json.RawMessage, error) {
-	var out []json.RawMessage
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
+// Split returns the documents of a file, without those that are empty or have only comments. A file that starts with a brace is JSON. The
+// error is for the whole file: it is ErrEncoding, or the file starts with a brace and is not JSON. That error starts with the line, and
+// Split then also returns the documents before the fault.
+func Split(raw []byte) ([]Document, error) {
+	if !utf8.Valid(raw) {
+		return nil, ErrEncoding
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return splitJSON(raw)
+	}
+	return splitYAML(raw), nil
+}
+
+func splitJSON(raw []byte) ([]Document, error) {
+	var out []Document
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	for {
-		document, err := reader.Read()
+		var part json.RawMessage
+		begin := decoder.InputOffset()
+		err := decoder.Decode(&part)
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
-		if err == nil {
-			err = whole(document)
-		}
-		if err == nil {
-			document, err = yaml.YAMLToJSONStrict(document)
-		}
 		if err != nil {
-			return out, fmt.Errorf("document %d is no YAML: %w: correct it", len(out)+1, err)
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				begin += syntax.Offset
+			}
+			line := 1 + bytes.Count(raw[:min(begin, int64(len(raw)))], []byte("\n"))
+			return out, fmt.Errorf("line %d: %w", line, err)
 		}
-		if string(document) != "null" {
-			out = append(out, document)
+		out = append(out, Document{JSON: part})
+	}
+}
+
+// splitYAML separates documents. Each keeps its position in the file, with blank lines in place of the text before it, so that the line
+// numbers of the YAML library are those of the file.
+func splitYAML(raw []byte) []Document {
+	var out []Document
+	var part []byte
+	line := 0
+	flush := func() {
+		if !isBlank(part) {
+			out = append(out, decode(part))
+		}
+		part = bytes.Repeat([]byte("\n"), line)
+	}
+	for text := range bytes.Lines(raw) {
+		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+			flush()
+			text = append([]byte("   "), rest...)
+		}
+		part = append(part, text...)
+		line++
+	}
+	flush()
+	return out
+}
+
+func isBlank(part []byte) bool {
+	for text := range bytes.Lines(part) {
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			return false
 		}
 	}
+	return true
+}
+
+func decode(document []byte) Document {
+	out, err := yaml.YAMLToJSONStrict(document)
+	if err == nil {
+		err = whole(document)
+	}
+	if err != nil {
+		return Document{Err: err}
+	}
+	return Document{JSON: out}
 }
 
 // whole refuses text after the end of a document ("{a: 1} {b: 2}"). The conversion to JSON would drop such text without an error.

@@ -1,14 +1,9 @@
 package manifest
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 func TestDocuments(t *testing.T) {
@@ -23,6 +18,7 @@ func TestDocuments(t *testing.T) {
 		"YAML with a brace":     {"{a: 1}\n---\n{b: 2}\n", []string{`{"a":1}`, `{"b":2}`}},
 		"JSON is kept as it is": {`{"a": 1.50, "a": 2}`, []string{`{"a": 1.50, "a": 2}`}},
 		"JSON documents":        {`{"a":1}` + "\n" + `{"b":2}`, []string{`{"a":1}`, `{"b":2}`}},
+		"YAML on the dashes":    {"--- {a: 1}\n--- {b: 2}\n", []string{`{"a":1}`, `{"b":2}`}},
 		"JSON between dashes":   {`{"a":1}` + "\n---\n" + `{"b":2}`, []string{`{"a":1}`, `{"b":2}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +45,9 @@ func TestDocumentsRefuses(t *testing.T) {
 		"more on the line":   {"{a: 1} {b: 2}", "document 1 is no JSON"},
 		"more below":         {"[a]\n{b: 2}\n", "document 1 is no YAML"},
 		"second YAML":        {"a: 1\n---\nb: [", "document 2 is no YAML"},
+		"after the last":     {"a: 1\n---\n[b]\n{c: 1}\n", "document 2 is no YAML"},
+		"its line":           {"a: 1\n---\nb: 1\nb: 2\n", "line 4: "},
+		"JSON key on dashes": {"---\n" + `{"a":1,"a":2}`, `key "a" already set`},
 		"duplicate YAML key": {"a: 1\na: 2\n", `key "a" already set`},
 		"deep JSON":          {strings.Repeat(`{"a":`, 100_000), "document 1 is no JSON"},
 		"deep YAML":          {strings.Repeat("[", 100_000), "document 1 is no YAML"},
@@ -63,29 +62,28 @@ func TestDocumentsRefuses(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
-	dir := t.TempDir()
-	var want []string
-	for i, file := range []string{"a.yaml", "b.yml", "c.json", "README.md", "sub/d.yaml"} {
-		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, fmt.Append(nil, i), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if i < 3 {
-			want = append(want, path)
+// Split goes on after a faulty document, so that its caller can report every fault of a file.
+func TestSplit(t *testing.T) {
+	documents, err := Split([]byte("a: 1\n---\nb: [\n---\nnull\n--- # empty\n---\nc: 1\n"))
+	if err != nil || len(documents) != 4 {
+		t.Fatalf("got %v %v, want 4 documents", documents, err)
+	}
+	for i, want := range []string{`{"a":1}`, "", "null", `{"c":1}`} {
+		if got := documents[i]; string(got.JSON) != want || (got.Err != nil) != (want == "") {
+			t.Errorf("document %d: got %q %v, want %q", i+1, got.JSON, got.Err, want)
 		}
 	}
-	if got, err := load.Paths(dir); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("directory: got %q %v, want %q", got, err, want)
-	}
-	readme := filepath.Join(dir, "README.md")
-	if got, err := load.Paths(readme); err != nil || !reflect.DeepEqual(got, []string{readme}) {
-		t.Errorf("file that is named: got %q %v", got, err)
-	}
-	if got, err := load.Paths(filepath.Join(dir, "none")); err == nil {
-		t.Errorf("missing: got %q, want an error", got)
+}
+
+func TestSplitRefuses(t *testing.T) {
+	for name, test := range map[string]struct{ raw, want string }{
+		"no JSON after a brace": {"{\n\"a\": 1,\n}", "line 3: "},
+		"invalid UTF-8":         {"a: \xff\n", ErrEncoding.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Split([]byte(test.raw)); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("got %v, want it to start with %q", err, test.want)
+			}
+		})
 	}
 }

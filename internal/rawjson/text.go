@@ -3,6 +3,7 @@ package rawjson
 import (
 	"encoding/binary"
 	"math/bits"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -143,4 +144,21 @@ func (v Value) inside() Name { return Name{v.doc.data[v.start+1 : v.end-1]} }
 // Is reports whether v is a string whose decoded text is text.
 func (v Value) Is(text string) bool {
 	return v.Kind() == String && v.inside().Is(text)
+}
+
+// ScalarText returns the text of a scalar as a person or a parameter writes it: 80, not 8e1. It is "" for every other value.
+func (v Value) ScalarText() string {
+	switch v.Kind() {
+	case String:
+		return v.Text()
+	case Number:
+		if i, ok := v.Int(); ok {
+			return strconv.FormatInt(i, 10)
+		}
+		return v.NormalNumber()
+	case Bool:
+		return string(v.Raw())
+	case Absent, Null, List, Object:
+	}
+	return ""
 }

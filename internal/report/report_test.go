@@ -27,8 +27,8 @@ type holds struct {
 	err   error
 }
 
-func (h holds) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
-	return fieldperm.Answer{Allowed: slices.Contains(h.verbs, verb)}, h.err
+func (h holds) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(slices.Contains(h.verbs, verb))}, h.err
 }
 
 // labelled reviews changes of labels of a ConfigMap. Labels a, b and c have barriers.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -71,7 +72,7 @@ func newQuestions(t *testing.T, random *rand.Rand, compiled *schema.Schema) *que
 	for _, k := range compiled.Kinds() {
 		switch k.Group {
 		case "", "apps", "autoscaling", "networking.k8s.io", "example.com", "sea.example.com":
-			k.Guarded(2000, func(_ schema.Pattern, n *schema.Node) {
+			k.Guarded(2000, func(_ fieldpath.Pattern, n *schema.Node) {
 				for _, p := range n.Permissions() {
 					known[p.Base().String()] = true
 				}

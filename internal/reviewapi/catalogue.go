@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // catalogue is a compiled schema in the form of GET /permissions.
@@ -75,7 +76,7 @@ func verbsOf(k *schema.Kind) (listed []verbEntry, whole bool) {
 	}
 	powers := map[key][]schema.Power{}
 	paths := map[key][]string{}
-	whole = k.Guarded(maxPlaces, func(p schema.Pattern, n *schema.Node) {
+	whole = k.Guarded(maxPlaces, func(p fieldpath.Pattern, n *schema.Node) {
 		for _, guard := range n.Permissions() {
 			at := key{guard.Describe(), guard.ParameterName(), guard.MayBar(), guard.Apart(), fmt.Sprint(n.Worth(guard))}
 			powers[at] = n.Worth(guard)

@@ -122,13 +122,13 @@ type granted struct {
 	request *admissionv1.AdmissionRequest
 }
 
-func (g granted) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.Answer, error) {
+func (g granted) Authorize(ctx context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
 	sent := g.request.RequestResource
 	decision, reason, err := g.rbac.Authorize(ctx, authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: g.request.UserInfo.Username, Groups: g.request.UserInfo.Groups}, Verb: verb, Namespace: g.request.Namespace, Name: g.request.Name,
 		APIGroup: sent.Group, APIVersion: sent.Version, Resource: sent.Resource, Subresource: g.request.RequestSubResource, ResourceRequest: true,
 	})
-	return fieldperm.Answer{Allowed: decision == authorizer.DecisionAllow, Reason: reason}, err
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(decision == authorizer.DecisionAllow), Reason: reason}, err
 }
 
 // encode writes an AdmissionReview that contains the exact bytes of the objects.

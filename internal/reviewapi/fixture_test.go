@@ -48,8 +48,8 @@ type heldBy struct {
 	verbs []string
 }
 
-func (h heldBy) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
-	return fieldperm.Answer{Allowed: slices.Contains(h.verbs, verb)}, h.all.err
+func (h heldBy) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(slices.Contains(h.verbs, verb))}, h.all.err
 }
 
 const maxBytes = 1 << 20

@@ -207,6 +207,6 @@ func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
 // authorizerFunc denies, or returns an error.
 type authorizerFunc func(context.Context) error
 
-func (f authorizerFunc) Authorize(ctx context.Context, _ string, _ bool) (fieldperm.Answer, error) {
-	return fieldperm.Answer{}, f(ctx)
+func (f authorizerFunc) Authorize(ctx context.Context, _ string, _ bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{}, f(ctx)
 }

@@ -1,18 +1,15 @@
 package sample
 
 import (
-	"bufio"
-	"bytes"
 	_ "embed" // For kinds.yaml.
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/internal/manifest"
 )
 
 //go:embed kinds.yaml
@@ -37,34 +34,27 @@ var loadKinds = sync.OnceValues(func() (map[runtimeschema.GroupKind]kind, error)
 
 func decodeKinds(content []byte) (map[runtimeschema.GroupKind]kind, error) {
 	known := map[runtimeschema.GroupKind]kind{}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return known, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	documents, err := manifest.Documents(content)
+	if err != nil {
+		return nil, err
+	}
+	for i, document := range documents {
 		entry, err := decodeKind(document)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
 		}
 		key := runtimeschema.GroupKind{Group: entry.Group, Kind: entry.Kind}
 		if _, twice := known[key]; twice {
-			return nil, fmt.Errorf("document %d: kind %q is there twice: delete one", number, key)
+			return nil, fmt.Errorf("document %d: kind %q is there twice: delete one", i+1, key)
 		}
 		known[key] = entry
 	}
+	return known, nil
 }
 
 func decodeKind(document []byte) (kind, error) {
 	var entry kind
-	encoded, err := yaml.YAMLToJSONStrict(document)
-	if err != nil {
-		return kind{}, err
-	}
-	faults, err := kjson.UnmarshalStrict(encoded, &entry)
+	faults, err := kjson.UnmarshalStrict(document, &entry)
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return kind{}, err
 	}

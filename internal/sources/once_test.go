@@ -20,6 +20,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 func (c *cluster) once(t *testing.T, files ...string) (*Snapshot, error) {
@@ -47,7 +48,7 @@ func outline(s *schema.Schema) []string {
 	for _, k := range s.Kinds() {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s lossy=%t\n", k, k.Lossy())
-		k.Guarded(20_000, func(p schema.Pattern, n *schema.Node) {
+		k.Guarded(20_000, func(p fieldpath.Pattern, n *schema.Node) {
 			for _, guard := range n.Permissions() {
 				fmt.Fprintf(&b, " %s %s bars=%t\n", p, guard.Describe(), guard.MayBar())
 			}

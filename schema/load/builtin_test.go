@@ -13,6 +13,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 func builtIn(t *testing.T) schema.Topology {
@@ -281,7 +282,7 @@ func TestCatalogue_TemplateMetadataIsNotMetadata(t *testing.T) {
 	_, compiled := strictSchema(t)
 	for _, k := range compiled.Kinds() {
 		// This checks every place, because the two would share a node if they had the same permissions.
-		whole := k.Guarded(100_000, func(p schema.Pattern, n *schema.Node) {
+		whole := k.Guarded(100_000, func(p fieldpath.Pattern, n *schema.Node) {
 			path := p.String()
 			if !strings.Contains(strings.TrimPrefix(path, ".metadata"), ".metadata") {
 				return

@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/catalog"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Catalogue returns the built-in permissions and the recorded writes of the API server itself. If strict is true, an entry that is not
@@ -71,7 +72,7 @@ func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
 		r.decode(files, name, &decoded[i])
 		for fragment, list := range decoded[i].Fragments {
 			if first, twice := defined[fragment]; twice {
-				r.errs = append(r.errs, fault(source(name), pointerTo("/fragments", fragment), "fragment %q stands in %s too: rename one of them", fragment, first))
+				r.errs = append(r.errs, fault(source(name), fieldpath.Pointer("/fragments", fragment), "fragment %q stands in %s too: rename one of them", fragment, first))
 			}
 			defined[fragment] = name
 			r.fragments[fragment] = list
@@ -125,7 +126,7 @@ func writes() []schema.PermissionDocument {
 				i = len(doc.Entries)
 				entries[of][w.Field] = i
 				doc.Entries = append(doc.Entries, schema.Entry{
-					FieldPermission: v1alpha1.FieldPermission{Path: w.Field}, Optional: true, Pointer: pointerTo("", w.Field),
+					FieldPermission: v1alpha1.FieldPermission{Path: w.Field}, Optional: true, Pointer: fieldpath.Pointer("", w.Field),
 				})
 			}
 			doc.Entries[i].Writes = append(doc.Entries[i].Writes, w)
@@ -150,7 +151,7 @@ func (r *catalogueReader) decode(files fs.FS, name string, into *catalogueFile) 
 		r.errs = append(r.errs, fault(source(name), "", "cannot be read: %v", err))
 		return
 	}
-	raw, errs := toJSON(source(name), text)
+	raw, errs := single(source(name), text)
 	if len(errs) == 0 {
 		errs = decodeStrict(source(name), "", raw, into)
 	}
@@ -209,7 +210,7 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 		case slices.Contains(within, e.Include):
 			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q includes itself, through %s: break the cycle", e.Include, strings.Join(within, ", ")))
 		default:
-			out = append(out, r.expand(source, pointerTo(place, "include", e.Include), e.Path, optional || e.Optional, fragment, append(slices.Clone(within), e.Include))...)
+			out = append(out, r.expand(source, fieldpath.Pointer(place, "include", e.Include), e.Path, optional || e.Optional, fragment, append(slices.Clone(within), e.Include))...)
 		}
 	}
 	return out

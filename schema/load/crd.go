@@ -15,6 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // verbScale is the verb for the replicas that a CustomResourceDefinition declares.
@@ -83,7 +84,7 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 }
 
 func decodeDefinition(source string, raw []byte, strict bool) (*definition, []error) {
-	raw, errs := toJSON(source, raw)
+	raw, errs := single(source, raw)
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -200,7 +201,7 @@ func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 	if !ok {
 		return nil, nil
 	}
-	at := pointerTo("/metadata/annotations", v1alpha1.PermissionVerbsAnnotation)
+	at := fieldpath.Pointer("/metadata/annotations", v1alpha1.PermissionVerbsAnnotation)
 	var versions map[string][]v1alpha1.FieldPermission
 	if errs := decodeStrict(d.source, at, json.RawMessage(text), &versions); len(errs) > 0 {
 		return nil, errs
@@ -208,7 +209,7 @@ func (d *definition) annotated() (map[string][]schema.Entry, []error) {
 	var errs []error
 	out := map[string][]schema.Entry{}
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
-		place := pointerTo(at, version)
+		place := fieldpath.Pointer(at, version)
 		if !slices.ContainsFunc(d.crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version }) {
 			errs = append(errs, fault(d.source, place, "version %q does not exist: name one of spec.versions", version))
 			continue
@@ -256,7 +257,7 @@ func (d *definition) scale() map[string][]schema.Entry {
 func entries(permissions []v1alpha1.FieldPermission, pointer string) []schema.Entry {
 	out := make([]schema.Entry, 0, len(permissions))
 	for i, p := range permissions {
-		out = append(out, schema.Entry{FieldPermission: p, Pointer: pointerTo(pointer, fmt.Sprint(i))})
+		out = append(out, schema.Entry{FieldPermission: p, Pointer: fieldpath.Pointer(pointer, fmt.Sprint(i))})
 	}
 	return out
 }

@@ -1,19 +1,17 @@
 package load
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -22,7 +20,7 @@ const acceptedKinds = "PermissionSchema and UncoveredPermissionSet (fieldperm.de
 // Decode decodes a file of permission documents: YAML or JSON, one or several documents of the accepted kinds. Unknown keys are errors.
 // Each document is a source of its own, named SOURCE#N, or SOURCE if there is only one. The items of a list are named SOURCE/items/N.
 func Decode(source string, raw []byte) (schema.Documents, []error) {
-	parts, err := split(raw)
+	parts, err := manifest.Split(raw)
 	if err != nil {
 		return schema.Documents{}, syntaxFaults(source, err)
 	}
@@ -33,17 +31,17 @@ func Decode(source string, raw []byte) (schema.Documents, []error) {
 		if len(parts) > 1 {
 			name = fmt.Sprintf("%s#%d", source, i+1)
 		}
-		more, faults := decodeDocument(name, part)
+		if part.Err != nil {
+			errs = append(errs, syntaxFaults(name, part.Err)...)
+			continue
+		}
+		more, faults := decodeDocument(name, part.JSON)
 		all, errs = append(all, more), append(errs, faults...)
 	}
 	return schema.Documents{}.Append(all...), errs
 }
 
-func decodeDocument(source string, raw []byte) (schema.Documents, []error) {
-	raw, errs := toJSON(source, raw)
-	if len(errs) > 0 {
-		return schema.Documents{}, errs
-	}
+func decodeDocument(source string, raw json.RawMessage) (schema.Documents, []error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return schema.Documents{}, []error{fault(source, "", "is no object with apiVersion and kind: give %s", acceptedKinds)}
@@ -114,78 +112,18 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	}}}, nil
 }
 
-// split separates documents and leaves out empty ones. Each keeps its position in the file, with blank lines in place of the text before
-// it, so that the line numbers of the YAML library are those of the file.
-func split(raw []byte) ([][]byte, error) {
-	if isJSON(raw) {
-		return splitJSON(raw)
-	}
-	var parts [][]byte
-	var part []byte
-	line := 0
-	flush := func() {
-		if !blank(part) {
-			parts = append(parts, part)
-		}
-		part = bytes.Repeat([]byte("\n"), line)
-	}
-	for text := range bytes.Lines(raw) {
-		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
-			flush()
-			text = append([]byte("   "), rest...)
-		}
-		part = append(part, text...)
-		line++
-	}
-	flush()
-	return parts, nil
-}
-
-func isJSON(raw []byte) bool {
-	return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
-}
-
-func blank(part []byte) bool {
-	for text := range bytes.Lines(part) {
-		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
-			return false
-		}
-	}
-	return true
-}
-
-func splitJSON(raw []byte) ([][]byte, error) {
-	var parts [][]byte
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		var part json.RawMessage
-		begin := decoder.InputOffset()
-		err := decoder.Decode(&part)
-		if errors.Is(err, io.EOF) {
-			return parts, nil
-		}
-		if err != nil {
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
-				begin += syntax.Offset
-			}
-			line := 1 + bytes.Count(raw[:min(begin, int64(len(raw)))], []byte("\n"))
-			return nil, fmt.Errorf("line %d: %w", line, err)
-		}
-		parts = append(parts, part)
-	}
-}
-
-// toJSON returns JSON unchanged, and converts YAML. Duplicate keys in YAML are errors.
-func toJSON(source string, raw []byte) (json.RawMessage, []error) {
-	if isJSON(raw) {
-		return raw, nil
-	}
-	out, err := yaml.YAMLToJSONStrict(raw)
-	if err != nil {
+// single returns the only document of a file.
+func single(source string, raw []byte) (json.RawMessage, []error) {
+	parts, err := manifest.Split(raw)
+	switch {
+	case err != nil:
 		return nil, syntaxFaults(source, err)
+	case len(parts) != 1:
+		return nil, []error{fault(source, "", "has %d documents: give one", len(parts))}
+	case parts[0].Err != nil:
+		return nil, syntaxFaults(source, parts[0].Err)
 	}
-	return out, nil
+	return parts[0].JSON, nil
 }
 
 // unknownField matches the error of sigs.k8s.io/json for a key that the type does not have.

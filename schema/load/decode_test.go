@@ -64,9 +64,15 @@ func TestDecode_Refuses(t *testing.T) {
 			`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionSchema","spec":{"kind":"A","kind":"B","permissions":[]}}`,
 			"f.yaml:/spec/kind: ", []string{"duplicate field", "keep one of them"},
 		},
-		"YAML syntax": {"kind: [\n", "f.yaml:", []string{"no YAML or JSON", "correct the syntax"}},
-		"JSON syntax": {"{\n\"a\": 1,\n}", "f.yaml:3: ", []string{"no YAML or JSON"}},
-		"wrong type":  {deploymentHead + "  - {path: 3}\n", "f.yaml:", []string{"cannot unmarshal number", "correct the value"}},
+		"YAML syntax":                      {"kind: [\n", "f.yaml:", []string{"no YAML or JSON", "correct the syntax"}},
+		"JSON syntax":                      {"{\n\"a\": 1,\n}", "f.yaml:3: ", []string{"no YAML or JSON"}},
+		"not UTF-8":                        {"kind: \xff\n", "f.yaml:: ", []string{"is not UTF-8: correct its encoding"}},
+		"not UTF-8 in JSON":                {`{"kind":"` + "\xff" + `"}`, "f.yaml:: ", []string{"is not UTF-8: correct its encoding"}},
+		"text after the end of a document": {"{a: 1} {b: 2}\n", "f.yaml:1: ", []string{"no YAML or JSON"}},
+		"key twice in JSON between dashes": {
+			"---\n" + `{"kind":"A",` + "\n" + `"kind":"B"}`, "f.yaml:3: ", []string{`key "kind" already set in map`, "keep one of them"},
+		},
+		"wrong type": {deploymentHead + "  - {path: 3}\n", "f.yaml:", []string{"cannot unmarshal number", "correct the value"}},
 		"other kind": {
 			"apiVersion: apps/v1\nkind: Deployment\n", "f.yaml:/kind: ",
 			[]string{`kind "Deployment" of "apps/v1" is not accepted`, "PermissionSchema", "UncoveredPermissionSet", "CustomResourceDefinition"},

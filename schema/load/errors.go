@@ -1,29 +1,19 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // fault returns the error for a place in a document.
 func fault(source, pointer, format string, args ...any) *schema.Error {
 	return &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
-}
-
-// pointerTo appends steps to a JSON pointer (RFC 6901).
-func pointerTo(pointer string, steps ...string) string {
-	for _, step := range steps {
-		// This runs for every keyword of every schema, and almost no keyword needs an escape.
-		if strings.ContainsAny(step, "~/") {
-			step = strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
-		}
-		pointer += "/" + step
-	}
-	return pointer
 }
 
 // separate returns the errors that errors.Join joined.
@@ -42,7 +32,7 @@ var indexStep = regexp.MustCompile(`\[(\d+)\]`)
 // fieldPointer converts a path of sigs.k8s.io/json, such as spec.permissions[0].path, into a JSON pointer. A key with dots becomes
 // several steps.
 func fieldPointer(path string) string {
-	return pointerTo("", strings.Split(indexStep.ReplaceAllString(path, ".$1"), ".")...)
+	return fieldpath.Pointer("", strings.Split(indexStep.ReplaceAllString(path, ".$1"), ".")...)
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
@@ -50,6 +40,9 @@ var yamlLine = regexp.MustCompile(`line (\d+): `)
 // syntaxFaults splits the error of the YAML library into one error for each line that it names. The place of each is its line number,
 // because there is no decoded document to point into.
 func syntaxFaults(source string, err error) []error {
+	if errors.Is(err, manifest.ErrEncoding) {
+		return []error{fault(source, "", "%v", err)}
+	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	var errs []error
 	for _, line := range strings.Split(strings.TrimPrefix(text, "unmarshal errors:\n"), "\n") {
@@ -66,12 +59,4 @@ func syntaxFaults(source string, err error) []error {
 		errs = append(errs, fault(source, place, "%s", line))
 	}
 	return errs
-}
-
-// patternStep appends one named field or key to a path pattern, as schema.ParsePattern reads it.
-func patternStep(path, name string) string {
-	if name == "" || strings.ContainsAny(name, ".[]\"*\\") {
-		return path + "[" + strconv.Quote(name) + "]"
-	}
-	return path + "." + name
 }

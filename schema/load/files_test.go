@@ -1,8 +1,10 @@
 package load
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -87,4 +89,31 @@ func TestOffline_ReportsFaults(t *testing.T) {
 	write(t, filepath.Join(dir, "x.yaml"), deploymentHead+"  - {path: .spec.nowhere, verb: a}\n")
 	_, errs := Offline([]string{dir})
 	wantFaults(t, errs, filepath.Join(dir, "x.yaml")+":/spec/permissions/0: ", ".spec.nowhere")
+}
+
+func TestPaths(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for i, file := range []string{"a.yaml", "b.yml", "c.json", "README.md", "sub/d.yaml"} {
+		path := filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, fmt.Append(nil, i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 {
+			want = append(want, path)
+		}
+	}
+	if got, err := Paths(dir); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("directory: got %q %v, want %q", got, err, want)
+	}
+	readme := filepath.Join(dir, "README.md")
+	if got, err := Paths(readme); err != nil || !reflect.DeepEqual(got, []string{readme}) {
+		t.Errorf("file that is named: got %q %v", got, err)
+	}
+	if got, err := Paths(filepath.Join(dir, "none")); err == nil {
+		t.Errorf("missing: got %q, want an error", got)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 const (
@@ -58,12 +59,12 @@ func (f *finder) walk(node map[string]any, path, pointer string) {
 	for _, keyword := range slices.Sorted(maps.Keys(node)) {
 		switch value := node[keyword].(type) {
 		case map[string]any:
-			f.below(keyword, value, path, pointerTo(pointer, keyword))
+			f.below(keyword, value, path, fieldpath.Pointer(pointer, keyword))
 		case []any:
-			f.alternatives(keyword, value, pointerTo(pointer, keyword))
+			f.alternatives(keyword, value, fieldpath.Pointer(pointer, keyword))
 		}
 		if f.known != nil && !f.known[keyword] && !isPermissionKey(keyword) {
-			f.fault(pointerTo(pointer, keyword), "key %q is unknown in a schema: correct it or leave it out", keyword)
+			f.fault(fieldpath.Pointer(pointer, keyword), "key %q is unknown in a schema: correct it or leave it out", keyword)
 		}
 	}
 }
@@ -73,7 +74,7 @@ func (f *finder) below(keyword string, value map[string]any, path, at string) {
 	case "properties":
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if property, ok := value[name].(map[string]any); ok {
-				f.walk(property, patternStep(path, name), pointerTo(at, name))
+				f.walk(property, fieldpath.Extend(path, name), fieldpath.Pointer(at, name))
 			}
 		}
 	case "items", "additionalProperties":
@@ -87,7 +88,7 @@ func (f *finder) alternatives(keyword string, value []any, at string) {
 	switch keyword {
 	case "allOf", "anyOf", "oneOf":
 		for i, alternative := range value {
-			f.refuse(alternative, pointerTo(at, fmt.Sprint(i)))
+			f.refuse(alternative, fieldpath.Pointer(at, fmt.Sprint(i)))
 		}
 	}
 }
@@ -125,7 +126,7 @@ func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermis
 			keyVerb: &p.Verb, keySource: &p.ParameterSource, keyBy: &p.ParameterizedBy,
 			keyTreatment: &p.ParameterTreatment, keyExpression: &p.ParameterExpression, keyWhen: &p.ExcludedWhen,
 		}[key]
-		at := pointerTo(pointer, key)
+		at := fieldpath.Pointer(pointer, key)
 		text, isText := node[key].(string)
 		switch {
 		case key == keyExcluded:

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 const keyGroupVersionKind = "x-kubernetes-group-version-kind"
@@ -33,7 +34,7 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 	}
 	for name, model := range api.Components.Schemas {
 		if model == nil {
-			return schema.Topology{}, fault(source, pointerTo("/components/schemas", name), "is null: correct it where it is served")
+			return schema.Topology{}, fault(source, fieldpath.Pointer("/components/schemas", name), "is null: correct it where it is served")
 		}
 		if isObject(model) {
 			for _, gvk := range groupVersionKinds(model) {
@@ -107,7 +108,7 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 			continue
 		}
 		f := &finder{source: source, components: raw.Components.Schemas}
-		f.walk(node, "", pointerTo("/components/schemas", name))
+		f.walk(node, "", fieldpath.Pointer("/components/schemas", name))
 		if !roots[name] {
 			f.entries = slices.DeleteFunc(f.entries, func(e schema.Entry) bool { return e.Path == "" })
 		}

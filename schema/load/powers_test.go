@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // builtInKinds returns the compiled built-in kinds.
@@ -34,12 +35,12 @@ func TestC7_AKeyWithAPowerOfItsOwnStandsApart(t *testing.T) {
 	keys := 0
 	for _, k := range builtInKinds(t) {
 		of := map[string][]schema.Power{}
-		k.Walk(func(p schema.Pattern, n *schema.Node) {
+		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 			if path := p.String(); strings.HasSuffix(path, "labels[*]") || strings.HasSuffix(path, "annotations[*]") {
 				of[strings.TrimSuffix(path, "[*]")] = n.Permissions()[0].Powers()
 			}
 		})
-		k.Walk(func(p schema.Pattern, n *schema.Node) {
+		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 			path := p.String()
 			at := strings.Index(path, `s["`)
 			if at < 0 || !strings.HasSuffix(path[:at+1], "labels") && !strings.HasSuffix(path[:at+1], "annotations") {
@@ -131,7 +132,7 @@ func TestC7_KeysThatComponentsActOn(t *testing.T) {
 func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
 	worth := map[string][]schema.Power{}
 	for _, k := range builtInKinds(t) {
-		k.Walk(func(p schema.Pattern, n *schema.Node) {
+		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 			for _, guard := range n.Permissions() {
 				worth[k.Kind+"."+k.Group+" "+p.String()] = n.Worth(guard)
 			}
@@ -181,7 +182,7 @@ func TestC2_BarriersOfDefinitions(t *testing.T) {
 	var got []string
 	for _, k := range builtInKinds(t) {
 		if k.Kind == "CustomResourceDefinition" && k.Version == "v1" {
-			k.Walk(func(p schema.Pattern, n *schema.Node) {
+			k.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 				if slices.ContainsFunc(n.Permissions(), (*schema.Permission).MayBar) {
 					got = append(got, p.String())
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 func compileBuiltIn(t *testing.T, documents ...string) *schema.Schema {
@@ -281,7 +282,7 @@ func TestA5_EveryObservedFieldExists(t *testing.T) {
 	}
 	exists := func(kinds []*schema.Kind, path string) bool {
 		return len(kinds) == 0 || slices.ContainsFunc(kinds, func(k *schema.Kind) bool {
-			p, err := schema.ParsePattern(path)
+			p, err := fieldpath.ParsePattern(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // D13: every recorded field, cause and original exists in its kind, and every free write is compiled in.
@@ -44,7 +45,7 @@ func TestD13_WhatIsRecordedExists(t *testing.T) {
 // nodeAt returns the node at a path, nil if the types have no such field.
 func nodeAt(t *testing.T, n *schema.Node, path string) *schema.Node {
 	t.Helper()
-	p, err := schema.ParsePattern(path)
+	p, err := fieldpath.ParsePattern(path)
 	if err != nil {
 		t.Error(err)
 		return nil

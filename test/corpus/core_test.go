@@ -148,19 +148,19 @@ type grants struct {
 	req  *admissionv1.AdmissionRequest
 }
 
-func (g *grants) Authorize(_ context.Context, verb string, _ bool) (fieldperm.Answer, error) {
+func (g *grants) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
 	resource := g.req.RequestResource.Resource
 	if g.req.RequestSubResource != "" {
 		resource += "/" + g.req.RequestSubResource
 	}
 	if message := g.s.Users[g.step.User].Fails[verb]; message != "" {
-		return fieldperm.Answer{}, authorizerFailure(message)
+		return fieldperm.AuthorizerDecision{}, authorizerFailure(message)
 	}
 	allowed := slices.ContainsFunc(g.s.PolicyRules(g.step.User), func(rule rbacv1.PolicyRule) bool {
 		return (slices.Contains(rule.Verbs, verb) || slices.Contains(rule.Verbs, "*")) &&
 			slices.Contains(rule.APIGroups, g.req.RequestResource.Group) && slices.Contains(rule.Resources, resource)
 	})
-	return fieldperm.Answer{Allowed: allowed, Reason: g.s.Users[g.step.User].Reasons[verb]}, nil
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.OutcomeOf(allowed), Reason: g.s.Users[g.step.User].Reasons[verb]}, nil
 }
 
 type authorizerFailure string

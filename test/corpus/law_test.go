@@ -13,6 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // TestD10_RecordedPairs checks the rules for Diff with the objects that real API servers send: Diff(x, x) is empty, swapping old and new
@@ -70,7 +71,7 @@ func TestD10_RecordedPairs(t *testing.T) {
 // writtenPaths are the patterns of the fields that a server writes by itself because of another field.
 func writtenPaths(kind *schema.Kind) map[string]bool {
 	out := map[string]bool{}
-	kind.Walk(func(p schema.Pattern, n *schema.Node) {
+	kind.Walk(func(p fieldpath.Pattern, n *schema.Node) {
 		if n.Written() != nil {
 			out[p.String()] = true
 		}
@@ -82,7 +83,7 @@ func writtenPaths(kind *schema.Kind) map[string]bool {
 var anyIndex = regexp.MustCompile(`\[[^\]]*\]`)
 
 // rootPath is the path of a whole object.
-var rootPath = fieldperm.Path{}.String()
+var rootPath = fieldpath.Path{}.String()
 
 // valuePaths are the paths of changed values, sorted. It leaves out owners, which follow other rules (D8).
 func valuePaths(requirements []fieldperm.Requirement) []string {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -89,7 +90,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	}
 	known := map[form]bool{{verb: verbs.Marker}: true}
 	for _, k := range compiled.Kinds() {
-		k.Walk(func(_ schema.Pattern, n *schema.Node) {
+		k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
 			for _, p := range n.Permissions() {
 				// A verb without its parameter stands for all parameters.
 				known[form{p.Base().String(), false}] = true

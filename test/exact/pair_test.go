@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -137,7 +138,7 @@ func (d *draw) uncovered(k *schema.Kind) schema.VerbSet {
 		return nil
 	}
 	var all []verbs.Verb
-	k.Walk(func(_ schema.Pattern, n *schema.Node) {
+	k.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
 		for _, p := range n.Permissions() {
 			v := p.Base()
 			if p.ParameterName() != "" {

@@ -6,6 +6,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -73,7 +74,7 @@ func NewStored(docs schema.Documents) (*Stored, []error) {
 func (s *Stored) Knows(gvk runtimeschema.GroupVersionKind) bool { return s.subjects[gvk] != nil }
 
 // Walk visits every place of a kind with its verbs. It is for code that draws grants.
-func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Pattern, *schema.Node)) {
+func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(fieldpath.Pattern, *schema.Node)) {
 	if one := s.subjects[gvk]; one != nil {
 		one.kind.Walk(visit)
 	}
@@ -81,7 +82,7 @@ func (s *Stored) Walk(gvk runtimeschema.GroupVersionKind, visit func(schema.Patt
 
 // VerbsAt lists the own verbs of a place without parameters. It leaves out the verbs above it.
 func (s *Stored) VerbsAt(gvk runtimeschema.GroupVersionKind, path string) (out []verbs.Verb) {
-	s.Walk(gvk, func(at schema.Pattern, n *schema.Node) {
+	s.Walk(gvk, func(at fieldpath.Pattern, n *schema.Node) {
 		if at.String() != path {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // explain finds the cause of each field that the API server wrote by itself in some trials of a kind. If no single field explains the
@@ -243,7 +244,7 @@ func within(names, above []string) bool {
 func pathOf(names []string) string {
 	out := ""
 	for _, name := range names {
-		out += rendered(name)
+		out = fieldpath.Extend(out, name)
 	}
 	return out
 }

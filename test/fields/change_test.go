@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/fieldperm/fieldperm/schema"
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // updated explains the effects of changes of stored objects. It reports for each change separately whether the result varies: the removal
@@ -170,7 +170,7 @@ func (f *target) before(t *trial) any {
 	if f.names != nil {
 		return at(t.before, f.names)
 	}
-	p, err := schema.ParsePattern(f.path)
+	p, err := fieldpath.ParsePattern(f.path)
 	if err != nil {
 		return nil
 	}

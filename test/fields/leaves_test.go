@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // wrote is a field that the API server wrote in addition to the request.
@@ -52,7 +51,7 @@ func (c *comparison) at(node *schema.Node, path string, names []string, before, 
 			if names != nil {
 				below = slices.Concat(names, []string{name})
 			}
-			c.at(node.Map().Child(name), path+rendered(name), below, was[name], want[name], is[name])
+			c.at(node.Map().Child(name), fieldpath.Extend(path, name), below, was[name], want[name], is[name])
 		}
 	case node.List() != nil && !node.List().Atomic():
 		c.items(node.List(), path, before, asked, after)
@@ -127,14 +126,6 @@ func (c *comparison) items(list *schema.List, path string, before, asked, after 
 func isDefault(node *schema.Node, v any) bool {
 	var fallback any
 	return node.Default() != nil && utiljson.Unmarshal(node.Default(), &fallback) == nil && reflect.DeepEqual(fallback, v)
-}
-
-// rendered is a step in the notation of schema.Pattern.
-func rendered(name string) string {
-	if name != "" && !strings.ContainsAny(name, ".[]\"*\\") {
-		return "." + name
-	}
-	return "[" + strconv.Quote(name) + "]"
 }
 
 // at follows names.

@@ -3,13 +3,25 @@ package ladder
 // rooms are all packages of the module, from the lowest to the highest. A package may import only packages of lower rooms, so that packages
 // of one room do not import each other. Tests may import any package.
 var rooms = []room{
-	// Verbs, types of the API, observations and JSON: data and its grammar.
+	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"words", []string{
-		"verbs", "api/v1alpha1", "schema/endpoint", "internal/rawjson", "internal/spelling",
+		"verbs", "api/v1alpha1", "schema/endpoint", "internal/manifest", "internal/rawjson", "internal/spelling",
 	}},
-	// Data about types.
+	// Places in objects and schemas.
+	{"paths", []string{
+		"schema/fieldpath",
+	}},
+	// Data about types and changes.
 	{"structure", []string{
-		"schema", "schema/catalog",
+		"fieldperm/change", "schema", "schema/catalog",
+	}},
+	// The walk through two objects, which charges changed values.
+	{"walk", []string{
+		"fieldperm/internal/walk",
+	}},
+	// The comparison of field owners, which charges changed owners at places of the walk.
+	{"owners", []string{
+		"fieldperm/internal/owners",
 	}},
 	// The decision on two objects, and the documents that a schema is compiled from.
 	{"rules", []string{
@@ -25,7 +37,7 @@ var rooms = []room{
 	}},
 	// Libraries of the programs without any decision code.
 	{"tools", []string{
-		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
+		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
 	}},
 	// The parts of endpoints and controllers.
 	{"parts", []string{
@@ -80,16 +92,21 @@ type room struct {
 // mayNot lists prefixes of packages on which a package must not depend, directly or indirectly.
 var mayNot = map[string][]string{
 	"verbs":             {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"internal/manifest": {"net/http", "k8s.io/"},
 	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
 	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"schema/fieldpath":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"fieldperm/change":  {"net/http", "k8s.io/", "sigs.k8s.io/", module + "schema/catalog"},
 	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
-	"schema":      {module + "internal/rawjson"},
-	"schema/load": {module + "internal/rawjson"},
-	"fieldperm":   {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog"},
+	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "internal/manifest"},
 }
 
 // mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
 var mayNotImport = map[string][]string{
-	"schema":    {"k8s.io/client-go/", "k8s.io/klog/"},
-	"fieldperm": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
+	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/load":               {module + "internal/rawjson"},
+	"fieldperm":                 {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/walk":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/owners": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
 }

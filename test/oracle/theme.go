@@ -8,6 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -60,7 +61,7 @@ func (s *shard) themeOf(u *User, e *Endpoint) *theme {
 // barredIn lists the verbs of a kind that its schemas make barriers.
 func (s *shard) barredIn(kind runtimeschema.GroupVersionKind) []string {
 	var out []string
-	s.stored.Walk(kind, func(_ schema.Pattern, n *schema.Node) {
+	s.stored.Walk(kind, func(_ fieldpath.Pattern, n *schema.Node) {
 		for _, p := range n.Permissions() {
 			if p.MayBar() {
 				out = append(out, p.Base().String())
@@ -76,7 +77,7 @@ func (s *shard) placesOf(kind runtimeschema.GroupVersionKind) map[string][][]str
 		return known
 	}
 	out := map[string][][]string{}
-	s.stored.Walk(kind, func(at schema.Pattern, n *schema.Node) {
+	s.stored.Walk(kind, func(at fieldpath.Pattern, n *schema.Node) {
 		for _, p := range n.Permissions() {
 			out[p.Base().String()] = append(out[p.Base().String()], at.Steps())
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -184,7 +185,7 @@ func (w *world) verbsOf(e *Endpoint) []string {
 // verbsOfKind lists the verbs of a kind, sorted.
 func (w *world) verbsOfKind(kind runtimeschema.GroupVersionKind) []string {
 	seen := map[string]bool{}
-	w.stored.Walk(kind, func(_ schema.Pattern, n *schema.Node) {
+	w.stored.Walk(kind, func(_ fieldpath.Pattern, n *schema.Node) {
 		for _, p := range n.Permissions() {
 			if p.ParameterName() == "" {
 				seen[p.Base().String()] = true

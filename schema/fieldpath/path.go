@@ -1,0 +1,163 @@
+package fieldpath
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
+
+// Path is a place in an object. It is rendered as text only on demand. The zero Path is the object itself. A Path is immutable: each
+// method returns a new one.
+type Path struct {
+	last *node
+}
+
+// node is a step with the steps before it.
+type node struct {
+	up *node
+	Step
+}
+
+// Step is one step of a path.
+type Step struct {
+	Kind StepKind
+	// Name is the name of a field or the key of an entry of a map.
+	Name string
+	// Index is the position in an atomic list.
+	Index int
+	// Keys identify an item of a list-map. For an item of a set they hold its value alone. Callers must not change them.
+	Keys []Key
+}
+
+// StepKind says where a step leads.
+type StepKind byte
+
+// These are the kinds of steps.
+const (
+	// StepField leads to a named field.
+	StepField StepKind = iota
+	// StepKey leads to an entry of a map, or to a field that the schema does not know.
+	StepKey
+	// StepIndex leads to an item of an atomic list.
+	StepIndex
+	// StepItem leads to an item of a list-map.
+	StepItem
+	// StepMember leads to an item of a set.
+	StepMember
+)
+
+// Key is one property that identifies an item of a list-map.
+type Key struct {
+	Name string
+	// Value is JSON, nil if the item lacks the property. Callers must not change it.
+	Value []byte
+}
+
+// Field returns the path of a named field of the object at p.
+func (p Path) Field(name string) Path { return p.then(Step{Kind: StepField, Name: name}) }
+
+// Key returns the path of an entry of a map, or of a field that the schema does not know.
+func (p Path) Key(name string) Path { return p.then(Step{Kind: StepKey, Name: name}) }
+
+// Index returns the path of a list item by its position, which starts at 0.
+func (p Path) Index(i int) Path { return p.then(Step{Kind: StepIndex, Index: i}) }
+
+// Item returns the path of an item of a list-map.
+func (p Path) Item(keys []Key) Path { return p.then(Step{Kind: StepItem, Keys: keys}) }
+
+// Member returns the path of an item of a set. The value is JSON. Callers must not change it.
+func (p Path) Member(value []byte) Path {
+	return p.then(Step{Kind: StepMember, Keys: []Key{{Value: value}}})
+}
+
+func (p Path) then(s Step) Path { return Path{&node{up: p.last, Step: s}} }
+
+// IsRoot reports whether p is the object itself.
+func (p Path) IsRoot() bool { return p.last == nil }
+
+// Top returns the name of the top-level field that p is in, "" for the object itself.
+func (p Path) Top() string {
+	if p.IsRoot() {
+		return ""
+	}
+	s := p.last
+	for s.up != nil {
+		s = s.up
+	}
+	return s.Name
+}
+
+// IsTop reports whether p is the top-level field of this name.
+func (p Path) IsTop(name string) bool { return !p.IsRoot() && p.last.up == nil && p.last.Name == name }
+
+// Cut returns the path without its last step, and that step. p must not be the object itself.
+func (p Path) Cut() (Path, *Step) { return Path{p.last.up}, &p.last.Step }
+
+// Steps returns the steps from the object on. Callers must not change them.
+func (p Path) Steps() []*Step {
+	n := 0
+	for s := p.last; s != nil; s = s.up {
+		n++
+	}
+	out := make([]*Step, n)
+	for s := p.last; s != nil; s = s.up {
+		n--
+		out[n] = &s.Step
+	}
+	return out
+}
+
+// String renders fields as .spec, keys of maps as ["a/b"], items of list-maps as [name="web"], items of sets as [="x"] and items of
+// atomic lists as [0]. Every text that the author of an object chooses is quoted, so that no key can look like another path. The object
+// itself is ".".
+func (p Path) String() string {
+	if p.IsRoot() {
+		return "."
+	}
+	var b strings.Builder
+	for _, s := range p.Steps() {
+		switch s.Kind {
+		case StepField:
+			b.WriteString("." + s.Name)
+		case StepKey:
+			b.WriteString("[" + strconv.Quote(s.Name) + "]")
+		case StepIndex:
+			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
+		case StepMember:
+			b.WriteString("[=" + s.Keys[0].quote() + "]")
+		case StepItem:
+			b.WriteByte('[')
+			for i, k := range s.Keys {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				b.WriteString(k.Name + "=" + k.quote())
+			}
+			b.WriteByte(']')
+		}
+	}
+	return b.String()
+}
+
+// quote renders the value of a key. Containers are rendered as "…", because a path need not distinguish them.
+func (k Key) quote() string {
+	if k.Value == nil {
+		return "null"
+	}
+	doc, err := rawjson.Scan(k.Value)
+	if err != nil {
+		return "…"
+	}
+	defer doc.Release()
+	switch v := doc.Root(); v.Kind() {
+	case rawjson.Null:
+		return "null"
+	case rawjson.String:
+		return strconv.Quote(v.Text())
+	case rawjson.Bool, rawjson.Number:
+		return v.ScalarText()
+	case rawjson.Absent, rawjson.List, rawjson.Object:
+	}
+	return "…"
+}
