@@ -53,7 +53,7 @@ func TestD10_RecordedPairs(t *testing.T) {
 					t.Errorf("%s: an object differs from itself at %s", name, out[0].Path)
 				}
 			}
-			there, back := diff(req.OldObject.Raw, req.Object.Raw), diff(req.Object.Raw, req.OldObject.Raw)
+			there, back := diff(req.OldObject.Raw, req.Object.Raw), diff(sameAge(req.Object.Raw), sameAge(req.OldObject.Raw))
 			// The server writes a field because of another one (D13) in one direction only.
 			written := writtenPaths(kind)
 			oneWay := func(path string) bool { return written[anyIndex.ReplaceAllString(path, "[*]")] || written[path] }
@@ -67,6 +67,11 @@ func TestD10_RecordedPairs(t *testing.T) {
 		}
 	}
 }
+
+// sameAge returns the text of an object with a fixed generation, because a generation never falls.
+func sameAge(raw []byte) []byte { return anyAge.ReplaceAll(raw, []byte(`"generation":1`)) }
+
+var anyAge = regexp.MustCompile(`"generation": *[0-9]+`)
 
 // writtenPaths are the patterns of the fields that a server writes by itself because of another field.
 func writtenPaths(kind *schema.Kind) map[string]bool {

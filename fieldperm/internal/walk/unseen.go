@@ -19,12 +19,16 @@ import (
 // chargeUnseen charges the object as a whole if the API server raised its generation for no change that the review shows. It also charges
 // the barriers of every value, because each may have changed.
 func (d *Differ) chargeUnseen() {
-	if d.Create || d.Kind.ShownInFull() {
+	// A lossy version is charged as a whole in any case.
+	if d.Create || d.Kind.ShownInFull() || d.Kind.Lossy() {
 		return
 	}
 	was, once := valueAt(d.Old, generation)
 	is, again := valueAt(d.New, generation)
-	if once && again && d.Same.Equal(was, is) || d.showsCause(was, is) {
+	if !once || !again { // A name occurs twice, which no API server writes. The walk has charged what differs.
+		return
+	}
+	if d.Same.Equal(was, is) || d.showsCause(was, is) {
 		return
 	}
 	begin := len(d.Out)
