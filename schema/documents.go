@@ -41,6 +41,8 @@ type Topology struct {
 	Plurals map[runtimeschema.GroupVersionKind]string
 	// Replicas is the path that a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
+	// StatusInside are the kinds of definitions without the subresource status: a write of the object writes its status too.
+	StatusInside map[runtimeschema.GroupVersionKind]bool
 	// Lossy are the kinds whose version may change more than it shows. If it is nil, nothing is known about conversion, and Compile
 	// compares the versions.
 	Lossy map[runtimeschema.GroupVersionKind]Loss

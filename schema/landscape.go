@@ -19,6 +19,8 @@ type landscape struct {
 	// failed are the resources with a version that did not compile, so that their verbs are not known.
 	failed map[runtimeschema.GroupResource]bool
 	groups map[string]bool
+	// statusInside has the versions of a resource that lack the subresource status.
+	statusInside map[runtimeschema.GroupResource][]string
 	// scaled are the resources whose definitions have the subresource scale, in order.
 	scaled []runtimeschema.GroupResource
 	bodies map[runtimeschema.GroupKind][]*Kind
@@ -44,13 +46,16 @@ type borne struct {
 func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) *landscape {
 	l := &landscape{
 		kinds: map[runtimeschema.GroupResource][]*Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
-		bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
+		statusInside: map[runtimeschema.GroupResource][]string{}, bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
 	}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
 		l.groups[gvk.Group] = true
 		if _, ok := owners[gvk].Replicas[gvk]; ok && !slices.Contains(l.scaled, resource) {
 			l.scaled = append(l.scaled, resource)
+		}
+		if owners[gvk].StatusInside[gvk] {
+			l.statusInside[resource] = append(l.statusInside[resource], gvk.Version)
 		}
 		k := s.kinds[gvk]
 		if k == nil {

@@ -20,7 +20,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
-		Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
+		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
@@ -46,6 +46,7 @@ func (d *definition) topology() (schema.Topology, error) {
 		if loss, lossy := losses[v.Name]; lossy {
 			topology.Lossy[gvk] = loss
 		}
+		topology.StatusInside[gvk] = v.Subresources == nil || v.Subresources.Status == nil
 		if v.Subresources != nil && v.Subresources.Scale != nil {
 			topology.Replicas[gvk] = v.Subresources.Scale.SpecReplicasPath
 		}
