@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 const (
@@ -63,7 +63,7 @@ type Config struct {
 	Manifests *Manifests
 	Prober    *Prober
 	// Resources returns how the cluster serves a resource.
-	Resources func(group, resource string) (discovery.Served, bool)
+	Resources func(group, resource string) (allowlist.Served, bool)
 	// Interval is the time between rounds. A proof is valid for two intervals.
 	Interval time.Duration
 	Clock    clock.Clock

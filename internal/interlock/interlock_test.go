@@ -13,7 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 const (
@@ -51,8 +51,8 @@ func newWorld(t *testing.T, readable bool) *world {
 	config := Config{
 		Servers: func() ([]Server, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.servers, w.serversFail },
 		Prober:  &Prober{Canaries: w.canaries},
-		Resources: func(group, resource string) (discovery.Served, bool) {
-			return discovery.Served{Version: "v1", Versions: []string{"v1", "v1beta1"}, Kind: "Any", Namespaced: true, Aggregated: group == elsewhere}, resource != "unknown"
+		Resources: func(group, resource string) (allowlist.Served, bool) {
+			return allowlist.Served{Version: "v1", Versions: []string{"v1", "v1beta1"}, Kind: "Any", Namespaced: true, Aggregated: group == elsewhere}, resource != "unknown"
 		},
 		Interval: testInterval, Clock: w.clock,
 		Observe: func(reason Reason, err error) {

@@ -13,7 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 const (
@@ -193,7 +193,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 
 // minimal returns an object without any field. If a server refuses it before it calls the webhook, nothing is proven, and the
 // creation is not allowed.
-func minimal(target Target, served discovery.Served) map[string]any {
+func minimal(target Target, served allowlist.Served) map[string]any {
 	metadata := map[string]any{"name": Name}
 	if target.Namespace != "" {
 		metadata["namespace"] = target.Namespace

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -32,7 +32,7 @@ var exceptions = map[string]string{}
 // succeeds, all checks of the API server itself have passed.
 func TestA5_EveryCreatableResource(t *testing.T) {
 	plane := start(t)
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(plane.Admin())
+	client, err := discovery.NewDiscoveryClientForConfig(plane.Admin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestA5_EveryCreatableResource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := discovery.Build(lists, nil, nil)
+	allowed := allowlist.Build(lists, nil, nil)
 	admin, canary := configs(t, plane)
 	seen := map[string]bool{}
 	for _, list := range lists {

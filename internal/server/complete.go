@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/openapi"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
@@ -69,17 +69,17 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
-	disco, err := clientdiscovery.NewDiscoveryClientForConfig(client(config, "discovery"))
+	disco, err := discovery.NewDiscoveryClientForConfig(client(config, "discovery"))
 	if err != nil {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	s.informers = dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)
 	definitions := s.informers.ForResource(sources.CustomResourceDefinitions())
-	services := s.informers.ForResource(discovery.APIServices())
+	services := s.informers.ForResource(allowlist.APIServices())
 	if err := definitions.Informer().SetTransform(slim); err != nil {
 		return fmt.Errorf("informer: %w", err)
 	}
-	listServices := func(ctx context.Context) (discovery.Services, error) { return discovery.ListServices(ctx, objects) }
+	listServices := func(ctx context.Context) (allowlist.Services, error) { return allowlist.ListServices(ctx, objects) }
 	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
 	s.objects = sources.NewObjects(objects, listed, func() { s.schemas.Changed() })
 	s.status = status.New(status.Config{
@@ -99,7 +99,7 @@ func (s *Server) follow(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	s.resources = discovery.NewWatcher(disco, listServices, s.options.AggregatedGroups)
+	s.resources = allowlist.NewWatcher(disco, listServices, s.options.AggregatedGroups)
 	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
 		if _, err := informer.AddEventHandler(notify{s.schemas.Changed, s.resources.Changed}); err != nil {
 			return fmt.Errorf("informer: %w", err)

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/generators"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 )
 
@@ -42,7 +42,7 @@ func (s *Server) prove(config *rest.Config) error {
 	s.canaries = interlock.NewCanaries(s.keys, clock.RealClock{})
 	settings := interlock.Config{
 		Prober: &interlock.Prober{Canaries: s.canaries, Observe: s.canarySent},
-		Resources: func(group, resource string) (discovery.Served, bool) {
+		Resources: func(group, resource string) (allowlist.Served, bool) {
 			return s.resources.Allowlist().Served(group, resource)
 		},
 		Interval: s.options.InterlockInterval,

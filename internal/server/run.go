@@ -19,10 +19,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/certificates"
-	"github.com/fieldperm/fieldperm/internal/discovery"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/probe"
@@ -43,7 +43,7 @@ type Server struct {
 	probes      *probe.Probes // nil without barriers
 	written     *probe.Objects
 	guarded     guarded
-	resources   *discovery.Watcher
+	resources   *allowlist.Watcher
 	reviewer    *admission.Reviewer
 	authorizer  *admission.AuthorizeReviewer
 	validator   *admission.SchemaReviewer

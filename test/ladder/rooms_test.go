@@ -29,7 +29,7 @@ var rooms = []room{
 	}},
 	// The parts of endpoints and controllers.
 	{"parts", []string{
-		"internal/authn", "internal/discovery", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
+		"internal/authn", "internal/allowlist", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
 	}},
 	// Endpoints and controllers.
 	{"services", []string{

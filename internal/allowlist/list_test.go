@@ -1,4 +1,4 @@
-package discovery
+package allowlist
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 )
 
 func list(groupVersion string, resources ...metav1.APIResource) *metav1.APIResourceList {
@@ -79,8 +79,8 @@ func TestA2_GroupIsAggregatedIfOneVersionIs(t *testing.T) {
 }
 
 func TestA1_NoListAllowsNothing(t *testing.T) {
-	var none *Allowlist
-	if none.Has("", "pods", "") || (&Allowlist{}).Has("", "pods", "") || none.Len() != 0 {
+	var none *List
+	if none.Has("", "pods", "") || (&List{}).Has("", "pods", "") || none.Len() != 0 {
 		t.Error("an empty list allows")
 	}
 }
@@ -114,7 +114,7 @@ func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
 	if err := w.Refresh(t.Context()); err == nil || !w.Allowlist().Has("", "pods", "") {
 		t.Fatalf("refresh %v: the list is gone", err)
 	}
-	server.lists, server.err = served()[2:3], &clientdiscovery.ErrGroupDiscoveryFailed{Groups: map[runtimeschema.GroupVersion]error{{Version: "v1"}: errors.New("broken")}}
+	server.lists, server.err = served()[2:3], &discovery.ErrGroupDiscoveryFailed{Groups: map[runtimeschema.GroupVersion]error{{Version: "v1"}: errors.New("broken")}}
 	if err := w.Refresh(t.Context()); err != nil || w.Allowlist().Has("", "pods", "") || !w.Allowlist().Has("apps", "deployments", "") {
 		t.Fatalf("refresh %v", err)
 	}

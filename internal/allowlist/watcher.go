@@ -1,4 +1,4 @@
-package discovery
+package allowlist
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -49,7 +49,7 @@ type Watcher struct {
 
 // dated is an allowlist with the time when its reading started.
 type dated struct {
-	list *Allowlist
+	list *List
 	at   time.Time
 }
 
@@ -60,7 +60,7 @@ func NewWatcher(server Server, services func(context.Context) (Services, error),
 }
 
 // Allowlist returns the current list. It returns nil before the first one, and when the list has become too old.
-func (w *Watcher) Allowlist() *Allowlist {
+func (w *Watcher) Allowlist() *List {
 	current := w.current.Load()
 	if current == nil || w.clock.Since(current.at) >= maxAge {
 		return nil
@@ -104,7 +104,7 @@ func (w *Watcher) Refresh(ctx context.Context) error {
 	defer cancel()
 	started := w.clock.Now()
 	groups, lists, err := w.server.ServerGroupsAndResourcesWithContext(ctx)
-	var partial *clientdiscovery.ErrGroupDiscoveryFailed
+	var partial *discovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &partial):
 		klog.FromContext(ctx).V(2).Info("Some groups cannot be discovered and are left out", "err", err)

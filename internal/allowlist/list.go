@@ -1,4 +1,4 @@
-package discovery
+package allowlist
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// Allowlist has the resources for which /authorize may allow a holder of the marker. The zero Allowlist and a nil one are empty. An
-// Allowlist is immutable.
-type Allowlist struct {
+// List has the resources for which /authorize may allow a holder of the marker. The zero List and a nil one are empty. A
+// List is immutable.
+type List struct {
 	resources map[resource]Served
 }
 
@@ -29,7 +29,7 @@ type Served struct {
 type resource struct{ group, name, subresource string }
 
 // Has reports whether the list has a resource, in any version, or one of its subresources. It returns false for wildcards.
-func (l *Allowlist) Has(group, name, subresource string) bool {
+func (l *List) Has(group, name, subresource string) bool {
 	if l == nil {
 		return false
 	}
@@ -38,7 +38,7 @@ func (l *Allowlist) Has(group, name, subresource string) bool {
 }
 
 // Served returns how a resource in the list is served.
-func (l *Allowlist) Served(group, name string) (Served, bool) {
+func (l *List) Served(group, name string) (Served, bool) {
 	if l == nil {
 		return Served{}, false
 	}
@@ -47,7 +47,7 @@ func (l *Allowlist) Served(group, name string) (Served, bool) {
 }
 
 // Len returns how many resources and subresources the list has.
-func (l *Allowlist) Len() int {
+func (l *List) Len() int {
 	if l == nil {
 		return 0
 	}
@@ -76,8 +76,8 @@ func persists(group, name string) bool {
 
 // Build returns the allowlist from the server's resource lists. aggregated are the groups that another server serves; this API
 // server's admission never sees writes to them. named are those of them that the allowlist includes all the same.
-func Build(lists []*metav1.APIResourceList, aggregated, named []string) *Allowlist {
-	out := &Allowlist{resources: map[resource]Served{}}
+func Build(lists []*metav1.APIResourceList, aggregated, named []string) *List {
+	out := &List{resources: map[resource]Served{}}
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
 		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") || !persists(gv.Group, r.Name) {
 			return
