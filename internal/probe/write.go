@@ -11,7 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -57,7 +57,7 @@ func writes(e *endpoint.Endpoint, list *allowlist.List, objects *Objects, namesp
 		return out
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: e.Group, Version: how.Version, Kind: how.Kind}
-	body, err := sample.BuiltIn(gvk)
+	body, err := sampleobject.BuiltIn(gvk)
 	if err != nil {
 		// This is valid for a kind without required fields.
 		body = map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": map[string]any{}}
@@ -67,7 +67,7 @@ func writes(e *endpoint.Endpoint, list *allowlist.List, objects *Objects, namesp
 	if how.Namespaced {
 		create.Namespace = namespace
 	}
-	sample.Place(body, interlock.Name, create.Namespace)
+	sampleobject.Place(body, interlock.Name, create.Namespace)
 	return append(out, write{create, body})
 }
 

@@ -25,11 +25,11 @@ var rooms = []room{
 	}},
 	// Libraries of the programs without any decision code.
 	{"tools", []string{
-		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/refresh", "internal/reload", "internal/sample", "internal/tracing",
+		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics", "internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
 	// The parts of endpoints and controllers.
 	{"parts", []string{
-		"internal/authn", "internal/allowlist", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
+		"internal/allowlist", "internal/authn", "internal/metrics/metricstest", "internal/rbac", "internal/report", "internal/uncovered",
 	}},
 	// Endpoints and controllers.
 	{"services", []string{
@@ -37,7 +37,7 @@ var rooms = []room{
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
-		"internal/checkconfig", "internal/gencmd", "internal/probe", "internal/review", "internal/status",
+		"internal/generate", "internal/preflight", "internal/probe", "internal/review", "internal/status",
 	}},
 	// Everything that the webhook server runs.
 	{"server", []string{

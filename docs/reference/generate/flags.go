@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/fieldperm/fieldperm/internal/gencmd"
+	"github.com/fieldperm/fieldperm/internal/generate"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/server"
 )
@@ -38,7 +38,7 @@ func programs() []program {
 	plugin.AddCommand(review.NewCommand(genericiooptions.NewTestIOStreamsDiscard()))
 	return []program{
 		{server.NewCommand(), logging, "Logging"},
-		{gencmd.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
+		{generate.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
 		{plugin, connection, "Connection to the cluster"},
 	}
 }
