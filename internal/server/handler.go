@@ -13,7 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/reviewapi"
+	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
@@ -34,7 +34,7 @@ func (s *Server) endpoints() []endpoint {
 	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
 	asked := handlers
 	asked.MaxBytes = question
-	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: question}
+	api := review.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: question}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
 	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), longest, question)
