@@ -285,10 +285,10 @@ func TestKEP3221_AnswersExpire(t *testing.T) {
 }
 
 func TestP8_CacheEntriesAreBounded(t *testing.T) {
-	k := newKept(cacheSize)
+	k := newDecisionCache(cacheSize)
 	now := time.Now()
 	for i := range cacheSize + 100 {
-		k.put(key{identity: strconv.Itoa(i)}, opinion{}, now, now.Add(time.Duration(i+1)*time.Second))
+		k.put(key{identity: strconv.Itoa(i)}, authorizerDecision{}, now, now.Add(time.Duration(i+1)*time.Second))
 	}
 	for after, want := range map[time.Duration]int{0: cacheSize, 100 * time.Second: cacheSize, 101 * time.Second: cacheSize - 1, time.Hour * 24: 0} {
 		if got := k.count(now.Add(after)); got != want {

@@ -22,11 +22,11 @@ func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *test
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		release := make(chan struct{})
-		s := newShared(&named{name: "decider", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newFlights(&named{name: "decider", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 			asked.Add(1)
 			<-release
 			return authorizer.DecisionAllow, "because", nil
-		})}, time.Minute, nobody{})
+		})}, time.Minute, noObserver{})
 		var wait sync.WaitGroup
 		for range 1000 {
 			wait.Go(func() {
@@ -56,18 +56,18 @@ func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *test
 func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			select {
 			case <-release:
 				return authorizer.DecisionAllow, "", nil
 			case <-ctx.Done():
 				return authorizer.DecisionNoOpinion, "", ctx.Err()
 			}
-		}), time.Minute, nobody{})
+		}), time.Minute, noObserver{})
 		first, hangUp := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() {
-			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (verdict{}) {
+			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (chainDecision{}) {
 				t.Errorf("whoever hung up got %v, %v", v, err)
 			}
 		})
@@ -87,12 +87,12 @@ func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 
 func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			<-ctx.Done()
 			return authorizer.DecisionAllow, "", ctx.Err()
-		}), flightTime, nobody{})
+		}), flightTime, noObserver{})
 		started := time.Now()
-		if v, err := s.ask(t.Context(), question("alice", "update")); !errors.Is(err, context.DeadlineExceeded) || v != (verdict{}) {
+		if v, err := s.ask(t.Context(), question("alice", "update")); !errors.Is(err, context.DeadlineExceeded) || v != (chainDecision{}) {
 			t.Errorf("got %v, %v", v, err)
 		}
 		if took := time.Since(started); took != 29*time.Second {
@@ -104,10 +104,10 @@ func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
 func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newShared(&named{name: "slow", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		s := newFlights(&named{name: "slow", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 			<-release
 			return authorizer.DecisionAllow, "", nil
-		})}, time.Minute, nobody{})
+		})}, time.Minute, noObserver{})
 		var wait sync.WaitGroup
 		for _, patience := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
 			wait.Go(func() {
@@ -129,11 +129,11 @@ func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
 func TestP4_CallerWhoIsGoneAsksNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := newShared(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	s := newFlights(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		t.Error("asked")
 		return authorizer.DecisionAllow, "", nil
-	}), time.Minute, nobody{})
-	if v, err := s.ask(ctx, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (verdict{}) {
+	}), time.Minute, noObserver{})
+	if v, err := s.ask(ctx, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (chainDecision{}) {
 		t.Errorf("got %v, %v", v, err)
 	}
 }
@@ -149,19 +149,19 @@ func TestP4_PanicAndErrorOfTheChainAreErrors(t *testing.T) {
 			return authorizer.DecisionAllow, "", errors.New("boom")
 		}, map[string]int{"check error": 1}},
 		"error after a round trip": {func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
-			newTrailMetrics().RecordWebhookEvaluation(ctx, "broken", "error")
+			newTraceMetrics().RecordWebhookEvaluation(ctx, "broken", "error")
 			return authorizer.DecisionDeny, "", errors.New("boom")
 		}, asked},
 		"panic after a round trip": {func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
-			newTrailMetrics().RecordWebhookEvaluation(ctx, "broken", "success")
+			newTraceMetrics().RecordWebhookEvaluation(ctx, "broken", "success")
 			panic("boom")
 		}, asked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen notes
-			s := newShared(&named{name: "broken", Authorizer: c.chain}, time.Minute, &seen)
+			s := newFlights(&named{name: "broken", Authorizer: c.chain}, time.Minute, &seen)
 			v, err := s.ask(t.Context(), question("alice", "update"))
-			if err == nil || v != (verdict{}) || !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "boom") {
+			if err == nil || v != (chainDecision{}) || !strings.Contains(err.Error(), `"broken"`) || !strings.Contains(err.Error(), "boom") {
 				t.Errorf("got %+v, %v", v, err)
 			}
 			seen.expect(t, "failed", c.seen)
@@ -173,8 +173,8 @@ func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var seen notes
-		s := newShared(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
-			newTrailMetrics().RecordWebhookEvaluation(ctx, "", "success")
+		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
+			newTraceMetrics().RecordWebhookEvaluation(ctx, "", "success")
 			<-release
 			return authorizer.DecisionAllow, "", nil
 		}), time.Minute, &seen)

@@ -14,16 +14,16 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// shared asks a chain once when several callers ask the same question at the same time. The question goes on, up to timeout, when
+// flights asks a chain once when several callers ask the same question at the same time. The question goes on, up to timeout, when
 // the first caller leaves: one client that disconnects must not fail the request of another. Each caller's context still ends that
 // caller's own wait.
-type shared struct {
+type flights struct {
 	chain authorizer.UnconditionalAuthorizer
 	// links are the chain's authorizers, which may decide a check from their caches. Without links, every check asks the chain.
 	links    links
 	timeout  time.Duration
 	observer Observer
-	flights  singleflight.Group
+	group    singleflight.Group
 
 	mu       sync.Mutex
 	underway map[string]*flight
@@ -32,18 +32,18 @@ type shared struct {
 // flight is a question that the chain is being asked. It is canceled when the last caller stops waiting. Otherwise callers that
 // disconnect could have more questions in progress than the limit of concurrent calls allows.
 type flight struct {
-	trail   trail
+	trace   questionTrace
 	ctx     context.Context
 	cancel  context.CancelFunc
-	waiting int // guarded by shared.mu
+	waiting int // guarded by flights.mu
 }
 
-func newShared(chain authorizer.UnconditionalAuthorizer, timeout time.Duration, observer Observer) *shared {
-	return &shared{chain: chain, timeout: timeout, observer: observer, underway: map[string]*flight{}}
+func newFlights(chain authorizer.UnconditionalAuthorizer, timeout time.Duration, observer Observer) *flights {
+	return &flights{chain: chain, timeout: timeout, observer: observer, underway: map[string]*flight{}}
 }
 
-// verdict is the answer to a question. The zero verdict denies.
-type verdict struct {
+// chainDecision is the answer to a question. The zero chainDecision denies.
+type chainDecision struct {
 	allowed bool
 	reason  string
 	// by is the name of the authorizer that decided, "" if none had an opinion.
@@ -55,59 +55,59 @@ type verdict struct {
 	source string
 }
 
-// ask returns the answer to a question. With an error it returns the zero verdict.
-func (s *shared) ask(ctx context.Context, a authorizer.Attributes) (verdict, error) {
-	v, err := s.answer(ctx, a)
+// ask returns the answer to a question. With an error it returns the zero chainDecision.
+func (f *flights) ask(ctx context.Context, a authorizer.Attributes) (chainDecision, error) {
+	v, err := f.answer(ctx, a)
 	if err != nil {
-		v = verdict{}
+		v = chainDecision{}
 	}
-	s.observer.Check(resultOf(decisionOf(v), cmp.Or(err, v.failure)))
+	f.observer.Check(resultOf(decisionOf(v), cmp.Or(err, v.failure)))
 	return v, err
 }
 
-func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, error) {
+func (f *flights) answer(ctx context.Context, a authorizer.Attributes) (chainDecision, error) {
 	if err := ctx.Err(); err != nil {
-		return verdict{}, err
+		return chainDecision{}, err
 	}
 	if c, ok := a.(*check); ok {
-		if v, ok := s.links.recall(ctx, c); ok {
-			s.observer.CheckFrom(v.source)
+		if v, ok := f.links.lookup(ctx, c); ok {
+			f.observer.CheckFrom(v.source)
 			note(ctx, v.source)
 			return v, nil
 		}
 	}
 	key, err := questionOf(a)
 	if err != nil {
-		return verdict{}, err
+		return chainDecision{}, err
 	}
 	// Only the function of the first caller runs. The callers read the variables that it sets after its result has arrived.
 	first := false
-	s.mu.Lock()
-	q := s.underway[key]
+	f.mu.Lock()
+	q := f.underway[key]
 	if q == nil {
 		q = &flight{}
-		q.ctx, q.cancel = context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-		s.underway[key] = q
+		q.ctx, q.cancel = context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
+		f.underway[key] = q
 	}
 	q.waiting++
-	answered := s.flights.DoChan(key, func() (any, error) {
+	answered := f.group.DoChan(key, func() (any, error) {
 		first = true
-		return s.fly(q, key, a)
+		return f.fly(q, key, a)
 	})
-	s.mu.Unlock()
+	f.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		s.leave(q, key)
-		return verdict{}, gaveUp(&q.trail, ctx.Err())
+		f.leave(q, key)
+		return chainDecision{}, gaveUp(&q.trace, ctx.Err())
 	case result := <-answered:
-		v, ok := result.Val.(verdict)
+		v, ok := result.Val.(chainDecision)
 		if !first {
 			v.source = sourceShared
-			s.observer.CheckFrom(v.source)
+			f.observer.CheckFrom(v.source)
 		}
 		note(ctx, v.source)
 		if result.Err == nil && !ok {
-			return verdict{}, fmt.Errorf("authorizer: answered with a %T", result.Val)
+			return chainDecision{}, fmt.Errorf("authorizer: answered with a %T", result.Val)
 		}
 		return v, result.Err
 	}
@@ -115,63 +115,63 @@ func (s *shared) answer(ctx context.Context, a authorizer.Attributes) (verdict, 
 
 // fly asks the chain. It turns a panic of the chain into an error: singleflight would panic again in a goroutine where nothing can
 // recover, and end the process.
-func (s *shared) fly(q *flight, key string, a authorizer.Attributes) (v verdict, err error) {
-	ctx, t := q.ctx, &q.trail
+func (f *flights) fly(q *flight, key string, a authorizer.Attributes) (v chainDecision, err error) {
+	ctx, t := q.ctx, &q.trace
 	defer q.cancel()
 	started := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
-			v, err = verdict{}, fmt.Errorf("authorizer %q: panicked: %v", t.name(), r)
+			v, err = chainDecision{}, fmt.Errorf("authorizer %q: panicked: %v", t.name(), r)
 		}
-		s.mu.Lock()
-		s.forget(q, key)
-		s.mu.Unlock()
+		f.mu.Lock()
+		f.forget(q, key)
+		f.mu.Unlock()
 		failure := cmp.Or(err, v.failure)
 		v.source = t.source(failure)
 		if v.source == sourceMiss {
-			s.observer.CheckTook(resultOf(decisionOf(v), failure), time.Since(started))
+			f.observer.CheckTook(resultOf(decisionOf(v), failure), time.Since(started))
 		}
 		if v.source != "" {
-			s.observer.CheckFrom(v.source)
+			f.observer.CheckFrom(v.source)
 		}
 	}()
-	decision, reason, err := s.chain.Authorize(withTrail(ctx, t), a)
+	decision, reason, err := f.chain.Authorize(withTrace(ctx, t), a)
 	if err != nil && decision == authorizer.DecisionNoOpinion && ctx.Err() == nil {
-		return verdict{failure: err}, nil
+		return chainDecision{failure: err}, nil
 	}
 	if err != nil {
-		return verdict{}, err
+		return chainDecision{}, err
 	}
 	if decision == authorizer.DecisionDeny && t.failed != nil {
 		// The authorizer that failed might have allowed the request, so this denial is due to the failure (P4).
 		if ctx.Err() != nil {
-			return verdict{}, t.failed
+			return chainDecision{}, t.failed
 		}
-		return verdict{reason: reason, by: t.by, failure: t.failed}, nil
+		return chainDecision{reason: reason, by: t.by, failure: t.failed}, nil
 	}
-	return verdict{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by}, nil
+	return chainDecision{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by}, nil
 }
 
 // leave is called by a caller that stops waiting. The last one cancels the question.
-func (s *shared) leave(q *flight, key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (f *flights) leave(q *flight, key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if q.waiting--; q.waiting == 0 {
-		s.forget(q, key)
+		f.forget(q, key)
 		q.cancel()
 	}
 }
 
 // forget makes the next caller with the same question ask the chain again. The caller of forget holds the lock.
-func (s *shared) forget(q *flight, key string) {
-	if s.underway[key] == q {
-		delete(s.underway, key)
-		s.flights.Forget(key)
+func (f *flights) forget(q *flight, key string) {
+	if f.underway[key] == q {
+		delete(f.underway, key)
+		f.group.Forget(key)
 	}
 }
 
 // gaveUp returns the error for a caller whose context ended. It names the authorizer that had not answered.
-func gaveUp(t *trail, err error) error {
+func gaveUp(t *questionTrace, err error) error {
 	if t.name() == "" {
 		return err
 	}
@@ -185,7 +185,7 @@ func note(ctx context.Context, source string) {
 	}
 }
 
-func decisionOf(v verdict) authorizer.Decision {
+func decisionOf(v chainDecision) authorizer.Decision {
 	if v.allowed {
 		return authorizer.DecisionAllow
 	}

@@ -266,33 +266,33 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 	const size = 8
 	now := time.Now()
 	numbered := func(i int) key { return key{identity: "u", verb: strconv.Itoa(i)} }
-	k := newKept(size)
+	k := newDecisionCache(size)
 	for i := range 100 * size {
-		k.put(numbered(i), opinion{reason: strconv.Itoa(i)}, now, now.Add(time.Minute))
+		k.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, now, now.Add(time.Minute))
 		// The first is read all the time, so it stays.
 		if _, ok := k.get(numbered(0), now); !ok {
 			t.Fatalf("what was just asked for is gone after %d", i)
 		}
 		// The same key again takes no further entry.
-		k.put(numbered(i), opinion{reason: "again " + strconv.Itoa(i)}, now, now.Add(time.Minute))
+		k.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, now, now.Add(time.Minute))
 		if want := min(i+1, size); len(k.byKey) != want || len(k.ring) != want || k.count(now) != want {
 			t.Fatalf("after %d: %d keys, %d places, %d counted, want %d", i+1, len(k.byKey), len(k.ring), k.count(now), want)
 		}
-		if one := k.byKey[numbered(i)]; one == nil || one.reason != "again "+strconv.Itoa(i) || k.ring[one.place] != one {
+		if one := k.byKey[numbered(i)]; one == nil || one.reason != "again "+strconv.Itoa(i) || k.ring[one.index] != one {
 			t.Fatalf("%d is %+v", i, one)
 		}
 	}
 	// Expired entries are evicted first, even if they were read often.
-	k = newKept(size)
+	k = newDecisionCache(size)
 	for i := range size {
 		end := now.Add(time.Minute)
 		if i == 5 {
 			end = now.Add(time.Second)
 		}
-		k.put(numbered(i), opinion{}, now, end)
+		k.put(numbered(i), authorizerDecision{}, now, end)
 		k.get(numbered(i), now)
 	}
-	k.put(numbered(size), opinion{}, now.Add(time.Second), now.Add(time.Minute))
+	k.put(numbered(size), authorizerDecision{}, now.Add(time.Second), now.Add(time.Minute))
 	for i := range size + 1 {
 		if _, ok := k.get(numbered(i), now); ok != (i != 5) {
 			t.Errorf("%d is kept: %t", i, ok)
@@ -330,21 +330,21 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 	if given < longest {
 		t.Errorf("is asked with a path of %d bytes", given)
 	}
-	// With a cache in that authorizer, the count of questions shows what unkept is for.
-	its, err := webhookauthorizer.New(cluster, "v1", time.Hour, time.Hour, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, "its", newTrailMetrics(), authorizationcel.NewDefaultCompiler())
+	// With a cache in that authorizer, the count of questions shows what uncacheable is for.
+	its, err := webhookauthorizer.New(cluster, "v1", time.Hour, time.Hour, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, "its", newTraceMetrics(), authorizationcel.NewDefaultCompiler())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		unkept bool
-		want   int
+		uncacheable bool
+		want        int
 	}{{false, 1}, {true, 2}} {
 		before := r.questions()
 		for i := range 2 {
-			a := question(fmt.Sprint("somebody ", c.unkept), "update")
+			a := question(fmt.Sprint("somebody ", c.uncacheable), "update")
 			var err error
-			if c.unkept {
-				_, _, err = its.Authorize(t.Context(), unkept{a, w.longPath})
+			if c.uncacheable {
+				_, _, err = its.Authorize(t.Context(), uncacheable{a, w.longPath})
 			} else {
 				_, _, err = its.Authorize(t.Context(), a)
 			}
@@ -353,14 +353,14 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 			}
 		}
 		if n := r.questions() - before; n != c.want {
-			t.Errorf("unkept=%t: asked %d times, want %d", c.unkept, n, c.want)
+			t.Errorf("uncacheable=%t: asked %d times, want %d", c.uncacheable, n, c.want)
 		}
 	}
 }
 
 // Decisions are stored, expire and are evicted while others are read.
 func TestP8_KeptAnswersMayBeReadAndReplacedAtTheSameTime(t *testing.T) {
-	k := newKept(16)
+	k := newDecisionCache(16)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -370,7 +370,7 @@ func TestP8_KeptAnswersMayBeReadAndReplacedAtTheSameTime(t *testing.T) {
 				if o, ok := k.get(key{verb: verb}, now); ok && o.reason != verb {
 					t.Errorf("%q was answered with %q", verb, o.reason)
 				} else if !ok {
-					k.put(key{verb: verb}, opinion{reason: verb}, now, now.Add(time.Duration(i%3)*time.Microsecond))
+					k.put(key{verb: verb}, authorizerDecision{reason: verb}, now, now.Add(time.Duration(i%3)*time.Microsecond))
 				}
 				if n := k.count(now); n > 16 {
 					t.Errorf("%d are kept", n)
