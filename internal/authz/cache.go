@@ -3,10 +3,9 @@ package authz
 import (
 	"context"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/metrics"
 )
@@ -30,91 +29,31 @@ type authorizerDecision struct {
 	excluded bool
 }
 
-// decisionCache has the decisions of one authorizer until they expire. When it has size entries, it evicts one that has expired or that
-// was not read lately. Evicting exactly the least recently used one would need a write lock for every read.
-type decisionCache struct {
-	size int
+// decisionCache has the decisions of one authorizer until they expire. When it is full, it evicts the decision that was not used for
+// the longest time.
+type decisionCache struct{ decisions *cache.LRUExpireCache }
 
-	mu    sync.RWMutex
-	byKey map[key]*cacheEntry
-	// ring has the same entries as byKey, in the order of arrival. hand is the position where the next search for an entry to evict
-	// starts.
-	ring []*cacheEntry
-	hand int
+func newDecisionCache(size int, clock cache.Clock) decisionCache {
+	return decisionCache{cache.NewLRUExpireCacheWithClock(size, clock)}
 }
 
-// cacheEntry is immutable, except for used.
-type cacheEntry struct {
-	authorizerDecision
-	key   key
-	end   time.Time
-	index int // index in the ring
-	used  atomic.Bool
+// get returns the decision for a key if it has not expired.
+func (c decisionCache) get(k key) (authorizerDecision, bool) {
+	cached, _ := c.decisions.Get(k)
+	decision, ok := cached.(authorizerDecision)
+	return decision, ok
 }
 
-func newDecisionCache(size int) *decisionCache {
-	return &decisionCache{size: size, byKey: map[key]*cacheEntry{}}
-}
-
-// get returns the decision for a key if it has not expired at now. A decision has expired when now is its end.
-func (c *decisionCache) get(q key, now time.Time) (authorizerDecision, bool) {
-	c.mu.RLock()
-	one := c.byKey[q]
-	c.mu.RUnlock()
-	if one == nil || !now.Before(one.end) {
-		return authorizerDecision{}, false
-	}
-	if !one.used.Load() {
-		one.used.Store(true)
-	}
-	return one.authorizerDecision, true
-}
-
-// put caches a decision until end. It replaces a decision with the same key.
-func (c *decisionCache) put(q key, o authorizerDecision, now, end time.Time) {
+// put caches a decision for a positive time. It replaces a decision with the same key.
+func (c decisionCache) put(k key, decision authorizerDecision, ttl time.Duration) {
 	// The verb may be a substring of a much longer text, such as the body of a request. The copy lets that text be collected.
-	q.verb = strings.Clone(q.verb)
-	one := &cacheEntry{authorizerDecision: o, key: q, end: end}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch before := c.byKey[q]; {
-	case before != nil:
-		one.index = before.index
-	case len(c.ring) < c.size:
-		one.index = len(c.ring)
-		c.ring = append(c.ring, nil)
-	default:
-		one.index = c.evict(now)
-		delete(c.byKey, c.ring[one.index].key)
-	}
-	c.ring[one.index] = one
-	c.byKey[q] = one
+	k.verb = strings.Clone(k.verb)
+	// In LRUExpireCache a decision is still valid at the end of its time. Here it has expired then.
+	c.decisions.Add(k, decision, ttl-time.Nanosecond)
 }
 
-// evict returns the index of the next entry that has expired or that was not read since the hand passed it. The caller holds the
-// lock.
-func (c *decisionCache) evict(now time.Time) int {
-	for {
-		index := c.hand
-		c.hand = (c.hand + 1) % len(c.ring)
-		if one := c.ring[index]; !now.Before(one.end) || !one.used.Swap(false) {
-			return index
-		}
-	}
-}
-
-// count returns how many decisions have not expired at now.
-func (c *decisionCache) count(now time.Time) int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	n := 0
-	for _, one := range c.ring {
-		if now.Before(one.end) {
-			n++
-		}
-	}
-	return n
-}
+// count returns how many decisions have not expired.
+func (c decisionCache) count() int { return len(c.decisions.Keys()) }
 
 // tooLong reports whether the attributes are too long to be cached. Users choose these texts, and could make them of any length.
 func tooLong(a authorizer.Attributes) bool {
@@ -186,7 +125,7 @@ func (l links) lookup(ctx context.Context, c *check) (v chainDecision, ok bool) 
 // lookup returns the decision of the authorizer if that needs no round trip.
 func (l *link) lookup(ctx context.Context, c *check) (authorizerDecision, bool) {
 	if l.webhook != nil {
-		return l.webhook.lookup(c.key(), time.Now())
+		return l.webhook.lookup(c.key())
 	}
 	decision, reason, err := l.local.Authorize(ctx, c)
 	return authorizerDecision{decision: decision, reason: reason, err: err}, true

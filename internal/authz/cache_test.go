@@ -23,6 +23,8 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -264,38 +266,34 @@ func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
 
 func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 	const size = 8
-	now := time.Now()
+	clock := clocktesting.NewFakePassiveClock(time.Now())
 	numbered := func(i int) key { return key{identity: "u", verb: strconv.Itoa(i)} }
-	k := newDecisionCache(size)
+	c := newDecisionCache(size, clock)
 	for i := range 100 * size {
-		k.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, now, now.Add(time.Minute))
+		c.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, time.Minute)
 		// The first is read all the time, so it stays.
-		if _, ok := k.get(numbered(0), now); !ok {
+		if _, ok := c.get(numbered(0)); !ok {
 			t.Fatalf("what was just asked for is gone after %d", i)
 		}
 		// The same key again takes no further entry.
-		k.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, now, now.Add(time.Minute))
-		if want := min(i+1, size); len(k.byKey) != want || len(k.ring) != want || k.count(now) != want {
-			t.Fatalf("after %d: %d keys, %d places, %d counted, want %d", i+1, len(k.byKey), len(k.ring), k.count(now), want)
+		c.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, time.Minute)
+		if want := min(i+1, size); c.count() != want {
+			t.Fatalf("after %d: %d counted, want %d", i+1, c.count(), want)
 		}
-		if one := k.byKey[numbered(i)]; one == nil || one.reason != "again "+strconv.Itoa(i) || k.ring[one.index] != one {
-			t.Fatalf("%d is %+v", i, one)
+		if got, ok := c.get(numbered(i)); !ok || got.reason != "again "+strconv.Itoa(i) {
+			t.Fatalf("%d is %+v", i, got)
 		}
 	}
-	// Expired entries are evicted first, even if they were read often.
-	k = newDecisionCache(size)
-	for i := range size {
-		end := now.Add(time.Minute)
-		if i == 5 {
-			end = now.Add(time.Second)
+	// A decision expires at the end of its time, and not before.
+	for after, want := range map[time.Duration]int{time.Minute - time.Nanosecond: size, time.Minute: 0} {
+		clock := clocktesting.NewFakePassiveClock(time.Now())
+		c := newDecisionCache(size, clock)
+		for i := range size {
+			c.put(numbered(i), authorizerDecision{}, time.Minute)
 		}
-		k.put(numbered(i), authorizerDecision{}, now, end)
-		k.get(numbered(i), now)
-	}
-	k.put(numbered(size), authorizerDecision{}, now.Add(time.Second), now.Add(time.Minute))
-	for i := range size + 1 {
-		if _, ok := k.get(numbered(i), now); ok != (i != 5) {
-			t.Errorf("%d is kept: %t", i, ok)
+		clock.SetTime(clock.Now().Add(after))
+		if _, ok := c.get(numbered(0)); ok != (want > 0) || c.count() != want {
+			t.Errorf("after %s: %t, %d are cached, want %d", after, ok, c.count(), want)
 		}
 	}
 }
@@ -360,19 +358,18 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 
 // Decisions are stored, expire and are evicted while others are read.
 func TestP8_KeptAnswersMayBeReadAndReplacedAtTheSameTime(t *testing.T) {
-	k := newDecisionCache(16)
+	c := newDecisionCache(16, clock.RealClock{})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i := range 2000 {
-				now := time.Now()
 				verb := strconv.Itoa(i % 24)
-				if o, ok := k.get(key{verb: verb}, now); ok && o.reason != verb {
+				if o, ok := c.get(key{verb: verb}); ok && o.reason != verb {
 					t.Errorf("%q was answered with %q", verb, o.reason)
 				} else if !ok {
-					k.put(key{verb: verb}, authorizerDecision{reason: verb}, now, now.Add(time.Duration(i%3)*time.Microsecond))
+					c.put(key{verb: verb}, authorizerDecision{reason: verb}, time.Duration(i%3+1)*time.Microsecond)
 				}
-				if n := k.count(now); n > 16 {
+				if n := c.count(); n > 16 {
 					t.Errorf("%d are kept", n)
 				}
 			}

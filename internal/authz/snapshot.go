@@ -119,7 +119,7 @@ func has(configuration *apiserver.AuthorizationConfiguration, kind apiserver.Aut
 func (s *snapshot) cacheEntries() map[string]int {
 	out := make(map[string]int, len(s.webhooks))
 	for _, w := range s.webhooks {
-		out[w.name] = w.decisions.count(time.Now())
+		out[w.name] = w.decisions.count()
 	}
 	return out
 }

@@ -20,6 +20,7 @@ import (
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/fieldperm/fieldperm/internal/configfile"
@@ -50,7 +51,7 @@ type webhook struct {
 	authorizedTTL, unauthorizedTTL time.Duration
 	// decisions has what the webhook answered. excluded has questions that match conditions exclude. Match conditions depend only on the question, so an
 	// entry in excluded is valid as long as the conditions are in force.
-	decisions, excluded *decisionCache
+	decisions, excluded decisionCache
 	// longPath is the path that uncacheable returns.
 	longPath string
 }
@@ -64,7 +65,7 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base} })
 	w := &webhook{
 		name: one.Name, metrics: newTraceMetrics(), index: index, authorizedTTL: uncached, unauthorizedTTL: uncached,
-		decisions: newDecisionCache(cacheSize), excluded: newDecisionCache(cacheSize), longPath: strings.Repeat("/", longest),
+		decisions: newDecisionCache(cacheSize, clock.RealClock{}), excluded: newDecisionCache(cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
 	}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
@@ -130,7 +131,7 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	if err != nil {
 		return authorizer.DecisionDeny, "", err
 	}
-	if o, ok := w.decisions.get(k, time.Now()); ok {
+	if o, ok := w.decisions.get(k); ok {
 		t.hit = t.hit || o.err == nil
 		return o.decision, o.reason, o.err
 	}
@@ -145,8 +146,7 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 			w.store(k, authorizerDecision{decision: decision, reason: reason, err: err})
 		}
 	case t.call.skipped && err == nil && !tooLong(a):
-		now := time.Now()
-		w.excluded.put(k, authorizerDecision{decision: decision, excluded: true}, now, now.Add(excludedTime))
+		w.excluded.put(k, authorizerDecision{decision: decision, excluded: true}, excludedTime)
 	}
 	return decision, reason, err
 }
@@ -173,17 +173,17 @@ func (w *webhook) store(k key, o authorizerDecision) {
 	if o.decision == authorizer.DecisionAllow || o.err != nil {
 		ttl = w.authorizedTTL
 	}
-	if now := time.Now(); ttl > 0 {
-		w.decisions.put(k, o, now, now.Add(ttl))
+	if ttl > 0 {
+		w.decisions.put(k, o, ttl)
 	}
 }
 
 // lookup returns what Authorize would return, if that needs no round trip. An excluded question is not counted in metrics.
-func (w *webhook) lookup(k key, now time.Time) (authorizerDecision, bool) {
-	if o, ok := w.decisions.get(k, now); ok {
+func (w *webhook) lookup(k key) (authorizerDecision, bool) {
+	if o, ok := w.decisions.get(k); ok {
 		return o, true
 	}
-	return w.excluded.get(k, now)
+	return w.excluded.get(k)
 }
 
 // mostAnswer is larger than any review, in bytes. Without a limit, client-go would read on.
