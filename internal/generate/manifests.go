@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 type manifestFlags struct {
@@ -69,7 +70,7 @@ checked against NAME.NAMESPACE.svc.`,
 	f.StringVar(&flags.options.ConfigDir, "config-dir", "", "absolute `DIR` on the control plane where the files will lie")
 	f.StringVar(&flags.options.ClientCertificateFile, "client-cert-file", "", "absolute `PATH` on the control plane of kube-apiserver's client certificate (default client.crt in --config-dir)")
 	f.StringVar(&flags.options.ClientKeyFile, "client-key-file", "", "absolute `PATH` on the control plane of its key (default client.key in --config-dir)")
-	f.StringVar(&flags.options.User, "user", generators.DefaultUser, "`NAME` of fieldperm's own user in the API server")
+	f.StringVar(&flags.options.User, "user", webhooks.DefaultUser, "`NAME` of fieldperm's own user in the API server")
 	f.StringSliceVar(&flags.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets, for --write-uncovered")
 	f.DurationVar(&flags.options.AuthorizedTTL, "authorized-ttl", 0, "how long kube-apiserver keeps an Allow of fieldperm; with its request timeout of 60s and the 13s that a proof may count below --release-delay (default 10s)")
 	f.DurationVar(&flags.options.UnauthorizedTTL, "unauthorized-ttl", 0, "how long kube-apiserver keeps fieldperm having no opinion (default 10s)")
@@ -139,7 +140,7 @@ func (f *manifestFlags) check() error {
 }
 
 // parseService parses NAMESPACE/NAME[:PORT]. It returns nil for an empty text.
-func parseService(text string) (*generators.ServiceReference, error) {
+func parseService(text string) (*webhooks.ServiceReference, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -153,7 +154,7 @@ func parseService(text string) (*generators.ServiceReference, error) {
 	if !found || err != nil || numbered && port == 0 {
 		return nil, fmt.Errorf("--service %q: is not of the form NAMESPACE/NAME or NAMESPACE/NAME:PORT: write it like fieldperm-system/fieldperm", text)
 	}
-	return &generators.ServiceReference{Namespace: namespace, Name: name, Port: int32(port)}, nil
+	return &webhooks.ServiceReference{Namespace: namespace, Name: name, Port: int32(port)}, nil
 }
 
 func write(dir string, files []generators.File) error {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
@@ -38,7 +38,7 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 	if err != nil {
 		return nil, err
 	}
-	return generators.Uncovered(compiled, documents.Uncovered, plurals), nil
+	return webhooks.Uncovered(compiled, documents.Uncovered, plurals), nil
 }
 
 // plurals returns the resources of the kinds that the files define. The files have been loaded before, so their faults have already

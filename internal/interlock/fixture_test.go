@@ -24,7 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // apiserver is the part of an API server that answers canaries, with faults that are hard to cause in a real one. test/faults uses
@@ -218,7 +218,7 @@ func testCA(t *testing.T, name string) []byte {
 // granular returns the configuration as it should be.
 func granular(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
-	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm"), REST: true})
+	c := webhooks.GranularConfiguration(webhooks.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm")})
 	c.UID, c.Generation = "u", 1
 	return c
 }

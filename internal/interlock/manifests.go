@@ -19,7 +19,7 @@ import (
 	manifestloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // Manifests are the files of the control plane that make kube-apiserver call fieldperm, if the webhook granular is a static
@@ -109,7 +109,7 @@ func (m *Manifests) load() ([]*admissionregistrationv1.ValidatingWebhookConfigur
 // fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer canaries
 // while the webhook granular does not see writes.
 func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) error {
-	paths := map[string]string{generators.GranularPath: generators.GranularWebhook, generators.UncoveredPath: generators.UncoveredWebhookName, generators.SchemasPath: generators.SchemasWebhook}
+	paths := map[string]string{webhooks.GranularPath: webhooks.GranularWebhook, webhooks.UncoveredPath: webhooks.UncoveredWebhookName, webhooks.SchemasPath: webhooks.SchemasWebhook}
 	var granular *admissionregistrationv1.ValidatingWebhook
 	for _, configuration := range configurations {
 		for i := range configuration.Webhooks {
@@ -121,7 +121,7 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 			switch owner, ours := paths[path.Clean("/"+target.Path)]; {
 			case ours && owner != webhook.Name:
 				return fmt.Errorf("webhook %q of %q calls %s, which is for the webhook %q alone", webhook.Name, configuration.Name, target.Path, owner)
-			case webhook.Name != generators.GranularWebhook:
+			case webhook.Name != webhooks.GranularWebhook:
 			case granular != nil:
 				return fmt.Errorf("there are two webhooks %q", webhook.Name)
 			default:
@@ -130,7 +130,7 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 		}
 	}
 	if granular == nil {
-		return fmt.Errorf("there is no webhook %q", generators.GranularWebhook)
+		return fmt.Errorf("there is no webhook %q", webhooks.GranularWebhook)
 	}
 	if err := enforces(granular); err != nil {
 		return fmt.Errorf("webhook %q %w", granular.Name, err)
@@ -145,8 +145,8 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 // key can answer the webhook.
 func (m *Manifests) leadsHere(client admissionregistrationv1.WebhookClientConfig, now time.Time) error {
 	target, err := url.Parse(*client.URL)
-	if err != nil || target.Scheme != "https" || target.Path != generators.GranularPath || target.User != nil || target.RawQuery != "" || target.Fragment != "" {
-		return fmt.Errorf("has the URL %q, which is not https://HOST:PORT%s", *client.URL, generators.GranularPath)
+	if err != nil || target.Scheme != "https" || target.Path != webhooks.GranularPath || target.User != nil || target.RawQuery != "" || target.Fragment != "" {
+		return fmt.Errorf("has the URL %q, which is not https://HOST:PORT%s", *client.URL, webhooks.GranularPath)
 	}
 	chain, err := cert.ParseCertsPEM(m.Certificate())
 	if err != nil {

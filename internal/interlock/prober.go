@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const (
@@ -41,7 +41,7 @@ var (
 	// ErrNotFound means that the target names an object that does not exist.
 	ErrNotFound = errors.New("there is no such object")
 	// ErrUnbarred means that nothing refused a canary of ModeBar.
-	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + generators.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
+	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + webhooks.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
 	// errPassed means that nothing refused a canary.
 	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it; or every user may write there: see that `kubectl auth can-i patch configmaps -n kube-system --as " + admission.CanaryUser + "` says no")
 )
@@ -145,7 +145,7 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 		return Unproven, fmt.Errorf("its authorization let no canary through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "/authorize?"):
 		return Unproven, fmt.Errorf("its authorizer cannot ask fieldperm: see that fieldperm answers, and address, CA and client certificate in authorizer.kubeconfig there (%w)", err)
-	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(generators.GranularWebhook)) || strings.Contains(err.Error(), calling(generators.UncoveredWebhookName))):
+	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(webhooks.GranularWebhook)) || strings.Contains(err.Error(), calling(webhooks.UncoveredWebhookName))):
 		return Unproven, fmt.Errorf("its webhook cannot call fieldperm: see that fieldperm answers, and address and CA in the webhook configuration, and the client certificate in admission.kubeconfig there (%w)", err)
 	}
 	// An error without a status does not come from the API server.

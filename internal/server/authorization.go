@@ -11,7 +11,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/tracing"
@@ -61,7 +61,7 @@ func (s *Server) decide(ctx context.Context, config *rest.Config) error {
 
 // holders returns the names of the roles that grant a verb on the resource of a kind.
 func (s *Server) holders(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error) {
-	resource := generators.Resource(kind, uncovered.Plurals(s.schemas.Documents().Topologies))
+	resource := webhooks.Resource(kind, uncovered.Plurals(s.schemas.Documents().Topologies))
 	roles, err := s.chain.Holders(kind.Group, resource, is)
 	if errors.Is(err, authz.ErrNoRoles) {
 		return nil, admission.ErrHoldersUnknown

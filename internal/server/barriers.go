@@ -17,7 +17,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
@@ -71,7 +71,7 @@ func (s *Server) reach(path string) (admissionregistrationv1.WebhookClientConfig
 	if len(bundle) == 0 {
 		return admissionregistrationv1.WebhookClientConfig{}, errors.New("--webhook-url: the CAs that signed fieldperm's certificate are not known yet")
 	}
-	return generators.ClientConfigAt(s.options.WebhookURL, path, bundle), nil
+	return webhooks.ClientConfigAt(s.options.WebhookURL, path, bundle), nil
 }
 
 // builtVersion returns the version of the image, or the version of the module with its commit. It returns "" if neither was
@@ -151,7 +151,7 @@ func floorResources(object *sources.ObjectState) []string {
 	}
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
-		resource := generators.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
+		resource := webhooks.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
 		if object.Bars() && admission.FloorResource(d.Group, resource) {
 			out = append(out, resource+"."+d.Group)
 		}

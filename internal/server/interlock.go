@@ -24,7 +24,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 )
@@ -63,7 +63,7 @@ func (s *Server) prove(config *rest.Config) error {
 		settings.Manifests = &interlock.Manifests{
 			Directory: s.options.StaticManifests, AuthorizationConfig: s.options.KubeAPIServerAuthorizationConfig,
 			Certificate: func() []byte { certificate, _ := s.serving.Cert.CurrentCertKeyContent(); return certificate },
-			LongestTTL:  generators.LongestTTL(max(s.options.ReleaseDelay, generators.DefaultReleaseDelay)),
+			LongestTTL:  webhooks.LongestTTL(max(s.options.ReleaseDelay, webhooks.DefaultReleaseDelay)),
 		}
 	}
 	name := s.options.WebhookConfiguration

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
@@ -47,11 +47,11 @@ func (s *Server) barriersOf(object *sources.ObjectState) []probe.Barrier {
 	var out []probe.Barrier
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
-		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: generators.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
+		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: webhooks.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
 	}
 	for i := range object.Documents.Uncovered {
 		d := &object.Documents.Uncovered[i]
-		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: generators.SetEndpoints(compiled, d, plurals)})
+		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: webhooks.SetEndpoints(compiled, d, plurals)})
 	}
 	s.guarded.objects[object.UID] = out
 	return out

@@ -8,13 +8,13 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 func isBarred(l *Live, resource string) bool {
-	for _, rule := range generators.Uncovered(l.Schema(), l.Documents().Uncovered, uncovered.Plurals(l.Documents().Topologies)) {
+	for _, rule := range webhooks.Uncovered(l.Schema(), l.Documents().Uncovered, uncovered.Plurals(l.Documents().Topologies)) {
 		if rule.Resources[0] == resource {
 			return true
 		}

@@ -19,13 +19,13 @@ var layers = []layer{
 	{"admission", []string{
 		"admission",
 	}},
-	// The objects that configure an API server.
-	{"objects", []string{
-		"generators",
+	// The objects by which an API server calls fieldperm.
+	{"webhooks", []string{
+		"generators/webhooks",
 	}},
-	// Libraries of the programs without any decision code.
+	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
-		"config", "docs/reference", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics",
+		"config", "docs/reference", "generators", "internal/certificates", "internal/configfile", "internal/manifest", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
 	// What endpoints and controllers consist of.

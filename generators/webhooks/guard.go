@@ -1,4 +1,4 @@
-package generators
+package webhooks
 
 import (
 	"strconv"
@@ -8,36 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// guardComment is for readers of the file. The messages of the policy name the way out too.
-const (
-	guardComment = `# Protects fieldperm's webhook configurations from everyone, members of system:masters too: an update that narrows
-# or loosens them is refused. Labels, annotations, a wider rule or an additional webhook are not. fieldperm itself keeps
-# the rules of fieldperm-uncovered and the CA bundles. Members of system:masters may delete fieldperm-uncovered, and
-# with it all barriers, when fieldperm is gone; fieldperm makes it again when it runs.
-# There is no other way around the policy than to delete the ValidatingAdmissionPolicyBinding fieldperm-guard first,
-# which an audit log shows. Webhooks and policies are not asked about that.
-`
-	guardRESTComment = `# The configuration fieldperm must keep its finalizer; cert-manager may set its CA bundle.
-# "kubectl delete validatingwebhookconfiguration fieldperm" works, and is how to uninstall.
-`
-)
-
 // certManager is the user that sets CA bundles if cert-manager issues the certificates.
 const certManager = "system:serviceaccount:cert-manager:cert-manager-cainjector"
-
-func guard(o Options) (string, string, []any, error) {
-	comment := guardComment
-	if o.REST {
-		comment += guardRESTComment
-	}
-	return fileGuard, comment, []any{GuardPolicy(o), GuardBinding()}, nil
-}
 
 // GuardPolicy returns the policy that refuses changes which loosen the configurations RESTName and UncoveredName. It uses the options
 // User, CABundleUsers, Service and Uncovered, and does not check them. If Uncovered is set, fieldperm does not maintain UncoveredName,
 // and every user may change its rules.
 func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	o = o.defaults()
+	o = o.WithDefaults()
 	fail, equivalent := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
 	reason := metav1.StatusReasonForbidden
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{

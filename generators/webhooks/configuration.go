@@ -1,4 +1,4 @@
-package generators
+package webhooks
 
 import (
 	"strconv"
@@ -31,45 +31,16 @@ const (
 	skipAPIServer = `request.userInfo.username != 'system:apiserver'`
 )
 
-const staticComment = `# The validating admission webhook for the directory staticManifestsDir of admission-configuration.yaml.
-# From there it holds whatever happens to the objects in the cluster.
-#   granular   asks fieldperm about every write of users who lack the generic permission.
-# The webhooks "uncovered" and "schemas" are not here: fieldperm keeps them in the cluster, as the
-# ValidatingWebhookConfiguration fieldperm-uncovered, so that a new barrier needs no new file.
-`
-
-func staticWebhooks(o Options) (string, string, []any, error) {
-	configuration := newConfiguration(staticName, granularWebhook(o.clientConfig(GranularPath)))
-	return fileStatic, staticComment, []any{configuration}, nil
-}
-
-const restComment = `# Validating admission webhooks as objects of the cluster.
-# fieldperm             granular asks fieldperm about every write of those who lack the generic permission. schemas
-#                       refuses permission schemas that do not compile; it is passed over while fieldperm is down.
-#                       The finalizer keeps both enforced after "kubectl delete": fieldperm allows nothing any more,
-#                       waits until no API server can still hold an Allow of it, and then removes the finalizer.
-`
-
-const (
-	keptComment = `# fieldperm-uncovered   is not here: fieldperm makes it, for the resources where schemas have barriers.
-`
-	writtenComment = `# fieldperm-uncovered   asks fieldperm about everyone's writes, only where schemas have barriers. Generate it anew
-#                       when a schema gains or loses a barrier.
-`
-)
-
-func restWebhooks(o Options) (string, string, []any, error) {
-	objects := []any{GranularConfiguration(o)}
-	if len(o.Uncovered) == 0 {
-		return fileWebhooks, restComment + keptComment, objects, nil
-	}
-	return fileWebhooks, restComment + writtenComment, append(objects, UncoveredConfiguration(o.clientConfig(UncoveredPath), o.Uncovered)), nil
+// StaticConfiguration returns the configuration of the static manifest, which has the webhook "granular" alone. It does not check the
+// options.
+func StaticConfiguration(o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return newConfiguration(staticName, granularWebhook(o.ClientConfig(GranularPath)))
 }
 
 // GranularConfiguration returns the configuration RESTName. It uses the options Service or ServiceURL, and CABundle unless another
 // component sets it. It does not check them.
 func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	out := newConfiguration(RESTName, granularWebhook(o.clientConfig(GranularPath)), NewSchemasWebhook(o.clientConfig(SchemasPath)))
+	out := newConfiguration(RESTName, granularWebhook(o.ClientConfig(GranularPath)), NewSchemasWebhook(o.ClientConfig(SchemasPath)))
 	out.Labels = map[string]string{NameLabel: RESTName}
 	out.Finalizers = []string{Finalizer}
 	return out
@@ -170,11 +141,11 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 // ClientConfigAt returns the client configuration for one of fieldperm's paths at an address such as https://127.0.0.1:9443, with a PEM
 // bundle of CA certificates.
 func ClientConfigAt(address, path string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
-	return Options{ServiceURL: strings.TrimSuffix(address, "/"), CABundle: bundle}.clientConfig(path)
+	return Options{ServiceURL: strings.TrimSuffix(address, "/"), CABundle: bundle}.ClientConfig(path)
 }
 
-// clientConfig returns the client configuration with which kube-apiserver reaches one of fieldperm's paths.
-func (o Options) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+// ClientConfig returns the client configuration with which kube-apiserver reaches one of fieldperm's paths.
+func (o Options) ClientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	if o.Service == nil {
 		url := o.ServiceURL + path
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: o.CABundle}

@@ -1,4 +1,4 @@
-package generators
+package webhooks
 
 // These are the names of objects in the cluster. Other programs and administrators refer to them.
 const (
