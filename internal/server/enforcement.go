@@ -27,46 +27,63 @@ import (
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/metrics"
 )
 
-// prove sets up the interlock: what it reads, which API servers it probes, and the events that make it probe again.
-func (s *Server) prove(config *rest.Config) error {
+// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, what it reads, which
+// API servers it probes, and the release of the webhook configuration.
+type enforcement struct {
+	options   *Options
+	metrics   *metrics.Metrics
+	keys      *interlock.Keyring
+	canaries  *interlock.Canaries
+	interlock *interlock.Interlock
+	servers   interlock.Servers
+	release   *interlock.Release // nil without --webhook-configuration
+	// ready reports whether the interlock can start.
+	ready     func() bool
+	informers []informers.SharedInformerFactory
+	// serversChanged is sent when the API servers to probe may have changed.
+	serversChanged signal
+	broadcaster    events.EventBroadcaster
+	recorder       events.EventRecorder
+}
+
+func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *schemas, certs *servingCertificates) (*enforcement, error) {
 	own := client(config, "interlock")
 	clients, err := kubernetes.NewForConfig(own)
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	s.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
-	s.recorder = s.broadcaster.NewRecorder(scheme.Scheme, reporter)
-	s.keys = interlock.NewKeyring(clock.RealClock{})
-	s.canaries = interlock.NewCanaries(s.keys, clock.RealClock{})
+	e := &enforcement{options: o, metrics: m, keys: interlock.NewKeyring(clock.RealClock{})}
+	// Before discovery is known, /authorize lets no probe through. Before there are schemas, /admit cannot decide the requests that
+	// /authorize lets through.
+	e.ready = func() bool { return known.resources.Ready() == nil && known.Ready() == nil }
+	e.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
+	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, reporter)
+	e.canaries = interlock.NewCanaries(e.keys, clock.RealClock{})
 	settings := interlock.Config{
-		Prober: &interlock.Prober{Canaries: s.canaries, Observe: s.canarySent},
+		Prober: &interlock.Prober{Canaries: e.canaries, Observe: e.probeSent},
 		Resources: func(group, resource string) (allowlist.Served, bool) {
-			return s.resources.Allowlist().Served(group, resource)
+			return known.resources.Allowlist().Served(group, resource)
 		},
-		Interval: s.options.InterlockInterval,
+		CA:       certs.trusted,
+		Interval: o.InterlockInterval,
 		Clock:    clock.RealClock{},
-		Observe:  s.interlockChanged,
+		Observe:  e.changed,
 	}
-	servers, err := s.apiServers(own, clients)
-	if err != nil {
-		return err
+	if e.servers, err = e.apiServers(own, clients); err != nil {
+		return nil, err
 	}
-	settings.Servers = s.counted(servers)
-	s.servers = servers
-	if s.webhookCAs, err = s.trusted(); err != nil {
-		return err
-	}
-	settings.CA = s.webhookCAs
-	if s.options.StaticManifests != "" {
+	settings.Servers = e.counted(e.servers)
+	if o.StaticManifests != "" {
 		settings.Manifests = &interlock.Manifests{
-			Directory: s.options.StaticManifests, AuthorizationConfig: s.options.KubeAPIServerAuthorizationConfig,
-			Certificate: func() []byte { certificate, _ := s.serving.Cert.CurrentCertKeyContent(); return certificate },
-			LongestTTL:  webhooks.LongestTTL(max(s.options.ReleaseDelay, webhooks.DefaultReleaseDelay)),
+			Directory: o.StaticManifests, AuthorizationConfig: o.KubeAPIServerAuthorizationConfig,
+			Certificate: certs.current,
+			LongestTTL:  webhooks.LongestTTL(max(o.ReleaseDelay, webhooks.DefaultReleaseDelay)),
 		}
 	}
-	name := s.options.WebhookConfiguration
+	name := o.WebhookConfiguration
 	if name != "" {
 		configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		settings.Configuration = func(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
@@ -76,26 +93,35 @@ func (s *Server) prove(config *rest.Config) error {
 			}
 			return configuration, err
 		}
-		s.release = interlock.NewRelease(configurations, name, s.options.ReleaseDelay, clock.RealClock{})
+		e.release = interlock.NewRelease(configurations, name, o.ReleaseDelay, clock.RealClock{})
 	}
-	s.interlock = interlock.New(settings)
-	s.metrics.Proven(func() bool { return s.interlock.Status() == nil })
-	if name != "" {
-		return s.followConfiguration(clients, name)
+	e.interlock = interlock.New(settings)
+	e.serversChanged.add(e.interlock.ServersChanged)
+	m.Proven(func() bool { return e.interlock.Status() == nil })
+	if name == "" {
+		return e, nil
 	}
-	return nil
+	return e, e.followConfiguration(clients, name)
+}
+
+// Run proves enforcement until the context ends.
+func (e *enforcement) Run(ctx context.Context) {
+	var following sync.WaitGroup
+	following.Go(func() { e.followManifests(ctx) })
+	e.interlock.Run(ctx)
+	following.Wait()
 }
 
 // followManifests reports changes of the control plane's files to the interlock until the context ends.
-func (s *Server) followManifests(ctx context.Context) {
-	if s.options.StaticManifests == "" {
+func (e *enforcement) followManifests(ctx context.Context) {
+	if e.options.StaticManifests == "" {
 		return
 	}
 	log := klog.FromContext(ctx)
 	var watches sync.WaitGroup
-	for _, path := range []string{s.options.StaticManifests, s.options.KubeAPIServerAuthorizationConfig} {
+	for _, path := range []string{e.options.StaticManifests, e.options.KubeAPIServerAuthorizationConfig} {
 		watches.Go(func() {
-			filesystem.WatchUntil(ctx, manifestsPoll, path, s.interlock.FilesChanged, func(err error) {
+			filesystem.WatchUntil(ctx, manifestsPoll, path, e.interlock.FilesChanged, func(err error) {
 				log.Error(err, "Watching a file of kube-apiserver's", "path", path)
 			})
 		})
@@ -107,17 +133,17 @@ func (s *Server) followManifests(ctx context.Context) {
 const manifestsPoll = time.Second
 
 // counted reports to the metrics which API servers are proven.
-func (s *Server) counted(servers interlock.Servers) interlock.Servers {
+func (e *enforcement) counted(servers interlock.Servers) interlock.Servers {
 	return func() ([]interlock.Server, error) {
 		known, err := servers()
-		s.metrics.Servers(interlock.Addresses(known))
+		e.metrics.Servers(interlock.Addresses(known))
 		return known, err
 	}
 }
 
 // apiServers returns the API servers for which enforcement must be proven.
-func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
-	if s.options.APIServers == apiServersOwn {
+func (e *enforcement) apiServers(config *rest.Config, clients kubernetes.Interface) (interlock.Servers, error) {
+	if e.options.APIServers == apiServersOwn {
 		return interlock.Own(config)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(metav1.NamespaceDefault),
@@ -125,10 +151,10 @@ func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (
 			o.LabelSelector = labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: "kubernetes"}).String()
 		}))
 	slices := factory.Discovery().V1().EndpointSlices()
-	if _, err := slices.Informer().AddEventHandler(notify{func() { s.interlock.ServersChanged() }, s.probeAgain}); err != nil {
+	if _, err := slices.Informer().AddEventHandler(&e.serversChanged); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
-	s.typed = append(s.typed, factory)
+	e.informers = append(e.informers, factory)
 	return interlock.All(config, func() ([]*discoveryv1.EndpointSlice, error) {
 		if !slices.Informer().HasSynced() {
 			return nil, errors.New("are not listed yet: see that fieldperm may list and watch them, which rbac.yaml of fieldperm-gen manifests grants")
@@ -138,14 +164,14 @@ func (s *Server) apiServers(config *rest.Config, clients kubernetes.Interface) (
 }
 
 // followConfiguration reports every state of the webhook configuration to the interlock and to the release.
-func (s *Server) followConfiguration(clients kubernetes.Interface, name string) error {
+func (e *enforcement) followConfiguration(clients kubernetes.Interface, name string) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	}))
 	changed := func(object any) {
 		configuration, _ := object.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-		s.interlock.ConfigurationChanged(configuration)
-		s.release.Changed(configuration)
+		e.interlock.ConfigurationChanged(configuration)
+		e.release.Changed(configuration)
 	}
 	_, err := factory.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    changed,
@@ -155,39 +181,39 @@ func (s *Server) followConfiguration(clients kubernetes.Interface, name string) 
 	if err != nil {
 		return fmt.Errorf("informer: %w", err)
 	}
-	s.typed = append(s.typed, factory)
+	e.informers = append(e.informers, factory)
 	return nil
 }
 
-func (s *Server) canarySent(server string, result interlock.Result, took time.Duration) {
-	s.metrics.Canary(server, string(result), took)
-	s.metrics.ResourceProofs(s.interlock.Proven())
+func (e *enforcement) probeSent(server string, result interlock.Result, took time.Duration) {
+	e.metrics.Canary(server, string(result), took)
+	e.metrics.ResourceProofs(e.interlock.Proven())
 }
 
-// interlockChanged reports in log, metrics and an Event why fieldperm denies granular users, or that it allows them again.
-func (s *Server) interlockChanged(reason interlock.Reason, err error) {
+// changed reports in log, metrics and an Event why fieldperm denies granular users, or that it allows them again.
+func (e *enforcement) changed(reason interlock.Reason, err error) {
 	switch {
 	case err == nil:
 		klog.Background().Info("The interlock is closed: enforcement is proven on every kube-apiserver")
-		s.metrics.Interlock(true, "")
-		s.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
+		e.metrics.Interlock(true, "")
+		e.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
 	case reason == interlock.ReasonStopping:
 		klog.Background().Info("The interlock is open: fieldperm is shutting down")
-		s.metrics.Interlock(false, string(reason))
+		e.metrics.Interlock(false, string(reason))
 	case reason == interlock.ReasonResource:
 		klog.Background().Error(err, "A resource is not enforced and stays closed to holders of granular")
-		s.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())
+		e.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())
 	default:
 		klog.Background().Error(err, "The interlock is open: nobody is let through by granular", "reason", reason)
-		s.metrics.Interlock(false, string(reason))
-		s.event(corev1.EventTypeWarning, "InterlockOpened", string(reason), err.Error())
+		e.metrics.Interlock(false, string(reason))
+		e.event(corev1.EventTypeWarning, "InterlockOpened", string(reason), err.Error())
 	}
 }
 
 // event sends an Event about the webhook configuration. It never blocks. The recorder merges Events that differ only in the note
 // into the first one, so the cause is in the action.
-func (s *Server) event(kind, reason, cause, note string) {
-	name := s.options.WebhookConfiguration
+func (e *enforcement) event(kind, reason, cause, note string) {
+	name := e.options.WebhookConfiguration
 	if name == "" {
 		name = staticConfiguration
 	}
@@ -195,7 +221,7 @@ func (s *Server) event(kind, reason, cause, note string) {
 	if len(note) > noteBytes {
 		note = note[:noteBytes-1] + "…"
 	}
-	s.recorder.Eventf(&corev1.ObjectReference{
+	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: name,
 	}, nil, kind, reason, cause, "%s", note)
 }
