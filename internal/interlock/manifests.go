@@ -58,7 +58,7 @@ func (m *Manifests) Read(now time.Time) (Hashes, Reason, error) {
 	if err := checkChain(raw, m.LongestTTL); err != nil {
 		return hashes, ReasonManifestsLoose, fmt.Errorf("--kube-apiserver-authorization-config %q: %w: write it as fieldperm-gen manifests does", m.AuthorizationConfig, err)
 	}
-	return hashes, ReasonClosed, nil
+	return hashes, ReasonProven, nil
 }
 
 // stamp returns a value that changes when a file is written or replaced, even with its former content: kube-apiserver may have
@@ -106,7 +106,7 @@ func (m *Manifests) load() ([]*admissionregistrationv1.ValidatingWebhookConfigur
 }
 
 // checkWebhooks returns why the manifests together do not enforce, nil if they do. The manifests may contain webhooks of others and
-// fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer canaries
+// fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer probes
 // while the webhook granular does not see writes.
 func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) error {
 	paths := map[string]string{webhooks.GranularPath: webhooks.GranularWebhook, webhooks.UncoveredPath: webhooks.UncoveredWebhookName, webhooks.SchemasPath: webhooks.SchemasWebhook}

@@ -107,7 +107,7 @@ func (r *Release) release(ctx context.Context, configuration *admissionregistrat
 // letGo deletes the configuration for barriers, which no component would maintain any more, and then removes the finalizer. It does
 // not change an object with another UID.
 func (r *Release) letGo(ctx context.Context, uid types.UID) error {
-	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	current, err := r.Client.Get(ctx, r.Name, metav1.GetOptions{})
 	gone := apierrors.IsNotFound(err)

@@ -61,7 +61,7 @@ func newAuthorization(
 		Limits:     fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{
-		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.canaries,
+		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens,
 	}
 	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders}
 	return a, nil

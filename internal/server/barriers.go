@@ -74,7 +74,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 	}
 	b.keeper = uncovered.New(keep)
 	b.probes = probe.New(probe.Config{
-		Prober: &interlock.Prober{Canaries: e.canaries}, Servers: e.servers, Served: known.resources.Allowlist, Objects: b.written,
+		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, Served: known.resources.Allowlist, Objects: b.written,
 		Barriers: b.inForce, Version: b.keeper.Version, Unasked: b.keeper.Unasked, Changed: b.status.Changed, Clock: clock.RealClock{},
 	})
 	observed.add(b.status.Changed)

@@ -81,7 +81,7 @@ func (c *servingCertificates) listen(o *Options, m *metrics.Metrics, keys *inter
 			return // There is no key yet. This is called again when there is one.
 		}
 		if err := keys.Set(key); err != nil {
-			klog.Background().Error(err, "Canaries have no key")
+			klog.Background().Error(err, "Probes have no key")
 		}
 	}
 	if c.keeper != nil {

@@ -36,7 +36,7 @@ type enforcement struct {
 	options   *Options
 	metrics   *metrics.Metrics
 	keys      *interlock.Keyring
-	canaries  *interlock.Canaries
+	tokens    *interlock.ProbeTokens
 	interlock *interlock.Interlock
 	servers   interlock.Servers
 	release   *interlock.Release // nil without --webhook-configuration
@@ -61,9 +61,9 @@ func newEnforcement(o *Options, config *rest.Config, m *metrics.Metrics, known *
 	e.ready = func() bool { return known.resources.Ready() == nil && known.Ready() == nil }
 	e.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
 	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, reporter)
-	e.canaries = interlock.NewCanaries(e.keys, clock.RealClock{})
+	e.tokens = interlock.NewProbeTokens(e.keys, clock.RealClock{})
 	settings := interlock.Config{
-		Prober: &interlock.Prober{Canaries: e.canaries, Observe: e.probeSent},
+		Prober: &interlock.Prober{Tokens: e.tokens, Observe: e.probeSent},
 		Resources: func(group, resource string) (allowlist.Served, bool) {
 			return known.resources.Allowlist().Served(group, resource)
 		},
@@ -194,17 +194,17 @@ func (e *enforcement) probeSent(server string, result interlock.Result, took tim
 func (e *enforcement) changed(reason interlock.Reason, err error) {
 	switch {
 	case err == nil:
-		klog.Background().Info("The interlock is closed: enforcement is proven on every kube-apiserver")
+		klog.Background().Info("Enforcement is proven on every kube-apiserver")
 		e.metrics.Interlock(true, "")
 		e.event(corev1.EventTypeNormal, "InterlockClosed", "proven", "Enforcement is proven on every kube-apiserver: holders of granular are let through.")
 	case reason == interlock.ReasonStopping:
-		klog.Background().Info("The interlock is open: fieldperm is shutting down")
+		klog.Background().Info("Enforcement is not proven any more: fieldperm is shutting down")
 		e.metrics.Interlock(false, string(reason))
 	case reason == interlock.ReasonResource:
-		klog.Background().Error(err, "A resource is not enforced and stays closed to holders of granular")
+		klog.Background().Error(err, "A resource is not enforced: granular users are refused there")
 		e.event(corev1.EventTypeWarning, "ResourceNotEnforced", string(reason), err.Error())
 	default:
-		klog.Background().Error(err, "The interlock is open: nobody is let through by granular", "reason", reason)
+		klog.Background().Error(err, "Enforcement is not proven: granular users are refused", "reason", reason)
 		e.metrics.Interlock(false, string(reason))
 		e.event(corev1.EventTypeWarning, "InterlockOpened", string(reason), err.Error())
 	}

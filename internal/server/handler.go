@@ -31,7 +31,7 @@ type endpoint struct {
 // kube-apiservers from calling the webhooks.
 func (s *Server) endpoints() []endpoint {
 	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
-	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.enforcement.canaries, Seen: s.barriers.written.Saw, Share: share}
+	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.enforcement.tokens, Seen: s.barriers.written.Saw, Share: share}
 	asked := handlers
 	asked.MaxBytes = question
 	api := review.API{Reviewer: s.authorization.writes, Schema: s.schemas.Schema, MayReview: s.authorization.mayReview, MaxBytes: question}

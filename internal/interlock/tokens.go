@@ -18,7 +18,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 )
 
-// Mode is how a canary asks /admit to stop it.
+// Mode is how a probe asks /admit to stop it.
 type Mode string
 
 const (
@@ -38,23 +38,23 @@ const (
 	randomBytes = 16
 )
 
-// Canaries makes and verifies the nonces of canaries, and the tokens that answer them. A nonce is valid for one target and a short
+// ProbeTokens makes and verifies the nonces of probes, and the tokens that answer them. A nonce is valid for one target and a short
 // time. It authorizes a write by admission.CanaryUser; only fieldperm may impersonate that user. The write is a dry run that
 // changes nothing.
-type Canaries struct {
+type ProbeTokens struct {
 	keys  *Keyring
 	clock clock.PassiveClock
 }
 
-// NewCanaries returns Canaries that use the keys of keys.
-func NewCanaries(keys *Keyring, c clock.PassiveClock) *Canaries {
-	return &Canaries{keys: keys, clock: c}
+// NewProbeTokens returns ProbeTokens that use the keys of keys.
+func NewProbeTokens(keys *Keyring, c clock.PassiveClock) *ProbeTokens {
+	return &ProbeTokens{keys: keys, clock: c}
 }
 
-var _ admission.Canaries = (*Canaries)(nil)
+var _ admission.Canaries = (*ProbeTokens)(nil)
 
-// Mint returns the nonces for one canary: one for each key that a replica may have. It returns none if there is no key.
-func (c *Canaries) Mint(target Target, mode Mode) []string {
+// Mint returns the nonces for one probe: one for each key that a replica may have. It returns none if there is no key.
+func (c *ProbeTokens) Mint(target Target, mode Mode) []string {
 	random := make([]byte, randomBytes)
 	_, _ = rand.Read(random) // Read never returns an error.
 	body := strings.Join([]string{
@@ -68,7 +68,7 @@ func (c *Canaries) Mint(target Target, mode Mode) []string {
 }
 
 // Proven reports whether a message contains the token that answers one of the nonces.
-func (c *Canaries) Proven(nonces []string, message string) bool {
+func (c *ProbeTokens) Proven(nonces []string, message string) bool {
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
 			if strings.Contains(message, token(key, nonce)) {
@@ -80,7 +80,7 @@ func (c *Canaries) Proven(nonces []string, message string) bool {
 }
 
 // Barred reports whether a message contains the token for a barrier in answer to one of the nonces.
-func (c *Canaries) Barred(nonces []string, message, barrier string) bool {
+func (c *ProbeTokens) Barred(nonces []string, message, barrier string) bool {
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {
 			if strings.Contains(message, barrierToken(key, nonce, barrier)) {
@@ -92,7 +92,7 @@ func (c *Canaries) Barred(nonces []string, message, barrier string) bool {
 }
 
 // Authorize implements admission.Canaries.
-func (c *Canaries) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
+func (c *ProbeTokens) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	if spec == nil || spec.ResourceAttributes == nil || spec.User != admission.CanaryUser {
 		return false
 	}
@@ -105,7 +105,7 @@ func (c *Canaries) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool
 }
 
 // Answer implements admission.Canaries.
-func (c *Canaries) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAnswer {
+func (c *ProbeTokens) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAnswer {
 	target, ok := admitted(req)
 	if !ok {
 		return admission.CanaryAnswer{}
@@ -122,7 +122,7 @@ func (c *Canaries) Answer(req *admissionv1.AdmissionRequest) admission.CanaryAns
 }
 
 // verify returns the first nonce that is valid for the target, with its key.
-func (c *Canaries) verify(nonces []string, target Target) (key []byte, nonce string, ok bool) {
+func (c *ProbeTokens) verify(nonces []string, target Target) (key []byte, nonce string, ok bool) {
 	now := c.clock.Now()
 	for _, key := range c.keys.keys() {
 		for _, nonce := range nonces {

@@ -33,7 +33,7 @@ func request(nonces []string) *admissionv1.AdmissionRequest {
 }
 
 func TestA5_NonceIsGoodForItsTargetAlone(t *testing.T) {
-	c, _, _ := newTestCanaries(t)
+	c, _, _ := newTestTokens(t)
 	nonces := c.Mint(patching(), ModeDeny)
 	if !c.Authorize(spec(nonces)) || c.Answer(request(nonces)).Token == "" {
 		t.Fatal("a fresh nonce is not good")
@@ -95,7 +95,7 @@ func TestA5_NonceIsGoodForItsTargetAlone(t *testing.T) {
 }
 
 func TestA5_NonceExpires(t *testing.T) {
-	c, _, clock := newTestCanaries(t)
+	c, _, clock := newTestTokens(t)
 	nonces := c.Mint(patching(), ModeDeny)
 	clock.Step(nonceLife)
 	if !c.Authorize(spec(nonces)) {
@@ -117,14 +117,14 @@ func TestA5_NonceExpires(t *testing.T) {
 }
 
 func TestA5_TokenProvesOneNonce(t *testing.T) {
-	c, _, _ := newTestCanaries(t)
+	c, _, _ := newTestTokens(t)
 	nonces := c.Mint(patching(), ModeDeny)
 	said := c.Answer(request(nonces))
 	if said.Fail || !c.Proven(nonces, `admission webhook "x" denied the request: canary `+said.Token) {
 		t.Errorf("%+v does not prove it", said)
 	}
 	if c.Proven(c.Mint(patching(), ModeDeny), said.Token) {
-		t.Error("the token of one canary proves another")
+		t.Error("the token of one probe proves another")
 	}
 	if c.Proven(nonces, "user fieldperm:canary with "+nonces[0]) {
 		t.Error("whoever repeats the nonce proves it")
@@ -135,7 +135,7 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 	barring := c.Mint(patching(), ModeBar)
 	bars := c.Answer(request(barring))
 	if bars.Barred == nil || bars.Fail || said.Barred != nil || !c.Proven(barring, bars.Token) {
-		t.Fatalf("a canary for barriers: %+v", bars)
+		t.Fatalf("a probe for barriers: %+v", bars)
 	}
 	if token := bars.Barred("a"); !c.Barred(barring, "canary "+token, "a") || c.Barred(barring, token, "b") || c.Barred(c.Mint(patching(), ModeBar), token, "a") || c.Barred(barring, bars.Token, "a") {
 		t.Error("what says that a barrier is known says more, or less")
@@ -146,10 +146,10 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 }
 
 func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
-	one, oneKeys, clock := newTestCanaries(t)
+	one, oneKeys, clock := newTestTokens(t)
 	otherKeys := NewKeyring(clock)
-	other := NewCanaries(otherKeys, clock)
-	proves := func(sender, answerer *Canaries) bool {
+	other := NewProbeTokens(otherKeys, clock)
+	proves := func(sender, answerer *ProbeTokens) bool {
 		nonces := sender.Mint(patching(), ModeDeny)
 		return answerer.Authorize(spec(nonces)) && sender.Proven(nonces, answerer.Answer(request(nonces)).Token)
 	}
@@ -170,11 +170,11 @@ func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
 	must(oneKeys.Set([]byte("a new private key")))
 	must(oneKeys.Set([]byte("a new private key")))
 	if !proves(one, other) || !proves(other, one) {
-		t.Error("a rotation under way opens the interlock")
+		t.Error("a rotation under way withdraws the proof")
 	}
 	must(otherKeys.Set([]byte("a new private key")))
 	clock.Step(overlap)
-	nonces := NewCanaries(func() *Keyring { k := NewKeyring(clock); must(k.Set([]byte("a private key"))); return k }(), clock).Mint(patching(), ModeDeny)
+	nonces := NewProbeTokens(func() *Keyring { k := NewKeyring(clock); must(k.Set([]byte("a private key"))); return k }(), clock).Mint(patching(), ModeDeny)
 	if one.Authorize(spec(nonces)) {
 		t.Error("the old key is good for ever")
 	}
@@ -186,7 +186,7 @@ func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
 	}
 	strangers := NewKeyring(clock)
 	must(strangers.Set([]byte("another key")))
-	if proves(NewCanaries(strangers, clock), one) {
+	if proves(NewProbeTokens(strangers, clock), one) {
 		t.Error("any key does")
 	}
 }
