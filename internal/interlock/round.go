@@ -14,8 +14,7 @@ import (
 const firstRetry = 250 * time.Millisecond
 
 // Run proves enforcement at once, at every interval and after every change, until the context ends. Then it withdraws the
-// proof.
-// A refresh.Loop would collect changes before it handles them; here a change is proven at once.
+// proof. A refresh.Loop would collect changes before it handles them; here a change is proven at once.
 func (i *Interlock) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("interlock"))
 	retry := firstRetry

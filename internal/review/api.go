@@ -109,10 +109,7 @@ func refuse(log klog.Logger, w http.ResponseWriter, err error, allow string) {
 	case http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", allow)
 	case http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+		w.Header().Set("Retry-After", strconv.Itoa(admission.RetryAfterSeconds))
 	}
 	http.Error(w, err.Error(), code)
 }
-
-// retryAfterSeconds is roughly how long the schema of a new kind takes to compile.
-const retryAfterSeconds = 1

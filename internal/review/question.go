@@ -11,6 +11,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // readQuestion reads what /admit accepts, but refuses unknown fields, which /admit ignores: with a misspelt "userinfo", a question
@@ -39,12 +40,7 @@ func readQuestion(w http.ResponseWriter, r *http.Request, limit int64) (*admissi
 // maxText is how many bytes of the caller's input an error shows.
 const maxText = 256
 
-func clipped(text string) string {
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return text
-}
+func clipped(text string) string { return shorten.Text(text, maxText) }
 
 // header is the type and the name in an object.
 type header struct {

@@ -28,6 +28,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, what it reads, which
@@ -218,12 +219,9 @@ func (e *enforcement) event(kind, reason, cause, note string) {
 		name = staticConfiguration
 	}
 	const noteBytes = 1024 // The maximum length of an Event's note.
-	if len(note) > noteBytes {
-		note = note[:noteBytes-1] + "…"
-	}
 	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: name,
-	}, nil, kind, reason, cause, "%s", note)
+	}, nil, kind, reason, cause, "%s", shorten.Within(note, noteBytes))
 }
 
 // reporter is the controller name in Events.

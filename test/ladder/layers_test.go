@@ -5,7 +5,7 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/rawjson", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
 	// Data about types.
 	{"schema", []string{
