@@ -33,7 +33,7 @@ func Refuse(w http.ResponseWriter, err error) {
 	}
 	if code == http.StatusTooManyRequests {
 		// An API server sends the request again after that time, within its own timeout.
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfterSeconds))
+		w.Header().Set("Retry-After", strconv.Itoa(RetryAfterSeconds))
 	}
 	http.Error(w, err.Error(), code)
 }

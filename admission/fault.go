@@ -52,9 +52,9 @@ func Code(err error) int32 {
 	return http.StatusInternalServerError
 }
 
-// retryAfterSeconds is how many seconds a client should wait before it tries again. The schema of a new kind takes about that long to
+// RetryAfterSeconds is how many seconds a client should wait before it tries again. The schema of a new kind takes about that long to
 // compile.
-const retryAfterSeconds = 1
+const RetryAfterSeconds = 1
 
 // failure returns the status of an error.
 func failure(err error) *metav1.Status {
@@ -64,7 +64,7 @@ func failure(err error) *metav1.Status {
 		s.Reason = metav1.StatusReasonBadRequest
 	case http.StatusServiceUnavailable:
 		s.Reason = metav1.StatusReasonServiceUnavailable
-		s.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+		s.Details = &metav1.StatusDetails{RetryAfterSeconds: RetryAfterSeconds}
 	default:
 		s.Reason = metav1.StatusReasonInternalError
 	}

@@ -13,6 +13,8 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 
 	"github.com/fieldperm/fieldperm/admission"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // checkAuthorization loads and validates the file as kube-apiserver does.
@@ -60,7 +62,7 @@ func TestA4_AuthorizationMatchConditions(t *testing.T) {
 		return authorizationv1.SubjectAccessReviewSpec{User: "alice", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: "apps", Version: "v1", Resource: "deployments", Name: "web"}}
 	}
 	own, generic, extra := write("update"), write("update"), write("update")
-	own.User = DefaultUser
+	own.User = webhooks.DefaultUser
 	generic.Extra = map[string]authorizationv1.ExtraValue{admission.GenericOnlyKey: {"true"}}
 	extra.Extra = map[string]authorizationv1.ExtraValue{"authentication.kubernetes.io/credential-id": {"X"}}
 	empty := write("patch")

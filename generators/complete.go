@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // complete applies the defaults, and returns an error if an option is not valid.
@@ -35,9 +37,7 @@ func (o Options) completeCluster() (Options, error) {
 }
 
 func (o Options) defaults() Options {
-	if o.User == "" {
-		o.User = DefaultUser
-	}
+	o.Options = o.WithDefaults()
 	if o.ClientCertificateFile == "" && o.ClientKeyFile == "" {
 		o.ClientCertificateFile, o.ClientKeyFile = path.Join(o.ConfigDir, "client.crt"), path.Join(o.ConfigDir, "client.key")
 	}
@@ -48,7 +48,7 @@ func (o Options) defaults() Options {
 		o.UnauthorizedTTL = defaultTTL
 	}
 	if o.ReleaseDelay == 0 {
-		o.ReleaseDelay = DefaultReleaseDelay
+		o.ReleaseDelay = webhooks.DefaultReleaseDelay
 	}
 	if u, err := url.Parse(o.ServiceURL); err == nil && o.Service != nil && o.TLSServerName == "" && net.ParseIP(u.Hostname()) != nil {
 		o.TLSServerName = o.Service.Host()
@@ -102,13 +102,13 @@ func (o Options) checkFiles() []error {
 	if o.AuthorizedTTL < 0 || o.UnauthorizedTTL < 0 {
 		errs = append(errs, fmt.Errorf("TTL %s or %s: is negative: give a short positive time", o.AuthorizedTTL, o.UnauthorizedTTL))
 	}
-	if longest := LongestTTL(o.ReleaseDelay); o.AuthorizedTTL >= longest {
+	if longest := webhooks.LongestTTL(o.ReleaseDelay); o.AuthorizedTTL >= longest {
 		cure := fmt.Sprintf("make it shorter than %s, or the release delay longer here and for fieldperm-webhook serve", longest)
 		if longest <= 0 {
-			cure = fmt.Sprintf("make the release delay longer than %s here and for fieldperm-webhook serve", o.AuthorizedTTL+requestTimeout+proofLife)
+			cure = fmt.Sprintf("make the release delay longer than %s here and for fieldperm-webhook serve", o.AuthorizedTTL+webhooks.RequestTimeout+webhooks.ProofLife)
 		}
 		errs = append(errs, fmt.Errorf("authorized TTL %s: with the %s that a request may take and the %s that a proof may count it is not below the release delay of %s, so an Allow could outlive enforcement: %s",
-			o.AuthorizedTTL, requestTimeout, proofLife, o.ReleaseDelay, cure))
+			o.AuthorizedTTL, webhooks.RequestTimeout, webhooks.ProofLife, o.ReleaseDelay, cure))
 	}
 	return errs
 }

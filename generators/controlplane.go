@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +12,7 @@ import (
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 
-	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const admissionComment = `# For kube-apiserver --admission-control-config-file. If that file exists already, add the plugin to it.
@@ -53,35 +51,23 @@ const authorizationComment = `# For kube-apiserver --authorization-config. If th
 # generic permission, which must not be answered by itself.
 `
 
-// These are the match conditions of the authorizer.
-const (
-	onlyWrites     = `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`
-	onlyRequests   = `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`
-	notUser        = `request.user != `
-	notGenericOnly = `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`
-)
-
-// AuthorizerConditions returns patterns of the authorizer's match conditions that match for any name of fieldperm's user.
-func AuthorizerConditions() []*regexp.Regexp {
-	whole := func(expression string) *regexp.Regexp { return regexp.MustCompile("^(?:" + expression + ")$") }
-	return []*regexp.Regexp{
-		whole(regexp.QuoteMeta(onlyWrites)), whole(regexp.QuoteMeta(onlyRequests)), whole(regexp.QuoteMeta(notUser) + `"[^"]+"`), whole(regexp.QuoteMeta(notGenericOnly)),
-	}
-}
-
 func authorizationConfiguration(o Options) (string, string, []any, error) {
 	kubeconfig, cached := o.at(fileAuthorizerKey), true
+	var conditions []apiserverv1.WebhookMatchCondition
+	for _, expression := range webhooks.AuthorizerConditions(o.User) {
+		conditions = append(conditions, apiserverv1.WebhookMatchCondition{Expression: expression})
+	}
 	return fileAuthorization, authorizationComment, []any{apiserverv1.AuthorizationConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "AuthorizationConfiguration"},
 		Authorizers: []apiserverv1.AuthorizerConfiguration{
 			{Type: "Node", Name: "node"},
 			{Type: "RBAC", Name: "rbac"},
-			{Type: string(apiserverv1.TypeWebhook), Name: AuthorizerName, Webhook: &apiserverv1.WebhookConfiguration{
+			{Type: string(apiserverv1.TypeWebhook), Name: webhooks.AuthorizerName, Webhook: &apiserverv1.WebhookConfiguration{
 				AuthorizedTTL:                            metav1.Duration{Duration: o.AuthorizedTTL},
 				CacheAuthorizedRequests:                  &cached,
 				UnauthorizedTTL:                          metav1.Duration{Duration: o.UnauthorizedTTL},
 				CacheUnauthorizedRequests:                &cached,
-				Timeout:                                  metav1.Duration{Duration: authorizeTimeout},
+				Timeout:                                  metav1.Duration{Duration: webhooks.AuthorizeTimeout},
 				SubjectAccessReviewVersion:               "v1",
 				MatchConditionSubjectAccessReviewVersion: "v1",
 				FailurePolicy:                            apiserverv1.FailurePolicyNoOpinion,
@@ -89,9 +75,7 @@ func authorizationConfiguration(o Options) (string, string, []any, error) {
 					Type:           apiserverv1.AuthorizationWebhookConnectionInfoTypeKubeConfigFile,
 					KubeConfigFile: &kubeconfig,
 				},
-				MatchConditions: []apiserverv1.WebhookMatchCondition{
-					{Expression: onlyWrites}, {Expression: onlyRequests}, {Expression: notUser + strconv.Quote(o.User)}, {Expression: notGenericOnly},
-				},
+				MatchConditions: conditions,
 			}},
 		},
 	}}, nil
@@ -118,7 +102,7 @@ func admissionKubeconfig(o Options) (string, string, []any, error) {
 // port, and without the port if that is 443.
 func (o Options) hostPort() (string, error) {
 	if o.Service != nil {
-		return net.JoinHostPort(o.Service.Host(), strconv.Itoa(int(o.Service.port()))), nil
+		return o.Service.HostPort(), nil
 	}
 	u, err := url.Parse(o.ServiceURL)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 
 	ours "github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // floorRequest is a write with the expected result: whether it is on the floor.
@@ -128,8 +130,8 @@ func (r *floorRequest) reviewed(t *testing.T) *admissionv1.AdmissionRequest {
 
 // TestW4_TheConditionsAndTheDecisionAgree: the match conditions and the decision leave out the same requests. D4 and D5 are in the table.
 func TestW4_TheConditionsAndTheDecisionAgree(t *testing.T) {
-	w := UncoveredWebhook(ClientConfigAt("https://127.0.0.1:1", UncoveredPath, nil), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
-	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", UncoveredName, &w)
+	w := webhooks.UncoveredWebhook(webhooks.ClientConfigAt("https://127.0.0.1:1", webhooks.UncoveredPath, nil), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
+	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", webhooks.UncoveredName, &w)
 	matcher := accessor.GetCompiledMatcher(cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	for name, r := range floorRequests() {
 		result := r.called(matcher)

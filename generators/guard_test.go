@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const (
@@ -48,7 +50,7 @@ func newGuarded(t *testing.T) *guarded {
 	}
 	o := service()
 	o.User = ownUser
-	policy, g := GuardPolicy(o), &guarded{}
+	policy, g := webhooks.GuardPolicy(o.Options), &guarded{}
 	for _, c := range policy.Spec.MatchConditions {
 		g.conditions = append(g.conditions, program(c.Expression))
 	}
@@ -113,7 +115,7 @@ func (g *guarded) allows(t *testing.T, user string, before, after *admissionregi
 func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	type configuration = admissionregistrationv1.ValidatingWebhookConfiguration
 	g := newGuarded(t)
-	good := GranularConfiguration(service())
+	good := webhooks.GranularConfiguration(service().Options)
 	ignore := admissionregistrationv1.Ignore
 	changed := func(change func(*configuration)) *configuration {
 		c := good.DeepCopy()
@@ -124,10 +126,10 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	released := leaving.DeepCopy()
 	released.Finalizers = nil
 	rules := []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}}
-	barriers := UncoveredConfiguration(good.Webhooks[0].ClientConfig, rules)
-	none := UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
+	barriers := webhooks.UncoveredConfiguration(good.Webhooks[0].ClientConfig, rules)
+	none := webhooks.UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
 	stamped := barriers.DeepCopy()
-	stamped.Annotations = map[string]string{WriterAnnotation: "v999.0.0"}
+	stamped.Annotations = map[string]string{webhooks.WriterAnnotation: "v999.0.0"}
 	bound := barriers.DeepCopy()
 	bound.Finalizers = []string{"example.com/forever"}
 	more := bound.DeepCopy()
@@ -174,10 +176,10 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 }
 
 func TestA5_GuardFailsClosed(t *testing.T) {
-	if p := GuardPolicy(service()); *p.Spec.FailurePolicy != admissionregistrationv1.Fail {
+	if p := webhooks.GuardPolicy(service().Options); *p.Spec.FailurePolicy != admissionregistrationv1.Fail {
 		t.Errorf("failurePolicy is %s", *p.Spec.FailurePolicy)
 	}
-	if actions := GuardBinding().Spec.ValidationActions; len(actions) != 1 || actions[0] != admissionregistrationv1.Deny {
+	if actions := webhooks.GuardBinding().Spec.ValidationActions; len(actions) != 1 || actions[0] != admissionregistrationv1.Deny {
 		t.Errorf("actions are %v", actions)
 	}
 }

@@ -15,14 +15,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // options returns valid options.
 func options(t *testing.T) Options {
 	return Options{
-		ServiceURL: "https://127.0.0.1:9443",
-		CABundle:   read(t, "ca.crt"),
-		ConfigDir:  "/etc/kubernetes/fieldperm",
+		Options:   webhooks.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: read(t, "ca.crt")},
+		ConfigDir: "/etc/kubernetes/fieldperm",
 	}
 }
 
@@ -63,9 +64,9 @@ func TestManifestsGolden(t *testing.T) {
 	rest := options(t)
 	rest.REST = true
 	service := rest
-	service.ServiceURL, service.Service = "https://10.96.0.20", &ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}
+	service.ServiceURL, service.Service = "https://10.96.0.20", &webhooks.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}
 	written := options(t)
-	written.REST, written.Service, written.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b", Port: 9443}, "fieldperm.example.com"
+	written.REST, written.Service, written.TLSServerName = true, &webhooks.ServiceReference{Namespace: "a", Name: "b", Port: 9443}, "fieldperm.example.com"
 	written.Uncovered = barriers()
 	written.CABundleUsers, written.AuthorizedTTL, written.ReleaseDelay = []string{"alice"}, 15*time.Second, 91*time.Second
 	for name, o := range map[string]Options{"defaults": options(t), "named": named, "rest": rest, "service": service, "written": written} {
@@ -106,17 +107,17 @@ func checkManifests(t *testing.T, o Options) {
 }
 
 func TestManifestsClientCertificateGoesToFieldpermOnly(t *testing.T) {
-	service := &ServiceReference{Namespace: "a", Name: "b"}
+	service := &webhooks.ServiceReference{Namespace: "a", Name: "b"}
 	for _, c := range []struct {
 		url     string
-		service *ServiceReference
+		service *webhooks.ServiceReference
 		user    string
 	}{
 		{"https://127.0.0.1:9443", nil, "127.0.0.1:9443"},
 		{"https://[::1]:9443", nil, "[::1]:9443"},
 		{"https://fieldperm.example.com", nil, "fieldperm.example.com:443"},
 		{"https://10.96.0.20:9443", service, "b.a.svc:443"},
-		{"https://10.96.0.20", &ServiceReference{Namespace: "a", Name: "b", Port: 8443}, "b.a.svc:8443"},
+		{"https://10.96.0.20", &webhooks.ServiceReference{Namespace: "a", Name: "b", Port: 8443}, "b.a.svc:8443"},
 	} {
 		url, user := c.url, c.user
 		o := options(t)
@@ -259,11 +260,11 @@ func TestManifestsBadOptions(t *testing.T) {
 		"TTL":                 {func(o *Options) { o.AuthorizedTTL = -1 }, "is negative"},
 		"TTL of the release":  {func(o *Options) { o.AuthorizedTTL = 17 * time.Second }, "authorized TTL 17s: with the 1m0s that a request may take"},
 		"short release":       {func(o *Options) { o.ReleaseDelay = 80 * time.Second }, "make it shorter than 7s"},
-		"service":             {func(o *Options) { o.Service = &ServiceReference{Namespace: "a", Name: "b"} }, "choose the REST configuration"},
-		"service's name":      {func(o *Options) { o.REST, o.Service = true, &ServiceReference{Namespace: "a", Name: "B"} }, `service "B" in namespace "a"`},
+		"service":             {func(o *Options) { o.Service = &webhooks.ServiceReference{Namespace: "a", Name: "b"} }, "choose the REST configuration"},
+		"service's name":      {func(o *Options) { o.REST, o.Service = true, &webhooks.ServiceReference{Namespace: "a", Name: "B"} }, `service "B" in namespace "a"`},
 		"server name":         {func(o *Options) { o.REST, o.TLSServerName = true, "x" }, `TLS server name "x": is for the authorizer alone`},
 		"bad server name": {func(o *Options) {
-			o.REST, o.Service, o.TLSServerName = true, &ServiceReference{Namespace: "a", Name: "b"}, "x:1"
+			o.REST, o.Service, o.TLSServerName = true, &webhooks.ServiceReference{Namespace: "a", Name: "b"}, "x:1"
 		}, `TLS server name "x:1": is not a DNS name`},
 		"CA users":      {func(o *Options) { o.CABundleUsers = []string{"alice"} }, "fieldperm itself writes the CA bundle"},
 		"empty CA user": {func(o *Options) { o.REST, o.CABundleUsers = true, []string{""} }, `user "": is empty`},

@@ -10,6 +10,8 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/verbs"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const rbacComment = `# What fieldperm's own user may do, and what for. Discovery and OpenAPI are allowed to every authenticated user
@@ -100,7 +102,7 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 	}
 	rules = append(rules, configurations(readVerbs()))
 	if o.REST {
-		rules = append(rules, configurations([]string{"update", "patch"}, RESTName))
+		rules = append(rules, configurations([]string{"update", "patch"}, webhooks.RESTName))
 	}
 	kept := []string{"update", "patch"}
 	if o.REST {
@@ -111,7 +113,7 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		// Server-side apply creates an object under a known name, so even create can be limited to one name.
 		kept = append([]string{"create"}, kept...)
 	}
-	return append(rules, configurations(kept, UncoveredName))
+	return append(rules, configurations(kept, webhooks.UncoveredName))
 }
 
 // subject returns fieldperm's own user as a subject.

@@ -19,11 +19,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // service returns options for the cluster only; another component provides the certificates.
 func service() Options {
-	return Options{REST: true, Service: &ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}}
+	return Options{REST: true, Options: webhooks.Options{Service: &webhooks.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}}}
 }
 
 func TestClusterManifests(t *testing.T) {
@@ -46,10 +48,10 @@ func TestClusterManifests(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`service URL ""`:              {REST: true},
-		"CA bundle: has text":         {REST: true, Service: service().Service, CABundle: []byte("x")},
-		"choose the REST config":      {Service: service().Service},
-		`user "a\nb"`:                 {REST: true, Service: service().Service, User: "a\nb"},
-		`service "a" in namespace ""`: {REST: true, Service: &ServiceReference{Name: "a"}},
+		"CA bundle: has text":         {REST: true, Options: webhooks.Options{Service: service().Service, CABundle: []byte("x")}},
+		"choose the REST config":      {Options: webhooks.Options{Service: service().Service}},
+		`user "a\nb"`:                 {REST: true, Options: webhooks.Options{Service: service().Service, User: "a\nb"}},
+		`service "a" in namespace ""`: {REST: true, Options: webhooks.Options{Service: &webhooks.ServiceReference{Name: "a"}}},
 	} {
 		if _, err := ClusterManifests(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error is %v, want one with %q", o, err, want)
@@ -67,18 +69,18 @@ func TestA5_GranularConfiguration(t *testing.T) {
 	if err := yaml.UnmarshalStrict(file(t, files, fileWebhooks), &written); err != nil {
 		t.Fatal(err)
 	}
-	got := GranularConfiguration(service())
-	if written.Name != got.Name || !slices.Equal(got.Finalizers, []string{Finalizer}) || !slices.Equal(written.Finalizers, got.Finalizers) || written.Labels[NameLabel] != RESTName {
+	got := webhooks.GranularConfiguration(service().Options)
+	if written.Name != got.Name || !slices.Equal(got.Finalizers, []string{webhooks.Finalizer}) || !slices.Equal(written.Finalizers, got.Finalizers) || written.Labels[webhooks.NameLabel] != webhooks.RESTName {
 		t.Errorf("metadata is %+v, written %+v", got.ObjectMeta, written.ObjectMeta)
 	}
-	if len(got.Webhooks) != 2 || got.Webhooks[0].Name != GranularWebhook || got.Webhooks[1].Name != SchemasWebhook {
+	if len(got.Webhooks) != 2 || got.Webhooks[0].Name != webhooks.GranularWebhook || got.Webhooks[1].Name != webhooks.SchemasWebhook {
 		t.Fatalf("webhooks are %v", got.Webhooks)
 	}
 	granular := got.Webhooks[0]
-	if granular.MatchConditions[0].Expression != LacksGeneric || *granular.FailurePolicy != admissionregistrationv1.Fail || *granular.ClientConfig.Service.Path != GranularPath {
+	if granular.MatchConditions[0].Expression != webhooks.LacksGeneric || *granular.FailurePolicy != admissionregistrationv1.Fail || *granular.ClientConfig.Service.Path != webhooks.GranularPath {
 		t.Errorf("granular is %+v", granular)
 	}
-	if len(UncoveredConfiguration(granular.ClientConfig, nil).Webhooks) != 0 {
+	if len(webhooks.UncoveredConfiguration(granular.ClientConfig, nil).Webhooks) != 0 {
 		t.Error("a webhook without barriers")
 	}
 }
@@ -86,8 +88,8 @@ func TestA5_GranularConfiguration(t *testing.T) {
 // fieldperm's own Pods can start while fieldperm is down, whatever barriers exist.
 func TestW2_UncoveredLeavesOutItsOwnNamespace(t *testing.T) {
 	o := service()
-	w := UncoveredWebhook(o.clientConfig(UncoveredPath), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
-	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", UncoveredName, &w)
+	w := webhooks.UncoveredWebhook(o.ClientConfig(webhooks.UncoveredPath), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
+	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", webhooks.UncoveredName, &w)
 	matcher := accessor.GetCompiledMatcher(cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	for _, c := range []struct {
 		kind, resource, namespace string

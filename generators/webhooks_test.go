@@ -23,6 +23,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // checkAdmission reads the file, and the files that it names, in the way kube-apiserver does.
@@ -114,9 +116,9 @@ func TestW1_W2_Webhooks(t *testing.T) {
 
 // A8: the static manifest has only the webhook granular, so that a new barrier does not require a change of the manifest.
 func TestA8_TheStaticManifestHasGranularAlone(t *testing.T) {
-	webhooks := configuration(t, options(t)).Webhooks
-	if len(webhooks) != 1 || webhooks[0].Name != GranularWebhook {
-		t.Errorf("webhooks are %v", webhooks)
+	found := configuration(t, options(t)).Webhooks
+	if len(found) != 1 || found[0].Name != webhooks.GranularWebhook {
+		t.Errorf("webhooks are %v", found)
 	}
 }
 
@@ -124,8 +126,8 @@ func TestA8_TheStaticManifestHasGranularAlone(t *testing.T) {
 func all(t *testing.T) []admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	o := options(t)
-	kept := UncoveredConfiguration(ClientConfigAt(o.ServiceURL, UncoveredPath, o.CABundle), barriers()).Webhooks
-	return slices.Concat(configuration(t, o).Webhooks, kept, []admissionregistrationv1.ValidatingWebhook{NewSchemasWebhook(ClientConfigAt(o.ServiceURL+"/", SchemasPath, o.CABundle))})
+	kept := webhooks.UncoveredConfiguration(webhooks.ClientConfigAt(o.ServiceURL, webhooks.UncoveredPath, o.CABundle), barriers()).Webhooks
+	return slices.Concat(configuration(t, o).Webhooks, kept, []admissionregistrationv1.ValidatingWebhook{webhooks.NewSchemasWebhook(webhooks.ClientConfigAt(o.ServiceURL+"/", webhooks.SchemasPath, o.CABundle))})
 }
 
 // called evaluates a webhook's condition as the API server does.

@@ -4,11 +4,11 @@ package main
 import (
 	"os"
 
-	"github.com/fieldperm/fieldperm/internal/gencmd"
+	"github.com/fieldperm/fieldperm/internal/generate"
 )
 
 func main() {
-	command := gencmd.NewCommand()
+	command := generate.NewCommand()
 	command.SetArgs(os.Args[1:])
-	os.Exit(gencmd.Run(command))
+	os.Exit(generate.Run(command))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/fieldperm/fieldperm/internal/review"
+	"github.com/fieldperm/fieldperm/internal/plugin"
 )
 
 // run executes the command line and returns the exit code. It writes errors to the streams' ErrOut, one per line.
@@ -16,7 +16,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root := newRoot(streams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	code := review.ExitCode(err)
+	code := plugin.ExitCode(err)
 	if code > 1 {
 		for line := range strings.Lines(err.Error()) {
 			_, _ = fmt.Fprintf(streams.ErrOut, "error: %s\n", strings.TrimSuffix(line, "\n"))
@@ -37,6 +37,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(review.NewCommand(streams))
+	root.AddCommand(plugin.NewReviewCommand(streams))
 	return root
 }

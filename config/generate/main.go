@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 func main() {
@@ -65,9 +66,12 @@ func objects() (map[string][]byte, error) {
 		return nil, err
 	}
 	generated, err := generators.Manifests(generators.Options{
-		// These two options are only for the files of the control plane, which are not written here.
-		ServiceURL: "https://fieldperm.fieldperm-system.svc", ConfigDir: "/etc/kubernetes/fieldperm",
-		CABundle: bundle, REST: true, Service: &generators.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
+		// ServiceURL and ConfigDir are only for the files of the control plane, which are not written here.
+		Options: webhooks.Options{
+			ServiceURL: "https://fieldperm.fieldperm-system.svc", CABundle: bundle,
+			Service: &webhooks.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
+		},
+		ConfigDir: "/etc/kubernetes/fieldperm", REST: true,
 	})
 	if err != nil {
 		return nil, err

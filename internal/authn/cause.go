@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // explained wraps tokens so that the error of a refused token contains nothing of the token except its issuer. The messages of
@@ -56,7 +58,7 @@ func issuerOf(token string) (string, bool) {
 	if json.Unmarshal(payload, &claims) != nil {
 		return "", false
 	}
-	return shortened(claims.Issuer), true
+	return shorten.Text(claims.Issuer, longestText), true
 }
 
 // quoting lists messages of k8s.io/apiserver that quote the file, with the cause to report. The patterns are anchored: the text

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	jose "gopkg.in/go-jose/go-jose.v2"
-
 	"k8s.io/apiserver/pkg/apis/apiserver"
 
 	"github.com/fieldperm/fieldperm/internal/configfile"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // wellKnown is the path of an issuer's discovery document below its URL, unless discoveryURL is set.
@@ -101,8 +101,8 @@ func ask(ctx context.Context, issuer apiserver.Issuer) *IssuerError {
 	if document.Issuer != issuer.URL {
 		return &IssuerError{
 			Lies: true,
-			Err:  fmt.Errorf("issuer %q answers at %q with the name %q", issuer.URL, address, shortened(document.Issuer)),
-			Cure: fmt.Sprintf("write url: %s if that is what its tokens have as \"iss\", or the %s of the issuer that is meant", shortened(document.Issuer), source),
+			Err:  fmt.Errorf("issuer %q answers at %q with the name %q", issuer.URL, address, shorten.Text(document.Issuer, longestText)),
+			Cure: fmt.Sprintf("write url: %s if that is what its tokens have as \"iss\", or the %s of the issuer that is meant", shorten.Text(document.Issuer, longestText), source),
 		}
 	}
 	if document.Keys == "" {
@@ -142,11 +142,5 @@ func fetch(ctx context.Context, client *http.Client, address string, into any) e
 	return nil
 }
 
-// shortened bounds the length of a text from outside.
-func shortened(text string) string {
-	const most = 200
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+// longestText is how many bytes of a text from outside a message shows.
+const longestText = 200

@@ -128,7 +128,7 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.current.Load().shared
+	s := c.current.Load().flights
 	under := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()

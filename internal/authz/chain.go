@@ -64,14 +64,14 @@ type Chain struct {
 	settings Settings
 	roles    roles           // nil if the chain has no RBAC authorizer
 	watcher  *reload.Watcher // nil if Settings.File is ""
-	current  atomic.Pointer[generation]
+	current  atomic.Pointer[snapshot]
 }
 
 // NewChain reads the file and puts its configuration in force. If the file is not valid, the error is configfile.Problems. NewChain
 // sends no request; Run does.
 func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 	if s.Observer == nil {
-		s.Observer = nobody{}
+		s.Observer = noObserver{}
 	}
 	if s.newRoles == nil {
 		s.newRoles = newRoles
@@ -115,11 +115,11 @@ func (c *Chain) begin(configuration *apiserver.AuthorizationConfiguration, data 
 			return fmt.Errorf("RBAC: %w", err)
 		}
 	}
-	g, err := c.newGeneration(configuration, data)
+	first, err := c.newSnapshot(configuration, data)
 	if err != nil {
 		return err
 	}
-	c.current.Store(g)
+	c.current.Store(first)
 	c.settings.Observer.CacheEntries(func() map[string]int { return c.current.Load().cacheEntries() })
 	return nil
 }
@@ -158,20 +158,20 @@ func (c *Chain) Fault() error {
 // For returns an authorizer for the author of an admission request and the object of the request. The authorizer always asks the
 // chain that is in force now, even if a reload replaces the chain later: one chain decides the whole review.
 func (c *Chain) For(req *admissionv1.AdmissionRequest) fieldperm.Authorizer {
-	return forRequest(c.current.Load().shared, req)
+	return forRequest(c.current.Load().flights, req)
 }
 
 // ForReview returns an authorizer for the user and the resource attributes of a SubjectAccessReview. The spec must have resource
 // attributes. The authorizer always asks the chain that is in force now, as with For.
 func (c *Chain) ForReview(spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
-	return forReview(c.current.Load().shared, spec)
+	return forReview(c.current.Load().flights, spec)
 }
 
 // Fixed returns a Chain of one authorizer that decides in process. No authorizer precedes it: system:masters has no privilege here.
 // Run does nothing.
 func Fixed(name string, a authorizer.Authorizer) *Chain {
-	c := &Chain{settings: Settings{Observer: nobody{}}}
-	c.current.Store(&generation{shared: newShared(&named{name: name, Authorizer: a}, flightTime, nobody{})})
+	c := &Chain{settings: Settings{Observer: noObserver{}}}
+	c.current.Store(&snapshot{flights: newFlights(&named{name: name, Authorizer: a}, flightTime, noObserver{})})
 	return c
 }
 

@@ -102,12 +102,12 @@ func TestKEP3221_DefaultChainAsksTheAPIServer(t *testing.T) {
 	cancel()
 	chain.Run(ctx)
 
-	unkept, err := NewChain(t.Context(), Settings{Cluster: r.cluster()})
+	uncached, err := NewChain(t.Context(), Settings{Cluster: r.cluster()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		_, _ = unkept.For(request()).Authorize(t.Context(), "update", false)
+		_, _ = uncached.For(request()).Authorize(t.Context(), "update", false)
 	}
 	if r.questions() != 3 {
 		t.Errorf("with no TTL: asked %d times, want 3", r.questions())

@@ -2,14 +2,16 @@
 // AuthorizationConfiguration (KEP-3221). It consists of parts of k8s.io/apiserver (webhook authorizer, union, match conditions and
 // metrics) and of internal/rbac, which decides in process.
 //
-// Start reading at Chain. A Chain has one generation in force: the authorizers and caches made from one content of its file
-// (generation.go). A reload replaces the generation (reload.go). For and ForReview take the generation in force and bind the user
-// and the object, so that fieldperm.Decide sees an authorizer that takes only verbs (request.go, check.go).
+// Start reading at Chain. A Chain has one snapshot in force: the authorizers and caches made from one content of its file. A reload
+// replaces the snapshot (snapshot.go). For and ForReview take the snapshot in force and bind the user and the object, so that
+// fieldperm.Decide sees an authorizer that takes only verbs (request.go).
 //
-// A cached decision answers most checks (recall.go). The decisions of webhooks are cached for their TTL (kept.go), under a key that
-// is different for every two questions that an authorizer can tell apart (question.go). If the cache has no decision, the chain is
-// asked. Equal questions at the same time are asked once (shared.go, P8). The trail records what happened to a question: which
-// authorizer decided, and whether that took a round trip (trail.go).
+// A cached decision answers most checks: lookup finds it in the decision caches of the webhooks (cache.go). Decisions are cached for
+// the TTL of the webhook, under a key that is different for every two questions that an authorizer can tell apart (request.go). If
+// there is none, the chain is asked. Equal questions at the same time are asked once (singleflight.go, P8). A trace records what
+// happened to a question: which authorizer decided, and whether that took a round trip (trace.go).
+//
+// webhook.go has the webhooks: the connection, the strict transport, which takes only reviews for answers, and the health check.
 //
 // The package imports admission and fieldperm, never the server.
 package authz

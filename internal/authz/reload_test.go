@@ -112,10 +112,10 @@ func TestKEP3221_CachesEndWithTheirGeneration(t *testing.T) {
 	if r.questions() != 1 || seen.entries()["hook"] != 1 {
 		t.Fatalf("asked %d times", r.questions())
 	}
-	// The same configuration in other words makes a new generation.
+	// The same configuration in other words makes a new snapshot.
 	first := chain.current.Load()
 	p.configure("# Means the same.\n", h)
-	until(t, "another generation is in force", func() bool { return chain.current.Load() != first })
+	until(t, "another snapshot is in force", func() bool { return chain.current.Load() != first })
 	if n := seen.entries()["hook"]; n != 0 {
 		t.Errorf("%d answers are in the new cache", n)
 	}

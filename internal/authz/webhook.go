@@ -1,30 +1,38 @@
 package authz
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
 const (
 	// reviewsPath is the path of SubjectAccessReviews in a kube-apiserver. Only v1 is used.
 	reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-	// notKept is the TTL of decisions that must not be cached. With 0, a decision would be valid as long as the clock does not
+	// uncached is the TTL of decisions that must not be cached. With 0, a decision would be valid as long as the clock does not
 	// advance.
-	notKept = -time.Nanosecond
+	uncached = -time.Nanosecond
 
 	// excludedTime is the TTL of the fact that match conditions exclude a question. The fact never changes, so any value is correct.
 	excludedTime = time.Hour
@@ -35,16 +43,16 @@ const (
 type webhook struct {
 	authorizer.Authorizer
 	name    string
-	metrics trailMetrics
+	metrics traceMetrics
 	// index is the webhook's position in the configuration.
 	index int
 	// probe asks the same webhook once, without retries and without match conditions.
 	probe                          authorizer.Authorizer
 	authorizedTTL, unauthorizedTTL time.Duration
-	// kept has decisions. excluded has questions that match conditions exclude. Match conditions depend only on the question, so an
+	// decisions has what the webhook answered. excluded has questions that match conditions exclude. Match conditions depend only on the question, so an
 	// entry in excluded is valid as long as the conditions are in force.
-	kept, excluded *kept
-	// longPath is the path that unkept returns.
+	decisions, excluded decisionCache
+	// longPath is the path that uncacheable returns.
 	longPath string
 }
 
@@ -54,10 +62,10 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 		return nil, err
 	}
 	config.Timeout = one.Webhook.Timeout.Duration
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return judged{base} })
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base} })
 	w := &webhook{
-		name: one.Name, metrics: newTrailMetrics(), index: index, authorizedTTL: notKept, unauthorizedTTL: notKept,
-		kept: newKept(cacheSize), excluded: newKept(cacheSize), longPath: strings.Repeat("/", longest),
+		name: one.Name, metrics: newTraceMetrics(), index: index, authorizedTTL: uncached, unauthorizedTTL: uncached,
+		decisions: newDecisionCache(cacheSize, clock.RealClock{}), excluded: newDecisionCache(cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
 	}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
@@ -73,11 +81,11 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	version := one.Webhook.SubjectAccessReviewVersion
 	// The steps are short because a user's request waits for the retries. Their sum is less than a second.
 	retry := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
-	w.Authorizer, err = webhookauthorizer.New(config, version, notKept, notKept, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
+	w.Authorizer, err = webhookauthorizer.New(config, version, uncached, uncached, retry, onError, one.Webhook.MatchConditions, one.Name, w.metrics, compiler)
 	if err != nil {
 		return nil, err
 	}
-	w.probe, err = webhookauthorizer.New(config, version, notKept, notKept, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, one.Name, webhookmetrics.NoopAuthorizerMetrics{}, compiler)
+	w.probe, err = webhookauthorizer.New(config, version, uncached, uncached, wait.Backoff{Steps: 1}, authorizer.DecisionDeny, nil, one.Name, webhookmetrics.NoopAuthorizerMetrics{}, compiler)
 	return w, err
 }
 
@@ -100,7 +108,7 @@ func connection(info *apiserver.WebhookConnectionInfo, cluster *rest.Config) (*r
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
 		}
-		// The TLS files are read once, here. A change of the files makes a new generation. Otherwise client-go would reread some of
+		// The TLS files are read once, here. A change of the files makes a new snapshot. Otherwise client-go would reread some of
 		// the files, but not all, from time to time.
 		if err := rest.LoadTLSFiles(config); err != nil {
 			return nil, fmt.Errorf("%s: %w", *info.KubeConfigFile, err)
@@ -115,19 +123,19 @@ func errNoCluster(what string) error {
 }
 
 // Authorize returns the cached decision if it has not expired, and asks the webhook otherwise. It records the source of the
-// decision in the trail.
+// decision in the trace.
 func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	t := trailOf(ctx)
+	t := traceOf(ctx)
 	t.call = call{}
 	k, err := keyOf(a)
 	if err != nil {
 		return authorizer.DecisionDeny, "", err
 	}
-	if o, ok := w.kept.get(k, time.Now()); ok {
+	if o, ok := w.decisions.get(k); ok {
 		t.hit = t.hit || o.err == nil
 		return o.decision, o.reason, o.err
 	}
-	decision, reason, err := w.Authorizer.Authorize(ctx, unkept{a, w.longPath})
+	decision, reason, err := w.Authorizer.Authorize(ctx, uncacheable{a, w.longPath})
 	if i := (*inconclusive)(nil); errors.As(err, &i) {
 		decision = authorizer.DecisionNoOpinion
 	}
@@ -135,31 +143,165 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	case t.call.asked:
 		t.asked = true
 		if t.call.answered && !tooLong(a) {
-			w.keep(k, opinion{decision: decision, reason: reason, err: err})
+			w.store(k, authorizerDecision{decision: decision, reason: reason, err: err})
 		}
 	case t.call.skipped && err == nil && !tooLong(a):
-		now := time.Now()
-		w.excluded.put(k, opinion{decision: decision, excluded: true}, now, now.Add(excludedTime))
+		w.excluded.put(k, authorizerDecision{decision: decision, excluded: true}, excludedTime)
 	}
 	return decision, reason, err
 }
 
-// keep caches a decision that has just arrived by a round trip. An answer that both allows and denies is cached with the TTL of
+// uncacheable makes attributes too long for the cache of k8s.io/apiserver's authorizer, by a long path. No question about a resource has
+// a path. Without this, that authorizer would hold memory for decisions that expire at once.
+type uncacheable struct {
+	authorizer.Attributes
+	path string
+}
+
+// GetPath returns the path.
+func (u uncacheable) GetPath() string {
+	if u.IsResourceRequest() {
+		return u.path
+	}
+	return u.Attributes.GetPath()
+}
+
+// store caches a decision that has just arrived by a round trip. An answer that both allows and denies is cached with the TTL of
 // allowed requests. It returns an error each time.
-func (w *webhook) keep(k key, o opinion) {
+func (w *webhook) store(k key, o authorizerDecision) {
 	ttl := w.unauthorizedTTL
 	if o.decision == authorizer.DecisionAllow || o.err != nil {
 		ttl = w.authorizedTTL
 	}
-	if now := time.Now(); ttl > 0 {
-		w.kept.put(k, o, now, now.Add(ttl))
+	if ttl > 0 {
+		w.decisions.put(k, o, ttl)
 	}
 }
 
-// recall returns what Authorize would return, if that needs no round trip. An excluded question is not counted in metrics.
-func (w *webhook) recall(k key, now time.Time) (opinion, bool) {
-	if o, ok := w.kept.get(k, now); ok {
+// lookup returns what Authorize would return, if that needs no round trip. An excluded question is not counted in metrics.
+func (w *webhook) lookup(k key) (authorizerDecision, bool) {
+	if o, ok := w.decisions.get(k); ok {
 		return o, true
 	}
-	return w.excluded.get(k, now)
+	return w.excluded.get(k)
+}
+
+// mostAnswer is larger than any review, in bytes. Without a limit, client-go would read on.
+const mostAnswer = 1 << 20
+
+// strictTransport returns an error for responses that k8s.io/apiserver would wrongly take for NoOpinion (P4): a document without
+// status.allowed, and a review of a chain in which an authorizer failed. It does not follow redirects: the question and the
+// credentials are meant for one address only.
+type strictTransport struct{ base http.RoundTripper }
+
+// inconclusive is the error for a review with no opinion and an evaluationError: for example, a kube-apiserver returns it when a
+// webhook of its own chain is down. The webhook that fieldperm asked did not fail, so its failurePolicy does not apply. Another
+// authorizer may still allow the request. The decision is not cached.
+type inconclusive struct{ cause string }
+
+func (i *inconclusive) Error() string {
+	return "did not allow it, for an authorizer of its own failed: " + i.cause
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 300 && response.StatusCode < 400 {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("answers %q: write the address that it redirects to", response.Status)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, mostAnswer), response.Body}
+		return response, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > mostAnswer {
+		return nil, fmt.Errorf("answers with more than %d bytes", mostAnswer)
+	}
+	var review struct {
+		Kind   string `json:"kind"`
+		Status *struct {
+			Allowed *bool  `json:"allowed"`
+			Denied  *bool  `json:"denied"`
+			Failure string `json:"evaluationError"`
+		} `json:"status"`
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(body, &review) == nil {
+		switch s := review.Status; {
+		case review.Kind != "SubjectAccessReview" || s == nil || s.Allowed == nil && s.Denied == nil:
+			return nil, errors.New("answers with what is no SubjectAccessReview that has status.allowed")
+		case s.Failure != "" && !(s.Allowed != nil && *s.Allowed):
+			if s.Denied == nil || !*s.Denied {
+				return nil, &inconclusive{s.Failure}
+			}
+		}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
+
+const (
+	// healthCheckUser is the user in the review that checks whether a webhook answers. No real user has this name.
+	healthCheckUser = "fieldperm:health-check"
+
+	cureUnhealthy = "see that it is up, or correct its connectionInfo"
+)
+
+// healthy sends one review to the webhook and ignores its match conditions. Any decision counts as healthy; only errors are
+// returned.
+func (w *webhook) healthy(ctx context.Context) error {
+	_, _, err := w.probe.Authorize(ctx, authorizer.AttributesRecord{
+		User: &user.DefaultInfo{Name: healthCheckUser}, Verb: "get", APIGroup: "fieldperm.dev", Resource: "healthchecks", ResourceRequest: true,
+	})
+	if i := (*inconclusive)(nil); errors.As(err, &i) {
+		return nil // The webhook answers. The authorizer that failed is not in this chain.
+	}
+	return err
+}
+
+// askAll asks all webhooks in parallel, each within its own timeout. It returns one error for each webhook, nil for a healthy one.
+func askAll(ctx context.Context, webhooks []*webhook) []error {
+	errs := make([]error, len(webhooks))
+	var asking sync.WaitGroup
+	for i, w := range webhooks {
+		asking.Go(func() { errs[i] = w.healthy(ctx) })
+	}
+	asking.Wait()
+	return errs
+}
+
+// Probe asks the webhooks of a chain that is not in force. It returns an error for each webhook that does not answer with a review.
+// cluster is the connection for connectionInfo.type InClusterConfig.
+func Probe(ctx context.Context, chain *configfile.Authorization, cluster *rest.Config) []error {
+	var webhooks []*webhook
+	var out []error
+	compiler := authorizationcel.NewDefaultCompiler()
+	for i := range chain.Configuration.Authorizers {
+		one := &chain.Configuration.Authorizers[i]
+		if one.Type != apiserver.TypeWebhook {
+			continue
+		}
+		w, err := newWebhook(i, one, cluster, compiler)
+		if err != nil {
+			out = append(out, fmt.Errorf("authorizer %q: %w", one.Name, err))
+			continue
+		}
+		webhooks = append(webhooks, w)
+	}
+	for i, err := range askAll(ctx, webhooks) {
+		if err != nil {
+			out = append(out, fmt.Errorf("authorizer %q: does not answer: %w: %s", webhooks[i].name, err, cureUnhealthy))
+		}
+	}
+	return out
 }

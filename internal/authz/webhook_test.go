@@ -11,6 +11,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -285,13 +286,14 @@ func TestKEP3221_AnswersExpire(t *testing.T) {
 }
 
 func TestP8_CacheEntriesAreBounded(t *testing.T) {
-	k := newKept(cacheSize)
-	now := time.Now()
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	c, start := newDecisionCache(cacheSize, clock), clock.Now()
 	for i := range cacheSize + 100 {
-		k.put(key{identity: strconv.Itoa(i)}, opinion{}, now, now.Add(time.Duration(i+1)*time.Second))
+		c.put(key{identity: strconv.Itoa(i)}, authorizerDecision{}, time.Duration(i+1)*time.Second)
 	}
 	for after, want := range map[time.Duration]int{0: cacheSize, 100 * time.Second: cacheSize, 101 * time.Second: cacheSize - 1, time.Hour * 24: 0} {
-		if got := k.count(now.Add(after)); got != want {
+		clock.SetTime(start.Add(after))
+		if got := c.count(); got != want {
 			t.Errorf("after %s: %d, want %d", after, got, want)
 		}
 	}

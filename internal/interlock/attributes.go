@@ -11,7 +11,7 @@ import (
 // Operation is the operation of an admission request.
 type Operation = admissionv1.Operation
 
-// Target is the write that a canary makes, and that its nonce is valid for.
+// Target is the write that a probe makes, and that its nonce is valid for.
 type Target struct {
 	Operation Operation
 	// Version is the requested version: the webhook's rules may match only one version.
@@ -22,7 +22,7 @@ type Target struct {
 	Name string
 }
 
-// reviewed returns the target of a SubjectAccessReview. It returns false for a verb that canaries do not use.
+// reviewed returns the target of a SubjectAccessReview. It returns false for a verb that probes do not use.
 func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
 	t := Target{Group: a.Group, Version: a.Version, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
 	switch {
@@ -64,7 +64,7 @@ func (t Target) normal() Target {
 const maxSegment = 1024
 
 // addressable reports whether every part is one segment of a path. A SubjectAccessReview may have any text in these fields: the
-// canary for a name like "../b" would be sent to b. No request for such a name exists.
+// probe for a name like "../b" would be sent to b. No request for such a name exists.
 func (t Target) addressable() bool {
 	for _, segment := range []string{t.Group, t.Version, t.Resource, t.Subresource, t.Namespace, t.Name} {
 		if len(segment) > maxSegment || len(content.IsPathSegmentName(segment)) > 0 {

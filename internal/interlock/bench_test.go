@@ -7,7 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 func noConfiguration(context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
@@ -20,8 +20,8 @@ func BenchmarkEnforced(b *testing.B) {
 	for _, name := range []string{"object", "manifest"} {
 		b.Run(name, func(b *testing.B) {
 			clock := clocktesting.NewFakeClock(begin())
-			config := Config{Interval: testInterval, Clock: clock, Resources: func(string, string) (discovery.Served, bool) {
-				return discovery.Served{Version: "v1", Versions: []string{"v1"}}, true
+			config := Config{Interval: testInterval, Clock: clock, Resources: func(string, string) (allowlist.Served, bool) {
+				return allowlist.Served{Version: "v1", Versions: []string{"v1"}}, true
 			}}
 			i := New(config)
 			if name == "object" {

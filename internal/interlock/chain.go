@@ -8,7 +8,7 @@ import (
 	apiserverapi "k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/load"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // checkChain returns why kube-apiserver's AuthorizationConfiguration does not meet the assumptions of an Allow of /authorize. It
@@ -19,23 +19,23 @@ func checkChain(raw []byte, longest time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("is no AuthorizationConfiguration (%w)", err)
 	}
-	at := slices.IndexFunc(configuration.Authorizers, func(a apiserverapi.AuthorizerConfiguration) bool { return a.Name == generators.AuthorizerName })
+	at := slices.IndexFunc(configuration.Authorizers, func(a apiserverapi.AuthorizerConfiguration) bool { return a.Name == webhooks.AuthorizerName })
 	switch {
 	case at < 0:
-		return fmt.Errorf("has no authorizer %q", generators.AuthorizerName)
+		return fmt.Errorf("has no authorizer %q", webhooks.AuthorizerName)
 	case at != len(configuration.Authorizers)-1:
-		return fmt.Errorf("the authorizer %q is not the last", generators.AuthorizerName)
+		return fmt.Errorf("the authorizer %q is not the last", webhooks.AuthorizerName)
 	case configuration.Authorizers[at].Type != apiserverapi.TypeWebhook || configuration.Authorizers[at].Webhook == nil:
-		return fmt.Errorf("the authorizer %q is no webhook", generators.AuthorizerName)
+		return fmt.Errorf("the authorizer %q is no webhook", webhooks.AuthorizerName)
 	}
 	webhook := configuration.Authorizers[at].Webhook
 	// The loader has set the default for an absent field: minutes.
 	if webhook.CacheAuthorizedRequests && webhook.AuthorizedTTL.Duration > longest {
-		return fmt.Errorf("the authorizer %q has authorizedTTL %s, and an Allow is not right for longer than %s", generators.AuthorizerName, webhook.AuthorizedTTL.Duration, longest)
+		return fmt.Errorf("the authorizer %q has authorizedTTL %s, and an Allow is not right for longer than %s", webhooks.AuthorizerName, webhook.AuthorizedTTL.Duration, longest)
 	}
-	for _, expected := range generators.AuthorizerConditions() {
+	for _, expected := range webhooks.AuthorizerConditionPatterns() {
 		if !slices.ContainsFunc(webhook.MatchConditions, func(c apiserverapi.WebhookMatchCondition) bool { return expected.MatchString(c.Expression) }) {
-			return fmt.Errorf("the authorizer %q lacks a match condition of the form %q", generators.AuthorizerName, expected)
+			return fmt.Errorf("the authorizer %q lacks a match condition of the form %q", webhooks.AuthorizerName, expected)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // testFiles are the files of a control plane, as fieldperm-gen manifests writes them.
@@ -39,14 +40,14 @@ func newFiles(t *testing.T) *testFiles {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files, err := generators.Manifests(generators.Options{ConfigDir: dir, ServiceURL: "https://127.0.0.1:9443", CABundle: ca})
+	files, err := generators.Manifests(generators.Options{ConfigDir: dir, Options: webhooks.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: ca}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &testFiles{Manifests: &Manifests{
 		Directory: filepath.Join(dir, "admission"), AuthorizationConfig: filepath.Join(dir, "authorization-configuration.yaml"),
 		Certificate: func() []byte { return serving },
-		LongestTTL:  generators.LongestTTL(generators.DefaultReleaseDelay),
+		LongestTTL:  webhooks.LongestTTL(webhooks.DefaultReleaseDelay),
 	}}
 	for _, file := range files {
 		path := filepath.Join(dir, file.Name)
@@ -183,7 +184,7 @@ func TestA5_WhateverLoosensTheFilesIsNoProof(t *testing.T) {
 			add(t, filepath.Join(f.Directory, "decoy.yaml"), another("decoy.example.com", "https://127.0.0.1:9443/admit/uncovered"))
 		}, "is for the webhook"},
 		"a second": {func(t *testing.T, f *testFiles) {
-			add(t, filepath.Join(f.Directory, "a.yaml"), another(generators.GranularWebhook, "https://127.0.0.1:9443/admit/granular"))
+			add(t, filepath.Join(f.Directory, "a.yaml"), another(webhooks.GranularWebhook, "https://127.0.0.1:9443/admit/granular"))
 		}, "two webhooks"},
 		"an empty directory": {func(t *testing.T, f *testFiles) { must(t, os.Remove(f.manifest)) }, "there is no webhook"},
 		"no directory":       {func(t *testing.T, f *testFiles) { must(t, os.RemoveAll(f.Directory)) }, "mount"},

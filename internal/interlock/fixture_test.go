@@ -24,14 +24,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
-// apiserver is the part of an API server that answers canaries, with faults that are hard to cause in a real one. test/faults uses
+// apiserver is the part of an API server that answers probes, with faults that are hard to cause in a real one. test/faults uses
 // a real one.
 type apiserver struct {
 	*httptest.Server
-	canaries admission.Canaries
+	tokens admission.Canaries
 
 	mu   sync.Mutex
 	sent []Target
@@ -74,9 +74,9 @@ func (a *apiserver) load(hashes Hashes) {
 	a.loaded = hashes
 }
 
-func newAPIServer(t *testing.T, canaries admission.Canaries) *apiserver {
+func newAPIServer(t *testing.T, tokens admission.Canaries) *apiserver {
 	t.Helper()
-	a := &apiserver{canaries: canaries, fault: func(Target) string { return "" }}
+	a := &apiserver{tokens: tokens, fault: func(Target) string { return "" }}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
@@ -105,9 +105,9 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Query().Get("dryRun") != "All":
-		answer(w, http.StatusInternalServerError, "a canary that is no dry run")
+		answer(w, http.StatusInternalServerError, "a probe that is no dry run")
 	case fault == "ignored":
-		said := a.canaries.Answer(req)
+		said := a.tokens.Answer(req)
 		if said.Fail {
 			answer(w, http.StatusOK, "")
 			return
@@ -119,10 +119,10 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, "no such object")
 	case fault != "":
 		answer(w, http.StatusForbidden, fault)
-	case !a.canaries.Authorize(spec):
+	case !a.tokens.Authorize(spec):
 		answer(w, http.StatusForbidden, `configmaps is forbidden: User "fieldperm:canary" cannot patch resource`)
 	default:
-		said := a.canaries.Answer(req)
+		said := a.tokens.Answer(req)
 		code := http.StatusForbidden
 		if said.Fail {
 			code = http.StatusInternalServerError
@@ -191,14 +191,14 @@ func (a *apiserver) server(t *testing.T) Server {
 
 func begin() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func newTestCanaries(t *testing.T) (*Canaries, *Keyring, *clocktesting.FakeClock) {
+func newTestTokens(t *testing.T) (*ProbeTokens, *Keyring, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(begin())
 	keys := NewKeyring(clock)
 	if err := keys.Set([]byte("a private key")); err != nil {
 		t.Fatal(err)
 	}
-	return NewCanaries(keys, clock), keys, clock
+	return NewProbeTokens(keys, clock), keys, clock
 }
 
 // testCA makes a CA in PEM.
@@ -218,7 +218,7 @@ func testCA(t *testing.T, name string) []byte {
 // granular returns the configuration as it should be.
 func granular(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	t.Helper()
-	c := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm"), REST: true})
+	c := webhooks.GranularConfiguration(webhooks.Options{ServiceURL: "https://127.0.0.1:9443", CABundle: testCA(t, "fieldperm")})
 	c.UID, c.Generation = "u", 1
 	return c
 }

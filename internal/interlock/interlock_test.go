@@ -13,7 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 const (
@@ -25,10 +25,10 @@ const (
 // world is an interlock with two API servers.
 type world struct {
 	*Interlock
-	clock    *clocktesting.FakeClock
-	canaries *Canaries
-	apis     []*apiserver
-	files    *testFiles
+	clock  *clocktesting.FakeClock
+	tokens *ProbeTokens
+	apis   []*apiserver
+	files  *testFiles
 
 	mu            sync.Mutex
 	servers       []Server
@@ -42,22 +42,22 @@ type world struct {
 func newWorld(t *testing.T, readable bool) *world {
 	t.Helper()
 	w := &world{}
-	w.canaries, _, w.clock = newTestCanaries(t)
+	w.tokens, _, w.clock = newTestTokens(t)
 	for range 2 {
-		api := newAPIServer(t, w.canaries)
+		api := newAPIServer(t, w.tokens)
 		w.apis = append(w.apis, api)
 		w.servers = append(w.servers, api.server(t))
 	}
 	config := Config{
 		Servers: func() ([]Server, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.servers, w.serversFail },
-		Prober:  &Prober{Canaries: w.canaries},
-		Resources: func(group, resource string) (discovery.Served, bool) {
-			return discovery.Served{Version: "v1", Versions: []string{"v1", "v1beta1"}, Kind: "Any", Namespaced: true, Aggregated: group == elsewhere}, resource != "unknown"
+		Prober:  &Prober{Tokens: w.tokens},
+		Resources: func(group, resource string) (allowlist.Served, bool) {
+			return allowlist.Served{Version: "v1", Versions: []string{"v1", "v1beta1"}, Kind: "Any", Namespaced: true, Aggregated: group == elsewhere}, resource != "unknown"
 		},
 		Interval: testInterval, Clock: w.clock,
 		Observe: func(reason Reason, err error) {
 			if err == nil {
-				reason = "closed"
+				reason = "proven"
 			}
 			w.said = append(w.said, string(reason))
 		},
@@ -87,8 +87,8 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// close closes the interlock of a world, so that it allows requests.
-func (w *world) close(t *testing.T) {
+// prove runs rounds until enforcement is proven, so that requests are allowed.
+func (w *world) prove(t *testing.T) {
 	t.Helper()
 	w.round(t.Context())
 	w.clock.Step(settle)
@@ -102,17 +102,17 @@ func asking(verb, group, resource, name string) *authorizationv1.ResourceAttribu
 	return &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Version: "v1", Resource: resource, Namespace: "shop", Name: name}
 }
 
-func (w *world) mustBe(t *testing.T, closed bool, when string) {
+func (w *world) mustBe(t *testing.T, proven bool, when string) {
 	t.Helper()
 	err := w.Enforced(t.Context(), asking("patch", "", "configmaps", "web"))
-	if closed != (err == nil) {
+	if proven != (err == nil) {
 		t.Errorf("%s: %v, %v", when, err, w.Status())
 	}
 }
 
 func TestA5_OpenIsTheZeroState(t *testing.T) {
 	if (&Interlock{}).Status() == nil || (&Interlock{}).Enforced(t.Context(), asking("patch", "", "configmaps", "web")) == nil {
-		t.Error("the zero Interlock is closed")
+		t.Error("enforcement is proven for the zero Interlock")
 	}
 	w := newWorld(t, true)
 	w.mustBe(t, false, "before the first round")
@@ -129,13 +129,13 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		fault  func(*world)
 		reason Reason
 	}{
-		"a canary passes one server": {func(w *world) { w.apis[1].set(always("passes")) }, ReasonCanaryNotEnforced},
+		"a probe passes one server": {func(w *world) { w.apis[1].set(always("passes")) }, ReasonProbeNotEnforced},
 		"creation passes": {func(w *world) {
 			w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Operation == admissionv1.Create] })
-		}, ReasonCanaryNotEnforced},
-		"somebody else refuses it":       {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonCanaryError},
-		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonCanaryError},
-		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonCanaryError},
+		}, ReasonProbeNotEnforced},
+		"somebody else refuses it":       {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
+		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
+		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonProbeError},
 		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},
 		"there is no server":             {func(w *world) { w.servers = nil }, ReasonServersUnknown},
 		"configuration cannot be read":   {func(w *world) { w.unreadable = errors.New("timeout") }, ReasonConfigurationUnread},
@@ -147,7 +147,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, true)
-			w.close(t)
+			w.prove(t)
 			w.set(func() { c.fault(w) })
 			w.clock.Step(time.Second)
 			w.round(t.Context())
@@ -161,7 +161,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 
 func TestA5_WhatAnotherServerServesIsProvenByItself(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	aggregated := asking("patch", elsewhere, "things", "web")
 	if err := w.Enforced(t.Context(), aggregated); err != nil {
 		t.Error(err)
@@ -177,7 +177,7 @@ func TestA5_WhatAnotherServerServesIsProvenByItself(t *testing.T) {
 
 func TestA5_AProofAges(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	w.clock.Step(2*testInterval - time.Millisecond)
 	w.mustBe(t, true, "within two intervals")
 	w.clock.Step(time.Millisecond)
@@ -188,7 +188,7 @@ func TestA5_AProofAges(t *testing.T) {
 
 func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	loose := granular(t)
 	loose.Generation, loose.Webhooks[0].FailurePolicy = 2, nil
 	w.ConfigurationChanged(loose)
@@ -205,8 +205,8 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	w.mustBe(t, false, "an event of its deletion")
 
 	w = newWorld(t, true)
-	w.close(t)
-	// A canary does not prove what happens while it is in progress.
+	w.prove(t)
+	// A probe does not prove what happens while it is in progress.
 	once := sync.OnceFunc(func() {
 		changed := granular(t)
 		changed.Generation = 2
@@ -219,10 +219,10 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 
 func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	w.ServersChanged()
 	w.mustBe(t, true, "the same servers")
-	third := newAPIServer(t, w.canaries)
+	third := newAPIServer(t, w.tokens)
 	w.set(func() { w.servers = append(w.servers, third.server(t)) })
 	w.ServersChanged()
 	w.mustBe(t, false, "a server that is not proven")
@@ -237,12 +237,12 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 }
 
 func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
-	for _, closed := range []bool{false, true} {
+	for _, before := range []bool{false, true} {
 		w := newWorld(t, false)
-		if closed {
+		if before {
 			w.round(t.Context())
 		}
-		third := newAPIServer(t, w.canaries)
+		third := newAPIServer(t, w.tokens)
 		third.set(always("passes"))
 		once := sync.OnceFunc(func() {
 			w.set(func() { w.servers = append(w.servers, third.server(t)) })
@@ -251,16 +251,16 @@ func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
 		w.apis[0].set(func(Target) string { once(); return "" })
 		w.round(t.Context())
 		if w.Status() == nil {
-			t.Errorf("closed before %t: closed, and a server is not proven", closed)
+			t.Errorf("proven before %t: proven, and a server is not", before)
 		}
 	}
 }
 
-// Only the opening itself tells a round in progress about the new server.
+// Only the withdrawal itself tells a round in progress about the new server.
 func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
-	third := newAPIServer(t, w.canaries)
+	w.prove(t)
+	third := newAPIServer(t, w.tokens)
 	once := sync.OnceFunc(func() {
 		w.set(func() { w.servers = append(w.servers, third.server(t)) })
 		w.ServersChanged()
@@ -277,7 +277,7 @@ func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
 
 func TestA5_AServerThatComesBackIsProvenAnew(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	both := w.servers
 	w.set(func() { w.servers = both[:1] })
 	w.ServersChanged()
@@ -301,7 +301,7 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 	for _, readable := range []bool{true, false} {
 		w := newWorld(t, readable)
 		var modes []string
-		w.apis[0].canaries = recorder{w.canaries, func(mode string) { modes = append(modes, mode) }}
+		w.apis[0].tokens = recorder{w.tokens, func(mode string) { modes = append(modes, mode) }}
 		if readable {
 			w.round(t.Context())
 			w.clock.Step(settle)
@@ -315,28 +315,28 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 		if got := strings.Join(modes, ","); got != "fail,deny,deny,deny,deny,deny" {
 			t.Errorf("readable %t: %s", readable, got)
 		}
-		// After an opening the configuration may be another one.
-		w.open(ReasonCanaryError, errPassed)
+		// After a withdrawal the configuration may be another one.
+		w.withdraw(ReasonProbeError, errPassed)
 		w.clock.Step(loadedPause)
 		modes = nil
 		w.round(t.Context())
 		w.mustBe(t, true, "proven again")
 		if got := strings.Join(modes, ","); got != "fail,deny" {
-			t.Errorf("readable %t: after an opening %s", readable, got)
+			t.Errorf("readable %t: after a withdrawal %s", readable, got)
 		}
 	}
 }
 
-// recorder records the modes of canaries.
+// recorder records the modes of probes.
 type recorder struct {
-	*Canaries
+	*ProbeTokens
 	note func(string)
 }
 
 func (r recorder) Authorize(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	mode, _, _ := strings.Cut(spec.Extra["fieldperm.dev/canary"][0], ".")
 	r.note(mode)
-	return r.Canaries.Authorize(spec)
+	return r.ProbeTokens.Authorize(spec)
 }
 
 func TestA5_RunProvesAndOpensAtTheEnd(t *testing.T) {
@@ -357,7 +357,7 @@ func TestA5_RunProvesAndOpensAtTheEnd(t *testing.T) {
 		w.clock.Step(testInterval)
 		select {
 		case <-deadline:
-			t.Fatal("a canary that passes opens nothing")
+			t.Fatal("a probe that passes does not withdraw the proof")
 		case <-time.After(time.Millisecond):
 		}
 	}

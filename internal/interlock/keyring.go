@@ -19,7 +19,7 @@ const (
 )
 
 // Keyring has the keys of nonces and tokens. They are derived from the private key of the serving certificate, which only the
-// replicas of fieldperm have. So one replica can answer the canary of another. The zero Keyring has no key, and verification always
+// replicas of fieldperm have. So one replica can answer the probe of another. The zero Keyring has no key, and verification always
 // fails.
 type Keyring struct {
 	clock clock.PassiveClock
@@ -37,7 +37,7 @@ func NewKeyring(c clock.PassiveClock) *Keyring { return &Keyring{clock: c} }
 func (k *Keyring) Set(private []byte) error {
 	key, err := hkdf.Key(sha256.New, private, nil, "fieldperm canary v1", keyBytes)
 	if err != nil || len(private) == 0 {
-		return fmt.Errorf("canary key: cannot be derived from a private key of %d bytes: %w", len(private), err)
+		return fmt.Errorf("probe key: cannot be derived from a private key of %d bytes: %w", len(private), err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -51,7 +51,7 @@ type reading struct {
 
 func (r reading) old() reading { r.stale = true; return r }
 
-// FilesChanged must be called when the files of Manifests may have changed. A content other than the proven one opens the interlock
+// FilesChanged must be called when the files of Manifests may have changed. A content other than the proven one withdraws the proof
 // before FilesChanged returns, before kube-apiserver has loaded it.
 func (i *Interlock) FilesChanged() {
 	if i.lookAtFiles() {
@@ -76,10 +76,10 @@ func (i *Interlock) lookAtFiles() (differ bool) {
 	}
 	i.files = now
 	if now.err != nil {
-		i.mustOpen(now.reason, now.err)
+		i.withdrawLocked(now.reason, now.err)
 		return true
 	}
-	i.mustOpen(ReasonManifestsChanged, errors.New("the static manifests or the AuthorizationConfiguration have changed, and it is not proven yet that every kube-apiserver has loaded them"))
+	i.withdrawLocked(ReasonManifestsChanged, errors.New("the static manifests or the AuthorizationConfiguration have changed, and it is not proven yet that every kube-apiserver has loaded them"))
 	return true
 }
 
@@ -111,7 +111,7 @@ func (i *Interlock) filesInForce(ctx context.Context, servers []Server) (Reason,
 	if refused := (notLoaded{}); errors.As(err, &refused) {
 		return refused.Reason, refused.error
 	}
-	return ReasonClosed, err
+	return ReasonProven, err
 }
 
 // ask returns the last reading of a server if it is sufficient, and asks the server otherwise.

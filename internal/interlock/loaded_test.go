@@ -20,7 +20,7 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 		"one server has no chain":        {func(w *world) { w.apis[0].load(Hashes{w.apis[0].loaded.Manifests, ""}) }, ReasonManifestsNotLoaded, "no AuthorizationConfiguration"},
 		"metrics may not be read":        {func(w *world) { w.apis[1].refused = true }, ReasonMetricsUnread, "nonResourceURL /metrics"},
 		"nothing says where they are":    {func(w *world) { w.config.Manifests = nil }, ReasonManifestsUnread, "--static-manifests"},
-		"a canary passes":                {func(w *world) { w.apis[1].set(always("passes")) }, ReasonCanaryNotEnforced, "passed admission"},
+		"a probe passes":                 {func(w *world) { w.apis[1].set(always("passes")) }, ReasonProbeNotEnforced, "passed admission"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, false)
@@ -46,7 +46,7 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 		}
 	}
 	if sent := w.apis[0].count() - before; sent > 0 {
-		t.Errorf("%d canaries for single objects", sent)
+		t.Errorf("%d probes for single objects", sent)
 	}
 	if w.Enforced(t.Context(), asking("patch", elsewhere, "things", "web")) == nil {
 		t.Error("a manifest of kube-apiserver counts for a server that does not read it")
@@ -160,12 +160,12 @@ func TestA5_AServerThatComesBackIsAskedAgain(t *testing.T) {
 	w.mustBe(t, false, "it is back with other manifests")
 }
 
-// If a server restarts with other files, the only sign may be a canary that does not come back, or none.
+// If a server restarts with other files, the only sign may be a probe that does not come back, or none.
 func TestA5_WhateverOpensHasEveryServerAskedAgain(t *testing.T) {
 	w := newWorld(t, false)
 	w.round(t.Context())
 	w.apis[1].load(Hashes{"sha256:other", w.apis[1].loaded.Authorization})
-	w.open(ReasonCanaryError, errPassed)
+	w.withdraw(ReasonProbeError, errPassed)
 	w.clock.Step(loadedPause)
 	w.round(t.Context())
 	w.mustBe(t, false, "loaded others when it was away")

@@ -19,7 +19,7 @@ import (
 	manifestloader "k8s.io/apiserver/pkg/admission/plugin/webhook/manifest/loader"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // Manifests are the files of the control plane that make kube-apiserver call fieldperm, if the webhook granular is a static
@@ -58,7 +58,7 @@ func (m *Manifests) Read(now time.Time) (Hashes, Reason, error) {
 	if err := checkChain(raw, m.LongestTTL); err != nil {
 		return hashes, ReasonManifestsLoose, fmt.Errorf("--kube-apiserver-authorization-config %q: %w: write it as fieldperm-gen manifests does", m.AuthorizationConfig, err)
 	}
-	return hashes, ReasonClosed, nil
+	return hashes, ReasonProven, nil
 }
 
 // stamp returns a value that changes when a file is written or replaced, even with its former content: kube-apiserver may have
@@ -106,10 +106,10 @@ func (m *Manifests) load() ([]*admissionregistrationv1.ValidatingWebhookConfigur
 }
 
 // checkWebhooks returns why the manifests together do not enforce, nil if they do. The manifests may contain webhooks of others and
-// fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer canaries
+// fieldperm's own webhooks under their names. No other webhook may call fieldperm at the path of granular: it could answer probes
 // while the webhook granular does not see writes.
 func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) error {
-	paths := map[string]string{generators.GranularPath: generators.GranularWebhook, generators.UncoveredPath: generators.UncoveredWebhookName, generators.SchemasPath: generators.SchemasWebhook}
+	paths := map[string]string{webhooks.GranularPath: webhooks.GranularWebhook, webhooks.UncoveredPath: webhooks.UncoveredWebhookName, webhooks.SchemasPath: webhooks.SchemasWebhook}
 	var granular *admissionregistrationv1.ValidatingWebhook
 	for _, configuration := range configurations {
 		for i := range configuration.Webhooks {
@@ -121,7 +121,7 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 			switch owner, ours := paths[path.Clean("/"+target.Path)]; {
 			case ours && owner != webhook.Name:
 				return fmt.Errorf("webhook %q of %q calls %s, which is for the webhook %q alone", webhook.Name, configuration.Name, target.Path, owner)
-			case webhook.Name != generators.GranularWebhook:
+			case webhook.Name != webhooks.GranularWebhook:
 			case granular != nil:
 				return fmt.Errorf("there are two webhooks %q", webhook.Name)
 			default:
@@ -130,7 +130,7 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 		}
 	}
 	if granular == nil {
-		return fmt.Errorf("there is no webhook %q", generators.GranularWebhook)
+		return fmt.Errorf("there is no webhook %q", webhooks.GranularWebhook)
 	}
 	if err := enforces(granular); err != nil {
 		return fmt.Errorf("webhook %q %w", granular.Name, err)
@@ -145,8 +145,8 @@ func (m *Manifests) checkWebhooks(configurations []*admissionregistrationv1.Vali
 // key can answer the webhook.
 func (m *Manifests) leadsHere(client admissionregistrationv1.WebhookClientConfig, now time.Time) error {
 	target, err := url.Parse(*client.URL)
-	if err != nil || target.Scheme != "https" || target.Path != generators.GranularPath || target.User != nil || target.RawQuery != "" || target.Fragment != "" {
-		return fmt.Errorf("has the URL %q, which is not https://HOST:PORT%s", *client.URL, generators.GranularPath)
+	if err != nil || target.Scheme != "https" || target.Path != webhooks.GranularPath || target.User != nil || target.RawQuery != "" || target.Fragment != "" {
+		return fmt.Errorf("has the URL %q, which is not https://HOST:PORT%s", *client.URL, webhooks.GranularPath)
 	}
 	chain, err := cert.ParseCertsPEM(m.Certificate())
 	if err != nil {

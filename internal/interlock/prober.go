@@ -17,17 +17,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const (
-	// canaryTimeout bounds one canary. The response depends on fieldperm itself only.
-	canaryTimeout = 3 * time.Second
-	// Name is the name of the object that a canary would create, and of its field manager, if the dry run were written.
+	// probeTimeout bounds one probe. The response depends on fieldperm itself only.
+	probeTimeout = 3 * time.Second
+	// Name is the name of the object that a probe would create, and of its field manager, if the dry run were written.
 	Name = "fieldperm-canary"
 )
 
-// Result is how a canary ended.
+// Result is how a probe ended.
 type Result string
 
 // The results. NotEnforced is the worst: admission would not look at a write by a holder of the marker.
@@ -40,23 +40,23 @@ const (
 var (
 	// ErrNotFound means that the target names an object that does not exist.
 	ErrNotFound = errors.New("there is no such object")
-	// ErrUnbarred means that nothing refused a canary of ModeBar.
-	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + generators.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
-	// errPassed means that nothing refused a canary.
-	errPassed = errors.New("a canary passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it; or every user may write there: see that `kubectl auth can-i patch configmaps -n kube-system --as " + admission.CanaryUser + "` says no")
+	// ErrUnbarred means that nothing refused a probe of ModeBar.
+	ErrUnbarred = errors.New("was not refused: barriers do not hold there, because the webhook \"" + webhooks.UncoveredWebhookName + "\" is not asked: see that the admission plugin ValidatingAdmissionWebhook is on in that kube-apiserver and that it can watch webhook configurations; if other kube-apiservers ask for the same endpoint, restart this one")
+	// errPassed means that nothing refused a probe.
+	errPassed = errors.New("a probe passed admission, so that a holder of the marker could write any field: the webhook is missing, narrowed or ignored there: apply what fieldperm-gen manifests wrote again; with a static manifest see that --admission-control-config-file names it; or every user may write there: see that `kubectl auth can-i patch configmaps -n kube-system --as " + admission.CanaryUser + "` says no")
 )
 
-// Prober sends canaries.
+// Prober sends probes.
 type Prober struct {
-	Canaries *Canaries
-	// Observe is called for each canary.
+	Tokens *ProbeTokens
+	// Observe is called for each probe.
 	Observe func(server string, result Result, took time.Duration)
 }
 
-// Prove sends one canary to a server. A nil error is the proof. body is the object of a CREATE.
+// Prove sends one probe to a server. A nil error is the proof. body is the object of a CREATE.
 func (p *Prober) Prove(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) error {
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	nonces, answer, err := p.send(ctx, server, target, body, mode)
 	if err != nil {
@@ -76,18 +76,18 @@ func describe(server Server, target Target, err error) error {
 	return fmt.Errorf("kube-apiserver %s: %s of %s: %w", server.Address, strings.ToLower(string(target.Operation)), resourceName(target), err)
 }
 
-// Bars sends one canary to a server, and returns the barriers by which /admit/uncovered refused it. The error is ErrUnbarred if
+// Bars sends one probe to a server, and returns the barriers by which /admit/uncovered refused it. The error is ErrUnbarred if
 // nothing refused it, and ErrNotFound if the target names an object that does not exist. Any other error says why it is unknown
 // whether the write would be refused.
 func (p *Prober) Bars(ctx context.Context, server Server, target Target, body map[string]any, barriers []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	nonces, answer, err := p.send(ctx, server, target, body, ModeBar)
 	if err != nil {
 		return nil, err
 	}
 	if target.Operation == admissionv1.Create && boundNothing(answer) {
-		// Admission runs before the API server looks for the Pod, so admission let the canary pass.
+		// Admission runs before the API server looks for the Pod, so admission let the probe pass.
 		answer = nil
 	}
 	switch _, err := p.judge(target, nonces, answer); {
@@ -96,7 +96,7 @@ func (p *Prober) Bars(ctx context.Context, server Server, target Target, body ma
 	case err != nil:
 		return nil, describe(server, target, err)
 	}
-	return slices.DeleteFunc(slices.Clone(barriers), func(barrier string) bool { return !p.Canaries.Barred(nonces, answer.Error(), barrier) }), nil
+	return slices.DeleteFunc(slices.Clone(barriers), func(barrier string) bool { return !p.Tokens.Barred(nonces, answer.Error(), barrier) }), nil
 }
 
 // boundNothing reports whether err says that the object of a Binding does not exist.
@@ -109,13 +109,13 @@ func boundNothing(err error) bool {
 	return details != nil && details.Kind == "pods" && details.Name == Name
 }
 
-// send sends one canary. answer is the API server's response. err is set if no canary was sent.
+// send sends one probe. answer is the API server's response. err is set if no probe was sent.
 func (p *Prober) send(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) (nonces []string, answer, err error) {
 	bound := target
 	if target.Operation == admissionv1.Create {
 		bound.Name = ""
 	}
-	nonces = p.Canaries.Mint(bound, mode)
+	nonces = p.Tokens.Mint(bound, mode)
 	if len(nonces) == 0 {
 		return nil, nil, errors.New("there is no serving key to make nonces with: see that the serving certificate is loaded")
 	}
@@ -130,35 +130,35 @@ func (p *Prober) send(ctx context.Context, server Server, target Target, body ma
 		Do(ctx).Error(), nil
 }
 
-// judge returns what the API server's response to a canary proves.
+// judge returns what the API server's response to a probe proves.
 func (p *Prober) judge(target Target, nonces []string, err error) (Result, error) {
 	switch {
 	case err == nil:
 		return NotEnforced, errPassed
-	case p.Canaries.Proven(nonces, err.Error()):
+	case p.Tokens.Proven(nonces, err.Error()):
 		return Enforced, nil
 	case target.Operation == admissionv1.Update && apierrors.IsNotFound(err):
 		return Unproven, ErrNotFound
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate"):
 		return Unproven, fmt.Errorf("fieldperm may not impersonate %q: apply rbac.yaml of fieldperm-gen manifests again (%w)", admission.CanaryUser, err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "User \""+admission.CanaryUser+"\" cannot"):
-		return Unproven, fmt.Errorf("its authorization let no canary through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
+		return Unproven, fmt.Errorf("its authorization let no probe through: see that --authorization-config has fieldperm there and that fieldperm answers (%w)", err)
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "/authorize?"):
 		return Unproven, fmt.Errorf("its authorizer cannot ask fieldperm: see that fieldperm answers, and address, CA and client certificate in authorizer.kubeconfig there (%w)", err)
-	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(generators.GranularWebhook)) || strings.Contains(err.Error(), calling(generators.UncoveredWebhookName))):
+	case apierrors.IsInternalError(err) && (strings.Contains(err.Error(), calling(webhooks.GranularWebhook)) || strings.Contains(err.Error(), calling(webhooks.UncoveredWebhookName))):
 		return Unproven, fmt.Errorf("its webhook cannot call fieldperm: see that fieldperm answers, and address and CA in the webhook configuration, and the client certificate in admission.kubeconfig there (%w)", err)
 	}
 	// An error without a status does not come from the API server.
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
-		return Unproven, fmt.Errorf("no answer to a canary: see that it can be reached from here (%w)", err)
+		return Unproven, fmt.Errorf("no answer to a probe: see that it can be reached from here (%w)", err)
 	}
-	return Unproven, fmt.Errorf("what refused the canary was not fieldperm: see that it answers, and that no other webhook or policy refuses %q first (%w)", admission.CanaryUser, err)
+	return Unproven, fmt.Errorf("what refused the probe was not fieldperm: see that it answers, and that no other webhook or policy refuses %q first (%w)", admission.CanaryUser, err)
 }
 
 // calling returns the beginning of kube-apiserver's message when it cannot call a webhook.
 func calling(webhook string) string { return fmt.Sprintf("failed calling webhook %q", webhook) }
 
-// compose returns the request of a canary: an empty patch, which changes nothing, or the creation of body. If the resource serves
+// compose returns the request of a probe: an empty patch, which changes nothing, or the creation of body. If the resource serves
 // neither, it is a PUT.
 func compose(client rest.Interface, target Target, body map[string]any) (*rest.Request, error) {
 	path := resourcePath(target)
@@ -170,7 +170,7 @@ func compose(client rest.Interface, target Target, body map[string]any) (*rest.R
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return nil, fmt.Errorf("canary of %s: %w", resourceName(target), err)
+		return nil, fmt.Errorf("probe of %s: %w", resourceName(target), err)
 	}
 	request := client.Post()
 	if target.Operation == admissionv1.Update {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestA5_WhateverElseRefusesACanaryProvesNothingAndNamesTheCure(t *testing.T) {
-	prober := Prober{Canaries: NewCanaries(NewKeyring(clock.RealClock{}), clock.RealClock{})}
+	prober := Prober{Tokens: NewProbeTokens(NewKeyring(clock.RealClock{}), clock.RealClock{})}
 	configmaps := schema.GroupResource{Resource: "configmaps"}
 	for name, c := range map[string]struct {
 		err  error
@@ -39,7 +39,7 @@ func TestA5_WhateverElseRefusesACanaryProvesNothingAndNamesTheCure(t *testing.T)
 		"no answer": {errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"), "can be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := prober.judge(updateCanary(), []string{"nonce"}, c.err)
+			result, err := prober.judge(updateProbe(), []string{"nonce"}, c.err)
 			if result != Unproven || err == nil || !strings.Contains(err.Error(), c.cure) {
 				t.Errorf("%s: %v; want %s and the cure %q", result, err, Unproven, c.cure)
 			}

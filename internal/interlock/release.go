@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // releaseRetry is the delay before a failed release is tried again.
@@ -62,7 +62,7 @@ func (r *Release) Pending() bool { return r.pending.Load() }
 
 // held reports whether a configuration waits for its release.
 func held(c *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-	return c != nil && c.DeletionTimestamp != nil && slices.Contains(c.Finalizers, generators.Finalizer)
+	return c != nil && c.DeletionTimestamp != nil && slices.Contains(c.Finalizers, webhooks.Finalizer)
 }
 
 // Run releases configurations that are being deleted, until the context ends.
@@ -107,7 +107,7 @@ func (r *Release) release(ctx context.Context, configuration *admissionregistrat
 // letGo deletes the configuration for barriers, which no component would maintain any more, and then removes the finalizer. It does
 // not change an object with another UID.
 func (r *Release) letGo(ctx context.Context, uid types.UID) error {
-	ctx, cancel := context.WithTimeout(ctx, canaryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	current, err := r.Client.Get(ctx, r.Name, metav1.GetOptions{})
 	gone := apierrors.IsNotFound(err)
@@ -117,13 +117,13 @@ func (r *Release) letGo(ctx context.Context, uid types.UID) error {
 	case !gone && (current.UID != uid || !held(current)):
 		return nil
 	}
-	if err := r.Client.Delete(ctx, generators.UncoveredName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("webhook configuration %q: %w", generators.UncoveredName, err)
+	if err := r.Client.Delete(ctx, webhooks.UncoveredName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("webhook configuration %q: %w", webhooks.UncoveredName, err)
 	}
 	if gone {
 		return nil
 	}
-	current.Finalizers = slices.DeleteFunc(current.Finalizers, func(f string) bool { return f == generators.Finalizer })
+	current.Finalizers = slices.DeleteFunc(current.Finalizers, func(f string) bool { return f == webhooks.Finalizer })
 	// Another replica may have done the same before.
 	if _, err := r.Client.Update(ctx, current, metav1.UpdateOptions{FieldManager: "fieldperm"}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("webhook configuration %q: %w", r.Name, err)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 func deleting(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfiguration {
@@ -30,11 +30,11 @@ func deleting(t *testing.T) *admissionregistrationv1.ValidatingWebhookConfigurat
 }
 
 func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
-	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}}
+	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhooks.UncoveredName}}
 	clients := fake.NewClientset(deleting(t), uncovered)
 	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	clock := clocktesting.NewFakeClock(begin())
-	r := NewRelease(configurations, generators.RESTName, 90*time.Second, clock)
+	r := NewRelease(configurations, webhooks.RESTName, 90*time.Second, clock)
 	fails := 1
 	clients.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if fails--; fails >= 0 {
@@ -53,11 +53,11 @@ func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
 	eventually(t, clock.HasWaiters)
 	clock.Step(90*time.Second - time.Millisecond)
 	holds := func() bool {
-		c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+		c, err := configurations.Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.Contains(c.Finalizers, generators.Finalizer)
+		return slices.Contains(c.Finalizers, webhooks.Finalizer)
 	}
 	if !holds() || !r.Pending() {
 		t.Error("released too early")
@@ -66,11 +66,11 @@ func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
 	eventually(t, func() bool { clock.Step(releaseRetry); return !holds() })
 	// Two events about one deletion are one release.
 	eventually(t, func() bool { return !r.Pending() })
-	c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	c, err := configurations.Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 	if err != nil || !slices.Equal(c.Finalizers, []string{"example.com/other"}) {
 		t.Errorf("finalizers of others: %v, %v", c, err)
 	}
-	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := configurations.Get(t.Context(), webhooks.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the configuration for barriers stays, and nobody keeps it: %v", err)
 	}
 }
@@ -78,16 +78,16 @@ func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
 func TestA5_AnotherObjectOfTheNameIsNotReleased(t *testing.T) {
 	next := granular(t)
 	next.UID = "next"
-	clients := fake.NewClientset(next, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}})
+	clients := fake.NewClientset(next, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhooks.UncoveredName}})
 	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	r := NewRelease(configurations, generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	r := NewRelease(configurations, webhooks.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
 	if err := r.letGo(t.Context(), "u"); err != nil {
 		t.Error(err)
 	}
-	if c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+	if c, err := configurations.Get(t.Context(), webhooks.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, webhooks.Finalizer) {
 		t.Errorf("%v, %v", c, err)
 	}
-	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); err != nil {
+	if _, err := configurations.Get(t.Context(), webhooks.UncoveredName, metav1.GetOptions{}); err != nil {
 		t.Errorf("barriers of the new installation are taken away: %v", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestA5_AnotherObjectOfTheNameIsNotReleased(t *testing.T) {
 func TestA5_NothingIsReleasedBeforeTheDelayIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clients := fake.NewClientset(deleting(t))
-		r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), generators.RESTName, 90*time.Second, clock.RealClock{})
+		r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), webhooks.RESTName, 90*time.Second, clock.RealClock{})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go r.Run(ctx)
@@ -117,36 +117,36 @@ func TestA5_TheNextConfigurationIsNotReleasedForTheOneBefore(t *testing.T) {
 	next := deleting(t)
 	next.UID = "next"
 	clients := fake.NewClientset(next)
-	r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	r := NewRelease(clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), webhooks.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
 	if err := r.letGo(t.Context(), "u"); err != nil {
 		t.Error(err)
 	}
-	if c, err := r.Client.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+	if c, err := r.Client.Get(t.Context(), webhooks.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, webhooks.Finalizer) {
 		t.Errorf("let go of before its own time: %v, %v", c, err)
 	}
 }
 
 // With fieldperm-uncovered, API servers refuse all writes when fieldperm no longer answers.
 func TestA5_TheFinalizerStaysUntilTheConfigurationForBarriersIsGone(t *testing.T) {
-	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: generators.UncoveredName}}
+	uncovered := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhooks.UncoveredName}}
 	clients := fake.NewClientset(deleting(t), uncovered)
 	configurations := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	fails := true
 	clients.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return fails, nil, errors.New("forbidden")
 	})
-	r := NewRelease(configurations, generators.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
+	r := NewRelease(configurations, webhooks.RESTName, time.Second, clocktesting.NewFakeClock(begin()))
 	if r.letGo(t.Context(), "u") == nil {
 		t.Error("a deletion that fails is none")
 	}
-	if c, err := configurations.Get(t.Context(), generators.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, generators.Finalizer) {
+	if c, err := configurations.Get(t.Context(), webhooks.RESTName, metav1.GetOptions{}); err != nil || !slices.Contains(c.Finalizers, webhooks.Finalizer) {
 		t.Errorf("let go of although the configuration for barriers is there: %v, %v", c, err)
 	}
 	fails = false
 	if err := r.letGo(t.Context(), "u"); err != nil {
 		t.Error(err)
 	}
-	if _, err := configurations.Get(t.Context(), generators.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := configurations.Get(t.Context(), webhooks.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
 }

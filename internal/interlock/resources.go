@@ -13,11 +13,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 const (
-	// refusalLife is how long a failed proof is cached, so that repeated requests do not each send a canary.
+	// refusalLife is how long a failed proof is cached, so that repeated requests do not each send a probe.
 	refusalLife = time.Second
 	// maxProofs bounds the cache of proofs. A target that does not fit is proven at each request.
 	maxProofs = 20_000
@@ -28,7 +28,7 @@ const (
 type resources struct {
 	mu    sync.Mutex
 	known map[Target]*proof
-	// failed has the groups for which an error of the webhook was seen to stop a canary, each with the epoch of that canary.
+	// failed has the groups for which an error of the webhook was seen to stop a probe, each with the epoch of that probe.
 	failed  map[string]uint64
 	flights singleflight.Group
 }
@@ -42,7 +42,7 @@ type proof struct {
 	epoch uint64
 }
 
-// proveResource returns nil if canaries have shown, within the interval, that admission sees the operation that the verb authorizes
+// proveResource returns nil if probes have shown, within the interval, that admission sees the operation that the verb authorizes
 // on the object.
 func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
 	target := Target{Operation: admissionv1.Update, Group: a.Group, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}.normal()
@@ -60,7 +60,7 @@ func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.Resour
 		return i.provenFor(ctx, create)
 	}
 	if a.Name == "" {
-		return errors.New("the request names no object to send a canary for")
+		return errors.New("the request names no object to send a probe for")
 	}
 	err := i.provenFor(ctx, target)
 	if errors.Is(err, ErrNotFound) && a.Subresource == "" {
@@ -70,7 +70,7 @@ func (i *Interlock) proveResource(ctx context.Context, a *authorizationv1.Resour
 	return err
 }
 
-// provenFor returns the cached result, or sends canaries. The same target is proven only once at a time.
+// provenFor returns the cached result, or sends probes. The same target is proven only once at a time.
 func (i *Interlock) provenFor(ctx context.Context, target Target) error {
 	if err, known := i.fresh(target); known {
 		return err
@@ -115,7 +115,7 @@ func (i *Interlock) fresh(target Target) (answer error, known bool) {
 	return p.err, true
 }
 
-// proveTarget sends a canary to every server and caches the result. It does not cache the result that an object does not exist.
+// proveTarget sends a probe to every server and caches the result. It does not cache the result that an object does not exist.
 func (i *Interlock) proveTarget(ctx context.Context, target Target) *proof {
 	started := i.config.Clock.Now()
 	next := &proof{epoch: i.epoch.Load(), until: started.Add(i.config.Interval)}
@@ -126,7 +126,7 @@ func (i *Interlock) proveTarget(ctx context.Context, target Target) *proof {
 		mode = ModeDeny
 	}
 	i.resources.mu.Unlock()
-	switch next.err = i.canaries(ctx, target, mode); {
+	switch next.err = i.sendProbes(ctx, target, mode); {
 	case next.err != nil:
 		next.until = i.config.Clock.Now().Add(refusalLife)
 	case mode == ModeFail:
@@ -173,7 +173,7 @@ func (r *resources) prune(now time.Time) {
 	}
 }
 
-func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) error {
+func (i *Interlock) sendProbes(ctx context.Context, target Target, mode Mode) error {
 	served, ok := i.config.Resources(target.Group, target.Resource)
 	if !ok {
 		return fmt.Errorf("%s is not served", resourceName(target))
@@ -193,7 +193,7 @@ func (i *Interlock) canaries(ctx context.Context, target Target, mode Mode) erro
 
 // minimal returns an object without any field. If a server refuses it before it calls the webhook, nothing is proven, and the
 // creation is not allowed.
-func minimal(target Target, served discovery.Served) map[string]any {
+func minimal(target Target, served allowlist.Served) map[string]any {
 	metadata := map[string]any{"name": Name}
 	if target.Namespace != "" {
 		metadata["namespace"] = target.Namespace

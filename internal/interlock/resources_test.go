@@ -16,7 +16,7 @@ func metav1Now() metav1.Time { return metav1.NewTime(begin()) }
 
 func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	left := func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "deployments"] }
 	w.apis[1].set(left)
 	enforced := func(verb, resource, name string) bool {
@@ -58,7 +58,7 @@ func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
 
 func TestA5_AProofIsForOneVersion(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	// With matchPolicy Exact a rule for v1 does not match the other versions.
 	w.apis[1].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Version == "v1beta1"] })
 	for _, verb := range []string{"patch", "create"} {
@@ -80,7 +80,7 @@ func TestA5_AProofIsForOneVersion(t *testing.T) {
 
 func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	before := w.apis[0].count()
 	for _, name := range []string{"../../kube-system/configmaps/a", "..", "a/status", "%2e%2e", strings.Repeat("n", maxSegment+1)} {
 		for part, asked := range map[string]*authorizationv1.ResourceAttributes{
@@ -101,13 +101,13 @@ func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
 		}
 	}
 	if sent := w.apis[0].count() - before; sent != 0 || w.Proven() != 0 {
-		t.Errorf("%d canaries were sent, %d results are remembered", sent, w.Proven())
+		t.Errorf("%d probes were sent, %d results are remembered", sent, w.Proven())
 	}
 }
 
 func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	ask := func(name string) error { return w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", name)) }
 	asked := func(name string) bool {
 		t.Helper()
@@ -123,11 +123,11 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	if !asked("db") {
 		t.Error("a proof for one object counts for another: a selector may leave out one of them")
 	}
-	// Every opening of the interlock removes the proof.
-	w.open(ReasonCanaryError, errPassed)
+	// Every withdrawal removes the proof of the resource.
+	w.withdraw(ReasonProbeError, errPassed)
 	w.round(t.Context())
 	if !asked("web") {
-		t.Error("an old proof outlives the opening")
+		t.Error("an old proof outlives the withdrawal")
 	}
 	w.clock.Step(testInterval - time.Millisecond)
 	w.round(t.Context())
@@ -147,7 +147,7 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	// A failure is cached for a short time only.
 	w.apis[0].set(always(""))
 	if ask("web") == nil {
-		t.Error("each question sends a canary")
+		t.Error("each question sends a probe")
 	}
 	w.clock.Step(refusalLife)
 	if !asked("web") {
@@ -176,7 +176,7 @@ func TestA5_ProofsAreBounded(t *testing.T) {
 
 func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	// With failurePolicy Ignore, an error stops nothing but a denial does.
 	for _, api := range w.apis {
 		api.set(func(t Target) string { return map[bool]string{true: "ignored"}[t.Resource == "secrets"] })
@@ -189,10 +189,10 @@ func TestA5_ATryOfTheWebhooksErrorThatFailedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The cause of an opening may have been a manifest with another failurePolicy.
+// The cause of a withdrawal may have been a manifest with another failurePolicy.
 func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	ask := func() error { return w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) }
 	if err := ask(); err != nil {
 		t.Fatal(err)
@@ -200,16 +200,16 @@ func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
 	for _, api := range w.apis {
 		api.set(func(t Target) string { return map[bool]string{true: "ignored"}[t.Resource == "secrets"] })
 	}
-	w.open(ReasonCanaryError, errPassed)
+	w.withdraw(ReasonProbeError, errPassed)
 	w.round(t.Context())
 	if ask() == nil {
-		t.Error("failurePolicy Ignore is let through after an opening")
+		t.Error("failurePolicy Ignore is let through after a withdrawal")
 	}
 }
 
 func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
 			w.clock.Step(testInterval)
@@ -224,7 +224,7 @@ func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
 // The proof of the servers may expire while a resource is being proven.
 func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	w.clock.Step(2*testInterval - time.Second)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
@@ -237,13 +237,13 @@ func TestA5_AProofOfAResourceDoesNotProlongThatOfTheServers(t *testing.T) {
 	}
 }
 
-// The interlock opens and closes while a canary is in progress: the canary was sent before the change.
+// The proof is withdrawn and made again while a probe is in progress: the probe was sent before the change.
 func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	w.apis[0].set(func(t Target) string {
 		if t.Resource == "secrets" {
-			w.open(ReasonSettling, errors.New("changed"))
+			w.withdraw(ReasonSettling, errors.New("changed"))
 			w.Interlock.mu.Lock()
 			defer w.Interlock.mu.Unlock()
 			w.store(&state{until: w.clock.Now().Add(testInterval)})
@@ -251,7 +251,7 @@ func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 		return ""
 	})
 	if w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", "web")) == nil {
-		t.Error("let through on a canary that was sent before the change")
+		t.Error("let through on a probe that was sent before the change")
 	}
 	if err := w.Status(); err != nil {
 		t.Error(err)
@@ -260,7 +260,7 @@ func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 
 func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	missing := func(t Target) string {
 		return map[bool]string{true: "not found"}[t.Operation == admissionv1.Update && t.Name == "new"]
 	}
@@ -302,7 +302,7 @@ func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
 
 func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	all := func(fault func(Target) string) {
 		for _, api := range w.apis {
 			api.set(fault)
@@ -334,12 +334,12 @@ func eventually(t *testing.T, condition func() bool) {
 	}
 }
 
-// With one 500 for each object, half of the canaries for such objects would be errors in the metrics of the server.
+// With one 500 for each object, half of the probes for such objects would be errors in the metrics of the server.
 func TestA5_D7_TheWebhooksErrorIsTriedOnceForAnAggregatedGroup(t *testing.T) {
 	w := newWorld(t, true)
-	w.close(t)
+	w.prove(t)
 	var modes []string
-	w.apis[0].canaries = recorder{w.canaries, func(mode string) { modes = append(modes, mode) }}
+	w.apis[0].tokens = recorder{w.tokens, func(mode string) { modes = append(modes, mode) }}
 	for _, name := range []string{"a", "b", "c"} {
 		if err := w.Enforced(t.Context(), asking("patch", elsewhere, "things", name)); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // Static returns why a webhook configuration does not enforce, on every resource, what an Allow of /authorize promises. It returns
@@ -25,12 +25,12 @@ func Static(configuration *admissionregistrationv1.ValidatingWebhookConfiguratio
 	if configuration.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: nothing is let through any more", configuration.Name)
 	}
-	if !slices.Contains(configuration.Finalizers, generators.Finalizer) {
-		return fault("lacks the finalizer %q, so that it could be deleted before cached permissions are gone", generators.Finalizer)
+	if !slices.Contains(configuration.Finalizers, webhooks.Finalizer) {
+		return fault("lacks the finalizer %q, so that it could be deleted before cached permissions are gone", webhooks.Finalizer)
 	}
-	at := slices.IndexFunc(configuration.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == generators.GranularWebhook })
+	at := slices.IndexFunc(configuration.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhooks.GranularWebhook })
 	if at < 0 {
-		return fault("has no webhook %q", generators.GranularWebhook)
+		return fault("has no webhook %q", webhooks.GranularWebhook)
 	}
 	webhook := &configuration.Webhooks[at]
 	if err := enforces(webhook); err != nil {
@@ -59,11 +59,11 @@ func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 	case !slices.Contains(webhook.AdmissionReviewVersions, "v1"):
 		return errors.New("does not take AdmissionReview v1")
 	case !callsGranular(webhook.ClientConfig):
-		return fmt.Errorf("does not call %s", generators.GranularPath)
+		return fmt.Errorf("does not call %s", webhooks.GranularPath)
 	}
 	for _, condition := range webhook.MatchConditions {
 		// Any other condition could exclude requests that the known condition includes.
-		if condition.Expression != generators.LacksGeneric {
+		if condition.Expression != webhooks.LacksGeneric {
 			return fmt.Errorf("has a match condition %q that is not the generated one", condition.Name)
 		}
 	}
@@ -100,9 +100,9 @@ func selects(s *metav1.LabelSelector) bool {
 
 func callsGranular(c admissionregistrationv1.WebhookClientConfig) bool {
 	if c.URL != nil {
-		return strings.HasPrefix(*c.URL, "https://") && strings.HasSuffix(*c.URL, generators.GranularPath)
+		return strings.HasPrefix(*c.URL, "https://") && strings.HasSuffix(*c.URL, webhooks.GranularPath)
 	}
-	return c.Service != nil && c.Service.Path != nil && *c.Service.Path == generators.GranularPath
+	return c.Service != nil && c.Service.Path != nil && *c.Service.Path == webhooks.GranularPath
 }
 
 // coversAll reports whether one rule matches an operation on all resources.

@@ -8,7 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
@@ -22,7 +22,7 @@ func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
 		t.Error(err)
 	}
 	service := granular(t)
-	path := generators.GranularPath
+	path := webhooks.GranularPath
 	service.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "n", Name: "s", Path: &path}}
 	if err := Static(service, nil); err != nil {
 		t.Error(err)
@@ -127,7 +127,7 @@ func TestA5_WhateverLoosensTheConfigurationIsNoProof(t *testing.T) {
 }
 
 func TestA5_AServiceIsCalledAtThePathOfGranularOnly(t *testing.T) {
-	for name, path := range map[string]*string{"another": new(generators.UncoveredPath), "none": nil} {
+	for name, path := range map[string]*string{"another": new(webhooks.UncoveredPath), "none": nil} {
 		c := granular(t)
 		c.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "n", Name: "s", Path: path}}
 		if err := Static(c, nil); err == nil || !strings.Contains(err.Error(), "call") {

@@ -3,6 +3,6 @@
 //
 // Start at Probes, which decides when a probe is due and stores the results. Then read write.go (the write that is sent) and
 // Objects (the objects that are known to exist, because the webhooks received requests about them). Of fieldperm the package
-// imports interlock, discovery, refresh, sample and schema/endpoint. The server decides which barriers to probe and reports the
+// imports interlock, allowlist, refresh, sampleobject and schema/endpoint. The server decides which barriers to probe and reports the
 // results.
 package probe

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -44,7 +44,7 @@ type Config struct {
 	// Servers returns the kube-apiservers to probe.
 	Servers interlock.Servers
 	// Served returns the resources that they serve, nil while these are not known.
-	Served func() *discovery.Allowlist
+	Served func() *allowlist.List
 	// Objects has the objects that are known to exist.
 	Objects *Objects
 	// Barriers returns the barriers whose rules are in force. Version returns the version of the rules.
@@ -66,7 +66,7 @@ type Probes struct {
 	mu sync.Mutex
 	// servers are the servers of the last pass, known is its allowlist. Both are nil before the first pass.
 	servers []string
-	known   *discovery.Allowlist
+	known   *allowlist.List
 	results map[place]result
 }
 
@@ -162,7 +162,7 @@ func refOf(e *endpoint.Endpoint) endpoint.Ref {
 }
 
 // prepare records the servers and the allowlist of this pass, and removes results that are not about them.
-func (p *Probes) prepare(list *discovery.Allowlist, servers []interlock.Server, wanted map[endpoint.Ref][]string) {
+func (p *Probes) prepare(list *allowlist.List, servers []interlock.Server, wanted map[endpoint.Ref][]string) {
 	addresses := interlock.Addresses(servers)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +194,7 @@ func (p *Probes) note(ctx context.Context, at place, next result) {
 }
 
 // probe tries the possible writes until one shows whether barriers are enforced.
-func (p *Probes) probe(ctx context.Context, server interlock.Server, list *discovery.Allowlist, e *endpoint.Endpoint, barriers []string) ([]string, error) {
+func (p *Probes) probe(ctx context.Context, server interlock.Server, list *allowlist.List, e *endpoint.Endpoint, barriers []string) ([]string, error) {
 	unasked := p.config.Unasked()
 	err := fmt.Errorf("%s: %w", NameOf(e), errNoObject)
 	for _, w := range writes(e, list, p.config.Objects, namespaceBut(unasked)) {

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // list returns an allowlist with Deployments and their scale, Pods, and a custom resource.
-func list() *discovery.Allowlist {
+func list() *allowlist.List {
 	resources := func(groupVersion string, names ...string) *metav1.APIResourceList {
 		out := &metav1.APIResourceList{GroupVersion: groupVersion}
 		for _, name := range names {
@@ -29,7 +29,7 @@ func list() *discovery.Allowlist {
 		}
 		return out
 	}
-	return discovery.Build([]*metav1.APIResourceList{
+	return allowlist.Build([]*metav1.APIResourceList{
 		resources("apps/v1", "deployments", "deployments/scale"), resources("v1", "pods", "namespaces"), resources("example.com/v1", "widgets"),
 	}, nil, nil)
 }

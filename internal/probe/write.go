@@ -9,9 +9,9 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/interlock"
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -29,7 +29,7 @@ var errNoObject = errors.New("not probed, because it takes an object that exists
 var errElsewhere = errors.New("not probed, because kube-apiserver itself does not serve the resource: there a barrier holds only if the server that does asks fieldperm")
 
 // served reports whether this cluster serves an endpoint.
-func served(list *discovery.Allowlist, e *endpoint.Endpoint) bool {
+func served(list *allowlist.List, e *endpoint.Endpoint) bool {
 	switch {
 	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource):
 		return list.Has("", "pods", "")
@@ -41,7 +41,7 @@ func served(list *discovery.Allowlist, e *endpoint.Endpoint) bool {
 
 // writes returns the writes for an endpoint, in the order in which to try them: an empty patch of a known object, which is valid
 // for every kind, then the creation of a sample. namespace is the namespace for samples.
-func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, namespace string) []write {
+func writes(e *endpoint.Endpoint, list *allowlist.List, objects *Objects, namespace string) []write {
 	if endpoint.IsBinding(e.Group, e.Resource, e.Subresource) {
 		return []write{binding(e, namespace)}
 	}
@@ -57,7 +57,7 @@ func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, n
 		return out
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: e.Group, Version: how.Version, Kind: how.Kind}
-	body, err := sample.BuiltIn(gvk)
+	body, err := sampleobject.BuiltIn(gvk)
 	if err != nil {
 		// This is valid for a kind without required fields.
 		body = map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": map[string]any{}}
@@ -67,7 +67,7 @@ func writes(e *endpoint.Endpoint, list *discovery.Allowlist, objects *Objects, n
 	if how.Namespaced {
 		create.Namespace = namespace
 	}
-	sample.Place(body, interlock.Name, create.Namespace)
+	sampleobject.Place(body, interlock.Name, create.Namespace)
 	return append(out, write{create, body})
 }
 

@@ -2,63 +2,51 @@ package review
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/client-go/rest"
 
-	"github.com/fieldperm/fieldperm/internal/authz"
-	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// cacheTTL is the cache time for decisions of the cluster. One call asks for no verb twice.
-const cacheTTL = 10 * time.Second
-
-// chain returns a chain that decides by the grants. If there are none, the chain asks the cluster.
-func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionRequest) (*authz.Chain, error) {
-	if o.offline() {
-		grants, err := rbac.Read(o.grants)
-		if err != nil {
-			return nil, err
-		}
-		a, err := rbac.New(grants)
-		if err != nil {
-			return nil, err
-		}
-		if len(grants.RoleBindings) > 0 {
-			o.hintAtNamespace(request)
-		}
-		for _, w := range a.Warnings() {
-			o.warn("%s", w)
-		}
-		return authz.Fixed("grants", a), nil
-	}
-	o.hintAtNamespace(request)
-	config, err := o.config()
+// Decide returns the decision of both admission webhooks together. /admit/granular reviews users without the generic verb (W1),
+// including their barriers. For all other users, /admit/uncovered checks only the barriers (W2). The granular review of the
+// Reviewer distinguishes the two groups of users itself, and so covers both. Errors are the Reviewer's.
+func Decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
+	decided, err := decide(ctx, reviewer, request, most)
 	if err != nil {
 		return nil, err
 	}
-	chain, err := authz.NewChain(ctx, authz.Settings{TTL: cacheTTL, Cluster: config})
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
-	}
-	return chain, nil
+	decided.Notes = notes(request)
+	return decided, nil
 }
 
-// hintAtNamespace prepares a hint for objects from files that kubectl would have put into a namespace.
-func (o *options) hintAtNamespace(request *admissionv1.AdmissionRequest) {
-	if o.file == "" && request.Namespace == "" {
-		o.denialHint = "the object names no namespace, and so RoleBindings did not count: give --namespace if its kind has namespaces"
+func decide(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, most int) (*Report, error) {
+	result, err := reviewer.Review(ctx, admission.Granular, request)
+	if err != nil {
+		return nil, err
 	}
+	if result.Mode == fieldperm.ModeUncovered && result.Denial != nil && result.Denial.Checks > 0 {
+		return decideBarriers(ctx, reviewer, request, result, most)
+	}
+	return newReport(result, most)
 }
 
-// config returns the connection to the cluster. client-go's rate limit is off: --max-checks bounds the requests of one call.
-func (o *options) config() (*rest.Config, error) {
-	config, err := o.cluster.ToRESTConfig()
+// decideBarriers is for a user with the generic verb for whom the barriers need too many checks (P3). In a cluster the API server
+// has asked for the generic verb, so the webhook does not count that check.
+func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, granular *admission.Result, most int) (*Report, error) {
+	result, err := reviewer.Review(ctx, admission.Uncovered, request)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+		return nil, err
 	}
-	config.QPS = -1
-	return config, nil
+	held := slices.IndexFunc(granular.Checks, func(c fieldperm.Check) bool { return c.Allowed }) // the first allowed check; in this mode it is the generic verb
+	generic := granular.Checks[:held+1]
+	result.Checks = append(slices.Clone(generic), result.Checks...)
+	for i := range result.Requirements {
+		if !result.Requirements[i].Barred() {
+			result.CoveredBy[i] = generic[held].Verb
+		}
+	}
+	return newReport(result, most)
 }

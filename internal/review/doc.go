@@ -1,7 +1,11 @@
-// Package review is the command "kubectl fieldperm review". It makes one decision on one write request, on a workstation: with
-// grants from files, or by asking a cluster.
+// Package review has the questions of people and tools, and the reports that answer them. POST /review decides about a write that has
+// not been sent, and GET /permissions lists the verbs of the permission schema in force. kubectl fieldperm review prints the same
+// reports: for the same decision it gives the same bytes.
 //
-// Read NewCommand first (the contract with users), then options.run (from flags to a report), then report.Report (the output).
-// admission.Reviewer makes the decision, as in the webhook. sources.Once loads the schema of a cluster, with the same loader as the
-// webhook. This package only combines a request, a schema and an authorizer.
+// Start at Report, whose JSON is a contract. Then read Decide, which asks the one Reviewer the questions of both admission webhooks.
+// Neither depends on flags or HTTP. API is the HTTP API: in ReviewHandler, subject checks who may ask about which user, and complete
+// checks the contents of a question; then PermissionsHandler.
+//
+// The caller comes only from the context: k8s.io/apiserver's request.UserFrom. The package must not import cobra, because the server
+// imports it.
 package review

@@ -8,12 +8,14 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	componenttracing "k8s.io/component-base/tracing"
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
@@ -21,48 +23,54 @@ import (
 // parallelChecks is how many verbs of one level are asked at the same time (P1).
 const parallelChecks = 4
 
-// decide sets up the chain of authorizers, the reviewers that ask it, and the authorization of callers of the review API.
-func (s *Server) decide(ctx context.Context, config *rest.Config) error {
+// authorization has the chain of authorizers, the reviewers that ask it, and the authentication of callers by token.
+type authorization struct {
+	chain     *authz.Chain
+	tokens    *authn.Authenticator // nil without --authentication-config
+	schemas   *schemas
+	writes    *admission.Reviewer
+	requests  *admission.AuthorizeReviewer
+	documents *admission.SchemaReviewer
+}
+
+func newAuthorization(
+	ctx context.Context, o *Options, config *rest.Config, m *metrics.Metrics, tracer componenttracing.TracerProvider, known *schemas, e *enforcement,
+) (*authorization, error) {
 	identity, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("name of this host: %w", err)
+		return nil, fmt.Errorf("name of this host: %w", err)
 	}
-	authorization := client(config, "authorization")
-	authorization.Wrap(tracing.Client(s.tracer))
-	s.chain, err = authz.NewChain(ctx, authz.Settings{
-		File: s.options.AuthorizationConfig, TTL: s.options.DecisionCacheTTL,
-		Cluster: authorization, Identity: identity, Observer: s.metrics,
+	a := &authorization{schemas: known}
+	cluster := client(config, "authorization")
+	cluster.Wrap(tracing.Client(tracer))
+	a.chain, err = authz.NewChain(ctx, authz.Settings{
+		File: o.AuthorizationConfig, TTL: o.DecisionCacheTTL, Cluster: cluster, Identity: identity, Observer: m,
 	})
 	if err != nil {
-		return fmt.Errorf("--authorization-config: %w", err)
+		return nil, fmt.Errorf("--authorization-config: %w", err)
 	}
-	if s.options.AuthenticationConfig != "" {
-		s.tokens, err = authn.New(ctx, authn.Settings{File: s.options.AuthenticationConfig, Identity: identity})
+	if o.AuthenticationConfig != "" {
+		a.tokens, err = authn.New(ctx, authn.Settings{File: o.AuthenticationConfig, Identity: identity})
 		if err != nil {
-			return fmt.Errorf("--authentication-config: %w", err)
+			return nil, fmt.Errorf("--authentication-config: %w", err)
 		}
 	}
-	s.reviewer = &admission.Reviewer{
-		Schema:     s.schemas.Schema,
-		Authorizer: s.chain.For,
-		Limits:     fieldperm.Limits{MaxChecks: s.options.MaxChecks, Parallel: parallelChecks},
+	a.writes = &admission.Reviewer{
+		Schema:     known.Schema,
+		Authorizer: a.chain.For,
+		Limits:     fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
-	s.authorizer = &admission.AuthorizeReviewer{
-		Allowed: func(group, resource, subresource string) bool {
-			return s.resources.Allowlist().Has(group, resource, subresource)
-		},
-		Authorizer: s.chain.ForReview,
-		Enforced:   s.interlock.Enforced,
-		Canaries:   s.canaries,
+	a.requests = &admission.AuthorizeReviewer{
+		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens,
 	}
-	s.validator = &admission.SchemaReviewer{Documents: s.schemas.Documents, Holders: s.holders}
-	return nil
+	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders}
+	return a, nil
 }
 
 // holders returns the names of the roles that grant a verb on the resource of a kind.
-func (s *Server) holders(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error) {
-	resource := generators.Resource(kind, uncovered.Plurals(s.schemas.Documents().Topologies))
-	roles, err := s.chain.Holders(kind.Group, resource, is)
+func (a *authorization) holders(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error) {
+	resource := webhooks.Resource(kind, uncovered.Plurals(a.schemas.Documents().Topologies))
+	roles, err := a.chain.Holders(kind.Group, resource, is)
 	if errors.Is(err, authz.ErrNoRoles) {
 		return nil, admission.ErrHoldersUnknown
 	}

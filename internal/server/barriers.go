@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +16,9 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/metrics"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
@@ -26,52 +26,72 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// keepBarriers sets up the keeper of --uncovered-configuration. It does nothing if the flag is not set.
-func (s *Server) keepBarriers(config *rest.Config) error {
-	if s.options.UncoveredConfiguration == "" {
-		return nil
+// barriers keeps the webhook configuration for barriers, probes whether kube-apiservers enforce them, and reports that in the status of
+// objects. The keeper and the probes are nil without --uncovered-configuration.
+type barriers struct {
+	options *Options
+	schemas *schemas
+	trusted func() []byte
+	status  *status.Writer
+	keeper  *uncovered.Keeper
+	probes  *probe.Probes
+	// written are the objects about which the webhooks received requests.
+	written *probe.Objects
+	guarded guarded
+}
+
+func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *schemas, certs *servingCertificates, e *enforcement) (*barriers, error) {
+	b := &barriers{options: o, schemas: known, trusted: certs.trusted, written: probe.NewObjects()}
+	b.status = status.New(status.Config{Client: known.client, Known: known.objects.Known, Enforced: b.enforced, States: known.Objects})
+	known.compiled.add(b.status.Changed)
+	if o.UncoveredConfiguration == "" {
+		return b, nil
 	}
 	clients, err := kubernetes.NewForConfig(client(config, "uncovered"))
 	if err != nil {
-		return fmt.Errorf("client of the API server: %w", err)
+		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	documents := func() schema.Documents {
-		if d := s.schemas.Documents(); d != nil {
+		if d := known.Documents(); d != nil {
 			return *d
 		}
 		return schema.Documents{}
 	}
+	// What must be probed may change with the configuration, the schemas and the API servers.
+	var observed signal
 	keep := uncovered.Config{
-		Client: clients, Name: s.options.UncoveredConfiguration, Owner: s.options.WebhookConfiguration, Version: builtVersion(),
-		Ready:   s.schemas.Ready,
-		Schema:  s.schemas.Schema,
-		Sets:    func() []schema.UncoveredDocument { return documents().Uncovered },
-		Plurals: func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
-		Unknown: s.schemas.Unknown,
-		Applied: s.metrics.UncoveredApplied,
-		Observed: func() {
-			s.status.Changed()
-			s.probeAgain()
-		},
+		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: builtVersion(),
+		Ready:    known.Ready,
+		Schema:   known.Schema,
+		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
+		Plurals:  func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
+		Unknown:  known.Unknown,
+		Applied:  m.UncoveredApplied,
+		Observed: func() { observed.send() },
 	}
-	if s.options.WebhookURL != "" {
-		keep.Reach = s.reach
+	if o.WebhookURL != "" {
+		keep.Reach = b.reach
 	}
-	s.barriers = uncovered.New(keep)
-	s.probes = probe.New(probe.Config{
-		Prober: &interlock.Prober{Canaries: s.canaries}, Servers: s.servers, Served: s.resources.Allowlist, Objects: s.written,
-		Barriers: s.barriersInForce, Version: s.barriers.Version, Unasked: s.barriers.Unasked, Changed: s.status.Changed, Clock: clock.RealClock{},
+	b.keeper = uncovered.New(keep)
+	b.probes = probe.New(probe.Config{
+		Prober: &interlock.Prober{Tokens: e.tokens}, Servers: e.servers, Served: known.resources.Allowlist, Objects: b.written,
+		Barriers: b.inForce, Version: b.keeper.Version, Unasked: b.keeper.Unasked, Changed: b.status.Changed, Clock: clock.RealClock{},
 	})
-	return nil
+	observed.add(b.status.Changed)
+	observed.add(b.probes.Changed)
+	known.compiled.add(b.keeper.Changed)
+	known.compiled.add(b.probes.Changed)
+	e.serversChanged.add(b.probes.Changed)
+	return b, nil
 }
 
 // reach returns the client configuration with which kube-apiservers call a path of --webhook-url.
-func (s *Server) reach(path string) (admissionregistrationv1.WebhookClientConfig, error) {
-	bundle := s.webhookCAs()
+func (b *barriers) reach(path string) (admissionregistrationv1.WebhookClientConfig, error) {
+	bundle := b.trusted()
 	if len(bundle) == 0 {
 		return admissionregistrationv1.WebhookClientConfig{}, errors.New("--webhook-url: the CAs that signed fieldperm's certificate are not known yet")
 	}
-	return generators.ClientConfigAt(s.options.WebhookURL, path, bundle), nil
+	return webhooks.ClientConfigAt(b.options.WebhookURL, path, bundle), nil
 }
 
 // builtVersion returns the version of the image, or the version of the module with its commit. It returns "" if neither was
@@ -87,26 +107,16 @@ func builtVersion() string {
 	return ""
 }
 
-// compiled is called after every compile of the schemas. The first call comes before any other set-up.
-func (s *Server) compiled(kinds, failed, faults int, at time.Time, took time.Duration) {
-	s.metrics.Compiled(kinds, failed, faults, at, took)
-	s.status.Changed()
-	if s.barriers != nil {
-		s.barriers.Changed()
-	}
-	s.probeAgain()
-}
-
-// barrierEnforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they
+// enforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they
 // forbid.
-func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement {
-	if s.barriers == nil {
+func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
+	if b.keeper == nil {
 		return status.Enforcement{
 			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotKept,
 			Message: "This fieldperm keeps no webhook configuration for barriers: start it with --uncovered-configuration.",
 		}
 	}
-	if newer := s.barriers.Newer(); newer != "" {
+	if newer := b.keeper.Newer(); newer != "" {
 		return status.Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: fmt.Sprintf("The webhook for barriers was written by fieldperm %s, which is newer than this one and does not run: finish the upgrade.", newer)}
 	}
 	if outOfReach := floorResources(object); len(outOfReach) > 0 {
@@ -115,12 +125,12 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 			Message: fmt.Sprintf("No barrier reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
 		}
 	}
-	if applied, why := s.applied(object); !applied {
+	if applied, why := b.applied(object); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
-	out := s.refused(object)
+	out := b.refused(object)
 	for i := range object.Documents.Uncovered {
-		for _, warning := range admission.SetWarnings(s.schemas.Schema(), &object.Documents.Uncovered[i]) {
+		for _, warning := range admission.SetWarnings(b.schemas.Schema(), &object.Documents.Uncovered[i]) {
 			out.Message += "; " + warning
 		}
 	}
@@ -128,15 +138,15 @@ func (s *Server) barrierEnforced(object *sources.ObjectState) status.Enforcement
 }
 
 // applied reports whether the webhook configuration has the rules for an object. If not, it returns the reason.
-func (s *Server) applied(object *sources.ObjectState) (bool, string) {
+func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
-		if applied, why := s.barriers.EnforcedKind(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}); !applied {
+		if applied, why := b.keeper.EnforcedKind(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}); !applied {
 			return false, why
 		}
 	}
 	for i := range object.Documents.Uncovered {
-		if applied, why := s.barriers.EnforcedSet(&object.Documents.Uncovered[i].Set.Spec); !applied {
+		if applied, why := b.keeper.EnforcedSet(&object.Documents.Uncovered[i].Set.Spec); !applied {
 			return false, why
 		}
 	}
@@ -151,7 +161,7 @@ func floorResources(object *sources.ObjectState) []string {
 	}
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
-		resource := generators.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
+		resource := webhooks.Resource(runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, nil)
 		if object.Bars() && admission.FloorResource(d.Group, resource) {
 			out = append(out, resource+"."+d.Group)
 		}

@@ -24,7 +24,7 @@ func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
 			Group: group, Kind: kind, Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: excluded}}},
 		}}}}
 	}
-	s := &Server{barriers: uncovered.New(uncovered.Config{})}
+	s := &barriers{keeper: uncovered.New(uncovered.Config{})}
 	for name, c := range map[string]struct {
 		object *sources.ObjectState
 		want   string
@@ -40,11 +40,11 @@ func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		if got := s.barrierEnforced(c.object); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonOutOfReach || !strings.Contains(got.Message, c.want) {
+		if got := s.enforced(c.object); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonOutOfReach || !strings.Contains(got.Message, c.want) {
 			t.Errorf("%s: status is %+v", name, got)
 		}
 	}
-	if got := (&Server{}).barrierEnforced(set("", "pods")); got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonNotKept || !strings.Contains(got.Message, "--uncovered-configuration") {
+	if got := (&barriers{}).enforced(set("", "pods")); got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonNotKept || !strings.Contains(got.Message, "--uncovered-configuration") {
 		t.Errorf("nothing is kept: %+v", got)
 	}
 }

@@ -43,8 +43,8 @@ func (c callers) token(r *http.Request) (*authenticator.Response, bool, error) {
 
 func (s *Server) newCallers() callers {
 	return callers{
-		certificate: x509.NewDynamic(s.callers.VerifyOptions, x509.CommonNameUserConversion),
-		tokens:      s.tokens,
+		certificate: x509.NewDynamic(s.certificates.callers.VerifyOptions, x509.CommonNameUserConversion),
+		tokens:      s.authorization.tokens,
 		tokenUsers:  s.options.WebhookTokenUsers,
 		looking:     newLimit(s.options.MaxRequestsInFlight),
 	}
@@ -109,7 +109,7 @@ const (
 
 // mayReview reports whether a caller may ask what other users may do. It requires the permission to create SubjectAccessReviews:
 // with it, the caller can ask the API server the same.
-func (s *Server) mayReview(ctx context.Context, caller user.Info) (bool, error) {
+func (a *authorization) mayReview(ctx context.Context, caller user.Info) (bool, error) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: caller.GetName(), UID: caller.GetUID(), Groups: caller.GetGroups(), Extra: map[string]authorizationv1.ExtraValue{},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -119,7 +119,7 @@ func (s *Server) mayReview(ctx context.Context, caller user.Info) (bool, error) 
 	for key, values := range caller.GetExtra() {
 		spec.Extra[key] = values
 	}
-	answer, err := s.chain.ForReview(spec).Authorize(ctx, "create", true)
+	answer, err := a.chain.ForReview(spec).Authorize(ctx, "create", true)
 	if err != nil {
 		return false, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"
-	"github.com/fieldperm/fieldperm/internal/checkconfig"
+	"github.com/fieldperm/fieldperm/internal/preflight"
 )
 
 // NewCommand returns the command fieldperm-webhook.
@@ -21,7 +21,7 @@ func NewCommand() *cobra.Command {
 		Long: `fieldperm-webhook decides, for a kube-apiserver, which fields of an object a user may write.
 Users are granted the verbs "granular" and "granular:<verb>" in RBAC or any other authorizer.`,
 	}
-	root.AddCommand(newServeCommand(), newReleaseCommand(), checkconfig.NewCommand(checkconfig.Probes{
+	root.AddCommand(newServeCommand(), newReleaseCommand(), preflight.NewCommand(preflight.Probes{
 		Webhooks: authz.Probe,
 		Issuers:  authn.Probe,
 	}))

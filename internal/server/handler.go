@@ -13,7 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/reviewapi"
+	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
@@ -31,10 +31,10 @@ type endpoint struct {
 // kube-apiservers from calling the webhooks.
 func (s *Server) endpoints() []endpoint {
 	longest, question := s.options.MaxRequestBytes, min(s.options.MaxRequestBytes, largestQuestion)
-	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.canaries, Seen: s.written.Saw, Share: share}
+	handlers := admission.Handlers{MaxBytes: longest, Observe: s.observe, Decided: s.decided, Canaries: s.enforcement.tokens, Seen: s.barriers.written.Saw, Share: share}
 	asked := handlers
 	asked.MaxBytes = question
-	api := reviewapi.API{Reviewer: s.reviewer, Schema: s.schemas.Schema, MayReview: s.mayReview, MaxBytes: question}
+	api := review.API{Reviewer: s.authorization.writes, Schema: s.schemas.Schema, MayReview: s.authorization.mayReview, MaxBytes: question}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
 	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), longest, question)
@@ -57,10 +57,10 @@ func (s *Server) endpoints() []endpoint {
 		}
 	}
 	return []endpoint{
-		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.reviewer), admit, public},
-		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.reviewer), admit, public},
-		{"/admit/schemas", handlers.SchemaHandler(s.validator), admit, public},
-		{"/authorize", asked.AuthorizeHandler(s.authorizer), authorize, false},
+		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.authorization.writes), admit, public},
+		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
+		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
+		{"/authorize", asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
 		{"/permissions", api.PermissionsHandler(), ask, true},
 	}
@@ -87,15 +87,10 @@ func (s *Server) handler() http.Handler {
 	ready := http.NewServeMux()
 	healthz.InstallReadyzHandler(ready, append(alive,
 		healthz.NamedCheck("schemas", func(*http.Request) error { return s.schemas.Ready() }),
-		healthz.NamedCheck("discovery", func(*http.Request) error { return s.resources.Ready() }),
-		healthz.NamedCheck("certificate", func(*http.Request) error {
-			if s.certificate == nil {
-				return nil
-			}
-			return s.certificate.Ready()
-		}),
-		healthz.NamedCheck("authorization", func(*http.Request) error { return s.chain.Ready() }),
-		healthz.NamedCheck("interlock", func(*http.Request) error { return s.interlock.Status() }),
+		healthz.NamedCheck("discovery", func(*http.Request) error { return s.schemas.resources.Ready() }),
+		healthz.NamedCheck("certificate", func(*http.Request) error { return s.certificates.Ready() }),
+		healthz.NamedCheck("authorization", func(*http.Request) error { return s.authorization.chain.Ready() }),
+		healthz.NamedCheck("interlock", func(*http.Request) error { return s.enforcement.interlock.Status() }),
 		healthz.NamedCheck("shutdown", func(*http.Request) error {
 			if s.draining.Load() {
 				return errors.New("the server is draining")
@@ -120,13 +115,13 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 			fmt.Fprintf(w, "[!]schemas: %d faults in documents, see the log\n", n)
 		}
 		// This path needs no authentication, and faults contain addresses and parts of files.
-		if s.chain.Fault() != nil {
+		if s.authorization.chain.Fault() != nil {
 			fmt.Fprintln(w, "[!]authorization: an earlier configuration is in force, see the log")
 		}
-		if s.tokens != nil && s.tokens.Fault() != nil {
+		if s.authorization.tokens != nil && s.authorization.tokens.Fault() != nil {
 			fmt.Fprintln(w, "[!]authentication: an earlier configuration is in force, see the log")
 		}
-		for _, err := range s.interlock.Unproven() {
+		for _, err := range s.enforcement.interlock.Unproven() {
 			fmt.Fprintf(w, "[!]interlock: a resource is not proven: %v\n", err)
 		}
 	})

@@ -32,7 +32,7 @@ func TestA4_P4_WhoMayAskAboutOthersIsAGenericQuestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked authorizer.Attributes
-			s := &Server{chain: authz.Fixed("one", authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			s := &authorization{chain: authz.Fixed("one", authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 				asked = a
 				return c.decision, c.reason, c.err
 			}))}

@@ -14,7 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // Options are the flags of serve. The zero Options are not valid; NewOptions returns the defaults.
@@ -125,7 +125,7 @@ func NewOptions() *Options {
 		MaxRequestsInFlight: defaultInFlight,
 		APIServers:          apiServersAll,
 		InterlockInterval:   defaultInterval,
-		ReleaseDelay:        generators.DefaultReleaseDelay,
+		ReleaseDelay:        webhooks.DefaultReleaseDelay,
 		AdmissionCallers:    callersCertificate,
 		ShutdownDelay:       time.Second,
 		ShutdownTimeout:     30 * time.Second,

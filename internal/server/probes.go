@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
@@ -25,48 +25,41 @@ type guarded struct {
 	objects map[types.UID][]probe.Barrier
 }
 
-// probeAgain requests a new round of probes, because what must be probed may have changed. It never blocks.
-func (s *Server) probeAgain() {
-	if s.probes != nil {
-		s.probes.Changed()
+// of returns the barriers of an object that need a probe.
+func (b *barriers) of(object *sources.ObjectState) []probe.Barrier {
+	compiled := b.schemas.Schema()
+	b.guarded.mu.Lock()
+	defer b.guarded.mu.Unlock()
+	if b.guarded.schema != compiled {
+		b.guarded.schema, b.guarded.objects = compiled, map[types.UID][]probe.Barrier{}
 	}
-}
-
-// barriersOf returns the barriers of an object that need a probe.
-func (s *Server) barriersOf(object *sources.ObjectState) []probe.Barrier {
-	compiled := s.schemas.Schema()
-	s.guarded.mu.Lock()
-	defer s.guarded.mu.Unlock()
-	if s.guarded.schema != compiled {
-		s.guarded.schema, s.guarded.objects = compiled, map[types.UID][]probe.Barrier{}
-	}
-	if known, ok := s.guarded.objects[object.UID]; ok {
+	if known, ok := b.guarded.objects[object.UID]; ok {
 		return known
 	}
-	plurals := uncovered.Plurals(s.schemas.Documents().Topologies)
+	plurals := uncovered.Plurals(b.schemas.Documents().Topologies)
 	var out []probe.Barrier
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]
-		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: generators.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
+		out = append(out, probe.Barrier{Name: schema.Excluded, Endpoints: webhooks.KindEndpoints(compiled, runtimeschema.GroupKind{Group: d.Group, Kind: d.Kind}, plurals)})
 	}
 	for i := range object.Documents.Uncovered {
 		d := &object.Documents.Uncovered[i]
-		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: generators.SetEndpoints(compiled, d, plurals)})
+		out = append(out, probe.Barrier{Name: schema.SetBarrier(d), Endpoints: webhooks.SetEndpoints(compiled, d, plurals)})
 	}
-	s.guarded.objects[object.UID] = out
+	b.guarded.objects[object.UID] = out
 	return out
 }
 
-// barriersInForce returns the barriers to probe: those for which the webhook configuration has the rules.
-func (s *Server) barriersInForce() []probe.Barrier {
+// inForce returns the barriers to probe: those for which the webhook configuration has the rules.
+func (b *barriers) inForce() []probe.Barrier {
 	var out []probe.Barrier
-	objects := s.schemas.Objects()
+	objects := b.schemas.Objects()
 	for i := range objects {
 		if !objects[i].Bars() {
 			continue
 		}
-		if applied, _ := s.applied(&objects[i]); applied {
-			out = append(out, s.barriersOf(&objects[i])...)
+		if applied, _ := b.applied(&objects[i]); applied {
+			out = append(out, b.of(&objects[i])...)
 		}
 	}
 	return out
@@ -76,10 +69,10 @@ func (s *Server) barriersInForce() []probe.Barrier {
 const shown = 5
 
 // refused returns what the probes have found about an object's barriers.
-func (s *Server) refused(object *sources.ObjectState) status.Enforcement {
+func (b *barriers) refused(object *sources.ObjectState) status.Enforcement {
 	var all probe.Finding
-	for _, b := range s.barriersOf(object) {
-		found := s.probes.Of(b)
+	for _, one := range b.of(object) {
+		found := b.probes.Of(one)
 		all.Refused = append(all.Refused, found.Refused...)
 		all.Unbarred = append(all.Unbarred, found.Unbarred...)
 		all.Unproven = append(all.Unproven, found.Unproven...)

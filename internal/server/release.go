@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 const (
@@ -52,7 +52,7 @@ order afterwards. It is what a chart does before it is uninstalled; kubectl dele
 		},
 	}
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Kubeconfig of a user who may get and delete the configuration; in-cluster configuration if empty.")
-	command.Flags().StringVar(&name, "webhook-configuration", generators.RESTName, "Name of the ValidatingWebhookConfiguration.")
+	command.Flags().StringVar(&name, "webhook-configuration", webhooks.RESTName, "Name of the ValidatingWebhookConfiguration.")
 	command.Flags().DurationVar(&timeout, "timeout", releaseTimeout, "How long to wait: more than --release-delay of serve.")
 	return command
 }

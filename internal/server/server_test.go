@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/manifest"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // running is a server in this process, on a free port.
@@ -55,7 +56,9 @@ func testOptions(t *testing.T, api *fakeAPI) (*Options, *authority, string) {
 	o.ClientCAFile = write(t, dir, "client-ca.crt", ca.pem)
 	o.ShutdownDelay = 0
 	o.APIServers = apiServersOwn
-	controlPlane(t, o, api, generators.Options{ConfigDir: filepath.Join(dir, "control-plane"), ServiceURL: "https://" + listener.Addr().String(), CABundle: ca.pem})
+	controlPlane(t, o, api, generators.Options{
+		ConfigDir: filepath.Join(dir, "control-plane"), Options: webhooks.Options{ServiceURL: "https://" + listener.Addr().String(), CABundle: ca.pem},
+	})
 	return o, ca, dir
 }
 

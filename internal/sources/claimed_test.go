@@ -8,13 +8,13 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
-	"github.com/fieldperm/fieldperm/generators"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 func isBarred(l *Live, resource string) bool {
-	for _, rule := range generators.Uncovered(l.Schema(), l.Documents().Uncovered, uncovered.Plurals(l.Documents().Topologies)) {
+	for _, rule := range webhooks.Uncovered(l.Schema(), l.Documents().Uncovered, uncovered.Plurals(l.Documents().Topologies)) {
 		if rule.Resources[0] == resource {
 			return true
 		}
@@ -24,7 +24,7 @@ func isBarred(l *Live, resource string) bool {
 
 // TestC2_AGroupThatIsOnlyClaimedToBeBuiltInKeepsItsBarriers: the claim is a label of an APIService, which users may write.
 func TestC2_AGroupThatIsOnlyClaimedToBeBuiltInKeepsItsBarriers(t *testing.T) {
-	claimed := discovery.Services{Claimed: map[string]string{"example.com": "v99.example.com"}}
+	claimed := allowlist.Services{Claimed: map[string]string{"example.com": "v99.example.com"}}
 	barred := widget("1", 1, entry(".spec.size", sizeIsUncovered))
 	for name, steps := range map[string][]world{
 		"a definition in force":     {{definitions: []*unstructured.Unstructured{barred}}, {definitions: []*unstructured.Unstructured{barred}, services: claimed}},
@@ -45,7 +45,7 @@ func TestC2_AGroupThatIsOnlyClaimedToBeBuiltInKeepsItsBarriers(t *testing.T) {
 			if len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "CustomResourceDefinition widgets.example.com:/spec/group: ") || !strings.Contains(faults[0].Error(), `delete APIService "v99.example.com"`) {
 				t.Errorf("faults %v", faults)
 			}
-			w.services = discovery.Services{}
+			w.services = allowlist.Services{}
 			mustRefresh(t, l)
 			if _, err := l.Schema().Kind(kindWidget()); err != nil || len(l.Faults()) > 0 {
 				t.Errorf("the label is gone: %v, faults %v", err, l.Faults())
@@ -90,7 +90,7 @@ func TestC2_AnotherServerHasNoSayInKindsOfThisOne(t *testing.T) {
 // TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone: in a group of both a definition and another server, the published versions of
 // the definition have no barriers.
 func TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone(t *testing.T) {
-	w := &world{services: discovery.Services{Aggregated: []runtimeschema.GroupVersion{{Group: "example.com", Version: "v2"}}}}
+	w := &world{services: allowlist.Services{Aggregated: []runtimeschema.GroupVersion{{Group: "example.com", Version: "v2"}}}}
 	w.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": document{world: w, url: "/x?hash=1", raw: thingDocument}}
 	l := mustLive(t, w)
 	mustRefresh(t, l)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -57,7 +57,7 @@ type identity struct {
 
 // read updates the definitions and reports whether any changed. The API server accepts a definition in a group that it has built
 // in, but does not serve it.
-func (d *definitions) read(services *discovery.Services) (bool, error) {
+func (d *definitions) read(services *allowlist.Services) (bool, error) {
 	list, err := d.list()
 	if err != nil {
 		return false, fmt.Errorf("custom resource definitions: %w", err)
@@ -109,7 +109,7 @@ func doubtful(name, group, service string) error {
 	return &schema.Error{
 		Source: admission.DocumentSource("CustomResourceDefinition", name), Pointer: "/spec/group",
 		Message: fmt.Sprintf("group %q is labelled %s=%s, as if kube-apiserver served it without definitions: the barriers of this one hold, and granular passes nothing in the group: delete APIService %q, which kube-apiserver makes anew if a definition needs it; or upgrade fieldperm if the group is Kubernetes' own",
-			group, discovery.AutoManaged, discovery.AutoManagedOnStart, service),
+			group, allowlist.AutoManaged, allowlist.AutoManagedOnStart, service),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -32,7 +32,7 @@ type Config struct {
 	// OpenAPI is the client of the API server's OpenAPI v3.
 	OpenAPI openapi.ClientWithContext
 	// Services returns which server serves each group of the API server.
-	Services func(context.Context) (discovery.Services, error)
+	Services func(context.Context) (allowlist.Services, error)
 	// Definitions returns the CustomResourceDefinitions of the API server from an informer.
 	Definitions func() ([]*unstructured.Unstructured, error)
 	// Synced reports whether Definitions has all of them.
@@ -59,7 +59,7 @@ type Live struct {
 
 	// mu guards the fields that Refresh uses.
 	mu          sync.Mutex
-	services    discovery.Services
+	services    allowlist.Services
 	published   published
 	definitions definitions
 	objects     objects

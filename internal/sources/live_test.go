@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/openapi"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -26,7 +26,7 @@ import (
 type world struct {
 	paths       map[string]openapi.GroupVersionWithContext
 	pathsErr    error
-	services    discovery.Services
+	services    allowlist.Services
 	definitions []*unstructured.Unstructured
 	fetched     int
 }
@@ -61,7 +61,7 @@ func (w *world) live(t *testing.T, files ...string) (*Live, error) {
 	t.Helper()
 	return New(t.Context(), Config{
 		Files: files, OpenAPI: w,
-		Services:    func(context.Context) (discovery.Services, error) { return w.services, nil },
+		Services:    func(context.Context) (allowlist.Services, error) { return w.services, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
 	})
 }
@@ -126,7 +126,7 @@ func TestReadiness_NothingIsInForceBeforeTheServerIsRead(t *testing.T) {
 
 func TestReadiness_WaitsForTheListOfDefinitions(t *testing.T) {
 	synced := false
-	l, err := New(t.Context(), Config{OpenAPI: &world{}, Services: func(context.Context) (discovery.Services, error) { return discovery.Services{}, nil },
+	l, err := New(t.Context(), Config{OpenAPI: &world{}, Services: func(context.Context) (allowlist.Services, error) { return allowlist.Services{}, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return nil, nil }, Synced: func() bool { return synced }})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestStart_FaultyFileIsFatalAndNamed(t *testing.T) {
 func TestRun_RefreshesWhenToldTo(t *testing.T) {
 	compiled := make(chan int, 8)
 	w := &world{}
-	l, err := New(t.Context(), Config{OpenAPI: w, Services: func(context.Context) (discovery.Services, error) { return discovery.Services{}, nil },
+	l, err := New(t.Context(), Config{OpenAPI: w, Services: func(context.Context) (allowlist.Services, error) { return allowlist.Services{}, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
 		Compiled:    func(kinds, _, _ int, _ time.Time, _ time.Duration) { compiled <- kinds }})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -53,7 +53,7 @@ func (c *cluster) live(t *testing.T, files ...string) *Live {
 	t.Helper()
 	l, err := New(t.Context(), Config{
 		Files: files, OpenAPI: &c.world,
-		Services:    func(context.Context) (discovery.Services, error) { return c.services, nil },
+		Services:    func(context.Context) (allowlist.Services, error) { return c.services, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, c.err },
 	})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -22,7 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -58,7 +58,7 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, 
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	disco, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
@@ -69,10 +69,10 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, 
 	return once(ctx, Config{
 		Files:   files,
 		OpenAPI: index{openapi.NewClientWithContext(disco.RESTClient())},
-		Services: func(ctx context.Context) (discovery.Services, error) {
-			out, err := discovery.ListServices(ctx, client)
+		Services: func(ctx context.Context) (allowlist.Services, error) {
+			out, err := allowlist.ListServices(ctx, client)
 			if err != nil {
-				return out, fmt.Errorf("API services: %w", unreadable(err, "list on "+discovery.APIServices().GroupResource().String()))
+				return out, fmt.Errorf("API services: %w", unreadable(err, "list on "+allowlist.APIServices().GroupResource().String()))
 			}
 			return out, nil
 		},

@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -27,7 +27,7 @@ func (c *cluster) once(t *testing.T, files ...string) (*Snapshot, error) {
 	t.Helper()
 	return once(t.Context(), Config{
 		Files: files, OpenAPI: &c.world,
-		Services:    func(context.Context) (discovery.Services, error) { return c.services, nil },
+		Services:    func(context.Context) (allowlist.Services, error) { return c.services, nil },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, c.err },
 	})
@@ -66,8 +66,8 @@ func TestOnce_IsWhatALiveStartsWith(t *testing.T) {
 		"nothing":                 {},
 		"a definition":            {world: world{definitions: []*unstructured.Unstructured{barred}}},
 		"a faulty definition":     {world: world{definitions: []*unstructured.Unstructured{widget("1", 1, "{")}}},
-		"a group that is claimed": {world: world{definitions: []*unstructured.Unstructured{barred}, services: discovery.Services{Claimed: map[string]string{"example.com": "v99.example.com"}}}},
-		"a group of its own":      {world: world{definitions: []*unstructured.Unstructured{barred}, services: discovery.Services{Own: []string{"example.com"}}}},
+		"a group that is claimed": {world: world{definitions: []*unstructured.Unstructured{barred}, services: allowlist.Services{Claimed: map[string]string{"example.com": "v99.example.com"}}}},
+		"a group of its own":      {world: world{definitions: []*unstructured.Unstructured{barred}, services: allowlist.Services{Own: []string{"example.com"}}}},
 		"objects":                 {objects: []*unstructured.Unstructured{deployments("d", 1, pausedIsBarred), set("1", 1, `{uncoveredPermissions: ["granular:scale"]}`)}},
 		"a faulty object":         {objects: []*unstructured.Unstructured{deployments("d", 1, noSuchPath)}},
 		"two that conflict":       {objects: []*unstructured.Unstructured{namespaces(1, takesLabels), setOnNamespaces(1, "granular:label(pod-security.kubernetes.io)")}},

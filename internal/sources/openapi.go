@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -55,7 +55,7 @@ type unread struct {
 //
 // It skips custom resources, because their definitions are a separate source: a document may be published before the definition is
 // known, and would have the types without their barriers.
-func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, services *discovery.Services) bool {
+func (p *published) read(ctx context.Context, paths map[string]openapi.GroupVersionWithContext, services *allowlist.Services) bool {
 	changed := false
 	for path := range p.known {
 		if _, served := paths[path]; !served || !speaks(path, services) {
@@ -114,7 +114,7 @@ func (p *published) fetch(ctx context.Context, paths map[string]openapi.GroupVer
 }
 
 // speaks reports whether a document describes a group version that is built in or that another server serves.
-func speaks(path string, services *discovery.Services) bool {
+func speaks(path string, services *allowlist.Services) bool {
 	gv, ok := groupVersionOf(path)
 	return ok && (slices.Contains(services.Aggregated, gv) || isBuiltIn(gv) && !slices.Contains(services.Defined, gv))
 }

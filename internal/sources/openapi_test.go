@@ -12,7 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 func fischers(t *testing.T) string {
@@ -24,8 +24,8 @@ func fischers(t *testing.T) string {
 	return string(raw)
 }
 
-func aggregated(groups ...string) discovery.Services {
-	out := discovery.Services{}
+func aggregated(groups ...string) allowlist.Services {
+	out := allowlist.Services{}
 	for _, group := range groups {
 		out.Aggregated = append(out.Aggregated, runtimeschema.GroupVersion{Group: group, Version: "v1"})
 	}

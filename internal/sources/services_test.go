@@ -9,7 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/openapi"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
 // TestA2_ADefinitionInABuiltInGroupHasNoSay: kube-apiserver marks it as established, lists and publishes its versions, but serves
@@ -32,7 +32,7 @@ func TestA2_ADefinitionInABuiltInGroupHasNoSay(t *testing.T) {
 	}}
 	published := strings.NewReplacer("example.com", "networking.k8s.io", "Widget", "NetworkPolicy", `"v1"`, `"v1beta1"`).Replace(thingDocument)
 	w.paths = map[string]openapi.GroupVersionWithContext{"apis/networking.k8s.io/v1beta1": document{world: w, url: "/x?hash=1", raw: published}}
-	w.services = discovery.Services{Own: []string{"apps", "networking.k8s.io"}, Defined: []runtimeschema.GroupVersion{{Group: "networking.k8s.io", Version: "v9"}, {Group: "networking.k8s.io", Version: "v1beta1"}}}
+	w.services = allowlist.Services{Own: []string{"apps", "networking.k8s.io"}, Defined: []runtimeschema.GroupVersion{{Group: "networking.k8s.io", Version: "v9"}, {Group: "networking.k8s.io", Version: "v1beta1"}}}
 	l := mustLive(t, w)
 	mustRefresh(t, l)
 	for _, gvk := range []runtimeschema.GroupVersionKind{{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, {Group: "apps", Version: "v1", Kind: "Deployment"}} {
@@ -49,7 +49,7 @@ func TestA2_ADefinitionInABuiltInGroupHasNoSay(t *testing.T) {
 		t.Errorf("unknown %v, faults %v, documents read %d", l.Unknown(), l.Faults(), w.fetched)
 	}
 	// A group that the server no longer has built in belongs to the definition. Its kind is unknown then.
-	w.services = discovery.Services{}
+	w.services = allowlist.Services{}
 	mustRefresh(t, l)
 	if !l.Unknown()[runtimeschema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}] {
 		t.Errorf("unknown are %v", l.Unknown())

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -32,7 +33,7 @@ func installed(t *testing.T) (*cluster.Cluster, kubernetes.Interface, kubernetes
 	must(t, err)
 	ca, err := os.ReadFile("../../generators/testdata/ca.crt")
 	must(t, err)
-	files, err := generators.ClusterManifests(generators.Options{REST: true, User: "fieldperm", ServiceURL: "https://127.0.0.1:1", CABundle: ca})
+	files, err := generators.ClusterManifests(generators.Options{REST: true, Options: webhooks.Options{User: "fieldperm", ServiceURL: "https://127.0.0.1:1", CABundle: ca}})
 	must(t, err)
 	for _, f := range files {
 		if _, stderr, err := c.Kubectl(admin).Run(t.Context(), string(f.Data), "apply", "--server-side", "-f", "-"); err != nil {
@@ -106,17 +107,17 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 	}
 
 	// The configuration is deleted; the policy was removed before, because it prevents that.
-	must(t, admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), generators.GuardName, metav1.DeleteOptions{}))
+	must(t, admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), webhooks.GuardName, metav1.DeleteOptions{}))
 	before := live(t, admin).UID
 	configurations := admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	eventually(t, "deleted", func() bool {
-		return configurations.Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}) == nil
+		return configurations.Delete(t.Context(), webhooks.UncoveredName, metav1.DeleteOptions{}) == nil
 	})
 	eventually(t, "made again", func() bool { c := live(t, admin); return c != nil && c.UID != before && has(both...)() })
 	eventually(t, "enforced again", func() bool { ok, _ := a.Enforced(rules("apps/deployments")); return ok })
 
 	// A user changes the configuration and owns the changed fields: server-side apply would keep the added condition.
-	_, err := configurations.Patch(t.Context(), generators.UncoveredName, types.ApplyPatchType, []byte(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"fieldperm-uncovered"},"webhooks":[{"name":"uncovered.fieldperm.dev","namespaceSelector":{"matchLabels":{"a":"b"}},"matchConditions":[{"name":"never","expression":"false"}]}]}`),
+	_, err := configurations.Patch(t.Context(), webhooks.UncoveredName, types.ApplyPatchType, []byte(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"fieldperm-uncovered"},"webhooks":[{"name":"uncovered.fieldperm.dev","namespaceSelector":{"matchLabels":{"a":"b"}},"matchConditions":[{"name":"never","expression":"false"}]}]}`),
 		metav1.PatchOptions{FieldManager: "someone", Force: new(true)})
 	must(t, err)
 	eventually(t, "put right", func() bool {
@@ -130,10 +131,10 @@ func TestW2_KeepersOnACluster(t *testing.T) {
 	}
 
 	// fieldperm is uninstalled: the owner is being deleted, and the configuration is not created again.
-	must(t, configurations.Delete(t.Context(), generators.RESTName, metav1.DeleteOptions{}))
+	must(t, configurations.Delete(t.Context(), webhooks.RESTName, metav1.DeleteOptions{}))
 	eventually(t, "noticed", func() bool { ok, _ := a.Enforced(rules("/secrets")); return !ok })
 	eventually(t, "noticed", func() bool { ok, _ := b.Enforced(rules("/secrets")); return !ok })
-	must(t, own.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}))
+	must(t, own.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(t.Context(), webhooks.UncoveredName, metav1.DeleteOptions{}))
 	a.Changed()
 	b.Changed()
 	time.Sleep(500 * time.Millisecond)

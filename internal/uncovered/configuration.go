@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // base is the configuration without the rules.
@@ -30,14 +30,14 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 	out := &base{name: k.config.Name}
 	var err error
 	if k.config.Reach != nil {
-		if out.client, err = k.config.Reach(generators.UncoveredPath); err != nil {
+		if out.client, err = k.config.Reach(webhooks.UncoveredPath); err != nil {
 			return nil, err
 		}
-		schemas, err := k.config.Reach(generators.SchemasPath)
+		schemas, err := k.config.Reach(webhooks.SchemasPath)
 		if err != nil {
 			return nil, err
 		}
-		out.more = append(out.more, generators.NewSchemasWebhook(schemas))
+		out.more = append(out.more, webhooks.NewSchemasWebhook(schemas))
 		return out, nil
 	}
 	if out.owner, err = k.get(ctx, k.config.Owner); err != nil {
@@ -54,11 +54,11 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 
 // with returns the configuration with the rules. version is the version of fieldperm that writes it.
 func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	out := generators.UncoveredConfiguration(b.client, rules)
+	out := webhooks.UncoveredConfiguration(b.client, rules)
 	out.Name = b.name
 	out.Webhooks = append(out.Webhooks, b.more...)
 	if _, ok := parse(version); ok {
-		out.Annotations = map[string]string{generators.WriterAnnotation: version}
+		out.Annotations = map[string]string{webhooks.WriterAnnotation: version}
 	}
 	if b.owner != nil {
 		out.OwnerReferences = []metav1.OwnerReference{{
@@ -71,15 +71,15 @@ func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionreg
 // clientConfig returns the client configuration of the owner's webhook with another path.
 func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration) (admissionregistrationv1.WebhookClientConfig, error) {
 	for i := range owner.Webhooks {
-		if owner.Webhooks[i].Name != generators.GranularWebhook {
+		if owner.Webhooks[i].Name != webhooks.GranularWebhook {
 			continue
 		}
-		if out, ok := generators.ClientConfigFor(&owner.Webhooks[i].ClientConfig, generators.UncoveredPath); ok {
+		if out, ok := webhooks.ClientConfigFor(&owner.Webhooks[i].ClientConfig, webhooks.UncoveredPath); ok {
 			return out, nil
 		}
-		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook, generators.GranularPath)
+		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, webhooks.GranularWebhook, webhooks.GranularPath)
 	}
-	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, generators.GranularWebhook)
+	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, webhooks.GranularWebhook)
 }
 
 // get returns the configuration, nil if it does not exist.
@@ -130,5 +130,5 @@ func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.Valida
 
 // ours reports whether a webhook of the configuration is fieldperm's.
 func ours(name string) bool {
-	return name == generators.UncoveredWebhookName || name == generators.SchemasWebhook
+	return name == webhooks.UncoveredWebhookName || name == webhooks.SchemasWebhook
 }

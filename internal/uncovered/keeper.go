@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -193,7 +193,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 }
 
 func (k *Keeper) needed() []v1alpha1.ResourceRule {
-	return generators.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
+	return webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
 }
 
 // failed returns the resources of the kinds whose barriers are unknown. Their rules stay: all writes there are refused, because a
@@ -201,7 +201,7 @@ func (k *Keeper) needed() []v1alpha1.ResourceRule {
 func (k *Keeper) failed() map[runtimeschema.GroupResource]bool {
 	out, plurals := map[runtimeschema.GroupResource]bool{}, k.config.Plurals()
 	add := func(kind runtimeschema.GroupKind) {
-		out[runtimeschema.GroupResource{Group: kind.Group, Resource: generators.Resource(kind, plurals)}] = true
+		out[runtimeschema.GroupResource{Group: kind.Group, Resource: webhooks.Resource(kind, plurals)}] = true
 	}
 	for gvk := range k.config.Schema().Failed() {
 		add(gvk.GroupKind())

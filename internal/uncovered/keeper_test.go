@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -55,7 +55,7 @@ func newFixture(t *testing.T, client kubernetes.Interface, sets ...schema.Uncove
 	f := &fixture{client: client, sets: sets}
 	locked := func(do func()) { f.mu.Lock(); defer f.mu.Unlock(); do() }
 	f.Keeper = New(Config{
-		Client: client, Name: generators.UncoveredName, Owner: generators.RESTName,
+		Client: client, Name: webhooks.UncoveredName, Owner: webhooks.RESTName,
 		Ready:    func() (err error) { locked(func() { err = f.ready }); return err },
 		Schema:   func() *schema.Schema { return empty },
 		Sets:     func() (out []schema.UncoveredDocument) { locked(func() { out = f.sets }); return out },
@@ -80,7 +80,7 @@ func (f *fixture) configurations() admissionregistrationclient.ValidatingWebhook
 // live returns the maintained configuration, nil if there is none.
 func live(t *testing.T, client kubernetes.Interface) *configuration {
 	t.Helper()
-	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), generators.UncoveredName, metav1.GetOptions{})
+	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), webhooks.UncoveredName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -97,7 +97,7 @@ func must(t *testing.T, err error) {
 
 // owner returns the configuration that the administrator installs.
 func owner() *configuration {
-	out := generators.GranularConfiguration(generators.Options{ServiceURL: "https://127.0.0.1:1", CABundle: []byte("ca")})
+	out := webhooks.GranularConfiguration(webhooks.Options{ServiceURL: "https://127.0.0.1:1", CABundle: []byte("ca")})
 	out.UID = "owner"
 	return out
 }
@@ -111,10 +111,10 @@ func TestW2_KeeperWritesWhatTheSchemasNeed(t *testing.T) {
 		t.Fatalf("configuration is %+v", c)
 	}
 	w := c.Webhooks[0]
-	if w.Name != generators.UncoveredWebhookName || *w.ClientConfig.URL != "https://127.0.0.1:1/admit/uncovered" || string(w.ClientConfig.CABundle) != "ca" || *w.FailurePolicy != admissionregistrationv1.Fail {
+	if w.Name != webhooks.UncoveredWebhookName || *w.ClientConfig.URL != "https://127.0.0.1:1/admit/uncovered" || string(w.ClientConfig.CABundle) != "ca" || *w.FailurePolicy != admissionregistrationv1.Fail {
 		t.Errorf("webhook is %+v", w)
 	}
-	if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != "owner" || c.Labels[generators.NameLabel] != generators.RESTName {
+	if len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != "owner" || c.Labels[webhooks.NameLabel] != webhooks.RESTName {
 		t.Errorf("metadata is %+v", c.ObjectMeta)
 	}
 	want(t, "first", names(rulesOf(c)), "/bindings", "/pods", "/pods/*")
@@ -132,7 +132,7 @@ func TestW2_KeeperFollowsTheOwnersClientConfig(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
 	must(t, f.keep(t.Context()))
-	moved := generators.GranularConfiguration(generators.Options{REST: true, Service: &generators.ServiceReference{Namespace: "a", Name: "b"}, CABundle: []byte("new")})
+	moved := webhooks.GranularConfiguration(webhooks.Options{Service: &webhooks.ServiceReference{Namespace: "a", Name: "b"}, CABundle: []byte("new")})
 	_, err := f.configurations().Update(t.Context(), moved, metav1.UpdateOptions{})
 	must(t, err)
 	must(t, f.keep(t.Context()))
@@ -165,7 +165,7 @@ func TestW2_KeeperWritesNothingWithoutItsOwner(t *testing.T) {
 			if live(t, client) != nil || len(f.applied) != 0 {
 				t.Error("a configuration was written")
 			}
-			if ok, reason := f.Enforced(rules("/pods")); ok || !strings.Contains(reason, generators.RESTName) {
+			if ok, reason := f.Enforced(rules("/pods")); ok || !strings.Contains(reason, webhooks.RESTName) {
 				t.Errorf("enforced: %t, %s", ok, reason)
 			}
 		})

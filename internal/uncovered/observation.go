@@ -12,7 +12,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // observation is the last reading of the configuration. The zero observation enforces nothing.
@@ -40,12 +40,12 @@ func (k *Keeper) Enforced(resources []v1alpha1.ResourceRule) (enforced bool, rea
 
 // EnforcedKind is Enforced for the barriers in the schemas of a kind.
 func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reason string) {
-	return k.Enforced(generators.UncoveredKind(k.config.Schema(), kind, k.config.Plurals()))
+	return k.Enforced(webhooks.UncoveredKind(k.config.Schema(), kind, k.config.Plurals()))
 }
 
 // EnforcedSet is Enforced for an UncoveredPermissionSet.
 func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
-	return k.Enforced(generators.UncoveredSet(k.config.Schema(), spec, k.config.Plurals()))
+	return k.Enforced(webhooks.UncoveredSet(k.config.Schema(), spec, k.config.Plurals()))
 }
 
 // Newer returns the version of fieldperm that wrote the configuration, if it is newer than this one and so may contain parts that
@@ -82,10 +82,10 @@ func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time)
 	case o.fault != "":
 		return false, o.fault
 	}
-	if lacking := generators.Subtract(resources, o.rules); len(lacking) > 0 {
+	if lacking := webhooks.Subtract(resources, o.rules); len(lacking) > 0 {
 		return false, "the webhook configuration has no rule for " + describe(lacking) + " yet"
 	}
-	if now.Sub(o.changed) < settled && len(generators.Subtract(resources, o.settled)) > 0 {
+	if now.Sub(o.changed) < settled && len(webhooks.Subtract(resources, o.settled)) > 0 {
 		return false, "the API servers are learning of the rule"
 	}
 	return true, "the rules are in the webhook configuration"
@@ -127,7 +127,7 @@ func (o observation) since(before observation) observation {
 		o.settled = before.rules
 	default:
 		// An API server may still use any of the rules since those that settled last, so only rules that all of them have count.
-		o.settled = generators.Subtract(before.settled, generators.Subtract(before.settled, before.rules))
+		o.settled = webhooks.Subtract(before.settled, webhooks.Subtract(before.settled, before.rules))
 	}
 	return o
 }
@@ -196,7 +196,7 @@ func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bo
 			return false
 		}
 	}
-	for _, name := range []string{generators.UncoveredWebhookName, generators.SchemasWebhook} {
+	for _, name := range []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook} {
 		l, w := webhookNamed(live, name), webhookNamed(want, name)
 		if (l == nil) != (w == nil) || l != nil && !sameWebhook(l, w) {
 			return false
@@ -207,7 +207,7 @@ func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bo
 
 // webhookOf returns the webhook for barriers, nil if there is none.
 func webhookOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhook {
-	return webhookNamed(c, generators.UncoveredWebhookName)
+	return webhookNamed(c, webhooks.UncoveredWebhookName)
 }
 
 func webhookNamed(c *admissionregistrationv1.ValidatingWebhookConfiguration, name string) *admissionregistrationv1.ValidatingWebhook {
@@ -251,5 +251,5 @@ func rulesOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) []v1alph
 			out = append(out, v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: rule.Resources})
 		}
 	}
-	return generators.Union(out)
+	return webhooks.Union(out)
 }

@@ -8,7 +8,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // plan decides the rules of the webhook. Every replica of fieldperm decides alone, from its own schemas. A replica may be behind or
@@ -48,7 +48,7 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 	}
 	idle := map[place]time.Time{}
 	var keep []v1alpha1.ResourceRule
-	for _, rule := range generators.Subtract(live, needed) {
+	for _, rule := range webhooks.Subtract(live, needed) {
 		for _, resource := range rule.Resources {
 			at := place{rule.APIGroups[0], resource}
 			since, known := p.idle[at]
@@ -63,12 +63,12 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 		}
 	}
 	p.idle = idle
-	return generators.Union(needed, keep)
+	return webhooks.Union(needed, keep)
 }
 
 // written records that next replaced live.
 func (p *plan) written(live, next []v1alpha1.ResourceRule) {
-	for _, rule := range generators.Subtract(live, next) {
+	for _, rule := range webhooks.Subtract(live, next) {
 		for _, resource := range rule.Resources {
 			p.removed[place{rule.APIGroups[0], resource}] = true
 		}

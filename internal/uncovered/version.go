@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // During an upgrade, two versions of fieldperm run at the same time, and each may know other match conditions and other built-in
@@ -23,7 +23,7 @@ func newerWriter(live *admissionregistrationv1.ValidatingWebhookConfiguration, t
 	if live == nil {
 		return ""
 	}
-	wrote := live.Annotations[generators.WriterAnnotation]
+	wrote := live.Annotations[webhooks.WriterAnnotation]
 	writer, ok := parse(wrote)
 	if !ok {
 		return ""
@@ -45,7 +45,7 @@ func widened(live, want *admissionregistrationv1.ValidatingWebhookConfiguration)
 	out := want.DeepCopy()
 	out.ObjectMeta = metav1.ObjectMeta{
 		Name: want.Name, Labels: want.Labels, OwnerReferences: want.OwnerReferences,
-		Annotations: map[string]string{generators.WriterAnnotation: live.Annotations[generators.WriterAnnotation]},
+		Annotations: map[string]string{webhooks.WriterAnnotation: live.Annotations[webhooks.WriterAnnotation]},
 	}
 	out.Webhooks = nil
 	for i := range live.Webhooks {
@@ -63,8 +63,8 @@ func widened(live, want *admissionregistrationv1.ValidatingWebhookConfiguration)
 		return out
 	}
 	has.ClientConfig = needed.ClientConfig
-	if lacking := generators.Subtract(rulesOf(want), rulesOf(live)); len(lacking) > 0 {
-		has.Rules = append(has.Rules, generators.UncoveredWebhook(needed.ClientConfig, lacking).Rules...)
+	if lacking := webhooks.Subtract(rulesOf(want), rulesOf(live)); len(lacking) > 0 {
+		has.Rules = append(has.Rules, webhooks.UncoveredWebhook(needed.ClientConfig, lacking).Rules...)
 	}
 	return out
 }

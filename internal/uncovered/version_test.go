@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
 // beside returns the clients of a fieldperm that maintains the configuration when granular is a static manifest.
 func beside(f *fixture, version, address string) *fixture {
 	f.config.Owner, f.config.Version = "", version
 	f.config.Reach = func(path string) (admissionregistrationv1.WebhookClientConfig, error) {
-		return generators.ClientConfigAt(address, path, []byte("ca")), nil
+		return webhooks.ClientConfigAt(address, path, []byte("ca")), nil
 	}
 	return f
 }
@@ -39,7 +39,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	f := beside(newFixture(t, client, set("", "pods")), "v1.0.0", "https://127.0.0.1:1")
 	must(t, f.keep(t.Context()))
 	c := live(t, client)
-	if c == nil || len(c.Webhooks) != 2 || len(c.OwnerReferences) != 0 || c.Annotations[generators.WriterAnnotation] != "v1.0.0" {
+	if c == nil || len(c.Webhooks) != 2 || len(c.OwnerReferences) != 0 || c.Annotations[webhooks.WriterAnnotation] != "v1.0.0" {
 		t.Fatalf("configuration is %+v", c)
 	}
 	for i, path := range []string{"/admit/uncovered", "/admit/schemas"} {
@@ -50,7 +50,7 @@ func TestA8_KeeperNeedsNoOwnerBesideAStaticManifest(t *testing.T) {
 	want(t, "rules", names(rulesOf(c)), "/bindings", "/pods", "/pods/*")
 
 	// A user removes the webhook schemas, or the webhook for barriers.
-	for name := range map[string]bool{generators.SchemasWebhook: true, generators.UncoveredWebhookName: true} {
+	for name := range map[string]bool{webhooks.SchemasWebhook: true, webhooks.UncoveredWebhookName: true} {
 		c = live(t, client)
 		for i := range c.Webhooks {
 			if c.Webhooks[i].Name == name {
@@ -78,7 +78,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 		must(t, older.keep(t.Context()))
 		must(t, newer.keep(t.Context()))
 		c := live(t, client)
-		if c.Annotations[generators.WriterAnnotation] != "v1.10.0" {
+		if c.Annotations[webhooks.WriterAnnotation] != "v1.10.0" {
 			t.Fatalf("annotations are %v", c.Annotations)
 		}
 
@@ -105,7 +105,7 @@ func TestD6_AnOlderVersionNeverNarrows(t *testing.T) {
 		must(t, older.keep(t.Context()))
 		c = live(t, client)
 		want(t, "widened", names(rulesOf(c)), "/bindings", "/pods", "/pods/*", "/secrets", "/secrets/*", "apps/deployments", "apps/deployments/*")
-		if last := c.Webhooks[0].MatchConditions[len(c.Webhooks[0].MatchConditions)-1]; last.Name != "new" || c.Annotations[generators.WriterAnnotation] != "v1.10.0" {
+		if last := c.Webhooks[0].MatchConditions[len(c.Webhooks[0].MatchConditions)-1]; last.Name != "new" || c.Annotations[webhooks.WriterAnnotation] != "v1.10.0" {
 			t.Errorf("the older version replaced %+v, %v", last, c.Annotations)
 		}
 		if n := len(older.applied); older.applied[n-1] {
@@ -131,7 +131,7 @@ func TestD6_WhichVersionIsNewer(t *testing.T) {
 		{"whatever", "v1.0.0", false},
 		{"", "", false},
 	} {
-		live := &configuration{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{generators.WriterAnnotation: c.writer}}}
+		live := &configuration{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{webhooks.WriterAnnotation: c.writer}}}
 		if got := newerWriter(live, c.own) != ""; got != c.want {
 			t.Errorf("written by %q, this is %q: newer is %t", c.writer, c.own, got)
 		}

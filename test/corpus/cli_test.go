@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/admission"
-	"github.com/fieldperm/fieldperm/internal/review"
+	"github.com/fieldperm/fieldperm/internal/plugin"
 )
 
 // TestCLI_Scenarios runs every scenario through kubectl-fieldperm review, from files only, by --old and --new and by -f in turns. Exit code
@@ -93,7 +93,7 @@ func (s *Scenario) reviewArgs(t *testing.T, req *admissionv1.AdmissionRequest, o
 		return path
 	}
 	if !objects {
-		raw, err := encodeReview(req)
+		raw, err := EncodeReview(req)
 		must(t, err)
 		return []string{"-f", write("review.json", raw)}
 	}
@@ -119,7 +119,7 @@ func (r Resource) text() string {
 
 func call(args []string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	command := review.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errs})
+	command := plugin.NewReviewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errs})
 	command.SetArgs(args)
 	command.SetOut(&errs)
 	command.SetErr(&errs)
@@ -127,7 +127,7 @@ func call(args []string) (code int, stdout, stderr string) {
 	if err != nil {
 		errs.WriteString(err.Error())
 	}
-	return review.ExitCode(err), out.String(), errs.String()
+	return plugin.ExitCode(err), out.String(), errs.String()
 }
 
 // contract is the JSON that the command promises for a result of the core.

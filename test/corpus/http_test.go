@@ -173,7 +173,7 @@ func (f *fixture) run(t *testing.T, s *Scenario, step *Step) {
 // refuses tests a step whose object is no JSON: such an object cannot be in a review.
 func (f *fixture) refuses(t *testing.T, req *admissionv1.AdmissionRequest) {
 	t.Helper()
-	body, err := encodeReview(req)
+	body, err := EncodeReview(req)
 	must(t, err)
 	response, err := f.client.Post(f.url+"/admit/granular", "application/json", bytes.NewReader(body))
 	must(t, err)
@@ -209,7 +209,7 @@ func (f *fixture) compare(t *testing.T, step *Step, response *admissionv1.Admiss
 
 func (f *fixture) post(t *testing.T, endpoint admission.Endpoint, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	body, err := encodeReview(req)
+	body, err := EncodeReview(req)
 	must(t, err)
 	response, err := f.client.Post(f.url+"/admit/"+string(endpoint)+"?timeout=10s", "application/json", bytes.NewReader(body))
 	must(t, err)
@@ -320,30 +320,6 @@ func issueCaller(t *testing.T) (tls.Certificate, []byte) {
 	raw, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
 	must(t, err)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw})
-}
-
-// encodeReview writes an AdmissionReview around the exact bytes of the objects, even if they are no JSON.
-func encodeReview(req *admissionv1.AdmissionRequest) ([]byte, error) {
-	bare := req.DeepCopy()
-	bare.Object.Raw, bare.OldObject.Raw = nil, nil
-	raw, err := json.Marshal(bare)
-	if err != nil {
-		return nil, err
-	}
-	head := bytes.TrimSuffix(bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte(`"object":null,`), nil), []byte(`"oldObject":null,`), nil), []byte("}"))
-	var b bytes.Buffer
-	b.WriteString(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`)
-	b.Write(head)
-	if req.Object.Raw != nil {
-		b.WriteString(`,"object":`)
-		b.Write(req.Object.Raw)
-	}
-	if req.OldObject.Raw != nil {
-		b.WriteString(`,"oldObject":`)
-		b.Write(req.OldObject.Raw)
-	}
-	b.WriteString("}}")
-	return b.Bytes(), nil
 }
 
 func must(t *testing.T, err error) {

@@ -310,3 +310,27 @@ func EncodeReviews(list []*Review) ([]byte, error) {
 	out.WriteString("\n]\n")
 	return out.Bytes(), nil
 }
+
+// EncodeReview writes an AdmissionReview around the exact bytes of the objects, even if they are no JSON.
+func EncodeReview(req *admissionv1.AdmissionRequest) ([]byte, error) {
+	bare := req.DeepCopy()
+	bare.Object.Raw, bare.OldObject.Raw = nil, nil
+	raw, err := json.Marshal(bare)
+	if err != nil {
+		return nil, err
+	}
+	head := bytes.TrimSuffix(bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte(`"object":null,`), nil), []byte(`"oldObject":null,`), nil), []byte("}"))
+	var b bytes.Buffer
+	b.WriteString(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`)
+	b.Write(head)
+	if req.Object.Raw != nil {
+		b.WriteString(`,"object":`)
+		b.Write(req.Object.Raw)
+	}
+	if req.OldObject.Raw != nil {
+		b.WriteString(`,"oldObject":`)
+		b.Write(req.OldObject.Raw)
+	}
+	b.WriteString("}}")
+	return b.Bytes(), nil
+}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/fieldperm/fieldperm/internal/discovery"
+	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -37,7 +37,7 @@ func TestC2_W2_AClaimToBeBuiltInTakesNoBarrierAway(t *testing.T) {
 	grant(t, s, "claimant", rule("apiregistration.k8s.io", []string{"apiservices"}, "granular", "granular:controller"))
 	client, err := dynamic.NewForConfig(s.Admin())
 	must(t, err)
-	services, err := discovery.ListServices(t.Context(), client)
+	services, err := allowlist.ListServices(t.Context(), client)
 	must(t, err)
 	if len(services.Claimed) > 0 || len(services.Own) < 10 {
 		t.Fatalf("of a new kube-apiserver: claimed %q, own %q", services.Claimed, services.Own)

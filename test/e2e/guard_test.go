@@ -18,7 +18,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -41,10 +41,10 @@ func TestA5_Guard(t *testing.T) {
 	g := startGuarded(t)
 	g.await(t)
 	rules := []v1alpha1.ResourceRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale"}}, {APIGroups: []string{""}, Resources: []string{"secrets"}}}
-	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	live, err := g.configurations(t, g.own).Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 	must(t, err)
-	g.keep(t, generators.UncoveredConfiguration(live.Webhooks[0].ClientConfig, rules))
-	must(t, g.change(t, g.cainjector, generators.RESTName, func(c *configuration) {
+	g.keep(t, webhooks.UncoveredConfiguration(live.Webhooks[0].ClientConfig, rules))
+	must(t, g.change(t, g.cainjector, webhooks.RESTName, func(c *configuration) {
 		for i := range c.Webhooks {
 			c.Webhooks[i].ClientConfig.CABundle = g.ca
 		}
@@ -107,13 +107,13 @@ func (g *guarded) tampering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, user := range []*cluster.User{g.masters, g.root} {
-				wanted(t, g.change(t, user, generators.RESTName, c.change), c.want)
+				wanted(t, g.change(t, user, webhooks.RESTName, c.change), c.want)
 			}
 			if !c.ownMay {
-				wanted(t, g.change(t, g.own, generators.RESTName, c.change), c.want)
+				wanted(t, g.change(t, g.own, webhooks.RESTName, c.change), c.want)
 				return
 			}
-			g.undo(t, generators.RESTName, func() { must(t, g.change(t, g.own, generators.RESTName, c.change)) })
+			g.undo(t, webhooks.RESTName, func() { must(t, g.change(t, g.own, webhooks.RESTName, c.change)) })
 		})
 	}
 	for name, c := range map[string]struct {
@@ -140,40 +140,40 @@ func (g *guarded) tampering(t *testing.T) {
 	} {
 		t.Run("Uncovered/"+name, func(t *testing.T) {
 			for _, user := range []*cluster.User{g.masters, g.root} {
-				wanted(t, g.change(t, user, generators.UncoveredName, c.change), c.want)
+				wanted(t, g.change(t, user, webhooks.UncoveredName, c.change), c.want)
 			}
 			if !c.ownMay {
-				wanted(t, g.change(t, g.own, generators.UncoveredName, c.change), c.want)
+				wanted(t, g.change(t, g.own, webhooks.UncoveredName, c.change), c.want)
 				return
 			}
-			g.undo(t, generators.UncoveredName, func() { must(t, g.change(t, g.own, generators.UncoveredName, c.change)) })
+			g.undo(t, webhooks.UncoveredName, func() { must(t, g.change(t, g.own, webhooks.UncoveredName, c.change)) })
 		})
 	}
 	t.Run("Uncovered/deleted", func(t *testing.T) {
 		const refusal = "may be deleted by fieldperm and members of system:masters only"
-		wanted(t, g.configurations(t, g.root).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}), refusal)
-		wanted(t, g.configurations(t, g.root).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + generators.UncoveredName}), refusal)
+		wanted(t, g.configurations(t, g.root).Delete(t.Context(), webhooks.UncoveredName, metav1.DeleteOptions{}), refusal)
+		wanted(t, g.configurations(t, g.root).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + webhooks.UncoveredName}), refusal)
 		// This is the break-glass command. test/e2e has a separate test of its effects.
-		must(t, g.configurations(t, g.masters).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
+		must(t, g.configurations(t, g.masters).Delete(t.Context(), webhooks.UncoveredName, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
 	})
 	t.Run("Uncovered/version of the writer", func(t *testing.T) {
 		stamp := func(version string) func(*configuration) {
-			return func(c *configuration) { c.Annotations = map[string]string{generators.WriterAnnotation: version} }
+			return func(c *configuration) { c.Annotations = map[string]string{webhooks.WriterAnnotation: version} }
 		}
 		for _, user := range []*cluster.User{g.masters, g.root} {
-			wanted(t, g.change(t, user, generators.UncoveredName, stamp("v999.0.0")), "is fieldperm's to change")
+			wanted(t, g.change(t, user, webhooks.UncoveredName, stamp("v999.0.0")), "is fieldperm's to change")
 		}
-		must(t, g.change(t, g.own, generators.UncoveredName, stamp("v1.0.0")))
-		wanted(t, g.change(t, g.root, generators.UncoveredName, func(c *configuration) { c.Annotations = nil }), "is fieldperm's to change")
-		must(t, g.change(t, g.root, generators.UncoveredName, func(c *configuration) { c.Annotations["a"] = "b" }))
-		must(t, g.change(t, g.own, generators.UncoveredName, func(c *configuration) { c.Annotations = nil }))
+		must(t, g.change(t, g.own, webhooks.UncoveredName, stamp("v1.0.0")))
+		wanted(t, g.change(t, g.root, webhooks.UncoveredName, func(c *configuration) { c.Annotations = nil }), "is fieldperm's to change")
+		must(t, g.change(t, g.root, webhooks.UncoveredName, func(c *configuration) { c.Annotations["a"] = "b" }))
+		must(t, g.change(t, g.own, webhooks.UncoveredName, func(c *configuration) { c.Annotations = nil }))
 	})
 }
 
 func (g *guarded) legitimate(t *testing.T) {
 	// The generated file has no CA bundle, so that another apply keeps the bundle that was filled in.
 	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "--force-conflicts", "-f", "-")
-	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	live, err := g.configurations(t, g.own).Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 	must(t, err)
 	if !bytes.Equal(live.Webhooks[0].ClientConfig.CABundle, g.ca) {
 		t.Error("applying the generated file again changed the CA bundle")
@@ -183,21 +183,21 @@ func (g *guarded) legitimate(t *testing.T) {
 	for i := range 500 {
 		many = append(many, v1alpha1.ResourceRule{APIGroups: []string{fmt.Sprintf("group-%d.example.com", i)}, Resources: []string{"ones", "ones/status", "twos", "twos/status", "threes", "threes/status"}})
 	}
-	g.keep(t, generators.UncoveredConfiguration(live.Webhooks[0].ClientConfig, many))
+	g.keep(t, webhooks.UncoveredConfiguration(live.Webhooks[0].ClientConfig, many))
 	for _, user := range []*cluster.User{g.masters, g.root, g.own} {
-		for _, name := range []string{generators.RESTName, generators.UncoveredName} {
+		for _, name := range []string{webhooks.RESTName, webhooks.UncoveredName} {
 			must(t, g.change(t, user, name, func(c *configuration) {
 				c.Labels["touched-by"], c.Annotations = strings.ReplaceAll(user.Name, ":", "-"), map[string]string{"a": user.Name}
 			}))
 			must(t, g.change(t, user, name, func(c *configuration) { c.ManagedFields = []metav1.ManagedFieldsEntry{{}} }))
 		}
-		must(t, g.change(t, user, generators.RESTName, func(c *configuration) {
+		must(t, g.change(t, user, webhooks.RESTName, func(c *configuration) {
 			c.Finalizers = append(c.Finalizers, "example.com/"+strings.ReplaceAll(user.Name, ":", "-"))
 			c.Webhooks[0].TimeoutSeconds = ptr(int32(5))
 			c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
 			c.Webhooks[1].Rules[0].Resources = []string{"customresourcedefinitions", "customresourcedefinitions/status"}
 		}))
-		must(t, g.change(t, user, generators.RESTName, func(c *configuration) { c.Finalizers = []string{generators.Finalizer} }))
+		must(t, g.change(t, user, webhooks.RESTName, func(c *configuration) { c.Finalizers = []string{webhooks.Finalizer} }))
 	}
 }
 
@@ -210,13 +210,13 @@ func (g *guarded) create(t *testing.T) {
 		"with a rule for CREATE":       granular(func(h *hook) { h.Rules[0].Resources = []string{"pods"} }),
 		"the generated matchCondition": granular(func(h *hook) { h.MatchConditions[0].Expression = "false" }),
 	} {
-		c := generators.GranularConfiguration(g.options)
+		c := webhooks.GranularConfiguration(g.options.Options)
 		change(c)
 		_, err := client.Create(t.Context(), c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		// The API server evaluates the policy before it checks whether the name exists.
 		wanted(t, err, name)
 	}
-	other := generators.GranularConfiguration(g.options)
+	other := webhooks.GranularConfiguration(g.options.Options)
 	other.Name, other.Finalizers = "other", nil
 	other.Webhooks[0].FailurePolicy = ptr(admissionregistrationv1.Ignore)
 	_, err := client.Create(t.Context(), other, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -225,7 +225,7 @@ func (g *guarded) create(t *testing.T) {
 
 // ownUser tests the limits that rbac.yaml sets: fieldperm may impersonate one user with one key, and may create no other configuration.
 func (g *guarded) ownUser(t *testing.T) {
-	other := generators.UncoveredConfiguration(admissionregistrationv1.WebhookClientConfig{}, nil)
+	other := webhooks.UncoveredConfiguration(admissionregistrationv1.WebhookClientConfig{}, nil)
 	other.Name = "other"
 	_, err := g.configurations(t, g.own).Create(t.Context(), other, metav1.CreateOptions{})
 	refusedAs(t, err, g.own.Name, `cannot create resource "validatingwebhookconfigurations"`)
@@ -255,27 +255,27 @@ func (g *guarded) ownUser(t *testing.T) {
 // that.
 func (g *guarded) uninstall(t *testing.T) {
 	finalizer := func(c *configuration) { c.Finalizers = nil }
-	g.kubectl(t, g.root, "", "delete", "validatingwebhookconfiguration", generators.RESTName, "--wait=false")
-	live, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{})
+	g.kubectl(t, g.root, "", "delete", "validatingwebhookconfiguration", webhooks.RESTName, "--wait=false")
+	live, err := g.configurations(t, g.own).Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 	must(t, err)
 	if live.DeletionTimestamp == nil {
 		t.Fatal("the configuration is not terminating")
 	}
 	for _, user := range []*cluster.User{g.masters, g.root} {
-		wanted(t, g.change(t, user, generators.RESTName, finalizer), "must keep the finalizer")
+		wanted(t, g.change(t, user, webhooks.RESTName, finalizer), "must keep the finalizer")
 	}
-	must(t, g.configurations(t, g.own).Delete(t.Context(), generators.UncoveredName, metav1.DeleteOptions{}))
-	must(t, g.change(t, g.own, generators.RESTName, finalizer))
-	if _, err := g.configurations(t, g.own).Get(t.Context(), generators.RESTName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	must(t, g.configurations(t, g.own).Delete(t.Context(), webhooks.UncoveredName, metav1.DeleteOptions{}))
+	must(t, g.change(t, g.own, webhooks.RESTName, finalizer))
+	if _, err := g.configurations(t, g.own).Get(t.Context(), webhooks.RESTName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("still there: %v", err)
 	}
 
 	// The policy can be disabled by deleting its binding.
 	g.kubectl(t, g.root, g.files["webhooks.yaml"], "apply", "--server-side", "-f", "-")
-	g.kubectl(t, g.root, "", "delete", "validatingadmissionpolicybinding", generators.GuardName)
+	g.kubectl(t, g.root, "", "delete", "validatingadmissionpolicybinding", webhooks.GuardName)
 	deadline := time.Now().Add(30 * time.Second)
-	for err = g.change(t, g.root, generators.RESTName, finalizer); err != nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		err = g.change(t, g.root, generators.RESTName, finalizer)
+	for err = g.change(t, g.root, webhooks.RESTName, finalizer); err != nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		err = g.change(t, g.root, webhooks.RESTName, finalizer)
 	}
 	must(t, err)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -37,7 +38,7 @@ func startGuarded(t *testing.T) *guarded {
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
 	g := &guarded{Cluster: c, files: map[string]string{}, options: generators.Options{
-		REST: true, Service: &generators.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"},
+		REST: true, Options: webhooks.Options{Service: &webhooks.ServiceReference{Namespace: "fieldperm-system", Name: "fieldperm"}},
 	}}
 	files, err := generators.ClusterManifests(g.options)
 	must(t, err)
@@ -50,7 +51,7 @@ func startGuarded(t *testing.T) *guarded {
 	g.ca, err = os.ReadFile("../../generators/testdata/ca.crt")
 	must(t, err)
 	g.masters, g.root = user("admin", "system:masters"), user("root")
-	g.own, g.cainjector = user(generators.DefaultUser, "system:serviceaccounts"), user(injector, "system:serviceaccounts")
+	g.own, g.cainjector = user(webhooks.DefaultUser, "system:serviceaccounts"), user(injector, "system:serviceaccounts")
 	for _, f := range files {
 		g.files[f.Name] = string(f.Data)
 		g.kubectl(t, g.masters, g.files[f.Name], "apply", "--server-side", "-f", "-")
@@ -94,7 +95,7 @@ func (g *guarded) await(t *testing.T) {
 	t.Helper()
 	client := g.configurations(t, g.masters)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		probe := generators.GranularConfiguration(g.options)
+		probe := webhooks.GranularConfiguration(g.options.Options)
 		probe.Finalizers = nil
 		live, err := client.Get(t.Context(), probe.Name, metav1.GetOptions{})
 		must(t, err)

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -53,7 +53,7 @@ spec:
 `
 
 // custom exercises the endpoints of a custom resource, and returns the properties that all custom resources have.
-func (r *recorder) custom(client *clientdiscovery.DiscoveryClient) ([]endpoint.Endpoint, error) {
+func (r *recorder) custom(client *discovery.DiscoveryClient) ([]endpoint.Endpoint, error) {
 	var body map[string]any
 	if err := yaml.Unmarshal([]byte(definition), &body); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *recorder) custom(client *clientdiscovery.DiscoveryClient) ([]endpoint.E
 }
 
 // served waits until discovery has the group and its types are published.
-func (r *recorder) served(client *clientdiscovery.DiscoveryClient, gv runtimeschema.GroupVersion) (*metav1.APIResourceList, error) {
+func (r *recorder) served(client *discovery.DiscoveryClient, gv runtimeschema.GroupVersion) (*metav1.APIResourceList, error) {
 	for range 300 {
 		list, err := client.ServerResourcesForGroupVersion(gv.String())
 		if err == nil && len(list.APIResources) == 3 {

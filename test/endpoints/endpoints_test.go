@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -51,7 +51,7 @@ func observe(t *testing.T) *endpoint.Observation {
 	r, err := newRecorder(t.Context(), plane, s)
 	must(t, err)
 	t.Cleanup(r.log.Close)
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(plane.Admin())
+	client, err := discovery.NewDiscoveryClientForConfig(plane.Admin())
 	must(t, err)
 	version, err := client.ServerVersion()
 	must(t, err)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/test/openapi"
 )
@@ -149,7 +149,7 @@ func (r *run) base(ctx context.Context, e *endpoint, v *variant) (stored, sent m
 			parent = *other
 		}
 	}
-	object, err := sample.Object(parent.kind, nil)
+	object, err := sampleobject.New(parent.kind, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,7 +168,7 @@ func (r *run) base(ctx context.Context, e *endpoint, v *variant) (stored, sent m
 		lay(object, normal(v.Object))
 		name += "-" + v.Name
 	}
-	sample.Place(object, name, where)
+	sampleobject.Place(object, name, where)
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ = metadata["name"].(string)
 	a, err := r.server.write(ctx, http.MethodPost, parent.path()+"?fieldManager=fields", object, nil)

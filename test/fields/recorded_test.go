@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	recorded "github.com/fieldperm/fieldperm/schema/endpoint"
@@ -143,7 +143,7 @@ func watch(t *testing.T, flags map[string][]string, wanted func(runtimeschema.Gr
 	must(t, err)
 	defer func() { must(t, plane.Stop()) }()
 	r := prepare(t, plane.Admin())
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(plane.Admin())
+	client, err := discovery.NewDiscoveryClientForConfig(plane.Admin())
 	must(t, err)
 	version, err := client.ServerVersion()
 	must(t, err)

@@ -35,7 +35,7 @@ func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
 	if !begins || !ends {
 		t.Fatalf("%s has no graph between %q and %q", structurePage, graphBegin, graphEnd)
 	}
-	want := mermaid(rooms, imports(t))
+	want := mermaid(layers, imports(t))
 	if got == want {
 		return
 	}
@@ -49,7 +49,7 @@ func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
 
 // TestLadder_TheGraphLeavesOutWhatFollows: an import that other imports imply is not drawn, and no test is.
 func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
-	ladder := []room{{name: "low", packages: []string{"a"}}, {name: "middle", packages: []string{"b"}}, {name: "high", packages: []string{"c", "test/d"}}}
+	ladder := []layer{{name: "low", packages: []string{"a"}}, {name: "middle", packages: []string{"b"}}, {name: "high", packages: []string{"c", "test/d"}}}
 	got := mermaid(ladder, map[string][]string{"a": {"fmt"}, "b": {"a"}, "c": {"a", "b"}, "test/d": {"c"}})
 	for text, want := range map[string]bool{`c --> b`: true, `b --> a`: true, `c --> a`: false, `test/d`: false, `subgraph middle`: true} {
 		if strings.Contains(got, text) != want {
@@ -103,24 +103,24 @@ func declares(d ast.Decl, name string) bool {
 }
 
 // mermaid draws the imports between the packages that ship, without imports that others imply.
-func mermaid(rooms []room, imports map[string][]string) string {
+func mermaid(layers []layer, imports map[string][]string) string {
 	var out strings.Builder
 	out.WriteString("```mermaid\ngraph TD\n")
 	ours := map[string]bool{}
-	for _, r := range slices.Backward(rooms) {
-		shipped := slices.DeleteFunc(slices.Sorted(slices.Values(r.packages)), isTest)
+	for _, l := range slices.Backward(layers) {
+		shipped := slices.DeleteFunc(slices.Sorted(slices.Values(l.packages)), isTest)
 		if len(shipped) == 0 {
 			continue
 		}
-		fmt.Fprintf(&out, "  subgraph %s\n", node(r.name))
+		fmt.Fprintf(&out, "  subgraph %s\n", node(l.name))
 		for _, pkg := range shipped {
 			ours[pkg] = true
 			fmt.Fprintf(&out, "    %s[\"%s\"]\n", node(pkg), pkg)
 		}
 		out.WriteString("  end\n")
 	}
-	for _, r := range slices.Backward(rooms) {
-		for _, pkg := range slices.Sorted(slices.Values(r.packages)) {
+	for _, l := range slices.Backward(layers) {
+		for _, pkg := range slices.Sorted(slices.Values(l.packages)) {
 			if !ours[pkg] {
 				continue
 			}

@@ -1,4 +1,4 @@
-// Package ladder checks the imports of packages: a package may import only packages of lower rooms. Start at rooms.
+// Package ladder checks the imports of packages: a package may import only packages of lower layers. Start at layers.
 package ladder
 
 import (
@@ -38,37 +38,37 @@ func imports(t *testing.T) map[string][]string {
 	return out
 }
 
-// floors returns the index of each package's room, and the faults in the list of rooms.
-func floors(rooms []room) (of map[string]int, faults []string) {
+// layersOf returns the index of each package's layer, and the faults in the list of layers.
+func layersOf(layers []layer) (of map[string]int, faults []string) {
 	of = map[string]int{}
-	for floor, r := range rooms {
-		for _, pkg := range r.packages {
+	for i, l := range layers {
+		for _, pkg := range l.packages {
 			if _, ok := of[pkg]; ok {
-				faults = append(faults, "package \""+pkg+"\" is in two rooms: remove it from one of them")
+				faults = append(faults, "package \""+pkg+"\" is in two layers: remove it from one of them")
 			}
-			of[pkg] = floor
+			of[pkg] = i
 		}
 	}
 	return of, faults
 }
 
 // judge returns the imports that break the rules, sorted.
-func judge(rooms []room, imports map[string][]string) []string {
-	of, faults := floors(rooms)
+func judge(layers []layer, imports map[string][]string) []string {
+	of, faults := layersOf(layers)
 	for pkg := range of {
 		if _, ok := imports[pkg]; !ok {
-			faults = append(faults, "package \""+pkg+"\" does not exist: remove it from its room in test/ladder/rooms_test.go")
+			faults = append(faults, "package \""+pkg+"\" does not exist: remove it from its layer in test/ladder/layers_test.go")
 		}
 	}
 	for pkg, imported := range imports {
-		floor, ok := of[pkg]
+		own, ok := of[pkg]
 		if !ok {
-			faults = append(faults, "package \""+pkg+"\" has no room: add it in test/ladder/rooms_test.go, above what it imports and below what imports it")
+			faults = append(faults, "package \""+pkg+"\" is in no layer: add it in test/ladder/layers_test.go, above what it imports and below what imports it")
 			continue
 		}
 		for _, other := range imported {
-			if above, ours := of[other]; ours && above >= floor {
-				faults = append(faults, "package \""+pkg+"\" of room \""+rooms[floor].name+"\" imports \""+other+"\" of room \""+rooms[above].name+
+			if above, ours := of[other]; ours && above >= own {
+				faults = append(faults, "package \""+pkg+"\" of layer \""+layers[own].name+"\" imports \""+other+"\" of layer \""+layers[above].name+
 					"\", which is not lower: move the code down, or pass it in")
 			}
 		}
@@ -77,9 +77,9 @@ func judge(rooms []room, imports map[string][]string) []string {
 	return faults
 }
 
-func TestLadder_NoImportOfAHigherRoom(t *testing.T) {
+func TestLadder_NoImportOfAHigherLayer(t *testing.T) {
 	of := imports(t)
-	for _, fault := range judge(rooms, of) {
+	for _, fault := range judge(layers, of) {
 		t.Error(fault)
 	}
 	if len(of["internal/server"]) == 0 {
@@ -88,21 +88,21 @@ func TestLadder_NoImportOfAHigherRoom(t *testing.T) {
 }
 
 func TestLadder_NamesWhatBreaksIt(t *testing.T) {
-	ladder := []room{{name: "low", packages: []string{"a", "b"}}, {name: "high", packages: []string{"c"}}}
+	ladder := []layer{{name: "low", packages: []string{"a", "b"}}, {name: "high", packages: []string{"c"}}}
 	for want, of := range map[string]map[string][]string{
 		"":                                   {"a": {"fmt"}, "b": nil, "c": {"a", "b", "fmt"}},
 		`package "c" does not exist: remove`: {"a": nil, "b": nil},
-		`package "d" has no room: add it`:    {"a": nil, "b": nil, "c": nil, "d": nil},
-		`package "a" of room "low" imports "c" of room "high", which is not lower: move`: {"a": {"c"}, "b": nil, "c": nil},
-		`package "a" of room "low" imports "b" of room "low", which is not lower: move`:  {"a": {"b"}, "b": nil, "c": nil},
+		`package "d" is in no layer: add it`: {"a": nil, "b": nil, "c": nil, "d": nil},
+		`package "a" of layer "low" imports "c" of layer "high", which is not lower: move`: {"a": {"c"}, "b": nil, "c": nil},
+		`package "a" of layer "low" imports "b" of layer "low", which is not lower: move`:  {"a": {"b"}, "b": nil, "c": nil},
 	} {
 		got := judge(ladder, of)
 		if (want == "") != (len(got) == 0) || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], want)) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	twice := judge(append(ladder, room{packages: []string{"a"}}), map[string][]string{"a": nil, "b": nil, "c": nil})
-	if len(twice) != 1 || !strings.HasPrefix(twice[0], `package "a" is in two rooms: remove`) {
+	twice := judge(append(ladder, layer{packages: []string{"a"}}), map[string][]string{"a": nil, "b": nil, "c": nil})
+	if len(twice) != 1 || !strings.HasPrefix(twice[0], `package "a" is in two layers: remove`) {
 		t.Errorf("got %q", twice)
 	}
 }

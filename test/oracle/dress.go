@@ -10,7 +10,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/fieldperm/fieldperm/internal/sample"
+	"github.com/fieldperm/fieldperm/internal/probe/sampleobject"
 )
 
 //go:embed objects.yaml
@@ -82,11 +82,11 @@ func (w *world) object(d *draw, e *Endpoint, namespace, name string) (map[string
 		out["apiVersion"], out["kind"] = e.Kind.GroupVersion().String(), e.Kind.Kind
 	} else {
 		var err error
-		if out, err = sample.Object(e.Kind, nil); err != nil {
+		if out, err = sampleobject.New(e.Kind, nil); err != nil {
 			return nil, err
 		}
 	}
-	sample.Place(out, name, namespace)
+	sampleobject.Place(out, name, namespace)
 	metadata(out)["name"] = name
 	rename(out, e, name)
 	if spec, ok := out["spec"].(map[string]any); ok && e.Kind.Kind == "Pod" && !d.oneIn(4) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/fieldperm/fieldperm/internal/gencmd"
-	"github.com/fieldperm/fieldperm/internal/review"
+	"github.com/fieldperm/fieldperm/internal/generate"
+	"github.com/fieldperm/fieldperm/internal/plugin"
 	"github.com/fieldperm/fieldperm/internal/server"
 )
 
@@ -34,12 +34,12 @@ func programs() []program {
 	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), logging)
 	connection := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(connection)
-	plugin := &cobra.Command{Use: "kubectl-fieldperm", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"}}
-	plugin.AddCommand(review.NewCommand(genericiooptions.NewTestIOStreamsDiscard()))
+	kubectl := &cobra.Command{Use: "kubectl-fieldperm", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"}}
+	kubectl.AddCommand(plugin.NewReviewCommand(genericiooptions.NewTestIOStreamsDiscard()))
 	return []program{
 		{server.NewCommand(), logging, "Logging"},
-		{gencmd.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
-		{plugin, connection, "Connection to the cluster"},
+		{generate.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
+		{kubectl, connection, "Connection to the cluster"},
 	}
 }
 

@@ -1,0 +1,96 @@
+package webhooks
+
+import (
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+)
+
+// SetEndpoints returns the endpoints of known resources that write a field which an UncoveredPermissionSet guards, one by one and under
+// all names of a resource. It leaves out the floor.
+func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
+	resources := d.Set.Spec.Resources
+	if len(resources) == 0 {
+		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
+	}
+	w := newWriters(s, d.Set.Spec.UncoveredPermissions, plurals)
+	p := probes{schema: s, barrier: schema.SetBarrier(d), seen: map[endpoint.Ref]bool{}}
+	for _, rule := range resources {
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				resource, subresource, single := strings.Cut(name, "/")
+				for at := range w.resources(group, resource) {
+					for _, e := range endpoint.Writers(at.Group, at.Resource) {
+						if single && (e.GroupResource() != at || subresource != "*" && e.Subresource != subresource) {
+							continue
+						}
+						if w.every || w.writes(at, &e) {
+							p.add(e, w.kinds)
+						}
+					}
+				}
+			}
+		}
+	}
+	return p.sorted()
+}
+
+// KindEndpoints returns the endpoints that write a field behind a barrier in the schemas of a kind.
+func KindEndpoints(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[runtimeschema.GroupKind]string) []endpoint.Endpoint {
+	w := newWriters(s, nil, plurals)
+	p := probes{schema: s, barrier: schema.Excluded, seen: map[endpoint.Ref]bool{}}
+	for _, rule := range UncoveredKind(s, kind, plurals) {
+		for _, name := range rule.Resources {
+			resource, subresource, _ := strings.Cut(name, "/")
+			// An endpoint with a body of another kind may belong to any resource; then no single name exists.
+			if e, ok := endpoint.Lookup(rule.APIGroups[0], resource, subresource); ok && resource != "*" {
+				p.add(e, w.kinds)
+			}
+		}
+	}
+	return p.sorted()
+}
+
+// probes collects the endpoints at which a barrier is known.
+type probes struct {
+	schema  *schema.Schema
+	barrier string
+	seen    map[endpoint.Ref]bool
+	out     []endpoint.Endpoint
+}
+
+func (p *probes) add(e endpoint.Endpoint, kinds map[runtimeschema.GroupResource][]*schema.Kind) {
+	at := endpoint.Ref{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
+	if p.seen[at] || e.Storage == "" || admission.FloorResource(e.Group, e.Resource) || admission.FloorResource(e.Group, e.Name()) {
+		return
+	}
+	bodies := kinds[e.GroupResource()]
+	if isForeign(&e) {
+		bodies = nil
+		for _, k := range p.schema.Kinds() {
+			if k.GroupKind() == e.GroupKind() {
+				bodies = append(bodies, k)
+			}
+		}
+	}
+	ref := schema.ResourceRef{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
+	p.seen[at] = true
+	for _, body := range bodies {
+		k, err := p.schema.KindFor(body.GroupVersionKind, ref)
+		if err == nil && slices.Contains(p.schema.Barriers(k, ref), p.barrier) {
+			p.out = append(p.out, e)
+			return
+		}
+	}
+}
+
+func (p *probes) sorted() []endpoint.Endpoint {
+	endpoint.Sort(p.out)
+	return p.out
+}

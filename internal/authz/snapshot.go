@@ -1,0 +1,230 @@
+package authz
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	"k8s.io/apiserver/pkg/authorization/metrics"
+	"k8s.io/apiserver/pkg/authorization/union"
+	configmetrics "k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/configfile"
+)
+
+const (
+	// privileged is the name, as in kube-apiserver, of the authorizer that allows everything to members of system:masters.
+	privileged = "kubernetes.io/system-privileged-group"
+	// defaultName is the name that KEP-3221 uses for the webhook that asks the kube-apiserver.
+	defaultName = "in-cluster-authorizer"
+	// defaultTimeout is shorter than the default timeout of an admission webhook (10 s). If the API server hangs, the caller still
+	// gets an answer that names the cause.
+	defaultTimeout = 8 * time.Second
+	// flightTime bounds the time of one question, whichever callers wait for it. An API server waits at most 30 s for a webhook.
+	flightTime = 29 * time.Second
+)
+
+// snapshot holds the authorizers and the caches made from one configuration. It is immutable, except that caches fill. The caches
+// end with it, so that no decision is used under another configuration.
+type snapshot struct {
+	*flights
+	configuration *apiserver.AuthorizationConfiguration
+	// data is the file content that the configuration was read from. It is nil for the default chain.
+	data     []byte
+	webhooks []*webhook
+}
+
+// newSnapshot makes the authorizers of a configuration. The configuration must be valid.
+func (c *Chain) newSnapshot(configuration *apiserver.AuthorizationConfiguration, data []byte) (*snapshot, error) {
+	s := &snapshot{configuration: configuration, data: data}
+	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
+	compiler := authorizationcel.NewDefaultCompiler()
+	for i := range configuration.Authorizers {
+		one := &configuration.Authorizers[i]
+		next := link{name: one.Name, kind: string(one.Type)}
+		switch one.Type {
+		case apiserver.TypeWebhook:
+			w, err := newWebhook(i, one, c.settings.Cluster, compiler)
+			if err != nil {
+				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
+			}
+			s.webhooks = append(s.webhooks, w)
+			next.webhook = w
+		case configfile.TypeRBAC:
+			next.local = c.roles
+		case configfile.TypeNode:
+			// The Node authorizer always returns NoOpinion here: only kube-apiserver has its graph.
+			continue
+		default:
+			return nil, fmt.Errorf("authorizer %q: type %q is not known: use Webhook, RBAC or Node", one.Name, one.Type)
+		}
+		chain = append(chain, next)
+	}
+	all, err := chain.union()
+	if err != nil {
+		return nil, err
+	}
+	s.flights = newFlights(all, flightTime, c.settings.Observer)
+	s.links = chain
+	return s, nil
+}
+
+// union returns the chain as one authorizer, for questions that the caches cannot answer.
+func (l links) union() (authorizer.Authorizer, error) {
+	chain := make([]union.NamedAuthorizer, len(l))
+	for i, one := range l {
+		a := one.local
+		if one.webhook != nil {
+			a = one.webhook
+		}
+		if one.kind != "" {
+			a = metrics.InstrumentedAuthorizer(one.kind, one.name, a)
+		}
+		chain[i] = union.NamedAuthorizer{AuthorizerName: one.name, Authorizer: &named{name: one.name, Authorizer: a}}
+	}
+	return union.New(chain...)
+}
+
+// defaultChain asks the SubjectAccessReview API, which asks the whole chain of the kube-apiserver. No authorizer follows it, so
+// "fail open" would have no effect. It therefore denies while the API server cannot be asked.
+func defaultChain(ttl time.Duration) *apiserver.AuthorizationConfiguration {
+	return &apiserver.AuthorizationConfiguration{Authorizers: []apiserver.AuthorizerConfiguration{{
+		Type: apiserver.TypeWebhook, Name: defaultName,
+		Webhook: &apiserver.WebhookConfiguration{
+			AuthorizedTTL: metav1.Duration{Duration: ttl}, CacheAuthorizedRequests: ttl > 0,
+			UnauthorizedTTL: metav1.Duration{Duration: ttl}, CacheUnauthorizedRequests: ttl > 0,
+			Timeout:                    metav1.Duration{Duration: defaultTimeout},
+			SubjectAccessReviewVersion: "v1",
+			FailurePolicy:              apiserver.FailurePolicyDeny,
+			ConnectionInfo:             apiserver.WebhookConnectionInfo{Type: apiserver.AuthorizationWebhookConnectionInfoTypeInCluster},
+		},
+	}}}
+}
+
+// has reports whether a configuration has an authorizer of a type.
+func has(configuration *apiserver.AuthorizationConfiguration, kind apiserver.AuthorizerType) bool {
+	return slices.ContainsFunc(configuration.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
+}
+
+// cacheEntries returns how many decisions the cache of each webhook holds, by the webhook's name.
+func (s *snapshot) cacheEntries() map[string]int {
+	out := make(map[string]int, len(s.webhooks))
+	for _, w := range s.webhooks {
+		out[w.name] = w.decisions.count()
+	}
+	return out
+}
+
+// apply puts the current content of the file in force if all of these hold: the file is valid, the parts that cannot change are
+// unchanged, and every webhook answers. Contents with the same meaning as before still make a new snapshot with empty caches.
+func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
+	loaded, err := configfile.LoadAuthorization(c.settings.File, data)
+	if err != nil {
+		return nil, err
+	}
+	if problems := c.changed(loaded.Configuration, data); len(problems) > 0 {
+		return nil, problems
+	}
+	next, err := c.newSnapshot(loaded.Configuration, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
+	}
+	errs := askAll(ctx, next.webhooks)
+	if problems := c.unhealthy(next, errs); len(problems) > 0 {
+		if !c.noWorse(ctx, next, errs) {
+			return nil, problems
+		}
+		klog.FromContext(ctx).Info("Authorization configuration: a webhook still does not answer", "problem", problems.Error())
+	}
+	c.current.Store(next)
+	report(klog.FromContext(ctx), c.settings.File, loaded)
+	return loaded.Files, nil
+}
+
+// changed finds authorizers that are not webhooks and that were added or removed (KEP-3221). Changing their order is allowed.
+func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte) configfile.Problems {
+	before := c.current.Load().configuration
+	var out configfile.Problems
+	for _, kind := range []apiserver.AuthorizerType{configfile.TypeRBAC, configfile.TypeNode} {
+		switch had, has := has(before, kind), has(next, kind); {
+		case has && !had:
+			i := slices.IndexFunc(next.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
+			out = append(out, c.problem(data, i, "type", fmt.Sprintf("%s was not there at start, and is not added by a reload", kind), "restart fieldperm, or leave it out"))
+		case had && !has:
+			out = append(out, c.problem(data, -1, "", fmt.Sprintf("%s was there at start, and is not dropped by a reload", kind), "restart fieldperm, or put it back"))
+		}
+	}
+	return out
+}
+
+// unhealthy reports the webhooks that did not answer. errs is the result of askAll.
+func (c *Chain) unhealthy(s *snapshot, errs []error) configfile.Problems {
+	var out configfile.Problems
+	for i, err := range errs {
+		if w := s.webhooks[i]; err != nil {
+			out = append(out, c.problem(s.data, w.index, "webhook", fmt.Sprintf("authorizer %q does not answer: %v", w.name, err), cureUnhealthy))
+		}
+	}
+	return out
+}
+
+// noWorse reports whether only files that the configuration names have changed, and every webhook that does not answer now does not
+// answer in the chain in force either. One webhook that is down must not block the rotation of another webhook's certificates.
+func (c *Chain) noWorse(ctx context.Context, next *snapshot, errs []error) bool {
+	before := c.current.Load()
+	if !bytes.Equal(before.data, next.data) {
+		return false
+	}
+	for i, err := range askAll(ctx, before.webhooks) {
+		if err == nil && errs[i] != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// askAtStart logs the webhooks that do not answer. The chain is in force all the same: a webhook may wait for fieldperm to start,
+// so waiting for the webhook would be a deadlock.
+func (c *Chain) askAtStart(ctx context.Context) {
+	s := c.current.Load()
+	for _, problem := range c.unhealthy(s, askAll(ctx, s.webhooks)) {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Info("Authorization configuration: a webhook does not answer yet, and its failurePolicy decides until it does", "problem", problem.Error())
+		}
+	}
+}
+
+func (c *Chain) observe(log klog.Logger, data []byte, err error) {
+	if err != nil {
+		configmetrics.RecordAuthorizationConfigAutomaticReloadFailure(c.settings.Identity)
+		log.Error(err, "Authorization configuration: what was in force stays", "file", c.settings.File)
+		return
+	}
+	configmetrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.settings.Identity, string(data))
+}
+
+// report logs the configuration that is in force now.
+func report(log klog.Logger, file string, loaded *configfile.Authorization) {
+	for _, warning := range loaded.Warnings {
+		log.Info("Authorization configuration: warning", "warning", warning)
+	}
+	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded.Configuration))
+}
+
+// problem returns a Problem about a field of the authorizer at index. If no authorizer has this index, it is about the whole list.
+func (c *Chain) problem(data []byte, index int, field, message, cure string) configfile.Problem {
+	key := "authorizers"
+	if index >= 0 {
+		key = fmt.Sprintf("authorizers[%d].%s", index, field)
+	}
+	return configfile.NewProblem(c.settings.File, data, key, message, cure)
+}

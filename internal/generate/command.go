@@ -1,0 +1,68 @@
+package generate
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand returns fieldperm-gen. It uses the streams of the process unless the caller sets others.
+func NewCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fieldperm-gen",
+		Short: "Generate what fieldperm's users install",
+		Long: `fieldperm-gen generates what fieldperm's users install: CustomResourceDefinitions that carry
+permission verbs and that an API server takes, the files that put fieldperm into a kube-apiserver, and
+the reference of verbs and kinds.
+It talks to no cluster.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noOtherCommand,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %q", err, command.CommandPath()+" --help")
+	})
+	root.AddCommand(newCRD(), newManifests(), newRefdocs())
+	return root
+}
+
+// Run executes the command and returns the exit code: 0 on success, 1 on an error. It writes every error to the error stream.
+func Run(command *cobra.Command) int {
+	err := command.Execute()
+	if err == nil {
+		return 0
+	}
+	for _, err := range flatten(err) {
+		fmt.Fprintf(command.ErrOrStderr(), "error: %v\n", err)
+	}
+	return 1
+}
+
+// flatten splits joined errors, so that each is on a line of its own.
+func flatten(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, err := range joined.Unwrap() {
+		out = append(out, flatten(err)...)
+	}
+	return out
+}
+
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("argument %q: %s takes flags only: see %q", args[0], command.CommandPath(), command.CommandPath()+" --help")
+	}
+	return nil
+}
+
+func noOtherCommand(command *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("command %q: does not exist: use crd, manifests or refdocs: see %q", args[0], command.CommandPath()+" --help")
+	}
+	return nil
+}

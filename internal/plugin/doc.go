@@ -1,0 +1,7 @@
+// Package plugin has the commands of the kubectl plugin kubectl-fieldperm. "kubectl fieldperm review" makes one decision on one write
+// request, on a workstation: with grants from files, or by asking a cluster.
+//
+// Read NewReviewCommand first (the contract with users), then options.run (from flags to a report), then review.Report (the output).
+// admission.Reviewer makes the decision, as in the webhook. sources.Once loads the schema of a cluster, with the same loader as the
+// webhook. This package only combines a request, a schema and an authorizer.
+package plugin

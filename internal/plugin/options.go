@@ -1,0 +1,149 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/review"
+	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// options are the flags of one call.
+type options struct {
+	streams genericiooptions.IOStreams
+	cluster *genericclioptions.ConfigFlags
+
+	file             string
+	oldFile, newFile string
+	as               string
+	asGroups         []string
+	resource         string
+	subresource      string
+	permissions      []string
+	crds             []string
+	grants           []string
+	maxChecks        int
+	output           string
+
+	// denialHint is a warning to print if the request is denied.
+	denialHint string
+}
+
+// run makes a report from the flags. It returns ErrDenied if the request is denied.
+func (o *options) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	request, known, err := o.load(ctx)
+	if err != nil {
+		return err
+	}
+	chain, err := o.chain(ctx, request)
+	if err != nil {
+		return err
+	}
+	return o.decide(ctx, known, chain, request)
+}
+
+// decide writes the report on one request. It returns ErrDenied if the request is denied.
+func (o *options) decide(ctx context.Context, known *sources.Snapshot, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
+	if err := decidable(known, request); err != nil {
+		return err
+	}
+	reviewer := &admission.Reviewer{
+		Schema:     func() *schema.Schema { return known.Schema },
+		Authorizer: chain.For,
+		Limits:     fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
+	}
+	decided, err := review.Decide(ctx, reviewer, request, 0)
+	if err != nil {
+		return err
+	}
+	if err := o.print(decided); err != nil {
+		return err
+	}
+	if decided.Allowed {
+		return nil
+	}
+	if o.denialHint != "" {
+		o.warn("%s", o.denialHint)
+	}
+	return ErrDenied
+}
+
+// load returns the request and the schema that decides it. It does the fast checks first.
+func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionRequest, known *sources.Snapshot, err error) {
+	var c change
+	if o.file != "" {
+		request, err = o.reviewRequest()
+	} else {
+		c, err = o.objects()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if known, err = o.schemas(ctx); err != nil {
+		return nil, nil, err
+	}
+	if request == nil {
+		request, err = o.objectRequest(c, known)
+	}
+	return request, known, err
+}
+
+func (o *options) validate() error {
+	switch o.output {
+	case outputTable, outputJSON, outputYAML:
+	default:
+		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputTable, outputJSON, outputYAML)
+	}
+	if o.maxChecks < 1 {
+		return fmt.Errorf("--max-checks %d allows no check: use 1 or more", o.maxChecks)
+	}
+	objects := o.oldFile != "" || o.newFile != ""
+	switch {
+	case o.file == "" && !objects:
+		return errors.New("request is missing: give -f with an AdmissionReview, or --old and --new with --as")
+	case o.file != "" && (objects || o.as != "" || len(o.asGroups) > 0 || o.resource != "" || o.subresource != ""):
+		return errors.New("-f has the whole request: drop --old, --new, --as, --as-group, --resource and --subresource, or drop -f")
+	case objects && o.as == "":
+		return errors.New("--as is missing: name the user who makes the change")
+	case o.oldFile == "-" && o.newFile == "-":
+		return errors.New("--old and --new both read standard input: give a file for one of them")
+	}
+	return nil
+}
+
+// offline reports whether files decide. An empty file of grants counts too: it grants nothing.
+func (o *options) offline() bool { return len(o.grants) > 0 }
+
+// read returns the content of a file, or of standard input for "-".
+func (o *options) read(flag, name string) ([]byte, error) {
+	var raw []byte
+	var err error
+	if name == "-" {
+		raw, err = io.ReadAll(o.streams.In)
+	} else {
+		raw, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: name a file that can be read", flag, err)
+	}
+	return raw, nil
+}
+
+// warn writes a warning. It ignores errors of the write.
+func (o *options) warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.streams.ErrOut, "warning: "+format+"\n", args...)
+}

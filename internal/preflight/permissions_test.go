@@ -1,0 +1,44 @@
+package preflight
+
+import (
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// Fields of the same type with the same barrier share a node, but are counted as two paths.
+func TestDescribe_CountsEachField(t *testing.T) {
+	parser, err := typed.NewParser(`types:
+- name: gadget
+  map:
+    fields:
+    - {name: a, type: {scalar: string}}
+    - {name: b, type: {scalar: string}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
+	guard := func(path string) schema.Entry {
+		return schema.Entry{FieldPermission: v1alpha1.FieldPermission{Path: path, Verb: "secretive", Excluded: true}}
+	}
+	compiled, errs := schema.Compile(schema.Documents{
+		Topologies:  []schema.Topology{{Source: "test", Types: &parser.Schema, Kinds: map[runtimeschema.GroupVersionKind]string{gvk: "gadget"}}},
+		Permissions: []schema.PermissionDocument{{Source: "test", Rank: schema.RankAdministrator, Group: gvk.Group, Kind: gvk.Kind, Entries: []schema.Entry{guard(".a"), guard(".b")}}},
+	})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	kind, err := compiled.Kind(gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := describe(kind); !strings.HasSuffix(got, "barriers: 2") {
+		t.Errorf("got %q, want 2 barriers", got)
+	}
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fieldperm/fieldperm/internal/allowlist"
+	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/sources"
+)
+
+// schemas has what stays current by watches: the permission schema and the allowlist.
+type schemas struct {
+	*sources.Live
+	client    dynamic.Interface
+	informers dynamicinformer.DynamicSharedInformerFactory
+	objects   *sources.Objects
+	resources *allowlist.Watcher
+	// compiled is sent after every compile of the schemas.
+	compiled signal
+}
+
+func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics.Metrics) (*schemas, error) {
+	objects, err := dynamic.NewForConfig(client(config, "sources"))
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(client(config, "discovery"))
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	s := &schemas{client: objects, informers: dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)}
+	definitions := s.informers.ForResource(sources.CustomResourceDefinitions())
+	services := s.informers.ForResource(allowlist.APIServices())
+	if err := definitions.Informer().SetTransform(slim); err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	listServices := func(ctx context.Context) (allowlist.Services, error) { return allowlist.ListServices(ctx, objects) }
+	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
+	s.objects = sources.NewObjects(objects, listed, func() { s.Changed() })
+	s.Live, err = sources.New(ctx, sources.Config{
+		Files:       o.PermissionSchemas,
+		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),
+		Services:    listServices,
+		Definitions: listed,
+		Objects:     s.objects.List,
+		Synced:      definitions.Informer().HasSynced,
+		Compiled: func(kinds, failed, faults int, at time.Time, took time.Duration) {
+			m.Compiled(kinds, failed, faults, at, took)
+			s.compiled.send()
+		},
+		LoadFailed: m.LoadFailed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.resources = allowlist.NewWatcher(disco, listServices, o.AggregatedGroups)
+	changed := &signal{listeners: []func(){s.Changed, s.resources.Changed}}
+	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
+		if _, err := informer.AddEventHandler(changed); err != nil {
+			return nil, fmt.Errorf("informer: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Run reads and compiles the schemas until the context ends.
+func (s *schemas) Run(ctx context.Context) {
+	// The first read needs the list of definitions. The informer logs any error of the list.
+	s.informers.WaitForCacheSync(ctx.Done())
+	s.Live.Run(ctx)
+}
+
+// allowed reports whether a resource is in the allowlist.
+func (s *schemas) allowed(group, resource, subresource string) bool {
+	return s.resources.Allowlist().Has(group, resource, subresource)
+}
+
+func unstructuredList(lister cache.GenericLister) ([]*unstructured.Unstructured, error) {
+	objects, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return nil, fmt.Errorf("informer holds a %T", object)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}

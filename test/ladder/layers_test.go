@@ -1,0 +1,115 @@
+package ladder
+
+// layers are all packages of the module, from the lowest to the highest. A package may import only packages of lower layers, so that packages
+// of one layer do not import each other. Tests may import any package.
+var layers = []layer{
+	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
+	{"grammar", []string{
+		"api/v1alpha1", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+	}},
+	// Paths in objects and schemas.
+	{"paths", []string{
+		"schema/fieldpath",
+	}},
+	// Data about types and changes.
+	{"schema", []string{
+		"fieldperm/change", "schema", "schema/catalog",
+	}},
+	// The walk through two objects, which charges changed values.
+	{"walk", []string{
+		"fieldperm/internal/walk",
+	}},
+	// The comparison of field owners, which charges changed owners at places of the walk.
+	{"owners", []string{
+		"fieldperm/internal/owners",
+	}},
+	// The decision on two objects, and the documents that a schema is compiled from.
+	{"core", []string{
+		"fieldperm", "schema/load",
+	}},
+	// A decision on a request, callable without HTTP.
+	{"admission", []string{
+		"admission",
+	}},
+	// The objects by which an API server calls fieldperm.
+	{"webhooks", []string{
+		"generators/webhooks",
+	}},
+	// Generators of files, and libraries of the programs without any decision code.
+	{"libraries", []string{
+		"config", "docs/reference", "generators", "internal/certificates", "internal/configfile", "internal/metrics",
+		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
+	}},
+	// What endpoints and controllers consist of.
+	{"components", []string{
+		"internal/allowlist", "internal/authn", "internal/metrics/metricstest", "internal/rbac", "internal/review", "internal/uncovered",
+	}},
+	// The authorizer chain, the proof of enforcement and the sources of schemas.
+	{"services", []string{
+		"internal/authz", "internal/interlock", "internal/sources",
+	}},
+	// The code of the command lines, and controllers that watch services.
+	{"commands", []string{
+		"internal/generate", "internal/preflight", "internal/probe", "internal/status",
+	}},
+	// Everything that the webhook server runs, and the commands of the kubectl plugin. Neither imports the other.
+	{"server and plugin", []string{
+		"internal/plugin", "internal/server",
+	}},
+	// Main packages that ship, and the program that generates files.
+	{"programs", []string{
+		"cmd/fieldperm-gen", "cmd/fieldperm-webhook", "cmd/kubectl-fieldperm", "config/generate", "docs/reference/generate",
+	}},
+	// The packages that ship are in lower layers and so import no package of test. The packages here are shared by tests and do not depend
+	// on fieldperm.
+	{"test tools", []string{
+		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/openapi", "test/store", "test/watchdog",
+	}},
+	// API servers.
+	{"test cluster", []string{
+		"test/cluster", "test/corpus", "test/exact",
+	}},
+	// API servers with fieldperm.
+	{"test environment", []string{
+		"test/stack",
+	}},
+	// Programs that draw requests and judge stored objects.
+	{"test programs", []string{
+		"test/oracle",
+	}},
+	// Packages that no package imports.
+	{"tests", []string{
+		"test/bench", "test/chain", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder", "test/load",
+		"test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
+	}},
+}
+
+// layer is a group of packages that do not import each other.
+type layer struct {
+	name     string
+	packages []string
+}
+
+// mayNot lists prefixes of packages on which a package must not depend, directly or indirectly.
+var mayNot = map[string][]string{
+	"verbs":             {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"internal/manifest": {"net/http", "k8s.io/"},
+	"internal/rawjson":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"internal/spelling": {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"schema/fieldpath":  {"net/http", "k8s.io/", "sigs.k8s.io/"},
+	"fieldperm/change":  {"net/http", "k8s.io/", "sigs.k8s.io/", module + "schema/catalog"},
+	// Schemas are compiled from documents. The core uses compiled schemas and does not depend on documents.
+	"fieldperm": {"k8s.io/client-go/", "k8s.io/api/rbac/", module + "schema/catalog", module + "internal/manifest"},
+}
+
+// mayNotImport lists prefixes of packages that a package must not import itself. Its dependencies may.
+var mayNotImport = map[string][]string{
+	// The server imports the review API, and must not get the commands of the plugin with it.
+	"internal/review": {"github.com/spf13/"},
+	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
+	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
+	"schema/load":               {module + "internal/rawjson"},
+	"fieldperm":                 {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/walk":   {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+	"fieldperm/internal/owners": {"k8s.io/client-go/", "k8s.io/klog/", "net/http"},
+}
