@@ -137,7 +137,7 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				continue
 			}
 			if !lossy {
-				c.concealNames(s, gvk, all)
+				c.concealNames(s, gvk, all, roundTrips[kind])
 				continue
 			}
 			h := &hidden{instead: loss.Instead, elsewhere: loss.Elsewhere, shows: readsMetadata, verbs: map[string]bool{}}

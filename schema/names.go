@@ -13,20 +13,24 @@ import (
 // A lossless conversion may still rename or move a field. Then a barrier that is known in one version has no place in another. Two
 // versions have a field in common only if it has the same path and the same type in both. Any other field behind a barrier may be
 // anywhere in the other version. An exception is a version that permission documents name: if they put a barrier with the same verb
-// there, one for each field, those are the fields. A common field has its guards in both trees, unless the documents of this version give
-// it other ones.
+// there, one for each field, those are the fields. A field of a kind of Kubernetes keeps its meaning as long as it keeps its path, so for
+// these kinds a document about every version names each version that has the path. A common field has its guards in both trees, unless
+// the documents of this version give it other ones. Versions that are not served do not count: no request names a field as they do.
 
 // concealNames finds the barriers of other versions that are missing in the tree of a lossless version: barriers on fields that may have
 // other names in it, and barriers on fields that have another verb in it.
-func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind) {
+func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, all []runtimeschema.GroupVersionKind, roundTrips bool) {
 	own := shapeOf(gvk, c.owner)
 	replicas, err := fieldpath.ParsePattern(c.owner[gvk].replicas(gvk))
 	h := &hidden{lossless: true, shows: readsObject, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
 	for _, other := range all {
-		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil {
+		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil || !c.isServed(other) {
 			continue
 		}
-		p := &versionPair{kind: s.kinds[gvk], other: s.kinds[other], own: own, theirs: shapeOf(other, c.owner), keepsNames: c.keepsNames(gvk, other), replicas: replicas}
+		p := &versionPair{
+			kind: s.kinds[gvk], other: s.kinds[other], own: own, theirs: shapeOf(other, c.owner),
+			keepsNames: c.keepsNames(gvk, other), keepsMeaning: roundTrips, replicas: replicas,
+		}
 		if err := s.failed[other]; err != nil {
 			if !p.keepsNames && !own.same(p.theirs) {
 				s.failed[gvk] = err
@@ -88,6 +92,8 @@ type versionPair struct {
 	kind, other *Kind
 	own, theirs shape
 	keepsNames  bool
+	// keepsMeaning means that a path that both versions have is one field, whatever its type is in each. Its parts may have other names.
+	keepsMeaning bool
 	// replicas is the path of the replicas in this version.
 	replicas fieldpath.Pattern
 }
@@ -111,10 +117,13 @@ func (p *versionPair) concealAround(h *hidden) {
 // unnamed adds to h the guards of fields of another version that may have other names in this version. It reports whether there are any.
 func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	needed, known := guarding{}, guarding{}
+	guarded := map[string]bool{}
+	guardOf := func(at fieldpath.Pattern, p *Permission) string { return p.verb.Name() + " " + at.String() }
 	isWhole := pair.other.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 		if len(at) > 0 && !pair.isSame(at) {
 			for _, p := range n.permissions {
 				needed.add(p)
+				guarded[guardOf(at, p)] = true
 			}
 		}
 	})
@@ -125,13 +134,18 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	if len(needed) == 0 {
 		return false
 	}
-	said := c.saidOf(pair.kind.GroupVersionKind)
+	said := c.saidOf(pair.kind.GroupVersionKind, false)
+	everywhere := c.saidOf(pair.kind.GroupVersionKind, pair.keepsMeaning)
 	pair.kind.Guarded(maxGuardedPlaces, func(at fieldpath.Pattern, n *Node) {
 		if len(at) == 0 || pair.isSame(at) {
 			return
 		}
 		for _, p := range n.permissions {
-			if slices.ContainsFunc(said, func(s statement) bool { return s.guard.entry.Verb == p.verb.Name() && s.path.Covers(at) }) {
+			by := said
+			if guarded[guardOf(at, p)] {
+				by = everywhere
+			}
+			if slices.ContainsFunc(by, func(s statement) bool { return s.guard.entry.Verb == p.verb.Name() && s.path.Covers(at) }) {
 				known.add(p)
 			}
 		}
@@ -155,11 +169,12 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 	return found
 }
 
-// saidOf returns the entries of the documents that name a version. The catalogue counts as naming every version.
-func (c *compiler) saidOf(gvk runtimeschema.GroupVersionKind) []statement {
+// saidOf returns the entries of the documents that name a version, or with all, of all documents about it. The catalogue counts as naming
+// every version.
+func (c *compiler) saidOf(gvk runtimeschema.GroupVersionKind, all bool) []statement {
 	var out []statement
 	for i := range c.docs.Permissions {
-		if d := &c.docs.Permissions[i]; d.matches(gvk) && (len(d.Versions) > 0 || d.Rank <= RankCatalogue) {
+		if d := &c.docs.Permissions[i]; d.matches(gvk) && (all || len(d.Versions) > 0 || d.Rank <= RankCatalogue) {
 			out = append(out, c.read(i)...)
 		}
 	}

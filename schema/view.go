@@ -114,8 +114,12 @@ func (c *compiler) isUnlike(gvk runtimeschema.GroupVersionKind, field fieldpath.
 	})
 }
 
-// isServed reports whether clients may send objects in a version. Not all known versions of built-in kinds are served.
+// isServed reports whether clients may send objects in a version. All versions are served that an API server publishes or a definition
+// has. Of the versions that are only compiled in, those are served that were recorded.
 func (c *compiler) isServed(gvk runtimeschema.GroupVersionKind) bool {
+	if !c.owner[gvk].RoundTrips {
+		return true
+	}
 	resource := c.owner[gvk].resource(gvk)
 	own, _ := endpoint.Lookup(resource.Group, resource.Resource, "")
 	return own.Body.Kind == "" || own.GroupKind() != gvk.GroupKind() || slices.Contains(own.Versions, gvk.Version)

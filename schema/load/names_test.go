@@ -142,6 +142,66 @@ func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
 	}
 }
 
+// TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes: it names the versions that have the path. A path that only one version has, and a
+// verb that another document replaces in one version, are hidden in the other.
+func TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes(t *testing.T) {
+	const kind = "HorizontalPodAutoscaler"
+	guard := func(versions string, paths ...string) string {
+		text := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: autoscaling, kind: " + kind + ", versions: [" + versions + "], permissions: ["
+		for _, path := range paths {
+			text += "{path: " + path + ", verb: example.com/" + map[bool]string{true: "all", false: "one"}[versions == ""] + ", excluded: true}, "
+		}
+		return text + "]}\n"
+	}
+	const target, load = ".spec.scaleTargetRef", ".spec.targetCPUUtilizationPercentage"
+	for name, c := range map[string]struct {
+		documents []string
+		want      string
+	}{
+		"a part of another type":                {documents: []string{guard("", target)}, want: "[]"},
+		"what holds parts with other names":     {documents: []string{guard("", ".spec", ".status")}, want: "[]"},
+		"a path of one version":                 {documents: []string{guard("", load)}, want: "[granular:example.com/all]"},
+		"a path of one version beside another":  {documents: []string{guard("", target, load)}, want: "[granular:example.com/all]"},
+		"the other has another verb in between": {documents: []string{guard("", target, load), guard("v1", target)}, want: "[granular:example.com/all granular:example.com/one]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := compileBuiltIn(t, c.documents...).Kind(gvk("autoscaling", "v2", kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(k.HiddenBarriers(nil)); got != c.want || k.MayHide("") != (c.want != "[]") {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// ingressDocument publishes an old version of Ingress, with fields that have other names in v1.
+const ingressDocument = `{"components":{"schemas":{"Ingress":{"type":"object",
+  "x-kubernetes-group-version-kind":[{"group":"networking.k8s.io","version":"v1beta1","kind":"Ingress"}],
+  "properties":{"metadata":{"$ref":"#/components/schemas/Meta"},"spec":{"type":"object","properties":{"backend":{"type":"object","properties":{"serviceName":{"type":"string"}}}}}}},
+  "Meta":{"type":"object","properties":{"name":{"type":"string"}}}}}}`
+
+// TestC3_AVersionThatIsNotServedHidesNothing. Every version that an API server publishes counts as served, even if it was not recorded.
+func TestC3_AVersionThatIsNotServedHidesNothing(t *testing.T) {
+	published, err := OpenAPIV3("published", []byte(ingressDocument))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, errs := Decode("test", []byte(barrier("networking.k8s.io", "Ingress", ".spec.backend", "example.com/backend", "excluded: true")))
+	noErrors(t, errs)
+	for want, topologies := range map[string][]schema.Topology{"[]": nil, "[granular:example.com/backend]": {published}} {
+		s := compileWith(t, documents.Append(schema.Documents{Topologies: topologies}))
+		k, err := s.Kind(gvk("networking.k8s.io", "v1", "Ingress"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(k.HiddenBarriers(nil)); got != want || k.MayHide("") != (want != "[]") {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // TestA2_AScaleHidesWhatItsReplicasMayBe: if both versions have the replicas under one name, the replicas are not another field.
 func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
 	scale := gvk("autoscaling", "v1", "Scale")

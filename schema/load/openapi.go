@@ -18,7 +18,11 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-const keyGroupVersionKind = "x-kubernetes-group-version-kind"
+const (
+	keyGroupVersionKind = "x-kubernetes-group-version-kind"
+	// formatIntOrString is the format of an IntOrString, which has no type in OpenAPI v3. Without a type, any value would fit it.
+	formatIntOrString = "int-or-string"
+)
 
 // OpenAPIV3 decodes one document that a server publishes under /openapi/v3/apis/GROUP/VERSION. It returns the described kinds, including
 // those of subresources (Scale), and the permission keys in its components. Lists, options and other messages are not kinds. The error
@@ -40,6 +44,11 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 			for _, gvk := range groupVersionKinds(model) {
 				topology.Kinds[gvk] = name
 			}
+		}
+	}
+	for _, model := range api.Components.Schemas {
+		if len(model.Type) == 0 && model.Format == formatIntOrString {
+			model.Type = spec.StringOrArray{"string"} // The converter then makes a scalar of any type, as in BuiltIn.
 		}
 	}
 	types, err := schemaconv.ToSchemaFromOpenAPI(api.Components.Schemas, false)

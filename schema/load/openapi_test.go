@@ -67,6 +67,26 @@ func TestOpenAPIV3_PermissionExtensions(t *testing.T) {
 	}
 }
 
+// An IntOrString has no type in OpenAPI v3. It is a scalar, so that it equals the one of the built-in kinds.
+func TestOpenAPIV3_AnIntOrStringIsAScalar(t *testing.T) {
+	text := strings.Replace(string(fischers(t)), `"schemas": {`, `"schemas": {
+      "Surge": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+      "Anything": {},
+      "Net": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "sea.example.com", "version": "v1", "kind": "Net"}],
+        "properties": {"metadata": {"type": "object"}, "surge": {"$ref": "#/components/schemas/Surge"}, "any": {"$ref": "#/components/schemas/Anything"}}},`, 1)
+	topology, err := OpenAPIV3("nets", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := compileWith(t, schema.Documents{Topologies: []schema.Topology{topology}})
+	for field, isAny := range map[string]bool{"surge": false, "any": true} {
+		n := node(t, compiled, gvk("sea.example.com", "v1", "Net"), field)
+		if !n.AllowsScalar() || (n.List() != nil) != isAny || (n.Map() != nil) != isAny {
+			t.Errorf("%s: scalar %t, list %v, map %v", field, n.AllowsScalar(), n.List(), n.Map())
+		}
+	}
+}
+
 func TestOpenAPIV3_Refuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, with string

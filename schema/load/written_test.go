@@ -78,7 +78,14 @@ func TestD13_DefaultsOfTheServerAreFree(t *testing.T) {
 		{gvk("apps", "v1", "DaemonSet"), []string{"metadata", "annotations", "deprecated.daemonset.template.generation"}, true},
 		{gvk("", "v1", "Service"), []string{"spec", "sessionAffinity"}, true},
 		{gvk("", "v1", "Service"), []string{"spec", "clusterIP"}, true},
+		// The samples have other values for these.
+		{gvk("batch", "v1", "CronJob"), []string{"spec", "suspend"}, true},
+		{gvk("batch", "v1", "Job"), []string{"spec", "suspend"}, true},
+		{gvk("autoscaling", "v2", "HorizontalPodAutoscaler"), []string{"spec", "minReplicas"}, true},
+		{gvk("apps", "v1", "Deployment"), []string{"spec", "replicas"}, true},
 		// A client could choose them.
+		{gvk("autoscaling", "v2", "HorizontalPodAutoscaler"), []string{"spec", "behavior", "scaleUp", "policies"}, false},
+		{gvk("autoscaling", "v2", "HorizontalPodAutoscaler"), []string{"spec", "behavior", "scaleDown", "policies"}, false},
 		{gvk("batch", "v1", "Job"), []string{"spec", "selector"}, false},
 		{gvk("", "v1", "Pod"), []string{"spec", "priority"}, false},
 		{gvk("", "v1", "Pod"), []string{"spec", "resources", "requests", "cpu"}, false},

@@ -80,6 +80,17 @@ func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, e
 				return nil, fmt.Errorf("%s: %w", e, err)
 			}
 			out = append(out, o.trials...)
+			silent, err := o.silent(ctx, len(variants))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e, err)
+			}
+			if silent == nil {
+				continue
+			}
+			if err := silent.all(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", e, err)
+			}
+			out = append(out, silent.trials...)
 		}
 	}
 	return out, nil
@@ -90,6 +101,8 @@ type observer struct {
 	explorer
 	variant int
 	trials  []trial
+	// suffix is a part of the names of new objects.
+	suffix string
 	// wanted are the fields to write.
 	wanted func(path) bool
 	// now is the field that is being written. few says that it has few values.
@@ -145,7 +158,7 @@ func (o *observer) nothing(ctx context.Context) error {
 	o.now, o.few = nil, false
 	t := &try{endpoint: o.endpoint}
 	if o.endpoint.creatable {
-		for i, suffix := range []string{"-one", "-two"} {
+		for i, suffix := range []string{"-one" + o.suffix, "-two" + o.suffix} {
 			e := &edit{object: runtime.DeepCopyJSON(o.sent)}
 			body := withName(e.object, o.name()+suffix)
 			// A dry run allocates nothing, and gets the same address each time.
