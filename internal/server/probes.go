@@ -93,7 +93,6 @@ func (b *barriers) refused(object *sources.ObjectState) status.Enforcement {
 	case len(all.Refused) == 0:
 		// The object names only kinds that are not installed: there is nothing to enforce and nothing to prove. If the status was
 		// True before they were uninstalled, it must change.
-		// uninstalled does not stay.
 		return status.Enforcement{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotProbed, Message: "the rules are in the webhook configuration"}
 	}
 	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: refused}
