@@ -77,7 +77,7 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	if err := ctx.Err(); err != nil {
 		return nil, change.Stopped(err)
 	}
-	if text, ok := walk.UnequalStrings(kind, old.Raw(), new.Raw()); ok {
+	if text, ok := walk.UnequalStrings(kind, old, new); ok {
 		doc, err := scan(text)
 		if err != nil {
 			return nil, err

@@ -20,6 +20,8 @@ type Document struct {
 	tape []extent
 	// sums are the cached sums by index on the tape, 0 if not computed; see Value.Sum.
 	sums []uint64
+	// replaced: see Value.MayHoldReplacement.
+	replaced bool
 }
 
 // extent is the position of an element of the tape: data[start:end] with its brackets or quotes.
@@ -46,7 +48,7 @@ var documents = sync.Pool{New: func() any { return &Document{} }}
 // text while the Document is in use, nor after Release while it uses bytes of the text.
 func Scan(data []byte) (*Document, error) {
 	d, _ := documents.Get().(*Document)
-	d.data, d.tape = data, d.tape[:0]
+	d.data, d.tape, d.replaced = data, d.tape[:0], false
 	if len(data) >= none {
 		d.Release()
 		return nil, &SyntaxError{errors.New("text of 4 GiB or more")}
@@ -130,7 +132,7 @@ func (d *Document) scan() bool {
 			if i = shortString(data, i+1); i > 0 {
 				break
 			}
-			if i, ok = scanString(data, -i); !ok {
+			if i, ok = d.scanString(data, -i); !ok {
 				return false
 			}
 			if i-begin >= long {
@@ -236,7 +238,7 @@ func (d *Document) scan() bool {
 		}
 		begin := i
 		if i = shortString(data, i+1); i < 0 {
-			if i, ok = scanString(data, -i); !ok {
+			if i, ok = d.scanString(data, -i); !ok {
 				return false
 			}
 			if i-begin >= long {

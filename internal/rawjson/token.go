@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
@@ -44,7 +45,7 @@ func shortString(data []byte, i int) int {
 }
 
 // scanString reads a string from the offset after its opening quote and returns the offset after the closing one.
-func scanString(data []byte, i int) (int, bool) {
+func (d *Document) scanString(data []byte, i int) (int, bool) {
 	for {
 		for i+8 <= len(data) {
 			if hit := special(binary.LittleEndian.Uint64(data[i:])); hit != 0 {
@@ -60,16 +61,23 @@ func scanString(data []byte, i int) (int, bool) {
 		case c == '"':
 			return i + 1, true
 		case c == '\\':
-			var ok bool
-			if i, ok = scanEscape(data, i); !ok {
+			end, ok := scanEscape(data, i)
+			if !ok {
 				return 0, false
 			}
+			if end-i == len(`\ufffd`) && bytes.EqualFold(data[i:end], []byte(`\ufffd`)) {
+				d.replaced = true
+			}
+			i = end
 		case c < ' ':
 			return 0, false
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError && n == 1 {
-				return 0, false
+			if r == utf8.RuneError {
+				if n == 1 {
+					return 0, false
+				}
+				d.replaced = true
 			}
 			i += n
 		default:

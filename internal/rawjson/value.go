@@ -115,6 +115,9 @@ func (v Value) Raw() []byte {
 	return v.doc.data[v.start:v.end:v.end]
 }
 
+// MayHoldReplacement returns false only if no string in the value has U+FFFD.
+func (v Value) MayHoldReplacement() bool { return v.doc != nil && v.doc.replaced }
+
 // Extent returns the offsets of the start and of the end of the value in the text.
 func (v Value) Extent() (begin, end int) { return int(v.start), int(v.end) }
 

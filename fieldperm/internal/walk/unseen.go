@@ -36,7 +36,7 @@ func (d *Differ) chargeUnseen() {
 	// The values of the review say nothing about the values behind them, so a conditional barrier holds always.
 	d.isOwning = true
 	for m := d.New.Members(); m.Next(); {
-		if name := m.Name().Bytes(); isContent(name) {
+		if name := m.Name().Bytes(); isContent(string(name)) {
 			d.Key(d.Root, name, rawjson.Value{}, m.Value(), guardedBelow(d.Root))
 		}
 	}
@@ -49,8 +49,8 @@ func (d *Differ) chargeUnseen() {
 var generation = []string{"metadata", "generation"}
 
 // isContent reports whether a change of a member of the object raises the generation of any kind.
-func isContent(name []byte) bool {
-	switch string(name) {
+func isContent(name string) bool {
+	switch name {
 	case "apiVersion", "kind", "metadata", "status":
 		return false
 	}
@@ -60,15 +60,21 @@ func isContent(name []byte) bool {
 // showsCause reports whether the review shows a change that raises the generation from was to is: of the contents, or of a part of the
 // metadata for which this was observed (D13).
 func (d *Differ) showsCause(was, is rawjson.Value) bool {
+	for i := range d.Out {
+		if top := d.Out[i].Path.Top(); d.Out[i].Operation != change.Ownership && top != "" && isContent(top) {
+			return true
+		}
+	}
+	// What changed may be free, so the values decide.
 	for m := d.New.Members(); m.Next(); {
-		if name := m.Name().String(); isContent([]byte(name)) {
+		if name := m.Name().String(); isContent(name) {
 			if old, _ := d.Old.Find(name); !d.Same.Equal(old, m.Value()) {
 				return true
 			}
 		}
 	}
 	for m := d.Old.Members(); m.Next(); {
-		if name := m.Name().String(); isContent([]byte(name)) {
+		if name := m.Name().String(); isContent(name) {
 			if _, n := d.New.Find(name); n == 0 {
 				return true
 			}
@@ -85,13 +91,13 @@ func (d *Differ) showsCause(was, is rawjson.Value) bool {
 	return w != nil && d.writtenByServer(w, false, was, is)
 }
 
-// UnequalStrings returns the text of new in a form in which no string with U+FFFD equals a string of old. It reports false if the text can
+// UnequalStrings returns the text of the new object in a form in which no string with U+FFFD equals a string of the old one. It reports false if the text can
 // stay as it is, because not both have such a string.
-func UnequalStrings(kind *schema.Kind, old, new []byte) ([]byte, bool) {
-	if kind.ShownInFull() || !bytes.Contains(old, replacement) && !bytes.Contains(old, escaped) {
+func UnequalStrings(kind *schema.Kind, old, object rawjson.Value) ([]byte, bool) {
+	if kind.ShownInFull() || !old.MayHoldReplacement() || !object.MayHoldReplacement() {
 		return nil, false
 	}
-	out := []byte(nil)
+	out, new := []byte(nil), object.Raw()
 	for _, mark := range [][]byte{replacement, escaped} {
 		for from := 0; ; {
 			at := bytes.Index(new[from:], mark)
