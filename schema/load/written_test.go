@@ -92,11 +92,12 @@ func TestD13_DefaultsOfTheServerAreFree(t *testing.T) {
 		{gvk("", "v1", "PersistentVolumeClaim"), []string{"metadata", "finalizers"}, false},
 	} {
 		n := node(t, compiled, c.kind, c.path...)
+		free := n.Written() != nil
 		if l := n.List(); l != nil && n.Map() == nil {
-			n = l.Item()
+			free = free || l.Item().Written() != nil
 		}
-		if (n.Written() != nil) != c.free {
-			t.Errorf("%s %q: free %v, want %v", c.kind, c.path, n.Written() != nil, c.free)
+		if free != c.free {
+			t.Errorf("%s %q: free %v, want %v", c.kind, c.path, free, c.free)
 		}
 	}
 }
