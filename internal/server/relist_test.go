@@ -269,7 +269,7 @@ func TestRelist_WatchesThatPass(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close() //nolint:errcheck // It is only read.
+			defer response.Body.Close()
 			if passed := below.requests > sent; passed != c.passes {
 				t.Errorf("passed: %t, want %t", passed, c.passes)
 			}
