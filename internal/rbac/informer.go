@@ -34,10 +34,14 @@ const (
 // informer follows one resource and knows since when it has had no watch. A list alone does not count: if an informer can list but
 // not watch, its state is as old as client-go waits between two lists.
 //
-// The informer knows whether a watch is open, but not whether the watch delivers events. Two bounds apply to a watch that hangs:
-// HTTP/2 pings of client-go end a dead connection after 45 s, and a watch without events for the time silence is replaced by a list
-// (see observed). The grace follows, so no decision uses a state older than 3½ minutes. The informer cannot tell an API server that
-// has lost etcd from one without changes; such an API server decides by the same old state itself.
+// The informer knows whether a watch is open, but not whether the watch delivers every event. Two bounds apply to a watch that hangs:
+// HTTP/2 pings of client-go end a dead connection after 45 s, and a watch without any event for the time silence is replaced by a
+// list (see observed). The grace follows, so a decision uses what the API server sent or would have sent at most 3½ minutes ago.
+//
+// The bounds are about the connection. They say nothing about a watch that resumes at a resource version of another history, as
+// after a restore of etcd: such a watch delivers events and bookmarks, but misses changes forever. The client must therefore never
+// resume a watch that has ended; that of internal/server does not. Nor can the informer tell an API server that has lost etcd from
+// one without changes; such an API server decides by the same old state itself.
 type informer struct {
 	resource string
 	shared   cache.SharedIndexInformer

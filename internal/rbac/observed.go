@@ -10,12 +10,12 @@ import (
 )
 
 // silence is how long a watch may be without any event. kube-apiserver sends a bookmark every minute to clients that request them,
-// as informers do, so a silent watch hangs: a component in between has lost it, or the API server was restored from a backup and
-// has not reached the resource version of the watch again.
+// as informers do, so a silent watch hangs: a component in between has lost it. A watch that is not silent may still miss changes;
+// see informer.
 const silence = 3 * time.Minute
 
 // observed is a watch that reports its opening, its events and its end to its informer. A watch that is silent for too long ends
-// like one with an expired resource version: a new watch from the same version might be silent too, but a list cannot be.
+// like one with an expired resource version, so that a list follows.
 type observed struct {
 	watch.Interface
 	informer *informer

@@ -44,9 +44,10 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 }
 
 // client returns a client configuration with its own user agent for part. It has no client-side rate limit: the API server's
-// priority and fairness limits the requests.
+// priority and fairness limits the requests. Its informers list again after each watch: see relist.
 func client(config *rest.Config, part string) *rest.Config {
 	out := rest.AddUserAgent(rest.CopyConfig(config), "fieldperm-webhook/"+part)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
+	out.Wrap(newRelist)
 	return out
 }

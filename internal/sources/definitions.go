@@ -3,6 +3,7 @@ package sources
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,8 +35,10 @@ type definitions struct {
 type definition struct {
 	// identity changes with everything that affects a compile.
 	identity identity
-	kind     runtimeschema.GroupKind
-	current  schema.Documents
+	// spec is the specification of the definition, which belongs to the informer. It is read only.
+	spec    any
+	kind    runtimeschema.GroupKind
+	current schema.Documents
 	// faults are the errors of decoding. If there are any, current has only the kind's resource, because the rest of the document
 	// might lack its barriers.
 	faults []error
@@ -77,14 +80,16 @@ func (d *definitions) read(services *allowlist.Services) (bool, error) {
 			vouched:  object.GetAnnotations()[v1alpha1.LosslessConversionAnnotation],
 			storedIn: strings.Join(storedIn, ","),
 		}
-		if before != nil && before.identity == id {
+		// After a restore of etcd, a generation may occur a second time with another content.
+		if before != nil && before.identity == id && reflect.DeepEqual(before.spec, object.Object["spec"]) {
+			before.spec = object.Object["spec"] // The previous copy can be collected.
 			continue
 		}
 		next := &definition{}
 		if id.served {
 			next = decode(object)
 		}
-		next.identity = id
+		next.identity, next.spec = id, object.Object["spec"]
 		if id.served && id.claimed != "" {
 			next.doubt = doubtful(name, group, id.claimed)
 		}

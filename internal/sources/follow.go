@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -190,7 +191,8 @@ func sameSpecification(before, after any) bool {
 		return false
 	}
 	now, ok := after.(*unstructured.Unstructured)
-	return ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration()
+	// After a restore of etcd, a generation may occur a second time with another content.
+	return ok && old.GetUID() == now.GetUID() && old.GetGeneration() == now.GetGeneration() && reflect.DeepEqual(old.Object["spec"], now.Object["spec"])
 }
 
 // asKind removes the managed fields of an object and sets the kind of its resource. The kind in the API server's response depends

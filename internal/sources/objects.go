@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,7 +64,9 @@ func (k objectKey) compare(other objectKey) int {
 type object struct {
 	uid        types.UID
 	generation int64
-	current    schema.Documents
+	// spec is the specification that current was decoded from, which belongs to the informer. It is read only.
+	spec    any
+	current schema.Documents
 	// faults are the errors of decoding. If a PermissionSchema has any, current is empty, because the rest of it might lack its
 	// barriers.
 	faults []error
@@ -91,7 +94,8 @@ func (o *objects) read(ctx context.Context) (bool, error) {
 		key := objectKey{u.GetKind(), u.GetName()}
 		seen[key] = true
 		before := o.known[key]
-		if before != nil && before.uid == u.GetUID() && before.generation == u.GetGeneration() {
+		// After a restore of etcd, a generation may occur a second time with another content.
+		if before != nil && before.uid == u.GetUID() && before.generation == u.GetGeneration() && reflect.DeepEqual(before.spec, u.Object["spec"]) {
 			continue
 		}
 		next := decodeObject(key, u)
@@ -111,7 +115,7 @@ func (o *objects) read(ctx context.Context) (bool, error) {
 }
 
 func decodeObject(key objectKey, u *unstructured.Unstructured) *object {
-	out := &object{uid: u.GetUID(), generation: u.GetGeneration()}
+	out := &object{uid: u.GetUID(), generation: u.GetGeneration(), spec: u.Object["spec"]}
 	out.guards.Group, _, _ = unstructured.NestedString(u.Object, "spec", "group")
 	out.guards.Kind, _, _ = unstructured.NestedString(u.Object, "spec", "kind")
 	raw, err := u.MarshalJSON()

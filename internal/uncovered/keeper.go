@@ -26,8 +26,8 @@ const FieldManager = "fieldperm"
 const (
 	// interval is the longest time until a change without a watch event is noticed.
 	interval = 5 * time.Second
-	// removeAfter is more than twice the time that a replica may be behind: it reads its sources every 30 s even without a watch
-	// event.
+	// removeAfter is longer than a replica may be behind: it reads its sources every 30 s even without a watch event, and after an
+	// outage of the API server its informers have listed again in little more than a minute.
 	removeAfter = 75 * time.Second
 	// settled is how long API servers may take to receive new rules by their watches.
 	settled = 2 * time.Second
@@ -134,8 +134,12 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return nil
 	}
 	base, err := k.base(ctx)
-	if err != nil || base == nil {
+	if err != nil {
+		k.plan.interrupted()
 		return err
+	}
+	if base == nil {
+		return nil
 	}
 	if service := base.client.Service; service != nil {
 		k.mu.Lock()
@@ -144,6 +148,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	}
 	live, err := k.get(ctx, k.config.Name)
 	if err != nil {
+		k.plan.interrupted()
 		return err
 	}
 	before, newer := rulesOf(live), newerWriter(live, k.config.Version)

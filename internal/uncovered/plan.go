@@ -18,7 +18,7 @@ import (
 //   - A missing rule is added at once. A rule too many only costs time: fieldperm is called and allows
 //     the request.
 //   - A rule that this replica does not need is removed when that has been so for removeAfter without
-//     a break. A replica that can write is never behind for that long.
+//     a break. A replica that can read and write is never behind for that long.
 //   - If a rule that this replica removed appears again, another replica needs it. This replica does not
 //     remove it again until its own rules change. Replicas that disagree permanently end with all rules
 //     that any of them needs, after each has removed any rule at most once.
@@ -65,6 +65,9 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 	p.idle = idle
 	return webhooks.Union(needed, keep)
 }
+
+// interrupted records that the API server could not be read, which is a break: this replica may have been behind since then.
+func (p *plan) interrupted() { p.idle = nil }
 
 // written records that next replaced live.
 func (p *plan) written(live, next []v1alpha1.ResourceRule) {

@@ -108,6 +108,10 @@ func (c *Cluster) boot(ctx context.Context, name string) error {
 	return nil
 }
 
+// EtcdData returns the directory of etcd's data. Between Shutdown and Boot of etcd it may be copied, or replaced by an earlier copy, with all
+// API servers shut down too.
+func (c *Cluster) EtcdData() string { return c.plane.Etcd.DataDir }
+
 // pid returns the process number of that name, from the note of its wrapper.
 func (c *Cluster) pid(name string) (int, error) {
 	content, err := os.ReadFile(c.pidFile(name))

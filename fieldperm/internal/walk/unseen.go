@@ -73,13 +73,6 @@ func (d *Differ) showsCause(was, is rawjson.Value) bool {
 			}
 		}
 	}
-	for m := d.Old.Members(); m.Next(); {
-		if name := m.Name().String(); isContent(name) {
-			if _, n := d.New.Find(name); n == 0 {
-				return true
-			}
-		}
-	}
 	node := d.Kind.Root
 	for _, name := range generation {
 		if node.Map() == nil {
