@@ -101,7 +101,7 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run golangci-lint.
-	$(BIN)/golangci-lint run ./...
+	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)
