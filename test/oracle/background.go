@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/store"
 )
 
@@ -82,8 +83,17 @@ func byServer(e *Event, r *Request) (string, bool) {
 	if e.Created() || e.Deleted() {
 		return "", false
 	}
-	before, err1 := parseObject(e.Old)
-	after, err2 := parseObject(e.New)
+	old, new := e.Old, e.New
+	if strings.HasPrefix(e.Key, store.Prefix+v1alpha1.GroupVersion.Group+"/") {
+		// Any write of a custom resource drops what no reader gets.
+		var err1, err2 error
+		old, _, err1 = readable(nil, old, false)
+		if new, _, err2 = readable(nil, new, false); err1 != nil || err2 != nil {
+			return "", false
+		}
+	}
+	before, err1 := parseObject(old)
+	after, err2 := parseObject(new)
 	if err1 != nil || err2 != nil {
 		return "", false
 	}

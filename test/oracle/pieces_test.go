@@ -401,4 +401,9 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 			t.Errorf("a null in an item: %t, want %t", got, want)
 		}
 	}
+	// It also drops a map that server-side apply left empty.
+	empty := bytes.Replace(was, []byte(`"name":"x",`), []byte(`"name":"x","labels":{},`), 1)
+	if _, got := byServer(&Event{Key: store.Prefix + "fieldperm.dev/permissionschemas/x", Old: empty, New: is}, &Request{Name: "x", Endpoint: &Endpoint{}}); !got {
+		t.Error("an empty map is a write of the user")
+	}
 }
