@@ -84,8 +84,8 @@ func (d *Differ) showsCause(was, is rawjson.Value) bool {
 	return w != nil && d.writtenByServer(w, false, was, is)
 }
 
-// UnequalStrings returns the text of the new object in a form in which no string with U+FFFD equals a string of the old one. It reports false if the text can
-// stay as it is, because not both have such a string.
+// UnequalStrings returns the text of the new object in a form in which no string with U+FFFD equals a string of the old one. It reports
+// false if the text can stay as it is, because not both have such a string.
 func UnequalStrings(kind *schema.Kind, old, object rawjson.Value) ([]byte, bool) {
 	if kind.ShownInFull() || !old.MayHoldReplacement() || !object.MayHoldReplacement() {
 		return nil, false
