@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"bytes"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -104,8 +103,6 @@ func byServer(e *Event, r *Request) (string, bool) {
 	for _, object := range []map[string]any{before, after} {
 		delete(object, "status")
 		delete(metadata(object), "managedFields")
-		// Any write drops null, which readers never receive.
-		dropNulls(metadata(object))
 	}
 	// If the object is not the one that the request names, only the server's controllers write its status.
 	another := metadata(after)["name"] != r.Name && slices.Contains([]any{"CustomResourceDefinition", "APIService", "PermissionSchema", "UncoveredPermissionSet"}, after["kind"])
@@ -114,21 +111,6 @@ func byServer(e *Event, r *Request) (string, bool) {
 	}
 	kind, _ := after["kind"].(string)
 	return "the API server or fieldperm writes the status of a " + kind, true
-}
-
-// dropNulls removes the members that are null, at any depth.
-func dropNulls(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil })
-		for _, member := range v {
-			dropNulls(member)
-		}
-	case []any:
-		for _, item := range v {
-			dropNulls(item)
-		}
-	}
 }
 
 // onlyServerWrote reports whether one entry of managedFields that differs belongs to a server's write of the status, and all other entries

@@ -1,19 +1,13 @@
 package oracle
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
@@ -202,138 +196,6 @@ func (w *world) set(d *draw, number int) (*set, error) {
 		object.Spec.MatchConditions = []v1alpha1.MatchCondition{{Name: "drawn", Expression: out.condition.expression}}
 	}
 	return out, nil
-}
-
-// drawGuards draws schemas and sets and waits until they are in force. With static manifests the guards of the start stay in force.
-func (w *world) drawGuards(ctx context.Context, d *draw) error {
-	if w.static != nil {
-		return nil
-	}
-	if err := w.compile(w.documents(nil)); err != nil {
-		return err
-	}
-	g, err := w.guards(d)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(w.stack.Admin())
-	if err != nil {
-		return err
-	}
-	before := w.inForce
-	w.inForce, w.sets = &guards{}, nil
-	for _, one := range g.schemas {
-		ok, err := w.enforce(ctx, client, "permissionschemas", one)
-		if err != nil {
-			return err
-		}
-		if ok {
-			w.inForce.schemas = append(w.inForce.schemas, one)
-		}
-	}
-	// A schema may take away the verb that a set names. fieldperm refuses such a set only once it has read the schema.
-	for _, one := range w.inForce.schemas {
-		if err := awaitCondition(ctx, client, "permissionschemas", one.Name, v1alpha1.ConditionCompiled, func(map[string]any) bool { return true }); err != nil {
-			return err
-		}
-	}
-	for _, one := range g.sets {
-		ok, err := w.enforce(ctx, client, "uncoveredpermissionsets", one.object)
-		if err != nil {
-			return err
-		}
-		if ok {
-			w.inForce.sets = append(w.inForce.sets, one)
-		}
-	}
-	if before != nil {
-		if err := w.withdraw(ctx, client, before); err != nil {
-			return err
-		}
-	}
-	for resource, names := range w.inForce.names() {
-		for _, name := range names {
-			if err := awaitEnforced(ctx, client, resource, name); err != nil {
-				return err
-			}
-		}
-	}
-	w.sets = w.inForce.sets
-	return w.compile(w.documents(w.inForce))
-}
-
-func (g *guards) names() map[string][]string {
-	out := map[string][]string{}
-	for _, one := range g.schemas {
-		out["permissionschemas"] = append(out["permissionschemas"], one.Name)
-	}
-	for _, one := range g.sets {
-		out["uncoveredpermissionsets"] = append(out["uncoveredpermissionsets"], one.object.Name)
-	}
-	return out
-}
-
-func fieldpermResource(name string) runtimeschema.GroupVersionResource {
-	return v1alpha1.GroupVersion.WithResource(name)
-}
-
-// enforce creates an object of fieldperm. If fieldperm refuses the object, the refusal is counted and the object left out.
-func (w *world) enforce(ctx context.Context, client dynamic.Interface, resource string, object any) (bool, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return false, err
-	}
-	delete(content, "status")
-	_, err = client.Resource(fieldpermResource(resource)).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
-	if err != nil {
-		w.table.add(w.table.guards, resource+" refused: "+short(err.Error()))
-		return false, nil
-	}
-	w.table.add(w.table.guards, resource+" in force")
-	return true, nil
-}
-
-func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guards) error {
-	for resource, names := range g.names() {
-		for _, name := range names {
-			if err := client.Resource(fieldpermResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object. fieldperm can probe an endpoint
-// for objects only after the first object exists. A refusal through one rule is enough: all rules reach the API server together.
-func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) error {
-	return awaitCondition(ctx, client, resource, name, v1alpha1.ConditionEnforced, func(c map[string]any) bool {
-		message, _ := c["message"].(string)
-		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
-		return c["status"] == "True" || probed || c["reason"] == v1alpha1.ReasonNoBarriers
-	})
-}
-
-// awaitCondition waits until the object has a condition of the type that is as wanted. The error has all conditions that were last seen.
-func awaitCondition(ctx context.Context, client dynamic.Interface, resource, name, conditionType string, wanted func(map[string]any) bool) error {
-	var conditions []any
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		object, err := client.Resource(fieldpermResource(resource)).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		conditions, _, _ = unstructured.NestedSlice(object.Object, "status", "conditions")
-		for _, item := range conditions {
-			if c, _ := item.(map[string]any); c["type"] == conditionType {
-				return wanted(c), nil
-			}
-		}
-		return false, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s %q: waiting for %s: %v: %w", resource, name, conditionType, conditions, err)
-	}
-	return nil
 }
 
 // describe lists the schemas and sets in force that may concern an endpoint, and its definition.

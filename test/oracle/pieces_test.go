@@ -392,18 +392,19 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
+	const own = store.Prefix + "fieldperm.dev/permissionschemas/x"
 	// fieldperm's write of a status drops a null that a merge patch left in an item.
 	was := []byte(`{"kind":"PermissionSchema","metadata":{"name":"x","ownerReferences":[{"uid":"1","controller":null}],"managedFields":[` + alice + `]}}`)
 	is := []byte(`{"kind":"PermissionSchema","metadata":{"name":"x","ownerReferences":[{"uid":"1"}],"managedFields":[` + alice + `,{"manager":"fieldperm","subresource":"status"}]},"status":{}}`)
 	other := bytes.Replace(is, []byte(`"uid":"1"`), []byte(`"uid":"2"`), 1)
 	for want, after := range map[bool][]byte{true: is, false: other} {
-		if _, got := byServer(&Event{Old: was, New: after}, &Request{Name: "x", Endpoint: &Endpoint{}}); got != want {
+		if _, got := byServer(&Event{Key: own, Old: was, New: after}, &Request{Name: "x", Endpoint: &Endpoint{}}); got != want {
 			t.Errorf("a null in an item: %t, want %t", got, want)
 		}
 	}
 	// It also drops a map that server-side apply left empty.
 	empty := bytes.Replace(was, []byte(`"name":"x",`), []byte(`"name":"x","labels":{},`), 1)
-	if _, got := byServer(&Event{Key: store.Prefix + "fieldperm.dev/permissionschemas/x", Old: empty, New: is}, &Request{Name: "x", Endpoint: &Endpoint{}}); !got {
+	if _, got := byServer(&Event{Key: own, Old: empty, New: is}, &Request{Name: "x", Endpoint: &Endpoint{}}); !got {
 		t.Error("an empty map is a write of the user")
 	}
 }

@@ -9,13 +9,15 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
 // readable returns a stored custom resource in the form that every reader receives: the API server prunes it by the version in which it is
-// stored, and fills in the defaults of that version. Server-side apply stores null in removed fields, which no reader ever receives. But if
-// the object is new, an empty map that it was created with counts. c is nil for fieldperm's own kinds, which have no such hidden parts. The
-// second result says whether the custom resource has a part that no reader receives.
+// stored, reads metadata, also of embedded resources, into its own type, and fills in the defaults of that version. Server-side apply and
+// merge patches store null in removed fields, which no reader ever receives. But if the object is new, an empty map that it was created with
+// counts. c is nil for fieldperm's own kinds, which embed no resources. The second result says whether the custom resource has a part that
+// no reader receives.
 func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err error) {
 	if raw == nil {
 		return nil, false, nil
@@ -24,21 +26,6 @@ func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	// The API server reads metadata into its own type, where null is the empty text, and writes no map that is null or empty. Server-side
-	// apply leaves such maps.
-	if m, ok := object["metadata"].(map[string]any); ok {
-		for _, name := range []string{"labels", "annotations"} {
-			inner, _ := m[name].(map[string]any)
-			if len(inner) == 0 && (!isNew || inner == nil) {
-				delete(m, name)
-			}
-			for key, value := range inner {
-				if value == nil {
-					inner[key] = ""
-				}
-			}
-		}
-	}
 	if c != nil {
 		s, err := c.storage().structural()
 		if err != nil {
@@ -46,11 +33,38 @@ func readable(c *custom, raw []byte, isNew bool) (out []byte, unseen bool, err e
 		}
 		unseen = len(pruning.PruneWithOptions(object, s, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})) > 0
 		defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
+		if err := objectmeta.Coerce(nil, object, s, false, true); err != nil {
+			return nil, false, err
+		}
 		defaulting.Default(object, s)
+	}
+	if err := readMetadata(object, isNew); err != nil {
+		return nil, false, err
+	}
+	if c != nil {
 		c.nameOwned(object)
 	}
 	out, err = json.Marshal(object)
 	return out, unseen, err
+}
+
+// readMetadata replaces the metadata of an object by what the API server reads of them: null is the empty value, and maps that are null or
+// empty are left out. If the object is new, empty maps stay.
+func readMetadata(object map[string]any, isNew bool) error {
+	stored, _ := object["metadata"].(map[string]any)
+	read, found, err := objectmeta.GetObjectMeta(object, true)
+	if err != nil || !found {
+		return err
+	}
+	if err := objectmeta.SetObjectMeta(object, read); err != nil {
+		return err
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		if inner, is := stored[name].(map[string]any); is && isNew && len(inner) == 0 {
+			metadata(object)[name] = inner
+		}
+	}
+	return nil
 }
 
 // nameOwned renames the renamed field in every entry of managedFields to its name in the stored version. An entry has the name of the

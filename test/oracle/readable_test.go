@@ -18,6 +18,14 @@ func renamedThing() *custom {
 	}}
 }
 
+// embeddingThing is a definition whose specification is an embedded resource.
+func embeddingThing() *custom {
+	spec := properties{"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}
+	return &custom{group: "g" + drawnGroup, versions: []version{
+		{name: "v1", served: true, storage: true, schema: properties{"type": "object", "properties": properties{"spec": spec}}},
+	}}
+}
+
 const ownedInV2 = `{"apiVersion":"g.oracle.test/v1","metadata":{"managedFields":[{"apiVersion":"g.oracle.test/v2","fieldsV1":{"f:spec":{"f:sizeOtherwise":{}}}}]},"spec":{"size":3}}`
 
 // The oracle judges the form of an object that readers receive, and owners by the names of the stored version.
@@ -28,6 +36,9 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 		unseen    bool
 	}{
 		"a null annotation of fieldperm's own kinds": {nil, `{"metadata":{"annotations":{"a":null}}}`, `{"metadata":{"annotations":{"a":""}}}`, false},
+		"a null in an item":                          {nil, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","controller":null,"kind":"A","name":"a","uid":"1"}]}}`, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a","uid":"1"}]}}`, false},
+		"null in the metadata of an embedded resource": {embeddingThing(), `{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":null},"name":null}}}`,
+			`{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":""}}}}`, false},
 		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`, false},
 		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
 		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1), false},
@@ -35,6 +46,16 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 		got, unseen, err := readable(c.custom, []byte(c.raw), false)
 		if err != nil || string(got) != c.want || unseen != c.unseen {
 			t.Errorf("%s: %s, %t, %v; want %s, %t", name, got, unseen, err, c.want, c.unseen)
+		}
+	}
+}
+
+// The oracle judges an empty map that a new object was created with.
+func TestOracle_ANewObjectKeepsItsEmptyMaps(t *testing.T) {
+	const raw = `{"metadata":{"annotations":null,"labels":{}}}`
+	for isNew, want := range map[bool]string{true: `{"metadata":{"labels":{}}}`, false: `{"metadata":{}}`} {
+		if got, _, err := readable(nil, []byte(raw), isNew); err != nil || string(got) != want {
+			t.Errorf("new %t: %s, %v; want %s", isNew, got, err, want)
 		}
 	}
 }

@@ -1,0 +1,177 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// drawGuards draws schemas and sets and waits until they are in force. With static manifests the guards of the start stay in force.
+func (w *world) drawGuards(ctx context.Context, d *draw) error {
+	if w.static != nil {
+		return nil
+	}
+	if err := w.compile(w.documents(nil)); err != nil {
+		return err
+	}
+	g, err := w.guards(d)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(w.stack.Admin())
+	if err != nil {
+		return err
+	}
+	before := w.inForce
+	w.inForce, w.sets = &guards{}, nil
+	for _, one := range g.schemas {
+		ok, err := w.enforce(ctx, client, "permissionschemas", one)
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.inForce.schemas = append(w.inForce.schemas, one)
+		}
+	}
+	// A schema may take away the verb that a set names. fieldperm refuses such a set only once it has read the schema.
+	for _, one := range w.inForce.schemas {
+		if err := awaitCondition(ctx, client, "permissionschemas", one.Name, v1alpha1.ConditionCompiled, func(map[string]any) bool { return true }); err != nil {
+			return err
+		}
+	}
+	for _, one := range g.sets {
+		ok, err := w.enforce(ctx, client, "uncoveredpermissionsets", one.object)
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.inForce.sets = append(w.inForce.sets, one)
+		}
+	}
+	if before != nil {
+		if err := w.withdraw(ctx, client, before); err != nil {
+			return err
+		}
+	}
+	var faulty []string
+	for resource, names := range w.inForce.names() {
+		for _, name := range names {
+			isFaulty, err := awaitEnforced(ctx, client, resource, name)
+			if err != nil {
+				return err
+			}
+			if isFaulty {
+				faulty = append(faulty, name)
+			}
+		}
+	}
+	if err := w.withdrawFaulty(ctx, client, faulty); err != nil {
+		return err
+	}
+	w.sets = w.inForce.sets
+	return w.compile(w.documents(w.inForce))
+}
+
+func (g *guards) names() map[string][]string {
+	out := map[string][]string{}
+	for _, one := range g.schemas {
+		out["permissionschemas"] = append(out["permissionschemas"], one.Name)
+	}
+	for _, one := range g.sets {
+		out["uncoveredpermissionsets"] = append(out["uncoveredpermissionsets"], one.object.Name)
+	}
+	return out
+}
+
+func fieldpermResource(name string) runtimeschema.GroupVersionResource {
+	return v1alpha1.GroupVersion.WithResource(name)
+}
+
+// enforce creates an object of fieldperm. If fieldperm refuses the object, the refusal is counted and the object left out.
+func (w *world) enforce(ctx context.Context, client dynamic.Interface, resource string, object any) (bool, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return false, err
+	}
+	delete(content, "status")
+	_, err = client.Resource(fieldpermResource(resource)).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	if err != nil {
+		w.table.add(w.table.guards, resource+" refused: "+short(err.Error()))
+		return false, nil
+	}
+	w.table.add(w.table.guards, resource+" in force")
+	return true, nil
+}
+
+func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guards) error {
+	for resource, names := range g.names() {
+		for _, name := range names {
+			if err := client.Resource(fieldpermResource(resource)).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withdrawFaulty deletes sets that fieldperm accepted before it read that the schemas of the epoch before, which had their verbs, are gone.
+// Any other faulty object is an error.
+func (w *world) withdrawFaulty(ctx context.Context, client dynamic.Interface, names []string) error {
+	gone := &guards{}
+	for _, name := range names {
+		i := slices.IndexFunc(w.inForce.sets, func(one *set) bool { return one.object.Name == name })
+		if i < 0 {
+			return fmt.Errorf("%q is faulty: fieldperm accepted it, and no object that it needs was withdrawn", name)
+		}
+		gone.sets = append(gone.sets, w.inForce.sets[i])
+		w.inForce.sets = slices.Delete(w.inForce.sets, i, i+1)
+		w.table.add(w.table.guards, "uncoveredpermissionsets withdrawn: a withdrawn schema had their verbs")
+	}
+	return w.withdraw(ctx, client, gone)
+}
+
+// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object, or that the object is faulty.
+// fieldperm can probe an endpoint for objects only after the first object exists. A refusal through one rule is enough: all rules reach
+// the API server together.
+func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) (faulty bool, err error) {
+	err = awaitCondition(ctx, client, resource, name, v1alpha1.ConditionEnforced, func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
+		faulty = c["reason"] == v1alpha1.ReasonFaulty
+		return c["status"] == "True" || probed || faulty || c["reason"] == v1alpha1.ReasonNoBarriers
+	})
+	return faulty, err
+}
+
+// awaitCondition waits until the object has a condition of the type that is as wanted. The error has all conditions that were last seen.
+func awaitCondition(ctx context.Context, client dynamic.Interface, resource, name, conditionType string, wanted func(map[string]any) bool) error {
+	var conditions []any
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		object, err := client.Resource(fieldpermResource(resource)).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		conditions, _, _ = unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, item := range conditions {
+			if c, _ := item.(map[string]any); c["type"] == conditionType {
+				return wanted(c), nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %q: waiting for %s: %v: %w", resource, name, conditionType, conditions, err)
+	}
+	return nil
+}
