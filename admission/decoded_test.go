@@ -67,7 +67,7 @@ func marshalled(t *testing.T, v any) string {
 	return string(raw)
 }
 
-func TestRead_IsWhatTheLibraryReads(t *testing.T) {
+func TestRead_AgreesWithTheLibrary(t *testing.T) {
 	if !readBoth(t, []byte(wholeReview)) {
 		t.Error("a review as API servers write it is left to the library")
 	}
@@ -132,7 +132,7 @@ func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Decod
 	return out
 }
 
-func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
+func TestC5_CreateHasNoOldObjectInBothDecoders(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
@@ -142,7 +142,7 @@ func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
 	}
 }
 
-func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
+func TestD1_OldAndNewObjectsInBothDecoders(t *testing.T) {
 	for name, in := range readings(t, update(`{"paused":true}`, `{"replicas":2}`)) {
 		result, err := reviewer(compile(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
 		if err != nil {
@@ -158,7 +158,7 @@ func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
 	}
 }
 
-func TestBadInput_AFieldThatNobodyKnowsMayNotStandTwice(t *testing.T) {
+func TestBadInput_ADuplicateUnknownFieldIsRefused(t *testing.T) {
 	for _, in := range []string{`"uid":"u-1"`, `"username":"alice"`, `"kind":"AdmissionReview"`, `"resource":"deployments"`} {
 		for more, ok := range map[string]bool{`,"newField":1`: true, `,"newField":1,"newField":2`: false} {
 			body := strings.Replace(wholeReview, in, in+more, 1)

@@ -159,7 +159,7 @@ func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
 	}
 }
 
-func TestSchemas_EverythingElseIsABadRequest(t *testing.T) {
+func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 	current := documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	change := func(f func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionRequest {
@@ -249,7 +249,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 
 // A definition with old faults, from a document that was created while fieldperm was down, can be repaired step by step. An update that
 // adds a fault is refused.
-func TestSchemas_AFaultyDefinitionMayBeMended(t *testing.T) {
+func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 	// Neither path exists in the definition.
 	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}

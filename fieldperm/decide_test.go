@@ -137,7 +137,7 @@ func TestP1_AVerbIsAskedOnce(t *testing.T) {
 	}
 }
 
-func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
+func TestP1_AVerbThatNoRequirementNeedsIsNotChecked(t *testing.T) {
 	for parallel := range 2 {
 		// often covers the second change too, by a verb further down the chain of that change.
 		g := holds("granular", "granular:often", "granular:other")
@@ -148,7 +148,7 @@ func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestP1_StopsAtTheFirstThatIsMissing(t *testing.T) {
+func TestP1_StopsAtTheFirstMissingRequirement(t *testing.T) {
 	g := holds("granular")
 	d := decideWith(t, g, Limits{}, need("short", "*", "a"), need("long", "*", "b", "c"), need("other", "*", "d", "e"))
 	if got := strings.Join(g.asked, " "); got != "update patch granular granular:* granular:a" {
@@ -159,7 +159,7 @@ func TestP1_StopsAtTheFirstThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestP1_CancelsWhatIsInFlight(t *testing.T) {
+func TestP1_CancelsChecksInFlight(t *testing.T) {
 	g := holds("granular")
 	g.blocks = make(chan struct{})
 	d := decideWith(t, g, Limits{Parallel: 2}, need("x", "*", "a"), need("y", "*", "blocks", "z"))
@@ -239,7 +239,7 @@ func TestP4_AnErrorIsNoDenialAndNeverAllows(t *testing.T) {
 	}
 }
 
-func TestP4_AnErrorAmongSeveralAtTheSameTimeIsNoDenial(t *testing.T) {
+func TestP4_AnErrorAmongParallelChecksIsNoDenial(t *testing.T) {
 	for _, fails := range []string{"granular:a", "granular:b"} {
 		g := holds("granular", "granular:a", "granular:b")
 		g.fails = fails

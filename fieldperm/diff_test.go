@@ -163,7 +163,7 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 }
 
 // A schema may have no barrier at all, and an UncoveredPermissionSet may still put one inside an atomic value.
-func TestD4_UncoveredPermissionSetInsideWhatIsAtomic(t *testing.T) {
+func TestD4_UncoveredPermissionSetInsideAnAtomicValue(t *testing.T) {
 	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
 	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
 		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
@@ -222,7 +222,7 @@ func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
 	}
 }
 
-func TestDiff_ObjectsThatAreNone(t *testing.T) {
+func TestDiff_RefusesValuesThatAreNoObjects(t *testing.T) {
 	k, none := compileGadget(t)
 	deep := strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000)
 	for _, c := range []struct{ name, old, new, want string }{
@@ -246,7 +246,7 @@ func TestDiff_ObjectsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestD10_NothingChangedIsNothingCharged(t *testing.T) {
+func TestD10_UnchangedObjectsNeedNoVerb(t *testing.T) {
 	k, none := compileGadget(t)
 	for _, x := range []string{`{}`, `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"metadata":{"labels":{"a":"1","a":"2"}}}`, `{"extra":[{"b":[null]}]}`} {
 		expectDiff(t, k, none, x, x)

@@ -20,7 +20,7 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
 // parts.
-func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
+func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
 	const a, b = `.spec.box.a`, `.spec.box.b`
@@ -64,7 +64,7 @@ func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 
 // D8: a container that is applied empty in the names of another version is charged as the whole object, because its contents are not
 // known.
-func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
+func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	inner := `{"type":"object","properties":{"a":{"type":"string"}}}`
 	here, there := structOf("spec", `"color":{"type":"string"},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)
 	color := permission(".spec.color", "color", "")

@@ -110,7 +110,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 }
 
 // D8: the unowned parts around a field of the other version disappear with the applier's next apply without that field.
-func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_UnownedFieldsAroundAFieldThatAnotherVersionRenames(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"},"guard":{"type":"string"}}}`, name))
 	}
@@ -124,7 +124,7 @@ func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
 }
 
 // D8: an item whose key has no owner is removed, whatever the name of the list in another version is.
-func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_KeysOfItemsThatAnotherVersionRenames(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
 			"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"guard":{"type":"string"}}}}`, name))
@@ -215,7 +215,7 @@ func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 }
 
 // D8: if a schema made a list atomic, an API server gives its owners the whole list in place of its parts.
-func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
+func TestD8_OwnersOfAValueThatBecameAtomic(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(replicas int, owners ...string) string {
 		return owned(fmt.Sprintf(`|,"spec":{"replicas":%d,"rules":[{"host":"h","admin":true}]}`, replicas), owners...)
@@ -273,7 +273,7 @@ func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 }
 
 // D8: no API server turns the parts of a value in one version into the whole value in another.
-func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
+func TestD8_PartsInAnUnknownVersionAreNotTheWhole(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(entry string) string {
 		return owned(`|,"spec":{"replicas":2,"rules":[{"host":"h","admin":true}]}`, entry)
@@ -286,7 +286,7 @@ func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
 }
 
 // D8: an API server folds the parts of a value that is atomic in the version of the entry.
-func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
+func TestD8_OwnersOfAValueThatBecameAtomicInAnotherVersion(t *testing.T) {
 	atomic := func(how, more string) string {
 		return structOf("spec", `"color":{"type":"string"},"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"}`+more+`}}`)
 	}
@@ -344,7 +344,7 @@ func TestD8_AContainerIsHeldWhereConversionsKeepIt(t *testing.T) {
 }
 
 // D8: a guarded field may not exist yet, and may get a value after its owner was removed.
-func TestD8_OwnersOfWhatIsNotThereYet(t *testing.T) {
+func TestD8_OwnersOfAnAbsentField(t *testing.T) {
 	here, there := structOf("spec", `"color":{"type":"string"},"sub":{"type":"string"}`), structOf("spec", `"color":{"type":"string"},"under":{"type":"string"}`)
 	k := safesOf(t, lossless+said(permission(".spec.sub", "secret", always), permission(".spec.under", "secret", always)), here, there)("v1")
 	of := func(fields string) string {

@@ -78,7 +78,7 @@ func safeEntry(version, manager, fields string) string {
 
 // D8: a field with another name in another version is charged with the verbs of that version, both when a manager gains it and when a
 // manager loses it.
-func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	const secret = "granular:g.example/secret"
 	color, colored := `"f:color":{}`, safeEntry("v2", "argo", `"f:color":{}`)
 	given := func(field string) string { return safeEntry("v2", "argo", color+","+field) }
@@ -175,7 +175,7 @@ func TestD8_BarriersForOwnersOnly(t *testing.T) {
 
 // D8: a condition is about the change of this request. A manager that gains the value by applying removes it with a later apply without
 // it.
-func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
+func TestD8_C2_AConditionDoesNotExemptTheNewOwnerOfAChangedField(t *testing.T) {
 	entries := append(gadgetEntries(), entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null")))
 	entries = slices.DeleteFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
 	k, none := compileEntries(t, entries)
@@ -188,7 +188,7 @@ func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
 }
 
 // D8: guarded parts of an atomic value disappear with it, also the new parts.
-func TestD8_C2_AConditionSaysNothingOfWhatIsNewInWhatIsApplied(t *testing.T) {
+func TestD8_C2_AConditionDoesNotExemptNewFieldsOfAnAppliedValue(t *testing.T) {
 	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.rules[*].admin" })
 	k, none := compileEntries(t, append(entries, entry(".spec.rules[*].admin", "admin", excludedWhen("oldSelf != null && self == null"))))
 	spec := func(rules string) string { return `|,"spec":{"replicas":2` + rules + `}` }

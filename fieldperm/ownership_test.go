@@ -90,7 +90,7 @@ func TestD8_Ownership(t *testing.T) {
 
 // D8: an applier that gains an own entry deletes the container by a later apply without it. So the gain is charged if no other manager
 // owns the container.
-func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
+func TestD8_UnownedFieldsNeedTheirVerbForANewOwner(t *testing.T) {
 	k, none := compileGadget(t)
 	const (
 		web   = `"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}`

@@ -16,9 +16,9 @@ const (
 	losesPolicy = `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`
 )
 
-// TestD8_WhatNobodyOwnsAroundAField: a manager that applies a field of a container may remove the container. A manager holds the
+// TestD8_UnownedFieldsAroundAField: a manager that applies a field of a container may remove the container. A manager holds the
 // container only by something that the verbs of single fields cannot remove.
-func TestD8_WhatNobodyOwnsAroundAField(t *testing.T) {
+func TestD8_UnownedFieldsAroundAField(t *testing.T) {
 	k, none := compileGadget(t)
 	argo := owner("argo", "Apply", ownsA)
 	before := strings.Replace(unheldSpec, `"a/x":"1",`, "", 1)
@@ -52,8 +52,8 @@ func TestD8_WhatNobodyOwnsAroundAField(t *testing.T) {
 	}
 }
 
-// TestD8_C2_BarriersInsideWhatChangesItsOwner: the owner of a container may remove it, with the parts behind barriers.
-func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
+// TestD8_C2_BarriersInsideAValueThatChangesItsOwner: the owner of a container may remove it, with the parts behind barriers.
+func TestD8_C2_BarriersInsideAValueThatChangesItsOwner(t *testing.T) {
 	argo := func(fields string) string { return owner("argo", "Apply", fields) }
 	const barred = `ownership .metadata.labels["policy/x"]: (*) (metadata) (labels) (label) label(policy)`
 	rules := `|,"spec":{"rules":[{"host":"a"},{"host":"b","admin":true}]}`
@@ -87,17 +87,17 @@ func TestD8_C2_BarriersInsideWhatChangesItsOwner(t *testing.T) {
 	}
 }
 
-// TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner: the barrier is above the field without owner, and below the value that changes
+// TestD8_C2_InheritedBarriersInsideAValueThatChangesItsOwner: the barrier is above the field without owner, and below the value that changes
 // its owner.
-func TestD8_C2_WhatInheritsABarrierInsideWhatChangesItsOwner(t *testing.T) {
+func TestD8_C2_InheritedBarriersInsideAValueThatChangesItsOwner(t *testing.T) {
 	k, none := compileEntries(t, append(gadgetEntries(), entry(".spec.limits", "limits", excluded)))
 	const spec = `|,"spec":{"limits":{"low":1},"tree":{"value":"v"}}`
 	expectDiff(t, k, none, owned(spec, owner("a", "Update", `{"f:spec":{".":{},"f:tree":{"f:value":{}}}}`)), owned(spec, owner("a", "Update", `{"f:spec":{"f:tree":{"f:value":{}}}}`)),
 		"ownership .spec: * specification", "ownership .spec.limits.low: (*) (specification) limits")
 }
 
-// TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner: the container's verb does not cover a part that stands apart.
-func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
+// TestD8_C7_FieldsApartInsideAValueThatChangesItsOwner: the container's verb does not cover a part that stands apart.
+func TestD8_C7_FieldsApartInsideAValueThatChangesItsOwner(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
 	const apartLabel = `ownership .metadata.labels["a/applied"]: * applied`
 	labels := `,"labels":{"a/applied":"x","b":"1"}|`
@@ -106,9 +106,9 @@ func TestD8_C7_WhatStandsApartInsideWhatChangesItsOwner(t *testing.T) {
 	expectDiff(t, k, none, owned(`,"labels":{"a/applied":"x"}|`), owned(labels, owner("argo", "Apply", own(""))), `added .metadata.labels["b"]: * metadata labels label label(b)`, apartLabel)
 }
 
-// TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply: an applied object has values that the API server gives to every object. They have
+// TestD8_C2_DefaultsBesideFieldsOfOtherAppliers: an applied object has values that the API server gives to every object. They have
 // no owner and may be behind barriers. If they are removed, the API server sets them again.
-func TestD8_C2_WhatTheServerFillsInBesideWhatOthersApply(t *testing.T) {
+func TestD8_C2_DefaultsBesideFieldsOfOtherAppliers(t *testing.T) {
 	k, set := compileEntries(t, append(gadgetEntries(), entry(".spec.replicas", "", written(endpoint.Write{On: "CREATE", Becomes: values("1")[0]}))), "granular:scale")
 	flux, bot := owner("flux", "Apply", `{"f:spec":{"f:tree":{"f:value":{}}}}`), owner("bot", "Apply", `{"f:spec":{"f:plain":{}}}`)
 	of := func(replicas, plain string, owners ...string) string {

@@ -186,7 +186,7 @@ func TestCompile_ARoleCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-func TestCompile_UnmatchedKindHarmsNobody(t *testing.T) {
+func TestCompile_AnUnmatchedKindIsNoFaultOfOthers(t *testing.T) {
 	s, errs := Compile(things(t, document("f.yaml", "Other", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "x"})))
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `kind "Other" of group "example.com" is not known`) {
 		t.Errorf("errors %v", errs)

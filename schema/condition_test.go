@@ -182,7 +182,7 @@ func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testin
 }
 
 // The fields that an expression reads are found in its syntax tree, not in its text.
-func TestC2_WhatAConditionReads(t *testing.T) {
+func TestC2_FieldsThatAConditionReads(t *testing.T) {
 	scale := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
 	for expression, reads := range map[string]bool{
 		"request.userInfo.username == 'object'":                                  false,
@@ -299,7 +299,7 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 }
 
 // Admission sees a Binding as CREATE, and it changes a Pod that it does not show. A condition on changes of Pods holds for it.
-func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
+func TestC2_AConditionOnChangesHoldsForChangesOfStoredObjects(t *testing.T) {
 	var (
 		pods, podBinding = schema.ResourceRef{Version: "v1", Resource: "pods"}, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "binding"}
 		bindings         = schema.ResourceRef{Version: "v1", Resource: "bindings"}

@@ -92,7 +92,7 @@ func same(a, b *Node, within map[[2]*Node]bool) error {
 	return nil
 }
 
-func TestSharing_ChangesNothingOfWhatATreeSays(t *testing.T) {
+func TestSharing_DoesNotChangeATree(t *testing.T) {
 	guards, shared := someGuards(), newSharing()
 	apart := 0
 	for seed := range uint64(3000) {

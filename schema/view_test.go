@@ -27,7 +27,7 @@ spec:
 `
 
 // A match condition on a field counts as true in a version in which that field is different, whatever is guarded.
-func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
+func TestC2_AConditionOnAFieldThatDiffersInAnotherVersion(t *testing.T) {
 	const guard = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: example.com/size}]}\n"
 	both := []string{"v1", "v1beta1"}
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 }
 
 // The version of the request counts as well as the version to which the object was converted.
-func TestC2_AConditionOnAFieldOfAVersionThatWasSentOtherwise(t *testing.T) {
+func TestC2_AConditionOnAFieldThatDiffersInTheSentVersion(t *testing.T) {
 	definition := strings.NewReplacer("LEVEL", "level", "MODE", "{type: string}").Replace(renamedBoxes)
 	s, errs := compileFew(t, definition, setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", `{name: a, expression: "has(object.spec.tier) && object.spec.tier == 'gold'"}`))
 	if len(errs) > 0 {

@@ -43,9 +43,9 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 	}
 }
 
-// TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed: such a version is not served, although the API server prefers it in
+// TestA5_ADefinitionInABuiltInGroupIsNotServed: such a version is not served, although the API server prefers it in
 // its lists.
-func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
+func TestA5_ADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	service := func(group, version, managed string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{AutoManaged: managed}},

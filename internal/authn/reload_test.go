@@ -57,7 +57,7 @@ func TestP8_ReloadOfAnIssuerThatIsChanged(t *testing.T) {
 }
 
 // An unchanged issuer keeps its keys, and may be down during a reload.
-func TestP8_ReloadAsksOnlyWhatIsNew(t *testing.T) {
+func TestP8_ReloadAsksNewIssuersOnly(t *testing.T) {
 	old, added := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(old, named))
 	accepted(t, a, sign(t, old, claims(), issuer.Token{}), "ann")
@@ -124,7 +124,7 @@ func TestP8_ReloadKeepsTheLastGood(t *testing.T) {
 }
 
 // After the wait, a slow issuer counts as down.
-func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
+func TestP8_ReloadWaitsForABoundedTime(t *testing.T) {
 	good, slow := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
 	s.reloadWait = 50 * time.Millisecond
@@ -137,7 +137,7 @@ func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
 }
 
 // An issuer that fails after the probe and before its first use.
-func TestP8_ReloadDropsWhatDoesNotBecomeHealthy(t *testing.T) {
+func TestP8_ReloadDropsIssuersThatStayUnhealthy(t *testing.T) {
 	good, breaking := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
 	s.reloadWait = 2 * time.Second
@@ -172,7 +172,7 @@ func TestP8_ADroppedIssuerIsNotAskedAnyMore(t *testing.T) {
 	awaitNothingAsks(t)
 }
 
-func TestP8_AnonymousThatSaysNoIsAnonymousThatSaysNothing(t *testing.T) {
+func TestP8_AnonymousDisabledEqualsAnonymousAbsent(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a, _ := start(t, settings(t, configuration(entry(i, named))+"anonymous: {enabled: false}\n"))
 	if err := apply(t, a, entry(i, named)); err != nil {
@@ -308,7 +308,7 @@ func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 }
 
 // A caller that leaves is released, and does not affect the answers of others.
-func TestCallerThatLeaves(t *testing.T) {
+func TestCancelledRequest(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))
 	wait := make(chan struct{})

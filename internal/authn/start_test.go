@@ -47,7 +47,7 @@ func TestP8_StartFailsOnAFileWithFaults(t *testing.T) {
 	}
 }
 
-func TestP8_StartFailsOnAnIssuerThatLies(t *testing.T) {
+func TestP8_StartFailsOnAnIssuerWithAnotherURL(t *testing.T) {
 	honest, liar := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	liar.Behave(issuer.Behaviour{Name: liar.URL() + "/"})
 	s := settings(t, configuration(entry(honest, named), entry(liar, named)))

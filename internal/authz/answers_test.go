@@ -69,7 +69,7 @@ func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
 	}
 }
 
-func TestKEP3221_P4_WhatIsNoReviewIsNoOpinionOfAProtector(t *testing.T) {
+func TestKEP3221_P4_AnInvalidReviewIsAFailure(t *testing.T) {
 	const head = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"`
 	for name, text := range map[string]string{
 		"empty object": `{}`, "null": `null`, "health page": `{"status":{"phase":"ok"}}`, "array": `[]`, "string": `"x"`,
@@ -120,7 +120,7 @@ func TestKEP3221_NoQuestionFollowsARedirect(t *testing.T) {
 }
 
 // Callers that ask and leave must not leave a question in progress each time.
-func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
+func TestP8_ARequestEndsWithItsLastWaiter(t *testing.T) {
 	g := newGate()
 	defer close(g.open)
 	api := newRemote(t, g.then(allow("")))
@@ -163,7 +163,7 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 }
 
 // A webhook that is down and never answered must not block the new certificate of another webhook.
-func TestKEP3221_ARotationDoesNotWaitForAnotherThatIsDown(t *testing.T) {
+func TestKEP3221_ARotationDoesNotWaitForAnotherWebhook(t *testing.T) {
 	p := newPlace(t)
 	protector, down := newRemote(t, pass()), newRemote(t, pass())
 	p.configure(

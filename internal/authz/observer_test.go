@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestP8_ObserverTellsWhereAnswersAreFrom uses real webhooks, whose caches cannot be seen from outside.
-func TestP8_ObserverTellsWhereAnswersAreFrom(t *testing.T) {
+// TestP8_ObserverNamesTheSourceOfAnswers uses real webhooks, whose caches cannot be seen from outside.
+func TestP8_ObserverNamesTheSourceOfAnswers(t *testing.T) {
 	p := newPlace(t)
 	first, second := newRemote(t, pass()), newRemote(t, allow(""))
 	ofTeam := []string{"'team' in request.groups"}

@@ -191,7 +191,7 @@ func TestKEP3221_RBACIsNotDroppedAndMayBeMoved(t *testing.T) {
 	})
 }
 
-func TestKEP3221_WebhookThatIsNotHealthyLeavesTheLastGood(t *testing.T) {
+func TestKEP3221_AnUnhealthyWebhookLeavesTheLastGood(t *testing.T) {
 	all := faults()
 	all["allows and denies"] = both()
 	for name, fault := range all {
@@ -284,7 +284,7 @@ func TestKEP3221_FilesOfAKubeconfigCount(t *testing.T) {
 	}
 }
 
-func TestKEP3221_FileThatIsGoneLeavesTheLastGood(t *testing.T) {
+func TestKEP3221_ARemovedFileLeavesTheLastGood(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
 	h := hook{name: "hook", kubeconfig: p.kubeconfig("k", r)}

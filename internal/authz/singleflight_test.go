@@ -18,7 +18,7 @@ func question(name, verb string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{User: &user.DefaultInfo{Name: name}, Verb: verb, APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
 }
 
-func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *testing.T) {
+func TestP8_P7_EqualChecksAreSentOnceAndAllNameTheAuthorizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		release := make(chan struct{})
@@ -53,7 +53,7 @@ func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *test
 	})
 }
 
-func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
+func TestP8_ACancelledCallerDoesNotFailAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -85,7 +85,7 @@ func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 	})
 }
 
-func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
+func TestP4_ACheckWithoutAnswerEndsInAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			<-ctx.Done()
@@ -101,7 +101,7 @@ func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
 	})
 }
 
-func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
+func TestP4_EachCallerHasItsOwnDeadlineAndTheNameOfTheAuthorizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newFlights(&named{name: "slow", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -126,7 +126,7 @@ func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
 	})
 }
 
-func TestP4_CallerWhoIsGoneAsksNobody(t *testing.T) {
+func TestP4_ACancelledCallerSendsNoRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := newFlights(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -169,7 +169,7 @@ func TestP4_PanicAndErrorOfTheChainAreErrors(t *testing.T) {
 	}
 }
 
-func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
+func TestP8_ObserverCountsSharedAndCancelledChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var seen notes

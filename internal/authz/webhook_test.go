@@ -72,7 +72,7 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 	}
 }
 
-func TestKEP3221_P4_WebhookThatIsNotThere(t *testing.T) {
+func TestKEP3221_P4_UnreachableWebhook(t *testing.T) {
 	for policy, allowed := range map[string]bool{"Deny": false, "NoOpinion": true} {
 		p := newPlace(t)
 		r := newRemote(t, pass())
@@ -174,7 +174,7 @@ func TestKEP3221_SubjectAccessReviewVersions(t *testing.T) {
 	}
 }
 
-func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
+func TestKEP3221_KubeconfigNamesServerAndCredentials(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
 	p.configure(hook{name: "hook", kubeconfig: p.kubeconfig("k", r)})
@@ -192,7 +192,7 @@ func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
 	}
 }
 
-func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
+func TestKEP3221_MatchConditionsSelectTheWebhook(t *testing.T) {
 	const resource = "has(request.resourceAttributes)"
 	for name, c := range map[string]struct {
 		conditions []string
@@ -230,7 +230,7 @@ func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
 	}
 }
 
-func TestKEP3221_AnswersAreKeptAsTheFileSays(t *testing.T) {
+func TestKEP3221_TTLsAreThoseOfTheFile(t *testing.T) {
 	const long = "authorizedTTL: 1h\nunauthorizedTTL: 1h\n"
 	for name, c := range map[string]struct {
 		more            string
@@ -299,7 +299,7 @@ func TestP8_CacheEntriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestP8_ThousandEqualQuestionsAreOneRoundTrip(t *testing.T) {
+func TestP8_ThousandEqualChecksAreOneRoundTrip(t *testing.T) {
 	p := newPlace(t)
 	g := newGate()
 	r := newRemote(t, g.then(allow("")))

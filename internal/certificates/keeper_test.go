@@ -77,7 +77,7 @@ func TestReplicas_TwoAtOnceServeTheSame(t *testing.T) {
 }
 
 // Two replicas check at different times, for 10 years. The API servers accept what they serve at every time.
-func TestRotation_WhatIsServedIsAlwaysAccepted(t *testing.T) {
+func TestRotation_ServedCertificatesAreAlwaysTrusted(t *testing.T) {
 	p := newPlace(t)
 	early, late := p.replica(), p.replica()
 	leaves, authorities, most := map[string]bool{}, map[string]bool{}, 0
@@ -213,7 +213,7 @@ func TestExpiry_AfterALongSleep(t *testing.T) {
 	}
 }
 
-func TestOutage_WhatIsServedStays(t *testing.T) {
+func TestOutage_TheServedCertificateStays(t *testing.T) {
 	p := newPlace(t)
 	k := p.replica()
 	p.settle(k)
@@ -286,7 +286,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func TestNew_SaysWhatIsMissing(t *testing.T) {
+func TestNew_NamesTheMissingOption(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("the zero Config is accepted")
 	}

@@ -159,7 +159,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 	}
 }
 
-func TestA5_WhatAnotherServerServesIsProvenByItself(t *testing.T) {
+func TestA5_ResourcesOfAnotherServerAreProvenSeparately(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	aggregated := asking("patch", elsewhere, "things", "web")
@@ -236,7 +236,7 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 	w.mustBe(t, false, "servers are not known")
 }
 
-func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
+func TestA5_ARoundUnderWayDoesNotProveALaterServer(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		w := newWorld(t, false)
 		if before {
@@ -257,7 +257,7 @@ func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
 }
 
 // Only the withdrawal itself tells a round in progress about the new server.
-func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
+func TestA5_ARoundDoesNotProveAServerAddedDuringIt(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	third := newAPIServer(t, w.tokens)

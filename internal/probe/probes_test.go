@@ -45,7 +45,7 @@ func lookup(t *testing.T, group, name string) endpoint.Endpoint {
 }
 
 // Each write must be valid for its endpoint: an empty patch of an object that exists, or a sample.
-func TestA6_WhatIsWritten(t *testing.T) {
+func TestA6_WritesOfEachEndpoint(t *testing.T) {
 	objects := NewObjects()
 	objects.known[runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}] = types.NamespacedName{Namespace: "shop", Name: "web"}
 	for _, c := range []struct{ group, name, want string }{
@@ -78,7 +78,7 @@ func TestA6_WhatIsWritten(t *testing.T) {
 }
 
 // Names come only from requests to the webhooks, and only from objects that exist.
-func TestA6_ObjectsThatAreKnown(t *testing.T) {
+func TestA6_KnownObjects(t *testing.T) {
 	yes, learned := true, 0
 	o := &Objects{learned: func() { learned++ }}
 	at := runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}

@@ -158,8 +158,8 @@ func TestSame_Recall(t *testing.T) {
 	}
 }
 
-// TestD10_WhatWasFoundOfOtherTextsIsNotBelieved: an index of owners may compare texts that Diff did not scan.
-func TestD10_WhatWasFoundOfOtherTextsIsNotBelieved(t *testing.T) {
+// TestD10_CachedResultsOfOtherTextsAreNotUsed: an index of owners may compare texts that Diff did not scan.
+func TestD10_CachedResultsOfOtherTextsAreNotUsed(t *testing.T) {
 	same, other := [2]Value{scanned(t, `{"a":1}`), scanned(t, `{"a":1}`)}, scanned(t, `{"a":2}`)
 	var c Comparison
 	for _, pair := range [][2]Value{{same[0], other}, {other, same[1]}} {

@@ -114,7 +114,7 @@ func BenchmarkRBAC(b *testing.B) {
 	}
 }
 
-func TestACheckCostsWhatTheUsersOwnBindingsCost(t *testing.T) {
+func TestACheckCostsAsMuchAsTheUsersOwnBindings(t *testing.T) {
 	cost := func(bindings int) float64 {
 		a, err := New(busy(bindings))
 		if err != nil {

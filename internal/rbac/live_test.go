@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-func TestKEP3221_LiveFollowsWhatChanges(t *testing.T) {
+func TestKEP3221_LiveFollowsChanges(t *testing.T) {
 	t.Parallel()
 	api := newFakeAPI(
 		clusterRole("scaler", "granular:scale"), clusterRoleBinding("scalers", "scaler", "alice"),

@@ -15,7 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-func TestC1_AnswersAllowedAndDeniedAlike(t *testing.T) {
+func TestC1_AllowedAndDeniedReportsAreComplete(t *testing.T) {
 	for name, test := range map[string]struct {
 		caller, fields string
 		allowed        bool
@@ -118,7 +118,7 @@ func TestP4_RefusedQuestionsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestP4_CodesOfWhatIsNoQuestion(t *testing.T) {
+func TestP4_CodesOfBadRequests(t *testing.T) {
 	send := func(method, contentType, body string) *http.Request {
 		r := httptest.NewRequest(method, "/review", strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
@@ -154,7 +154,7 @@ func TestP4_CodesOfWhatIsNoQuestion(t *testing.T) {
 	}
 }
 
-func TestP4_NoAnswerIsNoDenial(t *testing.T) {
+func TestP4_AMissingAnswerIsNoDenial(t *testing.T) {
 	for name, test := range map[string]struct {
 		with   func(*fixture)
 		fields string
@@ -183,7 +183,7 @@ func TestP4_NoAnswerIsNoDenial(t *testing.T) {
 }
 
 // When the caller disconnects, the question ends.
-func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
+func TestP4_AReviewEndsWithItsCaller(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -85,7 +85,7 @@ func TestSubjectOtherThanTheCallerTakesAPermission(t *testing.T) {
 }
 
 // Nothing in the body can change the caller's identity. An ambiguous body is refused.
-func TestSubjectRefusesWhatIsNoUser(t *testing.T) {
+func TestSubjectRefusesInvalidUsers(t *testing.T) {
 	for name, test := range map[string]struct{ userInfo, want string }{
 		"groups without a name": {`"userInfo":{"groups":["system:masters"]}`, "has no username: send one, or leave userInfo out"},
 		"uid without a name":    {`"userInfo":{"uid":"7"}`, "has no username"},

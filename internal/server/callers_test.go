@@ -83,7 +83,7 @@ func bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 // question is a question of the caller about itself.
 var question = strings.Replace(scaling, `"userInfo":{"username":"alice"},`, "", 1)
 
-func TestKEP3331_WhoMayCallWhat(t *testing.T) {
+func TestKEP3331_CallersOfEachEndpoint(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) {
 		i = withIssuer(t, r)
@@ -134,7 +134,7 @@ func TestKEP3331_WhoMayCallWhat(t *testing.T) {
 	}
 }
 
-func TestKEP3331_ATokenIsNoWayToWebhooksUnlessItIsNamed(t *testing.T) {
+func TestKEP3331_OnlyNamedTokensReachWebhooks(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) { i = withIssuer(t, r) })
 	server := bearer(token(t, i, "kube-apiserver"))
@@ -186,7 +186,7 @@ func TestKEP3331_ABadTokenIsNotToldWhy(t *testing.T) {
 	}
 }
 
-func TestReview_OthersOnlyByWhoMayCreateSubjectAccessReviews(t *testing.T) {
+func TestReview_OtherSubjectsNeedCreateOnSubjectAccessReviews(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) {
 		i = withIssuer(t, r)

@@ -39,7 +39,7 @@ func (u unread) Read([]byte) (int, error) {
 
 // If kube-apiserver presents no certificate to admission webhooks, it still presents one to its authorization webhook. Only a
 // caller with a certificate may use that.
-func TestServe_CallersAnyMayAskForAdmissionOnly(t *testing.T) {
+func TestServe_CallersAnyReachAdmissionOnly(t *testing.T) {
 	r := start(t, func(r *running) { r.options.AdmissionCallers = callersAny })
 	stranger := client509(t, r.serving, nil)
 	for path, open := range map[string]bool{"/admit/granular": true, "/admit/uncovered": true, "/admit/schemas": true, "/authorize": false, "/metrics": false} {

@@ -153,8 +153,8 @@ func TestTraceOfTheCallerGoesOn(t *testing.T) {
 	}
 }
 
-// TestStrangersMakeNothingSampled: the sampled flag in an unknown caller's traceparent has no effect.
-func TestStrangersMakeNothingSampled(t *testing.T) {
+// TestUntrustedCallersDoNotCauseSampling: the sampled flag in an unknown caller's traceparent has no effect.
+func TestUntrustedCallersDoNotCauseSampling(t *testing.T) {
 	sink, file := collect(t, "0")
 	provider, err := Provider(t.Context(), file)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestD13_WrittenParses(t *testing.T) {
 }
 
 // D13: a value that a client could have chosen needs its verb.
-func TestD13_WhatIsNotPredictableIsNotFree(t *testing.T) {
+func TestD13_UnpredictableValuesNeedTheirVerb(t *testing.T) {
 	one := json.RawMessage(`1`)
 	for name, w := range map[string]Write{
 		"the zero write":             {},

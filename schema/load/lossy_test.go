@@ -137,8 +137,8 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 	}
 }
 
-// TestA1_ALossSaysWhatToDo: the administrator can follow each advice.
-func TestA1_ALossSaysWhatToDo(t *testing.T) {
+// TestA1_ALossyVersionNamesTheCure: the administrator can follow each advice.
+func TestA1_ALossyVersionNamesTheCure(t *testing.T) {
 	const plain, more = `{type: object, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
 	for want, c := range map[string]versions{
 		`version "v1beta1" does not keep every field: write through version "v1"`:                                   {v1: more, v1beta1: plain},

@@ -202,8 +202,8 @@ func TestC3_AVersionThatIsNotServedHidesNothing(t *testing.T) {
 	}
 }
 
-// TestA2_AScaleHidesWhatItsReplicasMayBe: if both versions have the replicas under one name, the replicas are not another field.
-func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
+// TestA2_AScaleHidesNoReplicasOfTheSameName: if both versions have the replicas under one name, the replicas are not another field.
+func TestA2_AScaleHidesNoReplicasOfTheSameName(t *testing.T) {
 	scale := gvk("autoscaling", "v1", "Scale")
 	for replicas, want := range map[string][]string{".spec.size": nil, ".spec.count": {"[granular:secret]"}} {
 		definition := versions{v1: named, v1beta1: `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`, metadata: vouched, top: byWebhook}.String()

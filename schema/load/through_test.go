@@ -230,8 +230,8 @@ func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
-// TestC2_ABindingDoesNotShowWhatWas: a condition that reads the existing Pod counts as true for a Binding.
-func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
+// TestC2_ABindingHasNoOldObject: a condition that reads the existing Pod counts as true for a Binding.
+func TestC2_ABindingHasNoOldObject(t *testing.T) {
 	binding := gvk("", "v1", "Binding")
 	const label = `.metadata.labels["env"]`
 	for name, c := range map[string]struct {

@@ -37,7 +37,7 @@ func TestStories_ShowBothSides(t *testing.T) {
 	}
 }
 
-func TestDecodeStory_RefusesWhatShowsNothing(t *testing.T) {
+func TestDecodeStory_RefusesStoriesWithoutAResult(t *testing.T) {
 	const good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n" +
 		"title: A story\nusers: [{name: alice}]\nobject: configmap/a\nsteps:\n- user: alice\n  run: kubectl get configmap a\n"
 	story, err := decodeStory("stories/01-a-story.yaml", []byte(good+"  refused: [no]\n"))

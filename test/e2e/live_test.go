@@ -204,8 +204,8 @@ func row(t *testing.T, s *stack.Stack, resource, name string, columns ...string)
 	}
 }
 
-// TestLive_StatusSaysWhatIsInForce: kubectl prints the status, and a dumped object can be loaded as a file.
-func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
+// TestLive_StatusColumnsShowTheConditions: kubectl prints the status, and a dumped object can be loaded as a file.
+func TestLive_StatusColumnsShowTheConditions(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	for _, name := range []string{"plain", "barrier"} {
@@ -315,8 +315,8 @@ func TestLive_LastGoodStays(t *testing.T) {
 	inForce(t, "deleted", change, 403)
 }
 
-// TestLive_KindsThatAreGone: an administrator that deletes the definitions deletes the objects too, and fieldperm logs no errors.
-func TestLive_KindsThatAreGone(t *testing.T) {
+// TestLive_DeletedKinds: an administrator that deletes the definitions deletes the objects too, and fieldperm logs no errors.
+func TestLive_DeletedKinds(t *testing.T) {
 	s := start(t)
 	grant(t, s, "orphan", rule("", []string{"configmaps"}, "granular", "granular:example.com/gone"))
 	mustKubectl(t, s, "", "create", "configmap", "gone")

@@ -34,9 +34,9 @@ func (o *thing) migrate(t *testing.T, manifest string) *corpus.Answer {
 	return o.apply(t, o.admin(t), "kubectl", manifest)
 }
 
-// TestD8_WhoUpdatesTheAnnotationOfKubectlApplies: a manager that owns the annotation of "kubectl apply" will become a manager that applies.
+// TestD8_AnUpdateOfTheKubectlApplyAnnotation: a manager that owns the annotation of "kubectl apply" will become a manager that applies.
 // Its next unchanged manifest deletes the fields that it was given by others.
-func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
+func TestD8_AnUpdateOfTheKubectlApplyAnnotation(t *testing.T) {
 	s := start(t)
 	grant(t, s, "migrator", rule("", []string{"configmaps"}, "get", "granular", "granular:label(x.io)"))
 	thief := wire(t, s, "migrator")

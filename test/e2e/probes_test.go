@@ -170,9 +170,9 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 }
 
-// TestA6_F5_WhatBearsOnNothingIsRefused: kubectl, check-config and fieldperm-gen refuse such an object with the same message, which has the
+// TestA6_F5_ASetWithoutEffectIsRefused: kubectl, check-config and fieldperm-gen refuse such an object with the same message, which has the
 // nearest correct name.
-func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
+func TestA6_F5_ASetWithoutEffectIsRefused(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	set := func(group, resource, verb, more string) string {
@@ -214,8 +214,8 @@ func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
 	}
 }
 
-// TestA6_F6_StatusSaysWhatItBearsOn: the status has the number of fields of each resource, and the resources that are not known yet.
-func TestA6_F6_StatusSaysWhatItBearsOn(t *testing.T) {
+// TestA6_F6_StatusNamesTheGuardedFields: the status has the number of fields of each resource, and the resources that are not known yet.
+func TestA6_F6_StatusNamesTheGuardedFields(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)
 	remove(t, s, "uncoveredpermissionset", "bearing")

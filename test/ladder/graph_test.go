@@ -23,8 +23,8 @@ const (
 	graphEnd      = "<!-- end: package graph -->\n"
 )
 
-// TestLadder_TheGraphIsThatOfGoList compares the package graph of the documentation with go list.
-func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
+// TestLadder_TheGraphEqualsGoList compares the package graph of the documentation with go list.
+func TestLadder_TheGraphEqualsGoList(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -47,8 +47,8 @@ func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
 	}
 }
 
-// TestLadder_TheGraphLeavesOutWhatFollows: an import that other imports imply is not drawn, and no test is.
-func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
+// TestLadder_TheGraphLeavesOutTransitiveImports: an import that other imports imply is not drawn, and no test is.
+func TestLadder_TheGraphLeavesOutTransitiveImports(t *testing.T) {
 	ladder := []layer{{name: "low", packages: []string{"a"}}, {name: "middle", packages: []string{"b"}}, {name: "high", packages: []string{"c", "test/d"}}}
 	got := mermaid(ladder, map[string][]string{"a": {"fmt"}, "b": {"a"}, "c": {"a", "b"}, "test/d": {"c"}})
 	for text, want := range map[string]bool{`c --> b`: true, `b --> a`: true, `c --> a`: false, `test/d`: false, `subgraph middle`: true} {
@@ -58,8 +58,8 @@ func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
 	}
 }
 
-// TestLadder_TheWayOfARequestNamesFunctionsThatAreThere: each function of the page is declared in the linked file.
-func TestLadder_TheWayOfARequestNamesFunctionsThatAreThere(t *testing.T) {
+// TestLadder_TheWalkOfARequestNamesExistingFunctions: each function of the page is declared in the linked file.
+func TestLadder_TheWalkOfARequestNamesExistingFunctions(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
 	if err != nil {

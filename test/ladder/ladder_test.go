@@ -87,7 +87,7 @@ func TestLadder_NoImportOfAHigherLayer(t *testing.T) {
 	}
 }
 
-func TestLadder_NamesWhatBreaksIt(t *testing.T) {
+func TestLadder_NamesTheForbiddenImport(t *testing.T) {
 	ladder := []layer{{name: "low", packages: []string{"a", "b"}}, {name: "high", packages: []string{"c"}}}
 	for want, of := range map[string]map[string][]string{
 		"":                                   {"a": {"fmt"}, "b": nil, "c": {"a", "b", "fmt"}},

@@ -56,7 +56,7 @@ func TestKEP3221_DashboardShowsTheNineMetrics(t *testing.T) {
 
 // kube-apiserver has the same metrics. Whatever is about fieldperm's own chain, or about kube-apiserver's
 // question to fieldperm, says so.
-func TestKEP3221_RulesSayWhoseChainTheyAreAbout(t *testing.T) {
+func TestKEP3221_RulesNameTheServerOfTheChain(t *testing.T) {
 	named := regexp.MustCompile(`(apiserver_auth\w+)\{([^}]*)\}`)
 	for name, rule := range alerts(t) {
 		for _, match := range named.FindAllStringSubmatch(rule.Expr, -1) {

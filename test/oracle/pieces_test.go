@@ -14,7 +14,7 @@ import (
 )
 
 // Every key has one owner or none, for every form of resource name and every position of the name in the key.
-func TestOracle_WhoOwnsAKey(t *testing.T) {
+func TestOracle_OwnersOfAKey(t *testing.T) {
 	const address = `{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.7"},"spec":{"parentRef":{"namespace":"s4","name":"s4-1"}}}`
 	for key, c := range map[string]struct {
 		stored string
@@ -89,7 +89,7 @@ func chain(t *testing.T, text ...string) []verbs.Verb {
 }
 
 // C1, C2, C6: a verb covers a change if it is held on the object's own resource or on the addressed one, and not on a third one.
-func TestC1_C2_WhatCoversAChange(t *testing.T) {
+func TestC1_C2_VerbsThatCoverAChange(t *testing.T) {
 	pods, status, other := Place{Resource: "pods"}, Place{Resource: "pods", Sub: "status"}, Place{Resource: "nodes"}
 	verbsOf := chain(t, "granular:*", "granular:specification", "granular:image", "granular:image(web)")
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestC1_C2_WhatCoversAChange(t *testing.T) {
 
 // The stored change is compared with the decision of /admit. Only a change despite a refusal, and a change without a necessary review, are
 // faults.
-func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
+func TestOracle_ReviewsAndStoredObjectsArePaired(t *testing.T) {
 	pods := Place{Resource: "pods"}
 	yes, no := asked{Path: "/admit/granular", Allowed: true}, asked{Path: "/admit/granular", Message: "forbidden"}
 	barred := asked{Path: "/admit/uncovered", Allowed: true}
@@ -152,7 +152,7 @@ func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
 }
 
 // A review belongs to the shard of its object, in every form in which the review names the object, and to the user of the request.
-func TestOracle_WhoseQuestionItIs(t *testing.T) {
+func TestOracle_UserOfAReview(t *testing.T) {
 	var strange []string
 	l := &ledger{shards: map[int][]asked{}, strange: func(what string) { strange = append(strange, what) }}
 	question := func(namespace, name, generate, user string) []byte {
@@ -184,7 +184,7 @@ func TestOracle_WhoseQuestionItIs(t *testing.T) {
 }
 
 // A failure is made smaller by removing one place at a time, the largest first. The identity stays, and the original is not changed.
-func TestOracle_WhatIsMadeSmaller(t *testing.T) {
+func TestOracle_Shrink(t *testing.T) {
 	const before = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x":"y"}},"spec":{"items":[{"name":"one"},{"name":"two"}]}}`
 	r := &Request{Method: MergePatch, Endpoint: &Endpoint{}, Body: []byte(`{"spec":{"items":[{"name":"one","size":1}],"mode":"a"}}`)}
 	whole, err := newTrial(r, "key", []byte(before), nil)
@@ -216,7 +216,7 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 }
 
 // A smaller failure counts only if it is of the same sort.
-func TestOracle_WhichFailuresAreAlike(t *testing.T) {
+func TestOracle_EqualFailures(t *testing.T) {
 	is := func(operation, path string) *Verdict {
 		return &Verdict{Charges: []exact.Charge{{Operation: operation, Path: path}}}
 	}
@@ -287,7 +287,7 @@ func TestOracle_ASeedDrawsTheSame(t *testing.T) {
 }
 
 // A stored value that cannot be decoded is an error, never an object without fields.
-func TestOracle_WhatCannotBeDecoded(t *testing.T) {
+func TestOracle_UndecodableObjects(t *testing.T) {
 	for _, raw := range []string{"k8s\x00\n", "null", "7", "", "{}", `{"kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","metadata":7}`} {
 		if d, err := decode([]byte(raw)); err == nil {
 			t.Errorf("%q is taken for %v", raw, d)
@@ -345,7 +345,7 @@ func TestOracle_AContainerIsHandedOver(t *testing.T) {
 }
 
 // Only the charges of a sequence count that are where the applier changed something.
-func TestOracle_WhatTheApplierChanged(t *testing.T) {
+func TestOracle_ChangesOfTheApplier(t *testing.T) {
 	is := func(paths ...string) (out []exact.Charge) {
 		for _, path := range paths {
 			out = append(out, exact.Charge{Path: path})

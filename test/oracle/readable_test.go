@@ -61,7 +61,7 @@ func TestOracle_ANewObjectKeepsItsEmptyMaps(t *testing.T) {
 }
 
 // Only for a write through another name of the field may the owner of the field be unknown.
-func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestOracle_TheOwnerOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	old, _, err := readable(renamedThing(), []byte(ownedInV2), false)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 }
 
 // A field that another applier empties becomes null. This is not a change of its value.
-func TestOracle_WhatAnApplyEmpties(t *testing.T) {
+func TestOracle_FieldsThatAnApplyEmpties(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
 		want     bool

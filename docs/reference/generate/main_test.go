@@ -13,7 +13,7 @@ import (
 
 const root = "../../.."
 
-func TestPages_AreWhatTheGeneratorWrites(t *testing.T) {
+func TestPages_AreUpToDate(t *testing.T) {
 	t.Setenv("KUBECACHEDIR", "/elsewhere")
 	t.Setenv("HOME", "/home/of/another")
 	written, err := pages(root)
@@ -93,7 +93,7 @@ func without(object map[string]any, path string) bool {
 }
 
 // What fields.yaml calls required is what configfile requires, field by field.
-func TestFields_RequiredAreThoseWithoutWhichAFileDoesNotLoad(t *testing.T) {
+func TestFields_AFileWithoutARequiredFieldDoesNotLoad(t *testing.T) {
 	known, err := texts()
 	if err != nil {
 		t.Fatal(err)
