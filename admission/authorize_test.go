@@ -102,9 +102,9 @@ func TestP4_AuthorizeNeverAllowsOnError(t *testing.T) {
 func TestBadInput_ReviewThatMakesNoSense(t *testing.T) {
 	both := asking("update", "apps", "deployments", "")
 	both.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/"}
-	nobody := asking("update", "apps", "deployments", "")
-	nobody.User = ""
-	for name, spec := range map[string]*authorizationv1.SubjectAccessReviewSpec{"neither": {User: "alice"}, "both": both, "nobody": nobody} {
+	noUser := asking("update", "apps", "deployments", "")
+	noUser.User = ""
+	for name, spec := range map[string]*authorizationv1.SubjectAccessReviewSpec{"neither": {User: "alice"}, "both": both, "noUser": noUser} {
 		if status, err := authorizeReviewer(holding("granular")).Review(t.Context(), spec); Code(err) != 400 || status.Allowed {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
@@ -113,8 +113,8 @@ func TestBadInput_ReviewThatMakesNoSense(t *testing.T) {
 
 func TestA5_GranularUsersAreDeniedWithoutProof(t *testing.T) {
 	for name, enforced := range map[string]func(context.Context, *authorizationv1.ResourceAttributes) error{
-		"nothing proves it": nil,
-		"not proven":        func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
+		"no proof":   nil,
+		"not proven": func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
 	} {
 		r := authorizeReviewer(holding("granular"))
 		r.Enforced = enforced

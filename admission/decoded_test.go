@@ -28,7 +28,7 @@ func readBoth(t *testing.T, body []byte) (plain bool) {
 	var want admissionv1.AdmissionReview
 	wantErr := jsonv2.Unmarshal(body, &want)
 	if wantErr == nil && (want.Kind != "AdmissionReview" || want.APIVersion != admissionVersion || want.Request == nil) {
-		return false // Not what the library is to judge.
+		return false // The test does not compare this with the library.
 	}
 	got, err := Read(body)
 	if wantErr != nil {
@@ -137,7 +137,7 @@ func TestC5_CreateHasNoOldObjectInBothDecoders(t *testing.T) {
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
 		if result, err := reviewer(compile(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
-			t.Errorf("%s: an oldObject beside CREATE hides what is new: %+v, %v", name, result, err)
+			t.Errorf("%s: an oldObject beside CREATE hides the new fields: %+v, %v", name, result, err)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestC5_CreateComparesWithNothing(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	if result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req); err != nil || result.Allowed || len(result.Requirements) == 0 {
-		t.Errorf("an oldObject beside CREATE hides what is new: %+v, %v", result, err)
+		t.Errorf("an oldObject beside CREATE hides the new fields: %+v, %v", result, err)
 	}
 }
 

@@ -15,7 +15,7 @@ func apartEntries() []schema.Entry {
 	)
 }
 
-// TestC7_AVerbThatStandsApart: the verbs above it do not count, but for granular:*.
+// TestC7_AVerbThatStandsApart: no verb above it counts, except granular:*.
 func TestC7_AVerbThatStandsApart(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
 	for _, c := range []struct{ name, old, new, want string }{

@@ -79,7 +79,7 @@ func TestP4_AnIgnoredFailureIsNoDenial(t *testing.T) {
 
 func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
 	scale := []Requirement{need("replicas", "*", "specification", "scale")}
-	who := Subject{Resource: "deployments.apps", Name: "web", User: "alice", Verb: "update"}
+	subject := Subject{Resource: "deployments.apps", Name: "web", User: "alice", Verb: "update"}
 	for name, test := range map[string]struct {
 		answers decidedBy
 		want    string
@@ -96,7 +96,7 @@ func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
 			if err != nil || d.Denial == nil {
 				t.Fatalf("%+v, %v", d, err)
 			}
-			message := d.Denial.Message(who)
+			message := d.Denial.Message(subject)
 			if _, rest, _ := strings.Cut(message, "; "); "; "+rest != test.want && rest+test.want != "" {
 				t.Errorf("got %s\nwant %s at its end", message, test.want)
 			}

@@ -105,7 +105,7 @@ func TestDecide(t *testing.T) {
 		{"C2 nor do verbs above it", []string{"granular", "granular:*", "granular:specification"}, []Requirement{node}, false, ModeGranular, "update patch granular granular:node"},
 		{"C2 the barrier's verb does, without the marker for a generic user", []string{"update", "granular:node"}, []Requirement{node, replicas}, true, ModeUncovered, "update granular:node"},
 		{"C2 a granular user needs the marker", []string{"granular:node"}, []Requirement{node}, false, ModeNone, "update patch granular"},
-		{"C2 a barrier that nobody passes", []string{"update", "granular", "granular:*"}, []Requirement{need("x", "*", "|")}, false, ModeUncovered, "update"},
+		{"C2 a barrier that no verb passes", []string{"update", "granular", "granular:*"}, []Requirement{need("x", "*", "|")}, false, ModeUncovered, "update"},
 		{"C3 only the root's verb", []string{"granular", "granular:metadata"}, []Requirement{need("x", "*")}, false, ModeGranular, "update patch granular granular:*"},
 		{"no change needs entry all the same", nil, nil, false, ModeNone, "update patch granular"},
 		{"no change with the marker", []string{"granular"}, nil, true, ModeGranular, "update patch granular"},

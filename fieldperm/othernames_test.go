@@ -80,7 +80,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 		"a set for owners only":                 {lossless + said(strings.Replace(plain, "plain", "secret", 1), strings.Replace(plainToo, "plain", "secret", 1)), key, schema.VerbSet{verb(t, secretVerb): {OwnersOnly: true}}, of("1", sec("v2")), of("2")},
 		"the version changes beside a value":    {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("2", sec("v1"))},
 		"the version changes, and nothing else": {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("1", sec("v1"))},
-		"what is guarded is inside":             {lossless + said(permission(".spec.b.key", "secret", always), permission(".spec.a.key", "secret", always)), atomic, nil, of("1", sec("v2")), of("2")},
+		"the guarded field is inside":           {lossless + said(permission(".spec.b.key", "secret", always), permission(".spec.a.key", "secret", always)), atomic, nil, of("1", sec("v2")), of("2")},
 		"the version says nothing":              {lossless + inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, one version says so":   {inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, both versions say so":  {inBoth, key, nil, of("1", sec("v2")), of("2")},
@@ -95,7 +95,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	}
 	k := safesOf(t, lossless+said(plain, plainToo), fields("a", "b", key), fields("c", "a", key))("v1")
 	if asks(t, k, whole, of("1", safeEntry("v2", "sec", `"f:c":{}`)), of("2"), secretVerb) {
-		t.Error("the owner of what is not guarded there stays")
+		t.Error("the owner of an unguarded field stays")
 	}
 	var many []string
 	for i := range 9 {
@@ -105,7 +105,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	old := of("1", append([]string{ownerIn("v2", "oldest", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
 	merged := of("2", append([]string{ownerIn("v2", "ancient-changes", "Update", `{"f:spec":{"f:a":{}}}`), ownerIn("v1", "me", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
 	if asks(t, k, whole, old, merged, secretVerb) {
-		t.Error("what the API server merges by itself is charged")
+		t.Error("a merge of the API server is charged")
 	}
 }
 
@@ -138,11 +138,11 @@ func TestD8_KeysOfItemsThatAnotherVersionRenames(t *testing.T) {
 	}
 	all, noKey := in(`".":{},"f:name":{},"f:guard":{}`), in(`".":{},"f:guard":{}`)
 	for name, c := range map[string]struct{ old, new string }{
-		"lost beside a change":      {of("c", all), of("d", noKey)},
-		"lost":                      {of("c", all), of("c", noKey)},
-		"lost with the whole entry": {of("c", all), of("d")},
-		"gained":                    {of("c", noKey), of("c", all)},
-		"lost by who has no item":   {of("c", in(`"f:name":{},"f:x":{}`)), of("d", in(`"f:x":{}`))},
+		"lost beside a change":               {of("c", all), of("d", noKey)},
+		"lost":                               {of("c", all), of("c", noKey)},
+		"lost with the whole entry":          {of("c", all), of("d")},
+		"gained":                             {of("c", noKey), of("c", all)},
+		"lost by a manager without the item": {of("c", in(`"f:name":{},"f:x":{}`)), of("d", in(`"f:x":{}`))},
 	} {
 		if !asks(t, k, nil, c.old, c.new, secretVerb) {
 			t.Errorf("%s: the barrier is passed", name)
@@ -184,12 +184,12 @@ func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
 	for _, version := range []string{"v1", "v2"} {
 		set := schema.VerbSet{verb(t, "granular:label(a)"): {}}
 		if asks(t, k, set, of("", ownerIn(version, "creator", "Update", labels)), of(`,"b/y":"2"`, ownerIn(version, "creator", "Update", labels), me), "granular:label(a)") {
-			t.Errorf("what an entry of %s owns counts as unowned", version)
+			t.Errorf("a field of an entry of %s counts as unowned", version)
 		}
 	}
 	got, err := Diff(t.Context(), []byte(of("", ownerIn("v2", "me", "Apply", labels))), []byte(of("", ownerIn("v1", "me", "Apply", labels))), k, nil)
 	if err != nil || len(got) > 0 {
-		t.Errorf("who applies the same in the request's version: %q, %v", renderAll(got), err)
+		t.Errorf("a manager that applies the same in the request's version: %q, %v", renderAll(got), err)
 	}
 	// An API server that does not know the version drops the entry after some time.
 	if got, err := Diff(t.Context(), []byte(of("", ownerIn("v1", "me", "Apply", labels))), []byte(of("", ownerIn("v2", "me", "Apply", labels))), k, nil); err != nil || len(got) == 0 {
@@ -265,10 +265,10 @@ func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
 func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 	k := safes(t, bothSay+unserved)("v1")
 	if !asks(t, k, nil, safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), secretVerb) {
-		t.Error("the owner of what is guarded goes with a change beside it")
+		t.Error("the owner of a guarded field is removed with a change beside it")
 	}
 	if !asks(t, k, nil, safe("v1", "c"), safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), secretVerb) {
-		t.Error("what is guarded is given away")
+		t.Error("a guarded field gets a new owner")
 	}
 }
 
@@ -351,6 +351,6 @@ func TestD8_OwnersOfAnAbsentField(t *testing.T) {
 		return object("v1", `"spec":{"color":"c"}`, ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:color":{}`+fields+`}}`))
 	}
 	if !asks(t, k, nil, of(""), of(`,"f:under":{}`), secretVerb) {
-		t.Error("argo is given what is guarded")
+		t.Error("argo gets a guarded field")
 	}
 }

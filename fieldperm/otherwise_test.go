@@ -96,9 +96,9 @@ func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 		"lost beside a change of the same name in both": {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{"granular:*"}},
 		"lost where nothing changed":                    {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
 		"given, without a barrier":                      {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
-		"what changes, in an entry of the other":        {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
-		"given in a version that nobody knows":          {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
-		"lost in a version that nobody knows":           {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+		"the changed field, in an entry of the other":   {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
+		"given in an unknown version":                   {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
+		"lost in an unknown version":                    {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := safes(t, c.annotations)(c.version)
@@ -281,10 +281,10 @@ func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
 		old, new []byte
 		want     bool
 	}{
-		"a new object":             {hpa, nil, of(3, entry("Update")), false},
-		"an update":                {hpa, of(3), of(4, entry("Update")), false},
-		"who applies what changes": {hpa, of(3), of(4, entry("Apply")), true},
-		"nothing but a name":       {gadget, nil, []byte(owned(`,"name":"x"|`, owner("me", "Update", `{}`))), false},
+		"a new object":                        {hpa, nil, of(3, entry("Update")), false},
+		"an update":                           {hpa, of(3), of(4, entry("Update")), false},
+		"the manager that applies the change": {hpa, of(3), of(4, entry("Apply")), true},
+		"nothing but a name":                  {gadget, nil, []byte(owned(`,"name":"x"|`, owner("me", "Update", `{}`))), false},
 	} {
 		set := schema.VerbSet{verb(t, "granular:specification"): {OwnersOnly: true}, verbs.All(): {OwnersOnly: true}}
 		got, err := Diff(t.Context(), c.old, c.new, c.kind, set)

@@ -78,12 +78,12 @@ func TestD8_ANewOwnerOfTheClientSideApplyAnnotation(t *testing.T) {
 		old, new string
 		want     bool
 	}{
-		"by a change of it":          {of("{}", entry("sec", label)), of("{ }", entry("sec", note, label)), true},
-		"in another entry":           {of("{}", other), of("{ }", other, entry("sec", note)), true},
-		"by a merge of kubectl's":    {of("{}", append(many, entry("kubectl-client-side-apply", note), entry("ancient-changes", label))...), of("{ }", append(many, entry("ancient-changes", note, label), entry("me", `"f:generateName":{}`))...), true},
-		"who owned it before":        {of("{}", entry("sec", note, label)), of("{ }", entry("sec", note, label)), false},
-		"who owns nothing else":      {of("{}", entry("sec", label)), of("{ }", entry("sec", label), entry("web", note)), false},
-		"with an escape in its name": {of("{}", entry("sec", label)), of("{ }", entry("sec", strings.Replace(note, "/", `\/`, 1), label)), true},
+		"by a change of it":           {of("{}", entry("sec", label)), of("{ }", entry("sec", note, label)), true},
+		"in another entry":            {of("{}", other), of("{ }", other, entry("sec", note)), true},
+		"by a merge of kubectl's":     {of("{}", append(many, entry("kubectl-client-side-apply", note), entry("ancient-changes", label))...), of("{ }", append(many, entry("ancient-changes", note, label), entry("me", `"f:generateName":{}`))...), true},
+		"the owner before":            {of("{}", entry("sec", note, label)), of("{ }", entry("sec", note, label)), false},
+		"the owner of no other field": {of("{}", entry("sec", label)), of("{ }", entry("sec", label), entry("web", note)), false},
+		"with an escape in its name":  {of("{}", entry("sec", label)), of("{ }", entry("sec", strings.Replace(note, "/", `\/`, 1), label)), true},
 	} {
 		got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, set)
 		barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() })

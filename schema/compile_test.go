@@ -91,7 +91,7 @@ func TestCompile_Refuses(t *testing.T) {
 				t.Errorf("errors %v, want one with %q", errs, c.want)
 			}
 			if _, err := s.Kind(kindOf("A")); err == nil {
-				t.Error("the kind is served all the same")
+				t.Error("the kind is in force with a fault")
 			}
 			if _, err := s.Kind(kindOf("B")); err != nil {
 				t.Errorf("another kind is not served: %v", err)

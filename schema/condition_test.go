@@ -239,7 +239,7 @@ func TestC3_AConditionOnTheObjectHoldsThroughALossyVersion(t *testing.T) {
 		"metadata, plainly selected":        {none, `{name: a, expression: "has(object.metadata.labels.env) && object.metadata.labels.env == 'prod'"}`, v1beta1, nil, false},
 		"metadata and more":                 {none, `{name: a, expression: "object.metadata.name == 'x' && has(object.spec)"}`, v1beta1, nil, true},
 		"metadata, of a webhook's":          {webhook, onLabel, v1beta1, nil, true},
-		"a version that nobody knows":       {none, onLabel, metav1.GroupVersionKind{Group: "example.com", Version: "v9", Kind: "Box"}, nil, true},
+		"an unknown version":                {none, onLabel, metav1.GroupVersionKind{Group: "example.com", Version: "v9", Kind: "Box"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, errs := compileFew(t, strings.Replace(boxes, "CONVERSION", c.conversion, 1), setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", c.condition))
@@ -267,7 +267,7 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 		"not of what it reads not":   {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
 		"not of what it guards not":  {"granular:image", deployments, onLabel, nil},
 		"a version of a built-in":    {"granular:scaleBounds", "{apiGroups: [autoscaling], resources: [horizontalpodautoscalers]}", `{name: onLabel, expression: "has(object.spec.metrics)"}`, []string{"horizontalpodautoscalers.autoscaling in version v1"}},
-		"what a Binding changes":     {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
+		"the change of a Binding":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
 		"not what a Binding says":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
 		"not of what it names":       {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
 		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
@@ -314,7 +314,7 @@ func TestC2_AConditionOnChangesHoldsForChangesOfStoredObjects(t *testing.T) {
 		"of changes, by a Binding": {"pods/binding", "request.operation == 'UPDATE'", false, true},
 		"of all":                   {"'*'", "request.operation != 'CREATE'", false, true},
 		"of creations":             {"pods", "request.operation == 'CREATE'", true, true},
-		"of somebody's changes":    {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
+		"on the user of a change":  {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
 		"of another's changes":     {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'bob'", false, false},
 		"of deletions":             {"pods", "request.operation == 'DELETE'", false, false},
 		"of what was":              {"pods/binding", "oldObject != null", false, true},

@@ -101,7 +101,7 @@ func TestCompile_TheSchemaKeepsNoTypes(t *testing.T) {
 	docs = Documents{}
 	runtime.GC()
 	if types.Value() != nil || entries.Value() != nil {
-		t.Error("a schema keeps what it was compiled from")
+		t.Error("a schema keeps its source documents in memory")
 	}
 	runtime.KeepAlive(s)
 }

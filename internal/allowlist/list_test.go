@@ -104,7 +104,7 @@ func TestA1_AFailureKeepsTheListAPartialFailureRemovesGroups(t *testing.T) {
 	server.lists, server.err = served(), nil
 	aggregationErr = errors.New("forbidden")
 	if err := w.Refresh(t.Context()); err == nil || w.Ready() == nil {
-		t.Fatal("a list was made though nobody knows what is aggregated")
+		t.Fatal("a list was made although the aggregated groups are not known")
 	}
 	aggregationErr = nil
 	if err := w.Refresh(t.Context()); err != nil || w.Ready() != nil || !w.Allowlist().Has("", "pods", "") {

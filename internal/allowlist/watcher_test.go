@@ -128,7 +128,7 @@ func TestA2_AnAllowlistThatCannotBeReadAgainRunsOut(t *testing.T) {
 	}
 	clock.Step(time.Millisecond)
 	if w.Allowlist().Has("apps", "deployments", "") {
-		t.Error("what was read once counts for good")
+		t.Error("a list that was read once never expires")
 	}
 	if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "more than 5m0s ago") {
 		t.Errorf("%v", err)

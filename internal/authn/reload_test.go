@@ -194,7 +194,7 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 	}
 	answered := make(chan answer)
 	go func() {
-		info, err := who(a, token)
+		info, err := identify(a, token)
 		if err != nil {
 			answered <- answer{err: err}
 			return
@@ -278,7 +278,7 @@ func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 		token := sign(t, i, claims(map[string]any{"jti": fmt.Sprint(n / 2)}), issuer.Token{})
 		go func() {
 			for ctx.Err() == nil {
-				info, err := who(a, token)
+				info, err := identify(a, token)
 				if err == nil && info.GetName() != "1:ann" && info.GetName() != "2:ann" {
 					err = fmt.Errorf("caller is %q", info.GetName())
 				}
@@ -328,7 +328,7 @@ func TestCancelledRequest(t *testing.T) {
 	}
 	stays := make(chan error)
 	go func() {
-		_, err := who(a, token)
+		_, err := identify(a, token)
 		stays <- err
 	}()
 	close(wait)

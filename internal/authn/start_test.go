@@ -86,7 +86,7 @@ func TestP8_StartGoesOnWithoutAnIssuer(t *testing.T) {
 	refusedWith(t, a, token, "has not answered yet")
 	close(wait)
 	eventually(t, "the issuer's tokens are accepted once it answers", func() bool {
-		_, err := who(a, token)
+		_, err := identify(a, token)
 		return err == nil
 	})
 	if err := a.Fault(); err != nil {

@@ -97,7 +97,7 @@ func TestKEP3221_P4_AnInvalidReviewIsAFailure(t *testing.T) {
 	p := newPlace(t)
 	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("a", newRemote(t, body(head+`,"status":{"denied":true}}`))), policy: "Deny"}, rbacEntry)
 	if d, err := decide(t, p.chain(Settings{newRoles: mayAll(t, "alice")})); err != nil || d.Allowed {
-		t.Errorf("denied and nothing else: %+v, %v", d, err)
+		t.Errorf("a valid denial: %+v, %v", d, err)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestP4_AFailureIsNeitherCachedNorHiddenByTheCache(t *testing.T) {
 	failing.become(allow(""))
 	mustAsk(t, a, "update", false)
 	if answer, err := a.Authorize(gone, "update", false); !errors.Is(err, context.Canceled) || answer != (fieldperm.AuthorizerDecision{}) {
-		t.Errorf("whoever is gone got %+v, %v", answer, err)
+		t.Errorf("the cancelled caller got %+v, %v", answer, err)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestP8_TheCacheIsBounded(t *testing.T) {
 		c.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, time.Minute)
 		// The first is read all the time, so it stays.
 		if _, ok := c.get(numbered(0)); !ok {
-			t.Fatalf("what was just asked for is gone after %d", i)
+			t.Fatalf("the latest answer is not cached after %d", i)
 		}
 		// The same key again takes no further entry.
 		c.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, time.Minute)
@@ -339,7 +339,7 @@ func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 	}{{false, 1}, {true, 2}} {
 		before := r.questions()
 		for i := range 2 {
-			a := question(fmt.Sprint("somebody ", c.uncacheable), "update")
+			a := question(fmt.Sprint("user ", c.uncacheable), "update")
 			var err error
 			if c.uncacheable {
 				_, _, err = its.Authorize(t.Context(), uncacheable{a, w.longPath})

@@ -95,7 +95,7 @@ func TestP8_KEP3221_ACachedAnswerEqualsTheChains(t *testing.T) {
 	}
 }
 
-// An authorizer that is asked again counts once all the same, and so does one that was excluded before.
+// An authorizer that is asked again counts once. So does an authorizer that was excluded before.
 func TestP8_KEP3221_CachedAnswersBeforeAMissCountOnce(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
@@ -160,7 +160,7 @@ func TestP8_A6_RBACAnswersAreNotCached(t *testing.T) {
 			}
 			now.Store(says(authorizer.Decision(99), nil))
 			if answer, err := a.Authorize(t.Context(), "update", false); err == nil && answer.Allowed() {
-				t.Errorf("%s, said what is nothing: %+v, %v", name, answer, err)
+				t.Errorf("%s, with an unknown decision: %+v, %v", name, answer, err)
 			}
 			now.Store(says(authorizer.DecisionNoOpinion, nil))
 		}

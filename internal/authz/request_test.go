@@ -100,7 +100,7 @@ func TestD11_ChecksUseTheAddressedResource(t *testing.T) {
 		req  *admissionv1.AdmissionRequest
 		want authorizationv1.ResourceAttributes
 	}{
-		"as it is":   {plain, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}},
+		"unchanged":  {plain, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}},
 		"equivalent": {equivalent, authorizationv1.ResourceAttributes{Group: "extensions", Version: "v1beta1", Resource: "deployments", Subresource: "scale"}},
 		"version":    {mainResource, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1beta1", Resource: "deployments"}},
 	} {

@@ -35,7 +35,7 @@ func (a asked) request() *admissionv1.AdmissionRequest {
 
 // TestKEP3221_PublishedSamplesDecideAsDocumented runs each sample of the KEP and of the blog, corrected as testdata/configuration
 // describes. RBAC grants everything to alice, to trusted and to the groups of service accounts. The protecting webhook denies all
-// users except trusted, for whom it has no opinion. OPA and the kube-apiserver allow carol.
+// users except trusted. It has no opinion on trusted. OPA and the kube-apiserver allow carol.
 func TestKEP3221_PublishedSamplesDecideAsDocumented(t *testing.T) {
 	const (
 		kubeSystem = "system:serviceaccounts:kube-system"

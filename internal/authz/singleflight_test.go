@@ -68,13 +68,13 @@ func TestP8_ACancelledCallerDoesNotFailAnother(t *testing.T) {
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (chainDecision{}) {
-				t.Errorf("whoever hung up got %v, %v", v, err)
+				t.Errorf("the cancelled caller got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
 		wait.Go(func() {
 			if v, err := s.ask(t.Context(), question("alice", "update")); !v.allowed || err != nil {
-				t.Errorf("whoever waited got %v, %v", v, err)
+				t.Errorf("the waiting caller got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
@@ -188,7 +188,7 @@ func TestP8_ObserverCountsSharedAndCancelledChecks(t *testing.T) {
 		synctest.Wait()
 		hangUp()
 		synctest.Wait()
-		seen.expect(t, "whoever asked first hung up", map[string]int{"check canceled": 1})
+		seen.expect(t, "the first caller cancelled", map[string]int{"check canceled": 1})
 		close(release)
 		wait.Wait()
 		seen.expect(t, "answered", map[string]int{"check allowed": 3, "from shared": 3, "from miss": 1, "took allowed": 1})

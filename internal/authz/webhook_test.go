@@ -61,7 +61,7 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 			}
 			answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false)
 			if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: answer.Failure}) || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `authorizer "failing"`) {
-				t.Errorf("NoOpinion, and nobody allows: %+v, %v", answer, err)
+				t.Errorf("NoOpinion, and no authorizer allows: %+v, %v", answer, err)
 			}
 			// A failure is not cached.
 			r.become(allow("again"))
@@ -204,10 +204,10 @@ func TestKEP3221_MatchConditionsSelectTheWebhook(t *testing.T) {
 	}{
 		"all are true":                     {[]string{resource, "request.user == 'alice'", "request.resourceAttributes.verb == 'update'"}, "Deny", "alice", true, false, "hook"},
 		"one is false":                     {[]string{resource, "request.user == 'bob'"}, "Deny", "alice", false, false, "rbac"},
-		"one is false, nobody allows":      {[]string{resource, "request.user == 'alice'"}, "Deny", "bob", false, false, ""},
+		"one is false, no other allows":    {[]string{resource, "request.user == 'alice'"}, "Deny", "bob", false, false, ""},
 		"error under Deny":                 {[]string{"request.nonResourceAttributes.path == '/'"}, "Deny", "alice", false, true, ""},
 		"error under NoOpinion":            {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "alice", false, false, "rbac"},
-		"error, nobody allows":             {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "bob", false, true, ""},
+		"error, no other allows":           {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "bob", false, true, ""},
 		"error and false":                  {[]string{"request.nonResourceAttributes.path == '/'", "false"}, "Deny", "alice", false, false, "rbac"},
 		"error and true":                   {[]string{"true", "request.nonResourceAttributes.path == '/'"}, "Deny", "alice", false, true, ""},
 		"extra of the generic permission":  {[]string{"'example.com/scopes' in request.extra", "request.uid == '7'", "'team' in request.groups"}, "Deny", "alice", true, false, "hook"},

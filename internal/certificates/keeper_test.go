@@ -234,7 +234,7 @@ func TestOutage_TheServedCertificateStays(t *testing.T) {
 	}
 	down = false
 	if !p.accepted(k).Equal(before) {
-		t.Error("an outage changed what is served")
+		t.Error("an outage changed the served certificate")
 	}
 }
 

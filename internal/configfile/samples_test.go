@@ -45,7 +45,7 @@ func testSamples(t *testing.T, kind string, want int, ask func(file, text string
 			golden := strings.TrimSuffix(file, ".yaml") + ".errors"
 			got := ask(name, string(raw))
 			if got == "" || strings.HasPrefix(got, "warning: ") {
-				t.Error("the sample loads as it is published")
+				t.Error("the published sample loads without a correction")
 			}
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {

@@ -133,7 +133,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		"creation passes": {func(w *world) {
 			w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Operation == admissionv1.Create] })
 		}, ReasonProbeNotEnforced},
-		"somebody else refuses it":       {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
+		"another webhook refuses it":     {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
 		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
 		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonProbeError},
 		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},

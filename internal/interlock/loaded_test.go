@@ -52,7 +52,7 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 		t.Error("a manifest of kube-apiserver counts for a server that does not read it")
 	}
 	if w.Enforced(t.Context(), asking("patch", "", "unknown", "web")) == nil {
-		t.Error("what is not served is let through")
+		t.Error("a write to an unserved resource is let through")
 	}
 }
 

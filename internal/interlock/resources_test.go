@@ -23,7 +23,7 @@ func TestA5_EachResourceOfAnotherServerIsProvenSeparately(t *testing.T) {
 		return w.Enforced(t.Context(), asking(verb, elsewhere, resource, name)) == nil
 	}
 	if !enforced("patch", "configmaps", "web") || !enforced("update", "configmaps", "web") || !enforced("create", "configmaps", "") {
-		t.Error("what is enforced is not let through")
+		t.Error("a write to a proven resource is not let through")
 	}
 	for _, verb := range []string{"patch", "update", "create"} {
 		if enforced(verb, "deployments", "web") {
@@ -151,12 +151,12 @@ func TestA5_ProofOfAnObjectIsStoredAndExpires(t *testing.T) {
 	}
 	w.clock.Step(refusalLife)
 	if !asked("web") {
-		t.Error("a failure is remembered for good")
+		t.Error("a failure never expires")
 	}
 	w.clock.Step(time.Minute)
 	w.resources.prune(w.clock.Now())
 	if n := w.Proven(); n != 0 {
-		t.Errorf("%d proofs are kept for good", n)
+		t.Errorf("%d proofs never expire", n)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestA5_ProofsAreBounded(t *testing.T) {
 	}
 	again := &proof{}
 	if r.remember(Target{Name: "0"}, again); r.known[Target{Name: "0"}] != again {
-		t.Error("what is known is not renewed")
+		t.Error("a known proof is not renewed")
 	}
 }
 

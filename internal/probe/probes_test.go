@@ -148,7 +148,7 @@ func TestA6_WhenAProbeIsDue(t *testing.T) {
 	one := place{server: "1"}
 	p := &Probes{config: Config{Clock: clock}, results: map[place]result{}}
 	if !p.due(one, "v1", []string{"b"}) {
-		t.Error("what was never probed is not due")
+		t.Error("an endpoint without a probe is not due")
 	}
 	p.note(context.Background(), one, result{at: clock.Now(), version: "v1", holds: []string{"b"}})
 	for what, due := range map[string]bool{"the same": p.due(one, "v1", []string{"b"}), "other rules": !p.due(one, "v2", []string{"b"}), "another barrier": !p.due(one, "v1", []string{"b", "c"})} {

@@ -255,10 +255,10 @@ func TestName_Compare(t *testing.T) {
 	}
 	for _, escaped := range []string{`\n`, `a\nb`, `\u0061`} {
 		if n := (Name{[]byte(escaped)}); n.Is(escaped) || !n.Is(n.String()) {
-			t.Errorf("%s is taken for what it looks like", escaped)
+			t.Errorf("%s is compared by its spelling", escaped)
 		}
 	}
 	if !slices.IsSortedFunc([]string{`a`, `\u0062`, `c`}, func(a, b string) int { return Name{[]byte(a)}.Compare(Name{[]byte(b)}) }) {
-		t.Error("names are not compared by what they mean")
+		t.Error("names are not compared after decoding")
 	}
 }

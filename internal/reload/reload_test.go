@@ -282,7 +282,7 @@ func TestKEP3221_FaultEndsWhenTheFileEqualsTheOneInForce(t *testing.T) {
 	s.write("file", "first")
 	until(t, func() bool { return s.Fault() == nil })
 	if len(s.attempts) > 0 {
-		t.Errorf("an attempt with what is in force: %v", <-s.attempts)
+		t.Errorf("an attempt with the bytes in force: %v", <-s.attempts)
 	}
 }
 

@@ -133,14 +133,14 @@ func TestP4_CodesOfBadRequests(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"GET":                  {send(http.MethodGet, "application/json", ""), http.StatusMethodNotAllowed, "use POST"},
-		"PUT":                  {send(http.MethodPut, "application/json", question(scale)), http.StatusMethodNotAllowed, "use POST"},
-		"no content type":      {send(http.MethodPost, "", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"YAML":                 {send(http.MethodPost, "application/yaml", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"what curl -d sends":   {send(http.MethodPost, "application/x-www-form-urlencoded", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"compressed":           {compressed, http.StatusUnsupportedMediaType, "send the body as it is"},
-		"large":                {send(http.MethodPost, "application/json", strings.Repeat(" ", maxBytes+1)), http.StatusRequestEntityTooLarge, "--max-request-bytes"},
-		"large without a size": {unsized, http.StatusRequestEntityTooLarge, "--max-request-bytes"},
+		"GET":                         {send(http.MethodGet, "application/json", ""), http.StatusMethodNotAllowed, "use POST"},
+		"PUT":                         {send(http.MethodPut, "application/json", question(scale)), http.StatusMethodNotAllowed, "use POST"},
+		"no content type":             {send(http.MethodPost, "", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"YAML":                        {send(http.MethodPost, "application/yaml", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"the content type of curl -d": {send(http.MethodPost, "application/x-www-form-urlencoded", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"compressed":                  {compressed, http.StatusUnsupportedMediaType, "send the body as it is"},
+		"large":                       {send(http.MethodPost, "application/json", strings.Repeat(" ", maxBytes+1)), http.StatusRequestEntityTooLarge, "--max-request-bytes"},
+		"large without a size":        {unsized, http.StatusRequestEntityTooLarge, "--max-request-bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

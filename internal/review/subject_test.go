@@ -148,6 +148,6 @@ func TestCallerComesFromTheContextAlone(t *testing.T) {
 	}
 	expect(t, f.serve(named("carol"), r), http.StatusOK, `User \"carol\"`)
 	if strings.Contains(f.grants.asked[0].UserInfo.Username, "bob") {
-		t.Error("a header said who asks")
+		t.Error("a header set the caller")
 	}
 }

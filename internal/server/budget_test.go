@@ -39,7 +39,7 @@ func TestD1_BodiesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	close(leave)
 	<-done
 	if b.held() != 0 {
-		t.Errorf("%d bytes are held for nobody", b.held())
+		t.Errorf("%d bytes are held without a request", b.held())
 	}
 }
 
@@ -84,7 +84,7 @@ func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
 		l.release()
 	}
 	if b.held() != 0 || len(b.users) != 0 {
-		t.Errorf("%d bytes of %d users are held for nobody", b.held(), len(b.users))
+		t.Errorf("%d bytes of %d users are held without a request", b.held(), len(b.users))
 	}
 }
 

@@ -175,7 +175,7 @@ func TestOnce_FilesReplaceObjectsOfTheServer(t *testing.T) {
 	renamed.SetName("another")
 	l.current.Store(&state{schema: mustOnce(t, c, write("other.yaml", renamed)).Schema})
 	if barred(t, l) != "" || !uncovers(t, l, "granular:scale") {
-		t.Error("the file's entry does not win, or what it says nothing about is gone")
+		t.Error("the file's entry does not win, or an entry of another object is missing")
 	}
 	// Another server does not define the kinds of a file either.
 	other := &cluster{}
@@ -189,7 +189,7 @@ func TestOnce_FilesReplaceObjectsOfTheServer(t *testing.T) {
 		t.Errorf("a faulty file: %v", err)
 	}
 	if s := mustOnce(t, &cluster{}, faulty); len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0].Error(), faulty) {
-		t.Errorf("a file about a kind that nobody has: %v", s.Warnings)
+		t.Errorf("a file about an unknown kind: %v", s.Warnings)
 	}
 }
 

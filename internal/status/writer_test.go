@@ -117,7 +117,7 @@ func TestWriter_WritesDifferencesOnly(t *testing.T) {
 	b.write(t, w, 1)
 	sent := b.applied[0]
 	if sent.GetUID() != "u" || sent.GetResourceVersion() != "7" {
-		t.Errorf("not bound to what was looked at: %v", sent)
+		t.Errorf("not bound to the object that was read: %v", sent)
 	}
 	expect(t, b.shows(t, "Compiled"), "True/Compiled/")
 	expect(t, b.shows(t, "Enforced"), "True/Enforced/")

@@ -225,7 +225,7 @@ func TestW2_KeeperRevertsChangesOfOthers(t *testing.T) {
 	must(t, f.keep(t.Context()))
 	for _, action := range client.Actions() {
 		if action.GetVerb() != "get" {
-			t.Errorf("%s of what is as it should be", action.GetVerb())
+			t.Errorf("%s of a configuration without a difference", action.GetVerb())
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestDecodeStory_RefusesStoriesWithoutAResult(t *testing.T) {
 		"both":            {good + "  refused: [no]\n  allowed: {.data.a: b}\n", "step 1: say either"},
 		"unknown user":    {strings.Replace(good, "- user: alice", "- user: bob", 1) + "  refused: [no]\n", `user "bob" is none of the story's`},
 		"no kubectl":      {strings.Replace(good, "run: kubectl", "run: rm", 1) + "  refused: [no]\n", "run kubectl"},
-		"unknown refuser": {good + "  refused: [no]\n  by: somebody\n", `by "somebody"`},
+		"unknown refuser": {good + "  refused: [no]\n  by: unknown\n", `by "unknown"`},
 		"unknown action":  {"title: A\nsteps: [{fieldperm: kill}]\n", `use one of`},
 	} {
 		if _, err := decodeStory("stories/01-a.yaml", []byte(test.raw)); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -71,7 +71,7 @@ func makeGadget(t *testing.T, s *stack.Stack, group string) {
 	}, 201)
 }
 
-// told waits until fieldperm says what is wrong with the group, and how to correct it.
+// told waits until fieldperm reports the fault of the group, and the cure.
 func told(t *testing.T, s *stack.Stack, group, service string) {
 	t.Helper()
 	want := []string{"gadgets." + group + ":/spec/group", "automanaged=onstart", service + `\"`}

@@ -42,7 +42,7 @@ func TestLadder_TheGraphEqualsGoList(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s: the package graph is out of date: run go test ./test/ladder -run Graph -update", structurePage)
 	}
-	if err := os.WriteFile(path, []byte(before+graphBegin+want+graphEnd+after), 0o644); err != nil { //nolint:gosec // A page for everybody.
+	if err := os.WriteFile(path, []byte(before+graphBegin+want+graphEnd+after), 0o644); err != nil { //nolint:gosec // The page is public.
 		t.Fatal(err)
 	}
 }
@@ -67,7 +67,7 @@ func TestLadder_TheWalkOfARequestNamesExistingFunctions(t *testing.T) {
 	}
 	links := regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(([^)]+\\.go)\\)").FindAllStringSubmatch(string(page), -1)
 	if len(links) < 10 {
-		t.Fatalf("%s names %d functions: this test looks at nothing", structurePage, len(links))
+		t.Fatalf("%s names %d functions: this test checks nothing", structurePage, len(links))
 	}
 	for _, link := range links {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(filepath.Dir(path), link[2]), nil, parser.SkipObjectResolution)

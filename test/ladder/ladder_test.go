@@ -83,7 +83,7 @@ func TestLadder_NoImportOfAHigherLayer(t *testing.T) {
 		t.Error(fault)
 	}
 	if len(of["internal/server"]) == 0 {
-		t.Error("internal/server imports nothing: this test looks at nothing")
+		t.Error("internal/server imports nothing: this test checks nothing")
 	}
 }
 

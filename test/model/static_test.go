@@ -67,7 +67,7 @@ func (c content) String() string {
 type static struct {
 	traffic
 	edits    uint8
-	worsened bool // somebody has tampered
+	worsened bool // a user has weakened the configuration
 	file     [maxServers]content
 	loaded   [maxServers]content
 	// seen is the content that fieldperm last saw in the file of server 0. touched says that the file was written since then, even with the

@@ -287,7 +287,7 @@ func TestAlerts_FireOnTheirCondition(t *testing.T) {
 	all := alerts(t)
 	for name := range all {
 		if _, ok := faulty[name]; !ok {
-			t.Errorf("%s: no series shows what it is about", name)
+			t.Errorf("%s: no series of this test makes it fire", name)
 		}
 	}
 	for name, c := range faulty {

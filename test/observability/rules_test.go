@@ -99,9 +99,9 @@ func TestRules_NameExposedMetrics(t *testing.T) {
 func TestRules_CheckerFindsFaults(t *testing.T) {
 	all := ours(t)
 	for expression, want := range map[string]string{
-		`fieldperm_interlock_close == 0`:                                                 "exposed by nobody",
-		`fieldperm_review_duration_seconds > 1`:                                          "exposed by nobody",
-		`fieldperm_interlock_closed_bucket`:                                              "exposed by nobody",
+		`fieldperm_interlock_close == 0`:                                                 "is not exposed",
+		`fieldperm_review_duration_seconds > 1`:                                          "is not exposed",
+		`fieldperm_interlock_closed_bucket`:                                              "is not exposed",
 		`fieldperm_reviews_total{outcome="error"}`:                                       `no label "outcome"`,
 		`fieldperm_reviews_total{result="errors"}`:                                       `no series has result="errors"`,
 		`fieldperm_reviews_total{result=~"err"}`:                                         "no series has",

@@ -59,7 +59,7 @@ func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
 		t.Errorf("shard 1 has %v, shard 2 %v", one, two)
 	}
 	if !slices.Equal(strays, []string{"/registry/leases/x"}) {
-		t.Errorf("nobody's: %q", strays)
+		t.Errorf("keys without an owner: %q", strays)
 	}
 	s.drop(1)
 	if len(s.queues[1]) != 0 || len(s.queues[2]) != 1 {
@@ -173,7 +173,7 @@ func TestOracle_UserOfAReview(t *testing.T) {
 		t.Errorf("shard 3: %v, want %s", got, want)
 	}
 	if again := l.take(3, "u2"); len(again) != 0 {
-		t.Errorf("what was taken is there again: %v", again)
+		t.Errorf("events that were taken are there again: %v", again)
 	}
 	if none := l.take(4, "u1"); len(none) != 1 || none[0].Allowed {
 		t.Errorf("without an answer: %v; want a refusal", none)
@@ -282,7 +282,7 @@ func TestOracle_ASeedDrawsTheSame(t *testing.T) {
 	}
 	first := say(7)
 	if again := say(7); again != first || say(8) == first {
-		t.Error("a seed does not tell what is drawn")
+		t.Error("a seed does not determine the draws")
 	}
 }
 
@@ -381,12 +381,12 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 		old, new string
 		want     bool
 	}{
-		"an entry of the server":               {alice + "," + server, alice + "," + later, true},
-		"that of a user as well":               {server, alice + "," + later, false},
-		"who loses a field to the server":      {`{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, true},
-		"who gains one from the server":        {`{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
-		"none":                                 {alice + "," + server, alice + "," + server, false},
-		"an entry of the server, of no status": {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
+		"an entry of the server":                {alice + "," + server, alice + "," + later, true},
+		"that of a user as well":                {server, alice + "," + later, false},
+		"a manager loses a field to the server": {`{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, true},
+		"a manager gains one from the server":   {`{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
+		"none":                                  {alice + "," + server, alice + "," + server, false},
+		"an entry of the server, of no status":  {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
 	} {
 		if _, got := byServer(&Event{Old: object(c.old), New: object(c.new)}, &Request{Name: "x", Endpoint: &Endpoint{}}); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)

@@ -40,7 +40,7 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 		"null in the metadata of an embedded resource": {embeddingThing(), `{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":null},"name":null}}}`,
 			`{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":""}}}}`, false},
 		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`, false},
-		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
+		"a field that the version prunes":    {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
 		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1), false},
 	} {
 		got, unseen, err := readable(c.custom, []byte(c.raw), false)

@@ -18,13 +18,13 @@ type toleration struct {
 
 var tolerations = []toleration{
 	{
-		reason: "who applies a Scale comes to own the replicas alone, in an entry of the subresource: its next apply is of a Scale and removes nothing else",
+		reason: "a manager that applies a Scale comes to own the replicas alone, in an entry of the subresource: its next apply is of a Scale and removes nothing else",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Sub == "scale" && c.Operation == "ownership" && (r.Method == Apply || r.Method == ForcedApply)
 		},
 	},
 	{
-		reason: "the scale handler gives the owner of .spec.replicas another version, and the next apply goes through that: it deletes what nobody owns in what is applied empty",
+		reason: "the scale handler gives the owner of .spec.replicas another version, and the next apply goes through that: it deletes fields without an owner in a container that is applied empty",
 		fits: func(r *Request, c exact.Charge, v *Verdict) bool {
 			return r.Endpoint.Sub == "scale" && c.Operation == "removed" && v.custom != nil && v.custom.webhook && comesBetween(r.Endpoint.Kind.Version, v.Event.Old, v.Event.New)
 		},

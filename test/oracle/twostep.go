@@ -155,7 +155,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		return nil, nil
 	}
 	if !v.applier.serverSide && s.holdsLastApplied(r, before) {
-		s.table.add(s.table.tolerated, "who may write last-applied-configuration decides what the next kubectl apply deletes")
+		s.table.add(s.table.tolerated, "a user with the verb of last-applied-configuration chooses the fields that the next kubectl apply deletes")
 		return nil, nil
 	}
 	if slices.IndexFunc(j.wrong.Charges, func(c exact.Charge) bool { return !isEmptied(c.Path, before, last.New) }) < 0 {
