@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// view says what a request shows of the object of a set. The zero view shows nothing.
+// view describes how much a request shows of the object that a set guards. The zero view shows nothing.
 type view struct {
 	reads reads
 	// kinds are the versions in which the object is shown.

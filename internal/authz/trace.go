@@ -119,7 +119,7 @@ func (m traceMetrics) RecordAuthorizationMatchConditionExclusion(ctx context.Con
 	m.MatcherMetrics.RecordAuthorizationMatchConditionExclusion(ctx, kind, name)
 }
 
-// Observer is told of checks, for metrics. Its methods must not block, and several goroutines call them at the same time.
+// Observer receives checks, for metrics. Its methods must not block, and several goroutines call them at the same time.
 type Observer interface {
 	// Check is called when a check ends for a caller. result is allowed, denied, error, or canceled if the caller gave up.
 	Check(result string)

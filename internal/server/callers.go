@@ -79,8 +79,8 @@ func (c callers) people() authenticator.Request {
 	})
 }
 
-// authenticated passes on only the requests that the authenticator who accepts, with the user in the context. The response to other
-// requests gives no reason; the log does.
+// authenticated passes a request on only if the authenticator accepts it, with the user in the context. The response to any other
+// request gives no reason; the log does.
 func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := who.AuthenticateRequest(r)

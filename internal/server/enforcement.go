@@ -218,7 +218,7 @@ func (e *enforcement) event(kind, reason, cause, note string) {
 	if name == "" {
 		name = staticConfiguration
 	}
-	const noteBytes = 1024 // The maximum length of an Event's note.
+	const noteBytes = 1024 // The API server limits an Event's note to this length.
 	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: name,
 	}, nil, kind, reason, cause, "%s", shorten.Within(note, noteBytes))

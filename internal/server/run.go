@@ -87,7 +87,7 @@ func (s *Server) Run(ctx context.Context) error {
 	log.Info("Draining", "delay", s.options.ShutdownDelay)
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
-	stopProving() // Probes can no longer come back to this server.
+	stopProving() // The server is closing. A probe would reach another server.
 	close(closing)
 	<-stopped
 	// Flush the last spans. An error is only logged: the collector may be gone, and all responses have been sent.

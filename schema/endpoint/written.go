@@ -1,7 +1,7 @@
 package endpoint
 
 import (
-	_ "embed" // For written.yaml and charged.yaml.
+	_ "embed" // The import embeds written.yaml and charged.yaml.
 	"encoding/json"
 	"fmt"
 	"slices"

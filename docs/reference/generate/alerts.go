@@ -20,7 +20,7 @@ var alertTexts []byte
 
 // runbook says, in Markdown, what to do about an alert.
 type runbook struct {
-	// Meaning is what has happened, and to whom.
+	// Meaning explains the state that causes the alert, and the users that it affects.
 	Meaning string `json:"meaning"`
 	Cause   string `json:"cause"`
 	Cure    string `json:"cure"`

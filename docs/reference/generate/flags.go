@@ -135,7 +135,7 @@ func flagRow(flag *pflag.Flag) []string {
 func defaultOf(flag *pflag.Flag) string {
 	switch value := flag.DefValue; {
 	case strings.HasSuffix(value, "/.kube/cache"):
-		// kubectl's libraries keep their cache in the home of whoever runs them.
+		// kubectl's libraries keep their cache in the home directory of the user.
 		return "$HOME/.kube/cache"
 	case value == "[]", value == "false", value == "0s":
 		return ""
