@@ -266,14 +266,14 @@ func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 		allowed      bool
 		warning      string
 	}{
-		"both are mended":              {before, with("{}", "b", "length", "width"), true, ""},
-		"one is mended":                {before, with("{}", "b", "length"), true, `.spec.width`},
-		"nothing to do with it":        {before, with("{}", "b", "depth"), true, ".spec.length"},
-		"another fault comes":          {before, with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b"), false, ""},
-		"one is mended, another comes": {with("{}", "b", "length"), with("{}", "b", "width"), false, ""},
-		"a good one becomes faulty":    {with("{}", "b", "length", "width"), before, false, ""},
-		"new":                          {"", before, false, ""},
-		"its own fault stays":          {with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width"), with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width", "depth"), true, ".spec.nope"},
+		"both are corrected":                 {before, with("{}", "b", "length", "width"), true, ""},
+		"one is corrected":                   {before, with("{}", "b", "length"), true, `.spec.width`},
+		"nothing to do with it":              {before, with("{}", "b", "depth"), true, ".spec.length"},
+		"another fault comes":                {before, with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b"), false, ""},
+		"one is corrected, another is added": {with("{}", "b", "length"), with("{}", "b", "width"), false, ""},
+		"a good one becomes faulty":          {with("{}", "b", "length", "width"), before, false, ""},
+		"new":                                {"", before, false, ""},
+		"its own fault stays":                {with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width"), with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width", "depth"), true, ".spec.nope"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := submit(t, c.updated, c.old)

@@ -153,7 +153,7 @@ func TestP8_ReloadDropsIssuersThatStayUnhealthy(t *testing.T) {
 		t.Fatalf("error is %v, want the issuer's", err)
 	}
 	accepted(t, a, sign(t, good, claims(), issuer.Token{}), "ann")
-	awaitNothingAsks(t)
+	awaitNoRequest(t)
 }
 
 // The library sends requests to an issuer that is down until the provider is stopped.
@@ -169,7 +169,7 @@ func TestP8_ADroppedIssuerIsNotAskedAnyMore(t *testing.T) {
 	if err := apply(t, a, entry(up, named)); err != nil {
 		t.Fatal(err)
 	}
-	awaitNothingAsks(t)
+	awaitNoRequest(t)
 }
 
 func TestP8_AnonymousDisabledEqualsAnonymousAbsent(t *testing.T) {
@@ -228,8 +228,8 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 
 const oidcPackage = "authenticator/token/oidc."
 
-// awaitNothingAsks waits until the library has no request to an issuer in progress.
-func awaitNothingAsks(t *testing.T) {
+// awaitNoRequest waits until the library has no request to an issuer in progress.
+func awaitNoRequest(t *testing.T) {
 	t.Helper()
 	eventually(t, "no issuer is being asked", func() bool { return !strings.Contains(goroutines(t), oidcPackage) })
 }
@@ -251,7 +251,7 @@ func TestP8_FollowsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, s.File, configuration(entry(second, named)))
-	eventually(t, "the fault is told", func() bool { return a.Fault() != nil })
+	eventually(t, "the fault is reported", func() bool { return a.Fault() != nil })
 	if err := a.Fault(); !strings.Contains(err.Error(), s.File+":5: jwt[0].issuer.url: ") {
 		t.Errorf("fault is %v", err)
 	}
@@ -263,7 +263,7 @@ func TestP8_FollowsItsFile(t *testing.T) {
 	accepted(t, a, sign(t, second, claims(), issuer.Token{}), "ann")
 	refusedWith(t, a, sign(t, first, claims(), issuer.Token{}), "is none of jwt[].issuer.url")
 	write(t, s.File, "")
-	eventually(t, "the fault is told", func() bool { return a.Fault() != nil })
+	eventually(t, "the fault is reported", func() bool { return a.Fault() != nil })
 	accepted(t, a, sign(t, second, claims(), issuer.Token{}), "ann")
 }
 

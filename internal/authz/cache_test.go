@@ -128,9 +128,9 @@ func TestP4_AFailureIsNeitherCachedNorHiddenByTheCache(t *testing.T) {
 	}
 }
 
-// spoken answers with the question itself as the reason, so that an answer to another question is detected. Some questions are
+// echo answers with the question itself as the reason, so that an answer to another question is detected. Some questions are
 // allowed.
-func spoken() answer {
+func echo() answer {
 	return func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
 		said, _ := json.Marshal(review.Spec)
 		status(authorizationv1.SubjectAccessReviewStatus{Allowed: len(said)%2 == 0, Reason: string(said)})(w, r, review)
@@ -160,7 +160,7 @@ func anyRequest(random *rand.Rand) *admissionv1.AdmissionRequest {
 // with the question, so that the test detects an answer that was given to another question: with another user, uid, group, extra,
 // namespace or name, or the generic instead of the granular question about the same verb.
 func TestP8_AnAnswerBelongsToItsOwnAttributes(t *testing.T) {
-	r, cluster := inProcess(spoken())
+	r, cluster := inProcess(echo())
 	chain, err := NewChain(t.Context(), Settings{Cluster: cluster, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)

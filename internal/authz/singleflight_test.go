@@ -64,7 +64,7 @@ func TestP8_ACancelledCallerDoesNotFailAnother(t *testing.T) {
 				return authorizer.DecisionNoOpinion, "", ctx.Err()
 			}
 		}), time.Minute, noObserver{})
-		first, hangUp := context.WithCancel(t.Context())
+		first, cancelFirst := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (chainDecision{}) {
@@ -78,7 +78,7 @@ func TestP8_ACancelledCallerDoesNotFailAnother(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		hangUp()
+		cancelFirst()
 		synctest.Wait()
 		close(release)
 		wait.Wait()
@@ -178,7 +178,7 @@ func TestP8_ObserverCountsSharedAndCancelledChecks(t *testing.T) {
 			<-release
 			return authorizer.DecisionAllow, "", nil
 		}), time.Minute, &seen)
-		first, hangUp := context.WithCancel(t.Context())
+		first, cancelFirst := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() { _, _ = s.ask(first, question("alice", "update")) })
 		synctest.Wait()
@@ -186,7 +186,7 @@ func TestP8_ObserverCountsSharedAndCancelledChecks(t *testing.T) {
 			wait.Go(func() { _, _ = s.ask(t.Context(), question("alice", "update")) })
 		}
 		synctest.Wait()
-		hangUp()
+		cancelFirst()
 		synctest.Wait()
 		seen.expect(t, "the first caller cancelled", map[string]int{"check canceled": 1})
 		close(release)

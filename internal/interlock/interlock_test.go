@@ -195,7 +195,7 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	w.mustBe(t, false, "an event with a loose configuration")
 	w.set(func() { w.configuration = granular(t); w.configuration.Generation = 3 })
 	w.round(t.Context())
-	w.mustBe(t, false, "mended, and not settled")
+	w.mustBe(t, false, "corrected, and not settled")
 	w.clock.Step(settle)
 	w.round(t.Context())
 	w.mustBe(t, true, "settled")

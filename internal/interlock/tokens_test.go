@@ -184,9 +184,9 @@ func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
 	if err := oneKeys.Set(nil); err == nil {
 		t.Error("no key is a key")
 	}
-	strangers := NewKeyring(clock)
-	must(strangers.Set([]byte("another key")))
-	if proves(NewProbeTokens(strangers, clock), one) {
+	foreign := NewKeyring(clock)
+	must(foreign.Set([]byte("another key")))
+	if proves(NewProbeTokens(foreign, clock), one) {
 		t.Error("any key does")
 	}
 }

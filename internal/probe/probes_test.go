@@ -96,7 +96,7 @@ func TestA6_KnownObjects(t *testing.T) {
 	o.Saw(request(admissionv1.Update, "web", "scale", &yes))
 	o.Saw(request(admissionv1.Update, "other", "", nil))
 	if name, _ := o.Of(at); name.String() != "shop/web" || learned != 1 {
-		t.Errorf("known is %s, told %d times", name, learned)
+		t.Errorf("known is %s, reported %d times", name, learned)
 	}
 	o.Forget(at, types.NamespacedName{Namespace: "shop", Name: "other"})
 	if _, known := o.Of(at); !known {

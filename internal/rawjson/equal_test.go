@@ -202,7 +202,7 @@ func TestNormalNumber(t *testing.T) {
 				}
 			}
 			if normalNumber([]byte(a)) == normalNumber([]byte("1"+strings.TrimPrefix(a, "-"))) {
-				t.Errorf("%.40s is not told from another", a)
+				t.Errorf("%.40s equals another", a)
 			}
 		}
 	}

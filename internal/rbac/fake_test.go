@@ -74,8 +74,8 @@ func (api *fakeAPI) setMute(resource string, mute bool) {
 	api.mute[resource] = mute
 }
 
-// hangUp ends the open watches of a resource, as a server does when their timeout ends.
-func (api *fakeAPI) hangUp(resource string) {
+// endWatches ends the open watches of a resource, as a server does when their timeout ends.
+func (api *fakeAPI) endWatches(resource string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	for _, w := range api.watches[resource] {

@@ -390,6 +390,6 @@ func TestAttemptInterruptedByShutdownIsNotCounted(t *testing.T) {
 	}, []byte("first"), nil)
 	s.Run(ctx)
 	if len(s.attempts) > 0 || s.Fault() != nil {
-		t.Errorf("told of an attempt, fault %v", s.Fault())
+		t.Errorf("an attempt is reported, fault %v", s.Fault())
 	}
 }

@@ -292,7 +292,7 @@ func TestLastGood_DefinitionsCompileThoughOpenAPIFails(t *testing.T) {
 	w.pathsErr = errors.New("503")
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	if err := l.Refresh(t.Context()); err == nil {
-		t.Error("the failure is not told")
+		t.Error("the failure is not reported")
 	}
 	if _, err := l.Schema().Kind(kindWidget()); err != nil {
 		t.Error(err)

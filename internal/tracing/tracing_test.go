@@ -167,7 +167,7 @@ func TestUntrustedCallersDoNotCauseSampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(sink.spans); n != 0 {
-		t.Errorf("%d spans of a stranger", n)
+		t.Errorf("%d spans of an untrusted caller", n)
 	}
 }
 

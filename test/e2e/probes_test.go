@@ -58,7 +58,7 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 			t.Run("Subresources", func(t *testing.T) { subresourcesAreProbed(t, s) })
 			t.Run("Bindings", func(t *testing.T) { bindingsAreProbed(t, s) })
 			t.Run("Schemas", func(t *testing.T) { schemasAreProbed(t, s) })
-			t.Run("Faulty", func(t *testing.T) { whatIsFaultyIsNotEnforced(t, s) })
+			t.Run("Faulty", func(t *testing.T) { faultyObjectsAreNotEnforced(t, s) })
 			t.Run("MatchConditions", func(t *testing.T) { matchConditionsDoNotKeepProbesOut(t, s) })
 		})
 	}
@@ -116,8 +116,8 @@ func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
 }
 
-// whatIsFaultyIsNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
-func whatIsFaultyIsNotEnforced(t *testing.T, s *stack.Stack) {
+// faultyObjectsAreNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
+func faultyObjectsAreNotEnforced(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "gives")
 	remove(t, s, "uncoveredpermissionset", "bars")

@@ -225,7 +225,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 		if to.said[server].is != to.seen && !(r.oneServer && server > 0) {
 			to.open(r)
 			to.round = staticRound{}
-			do(fmt.Sprintf("is told by server %d that it has loaded something else", server), to)
+			do(fmt.Sprintf("learns that server %d has loaded something else", server), to)
 			break
 		}
 		to.round.compared |= 1 << server
@@ -240,7 +240,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 	}
 	if to := from; !r.noEvent && !r.blind {
 		if to.look(r); to != from {
-			do("is told that a file has changed", to)
+			do("sees that a file has changed", to)
 		}
 	}
 	// It may also be frozen at any time: then it does not act.

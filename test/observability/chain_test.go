@@ -61,7 +61,7 @@ func TestKEP3221_RulesNameTheServerOfTheChain(t *testing.T) {
 	for name, rule := range alerts(t) {
 		for _, match := range named.FindAllStringSubmatch(rule.Expr, -1) {
 			if slices.Contains(metricstest.LibraryNames(), match[1]) && !strings.Contains(match[2], `job="fieldperm"`) && !strings.Contains(match[2], `job!="fieldperm"`) {
-				t.Errorf("%s: %s of fieldperm and of kube-apiserver are not told apart: add job", name, match[1])
+				t.Errorf("%s: %s of fieldperm and of kube-apiserver look the same: add job", name, match[1])
 			}
 		}
 	}

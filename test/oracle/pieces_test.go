@@ -46,8 +46,8 @@ func TestOracle_OwnersOfAKey(t *testing.T) {
 
 // The store gives each change to its owner, in order and once. It reports a change without an owner.
 func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
-	var strays []string
-	s := &Store{owner: shardOf, stray: func(e *Event) { strays = append(strays, e.Key) }, queues: map[int][]*Event{}}
+	var unowned []string
+	s := &Store{owner: shardOf, outside: func(e *Event) { unowned = append(unowned, e.Key) }, queues: map[int][]*Event{}}
 	s.take([]store.Change{
 		{Key: "/registry/pods/s1/s1-1", After: []byte("a"), Revision: 5},
 		{Key: "/registry/pods/s2/s2-1", Before: []byte("b"), Revision: 6},
@@ -58,8 +58,8 @@ func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
 	if len(one) != 2 || one[0].Revision != 5 || !one[0].Created() || one[1].Revision != 8 || one[1].Created() || len(two) != 1 || !two[0].Deleted() {
 		t.Errorf("shard 1 has %v, shard 2 %v", one, two)
 	}
-	if !slices.Equal(strays, []string{"/registry/leases/x"}) {
-		t.Errorf("keys without an owner: %q", strays)
+	if !slices.Equal(unowned, []string{"/registry/leases/x"}) {
+		t.Errorf("keys without an owner: %q", unowned)
 	}
 	s.drop(1)
 	if len(s.queues[1]) != 0 || len(s.queues[2]) != 1 {
@@ -221,7 +221,7 @@ func TestOracle_EqualFailures(t *testing.T) {
 		return &Verdict{Charges: []exact.Charge{{Operation: operation, Path: path}}}
 	}
 	if !is("added", ".a").alike(is("added", ".a")) || is("added", ".a").alike(is("added", ".b")) || is("added", ".a").alike(is("removed", ".a")) {
-		t.Error("charges are not told apart")
+		t.Error("different charges count as equal")
 	}
 	if none := (&Verdict{}); none.alike(is("added", ".a")) || !none.alike(&Verdict{}) {
 		t.Error("a failure without charges is like one with")
@@ -253,11 +253,11 @@ func TestOracle_TheTableOfEndpoints(t *testing.T) {
 	if len(report.Unjudged) > 0 {
 		t.Errorf("not judged: %q", report.Unjudged)
 	}
-	table.stray(&Event{Key: "/registry/leases/kube-system/apiserver-x"})
+	table.outside(&Event{Key: "/registry/leases/kube-system/apiserver-x"})
 	if n := len(table.report(nil).Unjudged); n != 0 {
 		t.Errorf("a lease of the API server is %d times not explained", n)
 	}
-	table.stray(&Event{Key: "/registry/pods/default/x", New: []byte("{}")})
+	table.outside(&Event{Key: "/registry/pods/default/x", New: []byte("{}")})
 	table.unjudged(&Event{Key: "/registry/pods/s1/x"}, errors.New("no JSON"))
 	if got := table.report(nil).Unjudged; len(got) != 2 {
 		t.Errorf("not judged: %q", got)

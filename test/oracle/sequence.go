@@ -35,7 +35,7 @@ const ownManager = "granular"
 func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 	v, err := s.victim(ctx, e)
 	if err != nil || v.applier == nil || !v.applier.serverSide {
-		return 0, nil //nolint:nilerr // An endpoint that has no objects is told of by ordinary writes.
+		return 0, nil //nolint:nilerr // Ordinary writes report an endpoint without objects.
 	}
 	q := &sequence{victim: v, endpoint: v.applier.endpoint}
 	shown, err := s.read(ctx, q.endpoint, v.name)
