@@ -95,7 +95,7 @@ func (n *named) Authorize(ctx context.Context, a authorizer.Attributes) (authori
 }
 
 // traceMetrics records KEP-3221's metrics of webhooks and match conditions. k8s.io/apiserver calls it with the context of the
-// question, so it can record in the trace what the authorizer does not return.
+// question, so it can record facts in the trace that the authorizer does not return.
 type traceMetrics struct {
 	webhookmetrics.NoopRequestMetrics
 	webhookmetrics.WebhookMetrics

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// loadedInterval is how often each server is asked what it has loaded. The response has megabytes, because it is the server's
+	// loadedInterval is the period between two requests to a server for its hashes. The response has megabytes, because it is the server's
 	// metrics.
 	loadedInterval = 30 * time.Second
 	// loadedPause is the minimum time between two such requests to one server.
@@ -39,7 +39,7 @@ type files struct {
 	err    error
 }
 
-// reading is what a server reported to have loaded.
+// reading has the hashes that a server reported for its loaded files.
 type reading struct {
 	at     time.Time
 	hashes Hashes

@@ -50,7 +50,7 @@ func (s *Server) newCallers() callers {
 	}
 }
 
-// webhooks authenticates callers of /admit and /authorize. These paths disclose what other users may do.
+// webhooks authenticates callers of /admit and /authorize. These paths disclose the permissions of other users.
 func (c callers) webhooks() authenticator.Request {
 	if c.tokens == nil || len(c.tokenUsers) == 0 {
 		return c.certificate
@@ -107,7 +107,7 @@ const (
 	cureToken       = cureCertificate + ", or a bearer token that --authentication-config accepts"
 )
 
-// mayReview reports whether a caller may ask what other users may do. It requires the permission to create SubjectAccessReviews:
+// mayReview reports whether a caller may ask for the permissions of other users. It requires the permission to create SubjectAccessReviews:
 // with it, the caller can ask the API server the same.
 func (a *authorization) mayReview(ctx context.Context, caller user.Info) (bool, error) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{

@@ -31,7 +31,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
-// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, what it reads, which
+// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, its sources, which
 // API servers it probes, and the release of the webhook configuration.
 type enforcement struct {
 	options   *Options

@@ -102,7 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 const flushTimeout = 2 * time.Second
 
-// components returns what runs from the start to the last response, in the order of the start.
+// components returns the components that run from the start to the last response, in the order of the start.
 func (s *Server) components() []component {
 	out := []component{
 		{"discovery", s.schemas.resources},

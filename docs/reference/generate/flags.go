@@ -23,7 +23,7 @@ A flag of several values, such as ` + "`--permission-schemas`" + `, takes them w
 // program is one of the three commands.
 type program struct {
 	root *cobra.Command
-	// libraries has the flags that a library of Kubernetes adds, libraryTitle says what they are about.
+	// libraries has the flags that a library of Kubernetes adds, libraryTitle is their title.
 	libraries    *pflag.FlagSet
 	libraryTitle string
 }
