@@ -104,7 +104,7 @@ type owners struct {
 	// vanished are the Update managers that the request removed. merged has the paths that they owned, by version.
 	vanished []manager
 	merged   map[string]*smdpath.Set
-	// kept has the paths that each manager owned before and still owns. keptByUpdate is the part of it that managers hold that do not apply;
+	// kept has the paths that each manager owned before and still owns. keptByUpdate has those of managers that do not apply;
 	// keptByApply is the part of the managers that apply. any is everything that has an owner after the request. All are nil until they
 	// are needed.
 	kept, keptByUpdate, keptByApply, any *smdpath.Set
