@@ -24,7 +24,7 @@ func TestD8_ManagersVanishIntoAncientChangesAsAnAPIServerMergesThem(t *testing.T
 		rule, old, new string
 		want           []string
 	}{
-		{"ancient-changes gains what no vanished manager held", owned(labels, many...), owned(labels, append(many[1:len(many):len(many)], owner("ancient-changes", "Update", `{"f:metadata":{"f:labels":{"f:k0":{}}},"f:apiVersion":{}}`))...), []string{"ownership .apiVersion: *"}},
+		{"ancient-changes gains a field that no vanished manager held", owned(labels, many...), owned(labels, append(many[1:len(many):len(many)], owner("ancient-changes", "Update", `{"f:metadata":{"f:labels":{"f:k0":{}}},"f:apiVersion":{}}`))...), []string{"ownership .apiVersion: *"}},
 		{"a manager vanishes into nothing", owned(labels, many...), owned(labels, many[1:]...), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`}},
 		{"a manager of few vanishes into what ancient-changes holds", owned(labels, owner("ancient-changes", "Update", fK0), owner("a", "Update", fK0)), owned(labels, owner("ancient-changes", "Update", fK0)), []string{`ownership .metadata.labels["k0"]: * metadata labels label label(k0)`}},
 		{"more vanish than an API server merges", owned(labels, many[1:]...), owned(labels, tooMany...), []string{`ownership .metadata.labels["k1"]: * metadata labels label label(k1)`}},

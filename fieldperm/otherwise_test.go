@@ -89,9 +89,9 @@ func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	}{
 		"given in the other version's name":             {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
 		"given in a name that says nothing":             {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given with the container of what is guarded":   {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
+		"given with the container of a guarded field":   {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
 		"lost beside a change":                          {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
-		"lost below what is guarded":                    {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
+		"lost below a guarded field":                    {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
 		"lost in a name that says nothing":              {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
 		"lost beside a change of the same name in both": {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{"granular:*"}},
 		"lost where nothing changed":                    {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},

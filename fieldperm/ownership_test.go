@@ -125,7 +125,7 @@ func TestD8_UnownedFieldsNeedTheirVerbForANewOwner(t *testing.T) {
 		{"an item that is left while an updater has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
 		{"an item that is left while an applier has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
 		{"an item to the owner of a field in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), append(item, changed)},
-		{"an item from above what is owned in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed, wholeGadget)},
+		{"an item from above an owned field in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed, wholeGadget)},
 		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{

@@ -77,7 +77,7 @@ func TestD8_C2_BarriersInsideAValueThatChangesItsOwner(t *testing.T) {
 		{"the own entry of labels that another has all of", owned(labels, owner("creator", "Update", own), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(labels, owner("creator", "Update", ownsTeam), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
 		{"a label that an applier holds until its last one goes", owned(labels, owner("flux", "Apply", ownsTeam)), owned(unheldSpec, owner("flux", "Apply", ownsTeam), argo(ownsA)), []string{gainsA, barred}},
 		{"a label that a future applier holds by the labels' own entry", owned(labels, owner("kubectl-client-side-apply", "Update", own)), owned(unheldSpec, owner("kubectl-client-side-apply", "Update", own), argo(ownsA)), []string{gainsA, barred}},
-		{"a label that a client-side applier holds by what it has", owned(labels, owner("helm", "Update", ownsTeam)), owned(unheldSpec, owner("helm", "Update", `{"f:metadata":{"f:labels":{"f:a/x":{},"f:team/y":{}}}}`)), []string{gainsA}},
+		{"a label that a client-side applier holds by its entry", owned(labels, owner("helm", "Update", ownsTeam)), owned(unheldSpec, owner("helm", "Update", `{"f:metadata":{"f:labels":{"f:a/x":{},"f:team/y":{}}}}`)), []string{gainsA}},
 		{"owners that cannot be read", owned(metadataOf(labels) + rules), owned(metadataOf(labels)+rules, argo(`{"x:y":{}}`)), []string{wholeGadget, "ownership .: label(policy)"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestD13_FieldsThatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 		{"without its cause", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["a"]}}`, []string{own("modified")}},
 		{"another value", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"3"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"the same number in another spelling", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"02"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
-		{"what is no number", `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
+		{"a text", `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"the first", `{"metadata":{"labels":{}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{args}},
 		{"the first again", `{"metadata":{"labels":{"generation":"7"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"taken away", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{}},"spec":{"args":["b"]}}`, []string{own("removed"), args}},
@@ -160,7 +160,7 @@ func TestD13_ABarrierInsideANewItem(t *testing.T) {
 	}{
 		{"the constant", "", `{"port":1,"target":"same"}`, nil},
 		{"another value", "", `{"port":1,"target":"other"}`, []string{"target"}},
-		{"a copy of what the client chose", "", `{"port":1,"target":"note"}`, []string{"target"}},
+		{"a copy of a value of the client", "", `{"port":1,"target":"note"}`, []string{"target"}},
 		{"a declared default", "", `{"port":1,"protocol":"TCP"}`, nil},
 		{"another than the default", "", `{"port":1,"protocol":"UDP"}`, []string{"protocol"}},
 		{"in an object that is there", `{"spec":{"note":"note","ports":[{"port":2}]}}`, `{"port":2},{"port":1,"protocol":"TCP","target":"same"}`, []string{"protocol", "target"}},

@@ -264,12 +264,12 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 		want                        []string
 	}{
 		"a Scale":                    {"granular:scale", deployments, onLabel, []string{"deployments/scale.apps"}},
-		"not of what it reads not":   {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
-		"not of what it guards not":  {"granular:image", deployments, onLabel, nil},
+		"a condition on the request": {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
+		"a field of one endpoint":    {"granular:image", deployments, onLabel, nil},
 		"a version of a built-in":    {"granular:scaleBounds", "{apiGroups: [autoscaling], resources: [horizontalpodautoscalers]}", `{name: onLabel, expression: "has(object.spec.metrics)"}`, []string{"horizontalpodautoscalers.autoscaling in version v1"}},
 		"the change of a Binding":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
-		"not what a Binding says":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
-		"not of what it names":       {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
+		"a set on the Binding alone": {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
+		"a set on the Scale alone":   {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
 		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
 		"Events of the other group":  {"granular:reason", "{apiGroups: [''], resources: [events]}", onLabel, []string{"events.events.k8s.io"}},
 		"a custom resource":          {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", onLabel, []string{"boxes/scale.example.com"}},
@@ -317,8 +317,8 @@ func TestC2_AConditionOnChangesHoldsForChangesOfStoredObjects(t *testing.T) {
 		"on the user of a change":  {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
 		"of another's changes":     {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'bob'", false, false},
 		"of deletions":             {"pods", "request.operation == 'DELETE'", false, false},
-		"of what was":              {"pods/binding", "oldObject != null", false, true},
-		"of what is":               {"pods/binding", "object == null", false, false},
+		"on the old object":        {"pods/binding", "oldObject != null", false, true},
+		"on the new object":        {"pods/binding", "object == null", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [''], resources: ["+c.resources+"]}", fmt.Sprintf("{name: a, expression: %q}", c.expression)))

@@ -200,7 +200,7 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	w.round(t.Context())
 	w.mustBe(t, true, "settled")
 	w.ConfigurationChanged(w.configuration)
-	w.mustBe(t, true, "an event of what is known")
+	w.mustBe(t, true, "an event without a change")
 	w.ConfigurationChanged(nil)
 	w.mustBe(t, false, "an event of its deletion")
 

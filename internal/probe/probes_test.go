@@ -162,6 +162,6 @@ func TestA6_WhenAProbeIsDue(t *testing.T) {
 	}
 	p.note(context.Background(), one, result{at: clock.Now(), version: "v1", holds: []string{"b"}, err: errors.New("x")})
 	if !p.due(one, "v1", []string{"b"}) {
-		t.Error("what failed is not tried again")
+		t.Error("a failed probe is not tried again")
 	}
 }

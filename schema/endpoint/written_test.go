@@ -33,14 +33,14 @@ func TestD13_WrittenParses(t *testing.T) {
 func TestD13_UnpredictableValuesNeedTheirVerb(t *testing.T) {
 	one := json.RawMessage(`1`)
 	for name, w := range map[string]Write{
-		"the zero write":             {},
-		"no request":                 {Becomes: one},
-		"an update without a cause":  {On: update, Becomes: one},
-		"a value that varies":        {On: create, Becomes: one, Varies: true},
-		"other settings":             {On: create, Becomes: one, Settings: true},
-		"several causes":             {On: create, Becomes: one, DependsOn: []string{".a", ".b"}},
-		"no field that it gets":      {On: create},
-		"two things of what it gets": {On: create, Becomes: one, Copies: ".metadata.name"},
+		"the zero write":            {},
+		"no request":                {Becomes: one},
+		"an update without a cause": {On: update, Becomes: one},
+		"a value that varies":       {On: create, Becomes: one, Varies: true},
+		"other settings":            {On: create, Becomes: one, Settings: true},
+		"several causes":            {On: create, Becomes: one, DependsOn: []string{".a", ".b"}},
+		"no field that it gets":     {On: create},
+		"two sources of its value":  {On: create, Becomes: one, Copies: ".metadata.name"},
 	} {
 		if w.Predictable() {
 			t.Errorf("%s: is predictable", name)

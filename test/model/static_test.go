@@ -229,7 +229,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 			break
 		}
 		to.round.compared |= 1 << server
-		do(fmt.Sprintf("knows that server %d has loaded what was read", server), to)
+		do(fmt.Sprintf("knows that server %d has loaded the files that were read", server), to)
 	default:
 		to := from
 		if !at.overtaken {

@@ -136,7 +136,7 @@ func (s *shard) next(ctx context.Context, q *sequence) (*Request, error) {
 		return r, s.takeBack(q, r, old)
 	case s.oneIn(2):
 		if e := s.scaleOf(q.endpoint); e != nil {
-			r.Endpoint, r.Method, r.Manager, r.Edits, r.Body = e, MergePatch, ownManager, []string{"scale to what it is"}, []byte(`{}`)
+			r.Endpoint, r.Method, r.Manager, r.Edits, r.Body = e, MergePatch, ownManager, []string{"scale to the same number"}, []byte(`{}`)
 			return r, nil
 		}
 	}

@@ -162,7 +162,7 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		s.table.add(s.table.tolerated, "structured-merge-diff makes null of a struct or map from which an apply takes the last")
 		return nil, nil
 	}
-	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
+	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by the verbs of the user of the write before"
 	return j.wrong, nil
 }
 
