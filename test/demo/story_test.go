@@ -50,8 +50,8 @@ func TestDecodeStory_RefusesStoriesWithoutAResult(t *testing.T) {
 	for name, test := range map[string]struct{ raw, want string }{
 		"empty":           {"", "is empty"},
 		"no story":        {"apiVersion: v1\nkind: ConfigMap\n", "the last document is no story"},
-		"no expectation":  {good, "step 1: say either"},
-		"both":            {good + "  refused: [no]\n  allowed: {.data.a: b}\n", "step 1: say either"},
+		"no expectation":  {good, "step 1: give either"},
+		"both":            {good + "  refused: [no]\n  allowed: {.data.a: b}\n", "step 1: give either"},
 		"unknown user":    {strings.Replace(good, "- user: alice", "- user: bob", 1) + "  refused: [no]\n", `user "bob" is none of the story's`},
 		"no kubectl":      {strings.Replace(good, "run: kubectl", "run: rm", 1) + "  refused: [no]\n", "run kubectl"},
 		"unknown refuser": {good + "  refused: [no]\n  by: unknown\n", `by "unknown"`},
