@@ -129,8 +129,8 @@ func TestSharing_EqualTreesAreOne(t *testing.T) {
 	}
 }
 
-// TestSharing_TellsApart: each of these nodes has other content.
-func TestSharing_TellsApart(t *testing.T) {
+// TestSharing_DistinguishesNodes: each of these nodes has other content.
+func TestSharing_DistinguishesNodes(t *testing.T) {
 	leaf := func() *Node { return &Node{scalar: true} }
 	list := func(l List) *Node {
 		l.item = leaf()

@@ -31,7 +31,7 @@ func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
 }
 
 // A kube-apiserver adds an evaluationError to its answer if a webhook of its chain is down.
-func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
+func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotCached(t *testing.T) {
 	failed := status(authorizationv1.SubjectAccessReviewStatus{EvaluationError: "granter: connection refused"})
 	api := newRemote(t, failed)
 	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster(), TTL: time.Hour})

@@ -148,7 +148,7 @@ func TestPermissionsListsEveryPath(t *testing.T) {
 	}
 }
 
-func TestC2_PermissionsTellsBarriersFromOtherVerbs(t *testing.T) {
+func TestC2_PermissionsDistinguishesBarriers(t *testing.T) {
 	s, errs := load.Offline([]string{"../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"})
 	if len(errs) > 0 {
 		t.Fatal(errs)

@@ -110,7 +110,7 @@ func TestSubjectRefusesInvalidUsers(t *testing.T) {
 	}
 }
 
-func TestA5_TheCanaryNeitherAsksNorIsAskedAbout(t *testing.T) {
+func TestA5_TheCanaryUserIsNeitherCallerNorSubject(t *testing.T) {
 	for name, test := range map[string]struct{ caller, userInfo string }{
 		"about":                  {"sarah", `,"userInfo":{"username":"fieldperm:canary"}`},
 		"about with more":        {"sarah", `,"userInfo":{"username":"fieldperm:canary","groups":["system:masters"],"extra":{"fieldperm.dev/canary":["x"]}}`},

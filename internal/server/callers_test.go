@@ -150,7 +150,7 @@ func TestKEP3331_OnlyNamedTokensReachWebhooks(t *testing.T) {
 }
 
 // Whatever the fault of a token, the response is the same.
-func TestKEP3331_ABadTokenIsNotToldWhy(t *testing.T) {
+func TestKEP3331_RefusalsOfBadTokensHaveNoReason(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) { i = withIssuer(t, r) })
 	good := token(t, i, "alice")

@@ -51,9 +51,9 @@ func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, 
 	return out
 }
 
-// TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier: a conversion that is declared lossless keeps every field, but no document says which
+// TestA2_AnotherNameOfAFieldHasItsBarrier: a conversion that is declared lossless keeps every field, but no document says which
 // field of one version becomes which field of another.
-func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
+func TestA2_AnotherNameOfAFieldHasItsBarrier(t *testing.T) {
 	const (
 		secret  = `{path: .spec.secret, verb: secret, excluded: true}`
 		written = `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"b"}}`
@@ -127,8 +127,8 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 	}
 }
 
-// TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier: built-in kinds have other names in their versions, too.
-func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
+// TestA2_TheNewestVersionOfAKindHasItsBarriers: built-in kinds have other names in their versions, too.
+func TestA2_TheNewestVersionOfAKindHasItsBarriers(t *testing.T) {
 	const kind = "HorizontalPodAutoscaler"
 	v2 := gvk("autoscaling", "v2", kind)
 	s := compileBuiltIn(t, barrier("autoscaling", kind, ".spec.targetCPUUtilizationPercentage", "example.com/load", "excluded: true"))
