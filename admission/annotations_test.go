@@ -8,7 +8,7 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-func TestP7_AnnotationNamesWhoDecided(t *testing.T) {
+func TestP7_AnnotationNamesTheAuthorizer(t *testing.T) {
 	for name, test := range map[string]struct {
 		checks []fieldperm.Check
 		want   string
