@@ -78,6 +78,7 @@ func TestC3_D4_ABarrierInTheStatusHoldsForHiddenValues(t *testing.T) {
 		"lossy, a label":              {lossy, schema.VerbSet{hidden: inStatus}, label, secretVerb, true},
 		"lossy, every verb":           {lossy, schema.VerbSet{verbs.All(): inStatus}, label, "granular:*", true},
 		"lossy, owners alone":         {lossy, schema.VerbSet{hidden: owners}, changed, secretVerb, false},
+		"lossy, owners beside values": {lossy, schema.VerbSet{hidden: owners, verb(t, "granular:g.example/other"): inStatus}, changed, secretVerb, false},
 		"lossy, owners of every verb": {lossy, schema.VerbSet{verbs.All(): owners}, changed, "granular:*", false},
 		"renamed":                     {renames, schema.VerbSet{hidden: inStatus}, changed, secretVerb, true},
 		"renamed, a label":            {renames, schema.VerbSet{hidden: inStatus}, label, secretVerb, true}, // The webhook may read it.
