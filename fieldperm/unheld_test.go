@@ -116,7 +116,11 @@ func TestD8_C2_DefaultsBesideFieldsOfOtherAppliers(t *testing.T) {
 	}
 	const plain = "modified .spec.plain: * specification"
 	expectDiff(t, k, set, of("1", "a", flux), of("1", "b", flux, bot), plain)
-	expectDiff(t, k, set, of("2", "a", flux), of("2", "b", flux, bot), plain, "ownership .spec.replicas: (*) (specification) scale")
+	const charged = "ownership .spec.replicas: (*) (specification) scale"
+	expectDiff(t, k, set, of("2", "a", flux), of("2", "b", flux, bot), plain, charged)
+	// The other field may be set in the request that removes the value.
+	k, set = compileEntries(t, append(gadgetEntries(), entry(".spec.replicas", "", written(endpoint.Write{On: "CREATE", Without: ".spec.note", Becomes: values("1")[0]}))), "granular:scale")
+	expectDiff(t, k, set, of("1", "a", flux), of("1", "b", flux, bot), plain, charged)
 }
 
 // A declared default appears and disappears with the struct that contains it.

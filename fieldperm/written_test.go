@@ -120,6 +120,36 @@ func TestD13_OnCreate(t *testing.T) {
 	}
 }
 
+// TestD13_ADefaultThatDependsOnAnotherField: only the value that a client gets that leaves the field out is free, also behind a
+// barrier.
+func TestD13_ADefaultThatDependsOnAnotherField(t *testing.T) {
+	entries := append(gadgetEntries(), entry(".spec.plain", "", written(
+		endpoint.Write{On: "CREATE", Without: ".spec.note", Becomes: json.RawMessage(`"few"`)},
+		endpoint.Write{On: "CREATE", With: ".spec.note", Becomes: json.RawMessage(`"many"`)},
+	)))
+	for _, uncovered := range [][]string{nil, {"granular:specification"}} {
+		k, set := compileEntries(t, entries, uncovered...)
+		for spec, free := range map[string]bool{
+			`"plain":"few"`:                           true,
+			`"plain":"many"`:                          false,
+			`"plain":"few","note":"x"`:                false,
+			`"plain":"many","note":"x"`:               true,
+			`"plain":"few","note":null`:               false,
+			`"plain":"few","note":"x","note":"y"`:     false,
+			`"plain":"other","note":"x","args":["a"]`: false,
+		} {
+			rs, err := Diff(t.Context(), nil, []byte(`{"spec":{`+spec+`}}`), k, set)
+			if err != nil || charges(rs, ".spec.plain") == free && !charges(rs, ".spec") {
+				t.Errorf("%s, barriers %q: %v, %v", spec, uncovered, renderAll(rs), err)
+			}
+		}
+	}
+	k, none := compileEntries(t, entries)
+	if rs, err := Diff(t.Context(), []byte(`{"spec":{}}`), []byte(`{"spec":{"plain":"few"}}`), k, none); err != nil || !charges(rs, ".spec.plain") {
+		t.Errorf("of a stored object: %v, %v", renderAll(rs), err)
+	}
+}
+
 // TestD13_ABarrierDoesNotGuardDefaultsOfNewObjects: a barrier on a default refuses other values, not new objects.
 func TestD13_ABarrierDoesNotGuardDefaultsOfNewObjects(t *testing.T) {
 	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)", "granular:label(named)")

@@ -48,11 +48,7 @@ func (b *bearing) check(spec *v1alpha1.UncoveredPermissionSetSpec, pointers []st
 		b.verb(v, pointers[i])
 	}
 	for _, t := range b.targets {
-		pointer, single := named[t]
-		if single {
-			b.statusInside(spec.Resources, t, pointer)
-		}
-		if single && !t.failed && !slices.ContainsFunc(b.verbs, func(v verbs.Verb) bool { return b.fit(t, v) == fits }) && b.allFit() {
+		if pointer, single := named[t]; single && !t.failed && !slices.ContainsFunc(b.verbs, func(v verbs.Verb) bool { return b.fit(t, v) == fits }) && b.allFit() {
 			b.report(false, pointer, "none of the verbs guards a field of %q: leave the resource out, or name a verb of its own", t)
 		}
 	}
@@ -107,16 +103,6 @@ func (b *bearing) rule(rule *v1alpha1.ResourceRule, at string, named map[*target
 			b.unused(group, fmt.Sprintf("%s/apiGroups/%d", at, j))
 		}
 	}
-}
-
-// statusInside reports a set that names the status of a resource and not the resource, if a version of it has no subresource status. A
-// write of the object through such a version writes the status, and the set is not about that write.
-func (b *bearing) statusInside(rules []v1alpha1.ResourceRule, t *target, pointer string) {
-	versions := b.landscape.statusInside[t.GroupResource]
-	if t.subresource != status || len(versions) == 0 || (&uncoveredSet{resources: rules}).covers(ResourceRef{Group: t.Group, Resource: t.Resource}) {
-		return
-	}
-	b.report(false, pointer, "version %q of resource %q has no subresource \"status\", so that a write of the object writes the status: name %q too", versions[0], t.Resource, t.Resource)
 }
 
 // unused reports a group that has none of the resources of its rule.

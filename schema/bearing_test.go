@@ -99,36 +99,6 @@ func TestC2_AVerbIsJudgedOnResourcesThatExist(t *testing.T) {
 	}
 }
 
-// A version without the subresource status writes the status with the object, so that a set about the subresource alone does not hold there.
-func TestC2_ASetAboutTheStatusNamesTheObjectToo(t *testing.T) {
-	const definition = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgies.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Widgy, plural: widgies, singular: widgy, listKind: WidgyList}
-  versions:
-  - {name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}}}}}}}
-  - {name: v1beta1, served: true, storage: false, SUBRESOURCES schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {phase: {type: string}}}}}}}
-`
-	const one, both, all = "{apiGroups: [example.com], resources: [widgies/status]}", "{apiGroups: [example.com], resources: [widgies]}, {apiGroups: [example.com], resources: [widgies/status]}", "{apiGroups: ['*'], resources: ['*/status']}"
-	for name, c := range map[string]struct {
-		subresources, resources string
-		faulty                  bool
-	}{
-		"one version without":                      {"", one, true},
-		"all versions with it":                     {"subresources: {status: {}},", one, false},
-		"named with the object":                    {"", both, false},
-		"the status of all resources (no version)": {"", all, false},
-	} {
-		_, errs := compileWith(t, strings.Replace(definition, "SUBRESOURCES", c.subresources, 1), setOf("'granular:status'", c.resources, ""))
-		if faulty := len(errs) == 1 && strings.Contains(errs[0].Error(), `version "v1beta1" of resource "widgies" has no subresource "status"`); faulty != c.faulty || len(errs) > 1 {
-			t.Errorf("%s: %v", name, errs)
-		}
-	}
-}
-
 // A condition counts as true if it fails or if its context has ended; it is false only if it returns false.
 func TestC2_MatchConditionsKnowTheRequest(t *testing.T) {
 	s, errs := compileWith(t, setOf("'granular:scale'", deployments, "{name: a, expression: 'request.userInfo.username == \"alice\" && request.namespace == \"shop\" && request.dryRun'}"))

@@ -19,8 +19,8 @@ type landscape struct {
 	// failed are the resources with a version that did not compile, so that their verbs are not known.
 	failed map[runtimeschema.GroupResource]bool
 	groups map[string]bool
-	// statusInside has the versions of a resource that lack the subresource status.
-	statusInside map[runtimeschema.GroupResource][]string
+	// statusInside are the resources with a version that lacks the subresource status.
+	statusInside map[runtimeschema.GroupResource]bool
 	// scaled are the resources whose definitions have the subresource scale, in order.
 	scaled []runtimeschema.GroupResource
 	bodies map[runtimeschema.GroupKind][]*Kind
@@ -46,7 +46,7 @@ type borne struct {
 func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) *landscape {
 	l := &landscape{
 		kinds: map[runtimeschema.GroupResource][]*Kind{}, failed: map[runtimeschema.GroupResource]bool{}, groups: map[string]bool{},
-		statusInside: map[runtimeschema.GroupResource][]string{}, bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
+		statusInside: map[runtimeschema.GroupResource]bool{}, bodies: map[runtimeschema.GroupKind][]*Kind{}, through: s.bodies, borne: map[bearer]map[string]*borne{},
 	}
 	for _, gvk := range inOrder(owners) {
 		resource := owners[gvk].resource(gvk)
@@ -55,7 +55,7 @@ func newLandscape(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology
 			l.scaled = append(l.scaled, resource)
 		}
 		if owners[gvk].StatusInside[gvk] {
-			l.statusInside[resource] = append(l.statusInside[resource], gvk.Version)
+			l.statusInside[resource] = true
 		}
 		k := s.kinds[gvk]
 		if k == nil {

@@ -105,23 +105,47 @@ type Extent struct {
 	OwnersOnly bool
 	// StatusOnly means that the barrier holds only for changes of owners in the status.
 	StatusOnly bool
+	// StatusValues means that the barrier holds for changes of values in the status too, in spite of OwnersOnly and StatusOnly.
+	StatusValues bool
 }
 
-// Add adds a barrier. If the verb is already in the set, the wider extent counts.
+// Add adds a barrier. If the verb is already in the set, the barrier holds for the changes of both extents.
 func (s VerbSet) Add(v verbs.Verb, e Extent) {
-	if was, known := s[v]; !known || was.StatusOnly || was.OwnersOnly && !e.StatusOnly {
+	was, known := s[v]
+	if !known {
 		s[v] = e
+		return
 	}
+	out := was
+	if was.StatusOnly || was.OwnersOnly && !e.StatusOnly {
+		out = e
+	}
+	out.StatusValues = out.limited() && (was.StatusValues || e.StatusValues)
+	s[v] = out
 }
 
-// ForValues returns the barriers that hold for changes of values.
-func (s VerbSet) ForValues() VerbSet {
-	return s.without(func(e Extent) bool { return e.OwnersOnly || e.StatusOnly })
+// limited reports whether the barrier does not hold for changes of values outside the status.
+func (e Extent) limited() bool { return e.OwnersOnly || e.StatusOnly }
+
+// ForValues returns the barriers that hold for changes of values outside the status.
+func (s VerbSet) ForValues() VerbSet { return s.without(Extent.limited) }
+
+// ForStatusValues returns the barriers that hold for changes of values in the status.
+func (s VerbSet) ForStatusValues() VerbSet {
+	return s.without(func(e Extent) bool { return e.limited() && !e.StatusValues })
 }
 
 // ForOwners returns the barriers that hold for changes of owners outside the status. For owners in the status all barriers hold.
 func (s VerbSet) ForOwners() VerbSet {
 	return s.without(func(e Extent) bool { return e.StatusOnly })
+}
+
+// With returns the barriers of both sets, each with its extent in s if it is in s.
+func (s VerbSet) With(others VerbSet) VerbSet {
+	out := VerbSet{}
+	maps.Copy(out, others)
+	maps.Copy(out, s)
+	return out
 }
 
 // without returns the set without the verbs for which left is true. If there are none, it returns s itself.

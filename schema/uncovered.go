@@ -81,7 +81,9 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 		if !matches {
 			return
 		}
-		extent.StatusOnly, extent.OwnersOnly = to.StatusOnly, extent.OwnersOnly || to.OwnersOnly
+		// A condition that is false for the object takes the values in the status out, too.
+		to.StatusValues = to.StatusValues && !extent.OwnersOnly
+		extent.StatusOnly, extent.OwnersOnly, extent.StatusValues = to.StatusOnly, extent.OwnersOnly || to.OwnersOnly, to.StatusValues
 		if out == nil {
 			out = VerbSet{}
 		}
@@ -89,7 +91,7 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 			out.Add(v, extent)
 		}
 	}
-	unseen := changesUnseen(ref)
+	unseen, storesStatus := changesUnseen(ref), s.storesStatus(ref)
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		covers, parts := set.coversAny(ref), set.parts(ref)
@@ -113,10 +115,24 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 			continue
 		}
 		for _, part := range parts {
-			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status})
+			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status, StatusValues: part == status && storesStatus})
 		}
 	}
 	return out, utilerrors.NewAggregate(errs)
+}
+
+// storesStatus reports whether a write of the object may change the stored status: a write of a custom resource through a version without
+// the subresource status, or through a lossy version, whose status the API server stores in place of the whole one; and the creation of a
+// few built-in resources. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
+func (s *Schema) storesStatus(ref ResourceRef) bool {
+	if ref.Subresource != "" {
+		return false
+	}
+	if endpoint.BuiltIn(ref.Group, ref.Resource) {
+		return endpoint.StatusOnCreate(ref.Group, ref.Resource)
+	}
+	at := runtimeschema.GroupResource{Group: ref.Group, Resource: ref.Resource}
+	return s.landscape.statusInside[at] || slices.ContainsFunc(s.landscape.kinds[at], (*Kind).Lossy)
 }
 
 // at returns the input of conditions for the same request at a subresource, because a write of the object can also change owners of what

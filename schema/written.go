@@ -28,6 +28,8 @@ func (w *Written) Cases() []WrittenCase { return w.cases }
 type WrittenCase struct {
 	onCreate        bool
 	cause, original []string
+	// without leads to a field that the object must not have, empty for none.
+	without []string
 	// is are the values that the cause must have; empty means any value.
 	is []any
 	// from is the required old value of the node in an update. present means that there must be some old value, whichever it is.
@@ -51,13 +53,16 @@ const (
 // OnCreate reports whether the case applies to new objects; otherwise it applies to updates.
 func (c *WrittenCase) OnCreate() bool { return c.onCreate }
 
-// Constant reports whether a new object that does not set the node always gets the same value there. A client that sends this value gains
-// nothing by it.
+// Constant reports whether a new object that does not set the node always gets the same value there, or always if it has the cause, or
+// lacks the field Without. A client that sends this value gains nothing by it.
 func (c *WrittenCase) Constant() bool { return c.onCreate && c.effect == effectValue }
 
 // Cause returns the names on the path from the object's root to the field that must change in the request. An empty path is the object
 // itself, which must be new. Callers must not change the slice.
 func (c *WrittenCase) Cause() []string { return c.cause }
+
+// Without returns the names on the path to a field that the object must not have, empty for none. Callers must not change the slice.
+func (c *WrittenCase) Without() []string { return c.without }
 
 // Original returns the names on the path to the field whose value the node gets, empty if the value does not come from a field. Callers
 // must not change the slice.
@@ -141,6 +146,9 @@ func newWrittenCase(w *endpoint.Write) (WrittenCase, error) {
 		return WrittenCase{}, err
 	}
 	if c.original, err = names(w.Copies); err != nil {
+		return WrittenCase{}, err
+	}
+	if c.without, err = names(w.Without); err != nil {
 		return WrittenCase{}, err
 	}
 	for _, raw := range w.Is {

@@ -173,3 +173,29 @@ func TestW2_UncoveredOfOneDocument(t *testing.T) {
 		t.Errorf("set: rules are %q, want %q", got, want)
 	}
 }
+
+// W2: a set about the status needs the webhook for writes of the object, which may store the status (C2) and change its owners (D8).
+func TestW2_C2_ASetAboutTheStatusIsAskedForTheObject(t *testing.T) {
+	s, _ := compile(t)
+	for resources, want := range map[string]string{
+		"{apiGroups: [example.com], resources: [things/status]}": "example.com: things",
+		"{apiGroups: [example.com], resources: ['*/status']}":    "example.com: *",
+		"{apiGroups: ['*'], resources: [things/status]}":         "*: things",
+		"{apiGroups: ['*'], resources: ['*/status']}":            "*: *",
+		"{apiGroups: [''], resources: [nodes/status]}":           ": nodes",
+	} {
+		docs, errs := load.Decode("set", []byte(uncoveredSet("{uncoveredPermissions: ['granular:x'], resources: ["+resources+"]}")))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		var got []string
+		for _, rule := range UncoveredSet(s, &docs.Uncovered[0].Set.Spec, nil) {
+			for _, resource := range rule.Resources {
+				got = append(got, rule.APIGroups[0]+": "+resource)
+			}
+		}
+		if !slices.Contains(got, want) {
+			t.Errorf("%s: %q, want %q too", resources, got, want)
+		}
+	}
+}

@@ -93,6 +93,12 @@ func (e *Endpoint) ChangesUnseen() bool {
 	return e.Creates() && !e.Whole && e.Storage != "" && len(e.Fields) > 0
 }
 
+// StatusOnCreate reports whether the API server stores the status of a new object of a built-in resource that has the subresource status.
+// For all others it drops the status in writes of the object. test/fields observes this.
+func StatusOnCreate(group, resource string) bool {
+	return group == "" && resource == "nodes"
+}
+
 // ChangesOwners reports whether the endpoint changes owners of fields that it does not write. If the body is the object, the API server
 // records owners before the strategy reverts the fields that the endpoint may not write. On the status endpoint it records only owners in
 // the status.

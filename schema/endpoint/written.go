@@ -35,6 +35,8 @@ type Write struct {
 	With string `json:"with,omitempty"`
 	// Is are the values that With must have; empty means any value.
 	Is []json.RawMessage `json:"is,omitempty"`
+	// Without is a field that the object does not have. It is for new objects only.
+	Without string `json:"without,omitempty"`
 	// From is the old value of the field in an UPDATE. Present means that it has some value. Without both, it has none.
 	From    json.RawMessage `json:"from,omitempty"`
 	Present bool            `json:"present,omitempty"`
@@ -109,6 +111,8 @@ func decodeWrites(observed, decided []byte) (*writes, error) {
 			return nil, fmt.Errorf("written.yaml: %s %s: on %q: is neither %s nor %s", w.Kind, w.Field, w.On, create, update)
 		case w.On == create && (w.Present || w.From != nil || w.Removed || w.Counts):
 			return nil, fmt.Errorf("written.yaml: %s %s: a new object had nothing before", w.Kind, w.Field)
+		case w.On == update && w.Without != "":
+			return nil, fmt.Errorf("written.yaml: %s %s: without is for new objects", w.Kind, w.Field)
 		}
 	}
 	for i := range out.charged {

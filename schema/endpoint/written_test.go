@@ -65,6 +65,7 @@ func TestD13_DecodeWritesRefuses(t *testing.T) {
 		{`writes: [{kind: A, field: .a, "on": CREATE}]`, ``, "versions"},
 		{`writes: [{kind: A, versions: [v1], field: .a, "on": DELETE}]`, ``, "neither CREATE nor UPDATE"},
 		{`writes: [{kind: A, versions: [v1], field: .a, "on": CREATE, removed: true}]`, ``, "had nothing before"},
+		{`writes: [{kind: A, versions: [v1], field: .a, "on": UPDATE, without: .b}]`, ``, "for new objects"},
 		{`strange: 1`, ``, "strange"},
 		{`writes: [` + row + `]`, `[{kind: A, field: .a}]`, "no reason"},
 		{`writes: [` + row + `]`, `[{kind: A, field: .b, reason: x}]`, "about no write"},

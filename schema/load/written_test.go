@@ -30,7 +30,7 @@ func TestD13_RecordedFieldsExist(t *testing.T) {
 				t.Errorf("%s: %v", w.Kind, err)
 				continue
 			}
-			for _, path := range []string{w.Field, w.With, w.Copies} {
+			for _, path := range []string{w.Field, w.With, w.Without, w.Copies} {
 				if path != "" && nodeAt(t, kind.Root, path) == nil {
 					t.Errorf("%s %s has no field %s", w.Kind, version, path)
 				}
@@ -81,6 +81,7 @@ func TestD13_DefaultsOfTheServerAreFree(t *testing.T) {
 		// The samples have other values for these.
 		{gvk("batch", "v1", "CronJob"), []string{"spec", "suspend"}, true},
 		{gvk("batch", "v1", "Job"), []string{"spec", "suspend"}, true},
+		{gvk("batch", "v1", "Job"), []string{"spec", "backoffLimit"}, true}, // It depends on another field.
 		{gvk("autoscaling", "v2", "HorizontalPodAutoscaler"), []string{"spec", "minReplicas"}, true},
 		{gvk("apps", "v1", "Deployment"), []string{"spec", "replicas"}, true},
 		// A client could choose them.

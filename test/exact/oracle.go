@@ -200,6 +200,9 @@ func (o *oracle) caused(w *schema.Written, p place) bool {
 		if p.barrier >= 0 && !c.Constant() || c.OnCreate() != o.create || !once || !onceBefore || !onceAfter {
 			continue
 		}
+		if lacks, once := o.new.follow(c.Without()); len(c.Without()) > 0 && (!once || lacks != nil) {
+			continue
+		}
 		if len(c.Cause()) == 0 {
 			after = nil
 		} else if o.same(before, after) {

@@ -80,7 +80,7 @@ func (t transfer) fillsIn(p place) bool {
 	}
 	w := p.node.Written()
 	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
-		return c.Constant() && len(c.Cause()) == 0 && c.ByServer(nil, p.new.native(), nil, nil)
+		return c.Constant() && len(c.Cause()) == 0 && len(c.Without()) == 0 && c.ByServer(nil, p.new.native(), nil, nil)
 	})
 }
 

@@ -141,10 +141,13 @@ func created(f target, all []trial) []recorded.Write {
 		}
 		plain[t.base] = results[i]
 	}
-	suspects, others := map[string][]string{}, map[string]bool{}
+	suspects, others, wholes := map[string][]string{}, map[string]bool{}, map[string][]string{}
 	for i, t := range trials {
 		if t.cause != nil && !reflect.DeepEqual(plain[t.base], results[i]) {
 			others[pathOf(t.cause)] = true
+			if t.whole && !within(t.cause, f.names) && !within(f.names, t.cause) {
+				wholes[pathOf(t.cause)] = t.cause
+			}
 			if t.whole && t.few && !within(t.cause, f.names) && !within(f.names, t.cause) {
 				suspects[pathOf(t.cause)] = t.cause
 			}
@@ -152,6 +155,11 @@ func created(f target, all []trial) []recorded.Write {
 	}
 	for _, path := range sorted(suspects) {
 		if out := byValue(suspects[path], trials, results); out != nil {
+			return out
+		}
+	}
+	for _, path := range sorted(wholes) {
+		if out := byPresence(wholes[path], trials, results); out != nil {
 			return out
 		}
 	}
@@ -210,6 +218,38 @@ func byValue(cause []string, trials []*trial, results []any) []recorded.Write {
 		out = append(out, w)
 	}
 	return joined(out)
+}
+
+// byPresence returns a write for the objects without the cause, and one for those with it, whatever its value is. It returns nil if this
+// does not explain all results, or if only one value was seen.
+func byPresence(cause []string, trials []*trial, results []any) []recorded.Write {
+	found := map[bool][]any{}
+	values := map[string]bool{}
+	for i, t := range trials {
+		value := at(t.after, cause)
+		isSet := value != nil
+		if known := found[isSet]; len(known) > 0 && !reflect.DeepEqual(known[0], results[i]) {
+			return nil
+		}
+		if found[isSet] = append(found[isSet], results[i]); isSet {
+			values[string(raw(value))] = true
+		}
+	}
+	if len(found[false]) == 0 || len(values) < mostValues {
+		return nil
+	}
+	var out []recorded.Write
+	if found[false][0] != nil {
+		w := became(found[false][0])
+		w.Without = pathOf(cause)
+		out = append(out, w)
+	}
+	if found[true][0] != nil {
+		w := became(found[true][0])
+		w.With = pathOf(cause)
+		out = append(out, w)
+	}
+	return out
 }
 
 // joined combines writes that differ only in the value of their cause.

@@ -65,3 +65,38 @@ func TestD13_ResultsOfATrial(t *testing.T) {
 		}
 	}
 }
+
+// D13: a default that depends on whether another field is set is recorded with that field, if several of its values were seen.
+func TestD13_WhatADefaultDependsOn(t *testing.T) {
+	creates := func(base int, cause string, value, is any) trial {
+		out := []string{"spec", "out"}
+		spec := map[string]any{"out": is}
+		t := trial{create: true, base: base, asked: map[string]any{"spec": map[string]any{}}, wrote: map[string]wrote{".spec.out": {out, nil, is}}}
+		if cause != "" {
+			t.cause, t.whole = []string{"spec", cause}, true
+			spec[cause] = value
+		}
+		t.after = map[string]any{"spec": spec}
+		return t
+	}
+	plain, other := creates(0, "", nil, "few"), creates(0, "other", "x", "few")
+	one, two := creates(0, "at", "1", "many"), creates(0, "at", "2", "many")
+	for name, c := range map[string]struct {
+		trials    []trial
+		dependsOn bool
+	}{
+		"two values of the cause":    {[]trial{plain, other, one, two}, false},
+		"one value of the cause":     {[]trial{plain, other, one}, true},
+		"another value of the cause": {[]trial{plain, other, one, two, creates(0, "at", "3", "most")}, true},
+		"another cause":              {[]trial{plain, creates(0, "other", "x", "most"), one, two}, true},
+	} {
+		var with, without string
+		dependsOn := false
+		for _, w := range explain(recorded.Kind{Kind: "Thing"}, "v1", c.trials) {
+			with, without, dependsOn = with+w.With, without+w.Without, dependsOn || len(w.DependsOn) > 0
+		}
+		if dependsOn != c.dependsOn || !dependsOn && (with != ".spec.at" || without != ".spec.at") {
+			t.Errorf("%s: with %q, without %q, depends on others: %t", name, with, without, dependsOn)
+		}
+	}
+}

@@ -90,6 +90,9 @@ func (r *run) observe(ctx context.Context, gvk runtimeschema.GroupVersionKind, e
 			if err := silent.all(ctx); err != nil {
 				return nil, fmt.Errorf("%s: %w", e, err)
 			}
+			if err := silent.beside(ctx); err != nil {
+				return nil, fmt.Errorf("%s: %w", e, err)
+			}
 			out = append(out, silent.trials...)
 		}
 	}
@@ -108,6 +111,10 @@ type observer struct {
 	// now is the field that is being written. few says that it has few values.
 	now path
 	few bool
+	// choices are the fields with few values, and refused the fields that no new object could be given.
+	choices, refused []place
+	// several says that new objects get several values of a field.
+	several bool
 }
 
 func (o *observer) all(ctx context.Context) error {
@@ -131,6 +138,9 @@ func (o *observer) all(ctx context.Context) error {
 			}
 			known[list] = true
 		}
+		if m := o.types.Resolve(m); hasFew(m) {
+			o.choices = append(o.choices, place{p, m})
+		}
 		if o.wanted(p) {
 			fields = append(fields, place{p, m})
 		}
@@ -143,6 +153,8 @@ func (o *observer) all(ctx context.Context) error {
 	}
 	return nil
 }
+
+func hasFew(m *openapi.Type) bool { return len(m.Enum) > 0 || m.Type == "boolean" }
 
 // elsewhere reports whether a field is written through another endpoint.
 func (o *observer) elsewhere(p path) bool {
@@ -189,13 +201,14 @@ func (o *observer) values(ctx context.Context, p path, m *openapi.Type) error {
 	o.now = p
 	m = o.types.Resolve(m)
 	most, candidates := mostValues, mostTried
-	if o.few = len(m.Enum) > 0 || m.Type == "boolean"; o.few {
+	if o.few = hasFew(m); o.few {
 		most, candidates = len(m.Enum)+2, len(m.Enum)+2
 	}
 	t := &try{endpoint: o.endpoint, path: p.String()}
+	taken := 0
 	some := func(object map[string]any, send func(context.Context, *try, *edit) (bool, error)) error {
 		edits := o.types.edits(object, p, m)
-		taken := 0
+		taken = 0
 		for i := range edits[:min(len(edits), candidates)] {
 			t.refused = ""
 			done, err := send(ctx, t, &edits[i])
@@ -217,8 +230,15 @@ func (o *observer) values(ctx context.Context, p path, m *openapi.Type) error {
 		}
 	}
 	if o.endpoint.creatable {
-		most = max(most-1, 1)
-		return some(o.sent, o.create)
+		if !o.several {
+			most = max(most-1, 1)
+		}
+		if err := some(o.sent, o.create); err != nil {
+			return err
+		}
+		if taken == 0 {
+			o.refused = append(o.refused, place{p, m})
+		}
 	}
 	return nil
 }

@@ -95,8 +95,10 @@ func record(t *testing.T) *recorded.WriteObservation {
 	// On the other server only the fields with an effect on the first one are of interest.
 	plain, _ := watch(t, bare, func(gvk runtimeschema.GroupVersionKind, p path) bool {
 		for _, w := range writes {
-			if w.With != "" && w.Kind.Kind == gvk.Kind && w.Kind.Group == gvk.Group && (p.String() == w.With || strings.HasPrefix(p.String(), w.With+".")) {
-				return true
+			for _, field := range []string{w.With, w.Without} {
+				if field != "" && w.Kind.Kind == gvk.Kind && w.Kind.Group == gvk.Group && (p.String() == field || strings.HasPrefix(p.String(), field+".") || strings.HasPrefix(p.String(), field+"[")) {
+					return true
+				}
 			}
 		}
 		return false

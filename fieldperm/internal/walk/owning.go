@@ -39,8 +39,16 @@ func (d *Differ) StartOwning() {
 func (d *Differ) StopOwning() {
 	d.isOwning = false
 	if d.InStatus != nil {
-		d.Uncovered, d.InStatus = d.all.ForValues(), nil
+		d.startValues()
 		d.restart()
+	}
+}
+
+// startValues puts into force the barriers that hold for changes of values.
+func (d *Differ) startValues() {
+	d.Uncovered, d.InStatus = d.all.ForValues(), nil
+	if inStatus := d.all.ForStatusValues(); len(inStatus) != len(d.Uncovered) {
+		d.InStatus = inStatus
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // request, besides the barriers of the schema. The caller releases the comparison when it no longer needs it.
 func New(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet, old, new rawjson.Value) *Differ {
 	d, _ := differs.Get().(*Differ)
-	*d = Differ{ctx: ctx, Kind: kind, Uncovered: uncovered.ForValues(), all: uncovered, Create: old.IsAbsent(), Old: old, New: new, changed: d.changed[:0]}
+	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, changed: d.changed[:0]}
 	d.Same.Verbatim = !kind.ShownInFull()
+	d.startValues()
 	d.Root = d.enterRoot(kind, old, new)
 	return d
 }

@@ -35,13 +35,18 @@ func (d *Differ) unasked(s Scope, old, new rawjson.Value) bool {
 func (d *Differ) FillsIn(s Scope, v rawjson.Value) bool {
 	w := s.Node.Written()
 	return w != nil && slices.ContainsFunc(w.Cases(), func(c schema.WrittenCase) bool {
-		return c.Constant() && len(c.Cause()) == 0 && c.ByServer(nil, d.native(v), nil, nil)
+		return c.Constant() && len(c.Cause()) == 0 && len(c.Without()) == 0 && c.ByServer(nil, d.native(v), nil, nil)
 	})
 }
 
 func (d *Differ) written(c *schema.WrittenCase, old, new rawjson.Value) bool {
 	if c.OnCreate() != d.Create {
 		return false
+	}
+	if len(c.Without()) > 0 {
+		if v, found := valueAt(d.New, c.Without()); !found || !v.IsAbsent() {
+			return false
+		}
 	}
 	original, found := valueAt(d.New, c.Original())
 	if len(c.Cause()) == 0 {
