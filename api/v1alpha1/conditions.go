@@ -35,6 +35,13 @@ const (
 	ReasonOutOfReach = "OutOfReach"
 	// ReasonNewerVersion: a newer fieldperm wrote the webhook configuration, and says so itself.
 	ReasonNewerVersion = "NewerVersion"
+
+	// ConditionObserving is True if the webhook for observations has the rules of the object.
+	ConditionObserving = "Observing"
+	// ReasonObserving: kube-apiserver is to ask about the writes.
+	ReasonObserving = "Observing"
+	// ReasonIncomplete: kube-apiserver is to ask about the writes, but some were missed since the observation began. The message says how many or when.
+	ReasonIncomplete = "Incomplete"
 )
 
 // Status is what fieldperm says of an object.

@@ -47,7 +47,28 @@ type UncoveredPermissionSetSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
+	// validationActions say what happens to a write that needs one of the verbs from a user without it. Deny refuses the write. Warn lets
+	// it pass and sends the client a warning. Audit lets it pass and adds an annotation to the audit event. Deny and Warn exclude each
+	// other. If it is left out, the action is Deny.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="!('Deny' in self && 'Warn' in self)",message="Deny and Warn exclude each other, because a refused write needs no warning: keep one of them"
+	ValidationActions []ValidationAction `json:"validationActions,omitempty"`
 }
+
+// ValidationAction is what happens to a write that a set forbids, as in a ValidatingAdmissionPolicyBinding.
+//
+// +kubebuilder:validation:Enum=Deny;Warn;Audit
+type ValidationAction string
+
+// These are the actions.
+const (
+	ValidationDeny  ValidationAction = "Deny"
+	ValidationWarn  ValidationAction = "Warn"
+	ValidationAudit ValidationAction = "Audit"
+)
 
 // ResourceRule names resources. A resource stands for its subresources too, because they write the
 // same object; "deployments/scale" is one subresource, "*/scale" that of every resource, "*" is all.
