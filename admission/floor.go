@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -126,6 +127,9 @@ func OnFloor(req *admissionv1.AdmissionRequest) bool {
 // sameMetadata reports whether two objects have the same labels, annotations, finalizers, owner references and generateName. A write of
 // the status may change these fields besides the status.
 func sameMetadata(a, b []byte) bool {
+	if mayDiffer(a) || mayDiffer(b) {
+		return false
+	}
 	type metadata struct {
 		Labels, Annotations map[string]any
 		Finalizers          []any
@@ -154,6 +158,9 @@ func sameMetadata(a, b []byte) bool {
 	}
 	return reflect.DeepEqual(objects[0], objects[1])
 }
+
+// mayDiffer reports whether an object may have bytes that are not UTF-8. JSON has the escape of U+FFFD for each of them (D10).
+func mayDiffer(raw []byte) bool { return bytes.Contains(raw, []byte(`\ufffd`)) }
 
 // FloorResource reports whether a resource, written as in a webhook rule, is on the floor for every user, so that a barrier on it has no
 // effect. A resource includes its subresources.

@@ -98,6 +98,10 @@ func TestW4_WhatCannotBeReadIsNotOnTheFloor(t *testing.T) {
 		{`{"metadata":{"name":"n1"}}`, `{"metadata":{"name":"n1","labels":{}}}`, true},
 		{`{"metadata":{"name":"n1"}}`, `{"metadata":{"name":"n1","labels":1}}`, false},
 		{``, ``, false},
+		// JSON does not show which byte is not UTF-8 (D10).
+		{`{"metadata":{"annotations":{"a":"\ufffd"}}}`, `{"metadata":{"annotations":{"a":"\ufffd"}}}`, false},
+		{`{"metadata":{"annotations":{"a":"` + "\uFFFD" + `"}}}`, `{"metadata":{"annotations":{"a":"\ufffd"}}}`, false},
+		{`{"metadata":{"annotations":{"a":"` + "\uFFFD" + `"}}}`, `{"metadata":{"annotations":{"a":"` + "\uFFFD" + `"}}}`, true},
 		{`null`, `{"metadata":{"labels":{"a":"b"}}}`, false},
 	} {
 		heartbeat.OldObject.Raw, heartbeat.Object.Raw = []byte(c.old), []byte(c.new)

@@ -77,16 +77,24 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 	if err := ctx.Err(); err != nil {
 		return nil, change.Stopped(err)
 	}
-	if text, ok := walk.UnequalStrings(kind, old, new); ok {
-		doc, err := scan(text)
+	apart := walk.SetApart(old, new)
+	for _, side := range []struct {
+		value *rawjson.Value
+		text  []byte
+	}{{&old, apart.Old}, {&new, apart.New}} {
+		if side.text == nil {
+			continue
+		}
+		doc, err := scan(side.text)
 		if err != nil {
 			return nil, err
 		}
 		defer doc.Release()
-		new = doc.Root()
+		*side.value = doc.Root()
 	}
 	d := walk.New(ctx, kind, uncovered, old, new)
 	defer d.Release()
+	d.Planted = apart.Planted
 	d.Compare()
 	owners.Charge(d)
 	return d.Finish()

@@ -69,7 +69,7 @@ func (d *Denial) Message(s Subject) string {
 		fmt.Fprintf(&b, "; %s", d.Requirement.Instead)
 	}
 	d.Refusal.write(&b)
-	if d.Unattributed {
+	if d.Unattributed && d.Requirement.Instead == "" {
 		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")
 	}
 	if d.More > 0 {

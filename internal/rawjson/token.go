@@ -73,11 +73,8 @@ func (d *Document) scanString(data []byte, i int) (int, bool) {
 			return 0, false
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError {
-				if n == 1 {
-					return 0, false
-				}
-				d.replaced = true
+			if r == utf8.RuneError && n == 1 {
+				return 0, false
 			}
 			i += n
 		default:

@@ -115,7 +115,7 @@ func (v Value) Raw() []byte {
 	return v.doc.data[v.start:v.end:v.end]
 }
 
-// MayHoldReplacement returns false only if no string in the value has U+FFFD.
+// MayHoldReplacement returns false only if no string in the value has the escape of U+FFFD. The character itself does not count.
 func (v Value) MayHoldReplacement() bool { return v.doc != nil && v.doc.replaced }
 
 // Extent returns the offsets of the start and of the end of the value in the text.

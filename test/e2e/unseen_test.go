@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -90,7 +91,42 @@ func TestD10_BytesThatAreNotUTF8(t *testing.T) {
 	evil := before.DeepCopy()
 	evil.Data["script"] = "na\xffve"
 	_, err = userInProtobuf(t, s, "marker-only").CoreV1().ConfigMaps("default").Update(t.Context(), evil, metav1.UpdateOptions{})
-	forbidden(t, "another byte", err, `.data["script"]`)
+	forbidden(t, "another byte", err, "the object as a whole")
+	// No other text equals such bytes.
+	before.Data["script"] = "na\uffff\uffffve"
+	before, err = admin.Update(t.Context(), before, metav1.UpdateOptions{})
+	must(t, err)
+	for _, text := range []string{"na\xfe\xffve", "na\ufffd\uffffve", "na\uffff\xffve"} {
+		evil := before.DeepCopy()
+		evil.Data["script"] = text
+		_, err := userInProtobuf(t, s, "marker-only").CoreV1().ConfigMaps("default").Update(t.Context(), evil, metav1.UpdateOptions{})
+		forbidden(t, fmt.Sprintf("%q", text), err, "")
+	}
+}
+
+// D10: the character U+FFFD is no byte that is not UTF-8. An object with it is written as any other.
+func TestD10_TheReplacementCharacter(t *testing.T) {
+	s := start(t)
+	grant(t, s, "labeller", rule("", []string{"configmaps"}, "granular", "granular:label(example.com)", "granular:annotation(example.com)"))
+	admin := inProtobuf(t, s.Admin()).CoreV1().ConfigMaps("default")
+	object, err := admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "character"}, Data: map[string]string{"log": "panic: \ufffd"}}, metav1.CreateOptions{})
+	must(t, err)
+	remove(t, s, "configmap", "character")
+	object.Labels = map[string]string{"example.com/team": "a"}
+	labeller := userInProtobuf(t, s, "labeller").CoreV1().ConfigMaps("default")
+	object, err = labeller.Update(t.Context(), object, metav1.UpdateOptions{})
+	must(t, err)
+	// A user with one verb may not add bytes that lock out the others.
+	evil := object.DeepCopy()
+	evil.Annotations = map[string]string{"example.com/note": "\xff"}
+	_, err = labeller.Update(t.Context(), evil, metav1.UpdateOptions{})
+	forbidden(t, "an annotation", err, "the object as a whole")
+	// The API server stores the name of a field manager as JSON, so that no such byte remains in it.
+	for _, manager := range []string{"\xff", "\ufffd"} {
+		object.Labels["example.com/team"] += "b"
+		object, err = labeller.Update(t.Context(), object, metav1.UpdateOptions{FieldManager: manager})
+		must(t, err)
+	}
 }
 
 // D10: the API server stores a RawExtension as it was sent, and a reader in Go does not take 1.0 for 1.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -77,7 +78,8 @@ func (s style) text(b *bytes.Buffer, t string) {
 	b.WriteByte('"')
 	for _, r := range t {
 		switch short := strings.IndexRune("\b\f\n\r\t\"\\/", r); {
-		case s.escapes > 0 && s.IntN(100) < s.escapes || r < 0x20 && short < 0:
+		// The escape of U+FFFD is another text: a byte that is not UTF-8 (D10).
+		case r != utf8.RuneError && s.escapes > 0 && s.IntN(100) < s.escapes || r < 0x20 && short < 0:
 			s.unicode(b, r)
 		case short >= 0 && (r != '/' || s.escapes > 0 && s.IntN(2) == 0):
 			b.WriteString([]string{`\b`, `\f`, `\n`, `\r`, `\t`, `\"`, `\\`, `\/`}[strings.IndexRune("\b\f\n\r\t\"\\/", r)])

@@ -118,11 +118,12 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 	if one == nil {
 		return nil, fmt.Errorf("kind %q of %q is not known", kind, to)
 	}
-	object["apiVersion"] = to
 	if one.renamed != "" {
 		one.rename(object, gv.Version)
+		object["apiVersion"] = to
 		return json.Marshal(object)
 	}
+	object["apiVersion"] = to
 	declared, _ := one.version(gv.Version).schema["properties"].(properties)["spec"].(properties)["properties"].(properties)
 	state := map[string]any{}
 	annotations, _ := metadata(object)["annotations"].(map[string]any)
@@ -158,15 +159,23 @@ func (c *converter) convert(raw []byte, to string) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// rename gives the renamed field the name that it has in a version.
-func (c *custom) rename(object map[string]any, version string) {
+// rename gives the renamed field the name that it has in another version. A version that keeps unknown fields may have one with the name
+// of the other version: the two change names, so that the conversion keeps both.
+func (c *custom) rename(object map[string]any, to string) {
 	spec, _ := object["spec"].(map[string]any)
-	to := c.renamedIn(version)
-	for _, from := range []string{c.renamed, c.renamed + another} {
-		if value, there := spec[from]; there && from != to {
-			delete(spec, from)
-			spec[to] = value
-		}
+	from, name := c.renamedIn(versionOf(object)), c.renamedIn(to)
+	if from == name {
+		return
+	}
+	own, isOwn := spec[from]
+	other, isOther := spec[name]
+	delete(spec, from)
+	delete(spec, name)
+	if isOwn {
+		spec[name] = own
+	}
+	if isOther {
+		spec[from] = other
 	}
 }
 

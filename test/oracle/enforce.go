@@ -64,19 +64,19 @@ func (w *world) drawGuards(ctx context.Context, d *draw) error {
 			return err
 		}
 	}
-	var faulty []string
+	var empty []string
 	for resource, names := range w.inForce.names() {
 		for _, name := range names {
-			isFaulty, err := awaitEnforced(ctx, client, resource, name)
+			guards, err := awaitEnforced(ctx, client, resource, name)
 			if err != nil {
 				return err
 			}
-			if isFaulty {
-				faulty = append(faulty, name)
+			if !guards {
+				empty = append(empty, name)
 			}
 		}
 	}
-	if err := w.withdrawFaulty(ctx, client, faulty); err != nil {
+	if err := w.withdrawEmpty(ctx, client, empty); err != nil {
 		return err
 	}
 	w.sets = w.inForce.sets
@@ -125,33 +125,33 @@ func (w *world) withdraw(ctx context.Context, client dynamic.Interface, g *guard
 	return nil
 }
 
-// withdrawFaulty deletes sets that fieldperm accepted before it read that the schemas of the epoch before, which had their verbs, are gone.
-// Any other faulty object is an error.
-func (w *world) withdrawFaulty(ctx context.Context, client dynamic.Interface, names []string) error {
+// withdrawEmpty deletes sets that guard nothing: fieldperm accepted them before it read that a schema of this epoch replaces their verbs, or
+// that the schemas of the epoch before, which had their verbs, are gone. Any other object that guards nothing is an error.
+func (w *world) withdrawEmpty(ctx context.Context, client dynamic.Interface, names []string) error {
 	gone := &guards{}
 	for _, name := range names {
 		i := slices.IndexFunc(w.inForce.sets, func(one *set) bool { return one.object.Name == name })
 		if i < 0 {
-			return fmt.Errorf("%q is faulty: fieldperm accepted it, and no object that it needs was withdrawn", name)
+			return fmt.Errorf("%q is in force and guards nothing, although it is no set", name)
 		}
 		gone.sets = append(gone.sets, w.inForce.sets[i])
 		w.inForce.sets = slices.Delete(w.inForce.sets, i, i+1)
-		w.table.add(w.table.guards, "uncoveredpermissionsets withdrawn: a withdrawn schema had their verbs")
+		w.table.add(w.table.guards, "uncoveredpermissionsets withdrawn: no schema has their verbs any more")
 	}
 	return w.withdraw(ctx, client, gone)
 }
 
-// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object, or that the object is faulty.
+// awaitEnforced waits until fieldperm says that kube-apiserver asks it about every barrier of the object, or that the object guards nothing.
 // fieldperm can probe an endpoint for objects only after the first object exists. A refusal through one rule is enough: all rules reach
 // the API server together.
-func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) (faulty bool, err error) {
+func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name string) (guards bool, err error) {
 	err = awaitCondition(ctx, client, resource, name, v1alpha1.ConditionEnforced, func(c map[string]any) bool {
 		message, _ := c["message"].(string)
 		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
-		faulty = c["reason"] == v1alpha1.ReasonFaulty
-		return c["status"] == "True" || probed || faulty || c["reason"] == v1alpha1.ReasonNoBarriers
+		guards = c["reason"] != v1alpha1.ReasonFaulty && c["reason"] != v1alpha1.ReasonNothingGuarded
+		return c["status"] == "True" || probed || !guards || c["reason"] == v1alpha1.ReasonNoBarriers
 	})
-	return faulty, err
+	return guards, err
 }
 
 // awaitCondition waits until the object has a condition of the type that is as wanted. The error has all conditions that were last seen.

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -106,6 +107,26 @@ func TestOracle_WhatAnApplyEmpties(t *testing.T) {
 	} {
 		if got := isEmptied(".a.b", []byte(c.old), []byte(c.new)); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// An author who vouches for a conversion keeps every field. So does the oracle's conversion.
+func TestOracle_TheConversionKeepsEveryField(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"apiVersion":"g/v1","spec":{"size":1}}`:                        `{"size":1}`,
+		`{"apiVersion":"g/v2","spec":{"sizeOtherwise":1}}`:               `{"size":1}`,
+		`{"apiVersion":"g/v2","spec":{"size":"a"}}`:                      `{"sizeOtherwise":"a"}`,
+		`{"apiVersion":"g/v2","spec":{"size":"a","sizeOtherwise":null}}`: `{"size":null,"sizeOtherwise":"a"}`,
+		`{"apiVersion":"g/v2"}`:                                          `null`,
+	} {
+		object, err := parseObject([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		renamedThing().rename(object, "v1")
+		if got, err := json.Marshal(object["spec"]); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s, %v; want %s", raw, got, err, want)
 		}
 	}
 }

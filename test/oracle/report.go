@@ -55,7 +55,7 @@ type Failure struct {
 func (f *Failure) String() string {
 	out := fmt.Sprintf("seed %d, after %d writes: ", f.Seed, f.Writes)
 	if f.Small == nil {
-		out += "it did not fail again on the same object\n" + f.what()
+		out += "it was not seen again on the same object\n" + f.what()
 	} else {
 		// A smaller request may fail for another reason: both failures are shown.
 		out += fmt.Sprintf("the smallest of %d that still failed:\n%s\nas it was found:\n%s", f.Small.Tries, f.Small.what(), f.what())

@@ -212,6 +212,8 @@ func (s *shard) weigh(r *Request, answer *Answer, events []*Event, said []asked)
 		j, err := s.judge(e, r)
 		if err != nil {
 			s.table.unjudged(e, err)
+			f := &Failure{Seed: s.config.Seed, Request: r, Answer: answer, Verdict: &Verdict{Event: e, Reason: err.Error()}, Guards: s.describe(r.Endpoint)}
+			fmt.Fprintf(s.config.Log, "NOT JUDGED: %s\n", f)
 			continue
 		}
 		fields += j.fields

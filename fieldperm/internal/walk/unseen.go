@@ -2,19 +2,28 @@ package walk
 
 import (
 	"bytes"
+	"crypto/rand"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // A review is JSON. An object that is sent and stored as protobuf has contents that JSON does not show (D10):
 //
 //   - The unused half of an IntOrString. Controllers compare it. The API server compares it too, and raises the generation.
-//   - The bytes of a string that is not UTF-8. JSON has U+FFFD for each of them.
+//   - The bytes of a string that is not UTF-8. JSON has the escape of U+FFFD for each of them.
 //   - The text of a RawExtension, which the API server stores byte for byte. 1 and 1.0 are different texts for a reader in Go.
 //
-// Kinds for which schema.Kind.ShownInFull is true have no such contents.
+// Kinds for which schema.Kind.ShownInFull is true have no such contents, except strings, which an API server can store as CBOR.
+
+// chargePlanted charges the object as a whole if the write adds bytes that are not UTF-8.
+func (d *Differ) chargePlanted() {
+	if !d.Planted {
+		return
+	}
+	d.Charge(d.Root, change.Modified)
+	d.Out[len(d.Out)-1].Instead = "the object gets a string that is not UTF-8, which JSON does not show: send UTF-8"
+}
 
 // chargeUnseen charges the object as a whole if the API server raised its generation for no change that the review shows. It also charges
 // the barriers of every value, because each may have changed.
@@ -42,7 +51,7 @@ func (d *Differ) chargeUnseen() {
 	}
 	d.isOwning = false
 	for i := begin; i < len(d.Out); i++ {
-		d.Out[i].Operation, d.Out[i].Instead = change.Modified, "the API server sees a change that the review does not show: send the object as JSON, and change what you want to change"
+		d.Out[i].Operation, d.Out[i].Instead = change.Modified, "the API server sees a change that the review does not show: send the object as JSON; if you did, JSON drops what another client stored: then a user who may do so writes any field of the specification once"
 	}
 }
 
@@ -84,36 +93,59 @@ func (d *Differ) showsCause(was, is rawjson.Value) bool {
 	return w != nil && d.writtenByServer(w, false, was, is)
 }
 
-// UnequalStrings returns the text of the new object in a form in which no string with U+FFFD equals a string of the old one. It reports
-// false if the text can stay as it is, because not both have such a string.
-func UnequalStrings(kind *schema.Kind, old, object rawjson.Value) ([]byte, bool) {
-	if kind.ShownInFull() || !old.MayHoldReplacement() || !object.MayHoldReplacement() {
-		return nil, false
-	}
-	out, new := []byte(nil), object.Raw()
-	for _, mark := range [][]byte{replacement, escaped} {
-		for from := 0; ; {
-			at := bytes.Index(new[from:], mark)
-			if at < 0 {
-				break
-			}
-			at += from
-			from = at + len(mark)
-			if mark[0] == '\\' && isQuoted(new, at) {
-				continue
-			}
-			if out == nil {
-				out = bytes.Clone(new)
-			}
-			// U+FFFF is as long, and the API server writes it for no byte.
-			out[from-1] += 'f' - 'd'
-		}
-	}
-	return out, out != nil
+// Apart are two objects in which strings with bytes that are not UTF-8 equal no string of the other object.
+type Apart struct {
+	// Old and New are the texts, nil if an object has no such string.
+	Old, New []byte
+	// Planted means that the new object has more such bytes than the old one. Nothing can be compared with them, so that every later
+	// write of the object would need the verb of the string: a user without granular:* must not lock out others.
+	Planted bool
 }
 
-// replacement is U+FFFD, and escaped is the form in which encoding/json writes it for bytes that are not UTF-8.
-var replacement, escaped = []byte("\uFFFD"), []byte(`\ufffd`)
+// SetApart returns the objects for the comparison. The API server writes the escape of U+FFFD for each byte that is not UTF-8, and U+FFFD
+// itself for the character. A random text after each escape, which no user can foresee, makes the string unequal to every string of the
+// other object.
+func SetApart(old, new rawjson.Value) Apart {
+	if !old.MayHoldReplacement() && !new.MayHoldReplacement() {
+		return Apart{}
+	}
+	before, was := setApart(old)
+	after, is := setApart(new)
+	return Apart{Old: before, New: after, Planted: !old.IsAbsent() && is > was}
+}
+
+// setApart returns the text of an object with such random texts, nil if it needs none, and their number.
+func setApart(object rawjson.Value) (out []byte, n int) {
+	text, from := object.Raw(), 0
+	apart := "<not UTF-8, " + rand.Text() + ">"
+	for at := nextEscape(text, 0); at >= 0; at = nextEscape(text, from) {
+		end := at + len(escaped)
+		out = append(append(out, text[from:end]...), apart...)
+		from = end
+		n++
+	}
+	if n == 0 {
+		return nil, 0
+	}
+	return append(out, text[from:]...), n
+}
+
+// escaped is the form in which encoding/json writes a byte that is not UTF-8.
+var escaped = []byte(`\ufffd`)
+
+// nextEscape returns the position of the next such byte, -1 if there is none.
+func nextEscape(text []byte, from int) int {
+	for {
+		at := bytes.Index(text[from:], escaped)
+		if at < 0 {
+			return -1
+		}
+		if at += from; !isQuoted(text, at) {
+			return at
+		}
+		from = at + len(escaped)
+	}
+}
 
 // isQuoted reports whether the backslash at a position belongs to the escape of another backslash before it.
 func isQuoted(text []byte, at int) bool {

@@ -44,7 +44,9 @@ type Differ struct {
 	// Uncovered are the barriers of sets for the current comparison, InStatus those in the status, and all those for any comparison.
 	Uncovered, InStatus, all schema.VerbSet
 	// Create: the object is new, and Old is absent.
-	Create   bool
+	Create bool
+	// Planted: see Apart.
+	Planted  bool
 	Old, New rawjson.Value
 	// Root is the place of the whole object.
 	Root Scope
@@ -88,6 +90,7 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 		d.Charge(d.Root, change.Added)
 	}
 	d.chargeUnseen()
+	d.chargePlanted()
 	d.chargeHidden()
 	return d.Out, nil
 }
