@@ -25,6 +25,8 @@ const (
 	ReasonNotProbed = "NotProbed"
 	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
 	ReasonNoBarriers = "NoBarriers"
+	// ReasonNotDenying: the validationActions of the set let writes pass.
+	ReasonNotDenying = "NotDenying"
 	// ReasonNothingGuarded: no field of a known kind has one of the verbs of the set.
 	ReasonNothingGuarded = "NothingGuarded"
 	// ReasonNotApplied: the webhook lacks rules.

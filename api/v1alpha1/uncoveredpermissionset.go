@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // UncoveredPermissionSet names granular verbs that the generic permission and more general granular
 // verbs do not cover.
@@ -69,6 +73,13 @@ const (
 	ValidationWarn  ValidationAction = "Warn"
 	ValidationAudit ValidationAction = "Audit"
 )
+
+// Denies reports whether the set refuses writes: if it has no actions, and if it has any that is not Warn or Audit.
+func (s *UncoveredPermissionSetSpec) Denies() bool {
+	return len(s.ValidationActions) == 0 || slices.ContainsFunc(s.ValidationActions, func(a ValidationAction) bool {
+		return a != ValidationWarn && a != ValidationAudit
+	})
+}
 
 // ResourceRule names resources. A resource stands for its subresources too, because they write the
 // same object; "deployments/scale" is one subresource, "*/scale" that of every resource, "*" is all.
