@@ -164,7 +164,7 @@ func separator(i int, text string) string {
 	return text
 }
 
-// more ends a list that was cut.
+// more is the end of a list that was shortened.
 const more = ",…"
 
 // bounded is a list of at most maxAnnotation bytes. It ends with more if it was cut.

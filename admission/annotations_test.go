@@ -10,7 +10,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-func TestP7_AnnotationNamesWhoDecided(t *testing.T) {
+func TestP7_AnnotationNamesTheAuthorizer(t *testing.T) {
 	for name, test := range map[string]struct {
 		checks []fieldperm.Check
 		want   string

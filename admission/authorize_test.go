@@ -102,19 +102,19 @@ func TestP4_AuthorizeNeverAllowsOnError(t *testing.T) {
 func TestBadInput_ReviewThatMakesNoSense(t *testing.T) {
 	both := asking("update", "apps", "deployments", "")
 	both.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/"}
-	nobody := asking("update", "apps", "deployments", "")
-	nobody.User = ""
-	for name, spec := range map[string]*authorizationv1.SubjectAccessReviewSpec{"neither": {User: "alice"}, "both": both, "nobody": nobody} {
+	noUser := asking("update", "apps", "deployments", "")
+	noUser.User = ""
+	for name, spec := range map[string]*authorizationv1.SubjectAccessReviewSpec{"neither": {User: "alice"}, "both": both, "noUser": noUser} {
 		if status, err := authorizeReviewer(holding("granular")).Review(t.Context(), spec); Code(err) != 400 || status.Allowed {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
 	}
 }
 
-func TestA5_NobodyIsLetThroughUnproven(t *testing.T) {
+func TestA5_GranularUsersAreDeniedWithoutProof(t *testing.T) {
 	for name, enforced := range map[string]func(context.Context, *authorizationv1.ResourceAttributes) error{
-		"nothing proves it": nil,
-		"not proven":        func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
+		"no proof":   nil,
+		"not proven": func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("no proof") },
 	} {
 		r := authorizeReviewer(holding("granular"))
 		r.Enforced = enforced
@@ -141,7 +141,7 @@ func (u unknown) Authorize(context.Context, string, bool) (fieldperm.AuthorizerD
 	return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: u.err}, nil
 }
 
-func TestP4_AMarkerThatNobodyKnowsOfIsAnError(t *testing.T) {
+func TestP4_AFailedMarkerCheckIsAnError(t *testing.T) {
 	r := authorizeReviewer(holding())
 	broken := errors.New("authorizer is down")
 	r.Authorizer = func(*authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer { return unknown{broken} }
@@ -151,7 +151,7 @@ func TestP4_AMarkerThatNobodyKnowsOfIsAnError(t *testing.T) {
 	}
 }
 
-func TestP4_C4_ADeletionThatNobodyKnowsOfIsAnError(t *testing.T) {
+func TestP4_C4_AFailedDeleteCheckIsAnError(t *testing.T) {
 	broken := errors.New("authorizer is down")
 	r := &Reviewer{Authorizer: func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return unknown{broken} }}
 	result, err := r.Review(t.Context(), Granular, &admissionv1.AdmissionRequest{

@@ -113,7 +113,7 @@ func TestA5_CanaryIsNeverAdmittedByGranular(t *testing.T) {
 
 // Without an answer of /admit/granular the sender sees the answer of /admit/uncovered. A write of the probe user passes one of them only
 // in a dry run.
-func TestA6_ProbesOfBarriersAreRefusedByTheBarriersThatAreKnown(t *testing.T) {
+func TestA6_ProbesOfBarriersAreRefusedByKnownBarriers(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
 		nonce          string

@@ -28,7 +28,7 @@ func readBoth(t *testing.T, body []byte) (plain bool) {
 	var want admissionv1.AdmissionReview
 	wantErr := jsonv2.Unmarshal(body, &want)
 	if wantErr == nil && (want.Kind != "AdmissionReview" || want.APIVersion != admissionVersion || want.Request == nil) {
-		return false // Not what the library is to judge.
+		return false // The test does not compare this with the library.
 	}
 	got, err := Read(body)
 	if wantErr != nil {
@@ -67,7 +67,7 @@ func marshalled(t *testing.T, v any) string {
 	return string(raw)
 }
 
-func TestRead_IsWhatTheLibraryReads(t *testing.T) {
+func TestRead_AgreesWithTheLibrary(t *testing.T) {
 	if !readBoth(t, []byte(wholeReview)) {
 		t.Error("a review as API servers write it is left to the library")
 	}
@@ -132,17 +132,17 @@ func readings(t *testing.T, req *admissionv1.AdmissionRequest) map[string]*Decod
 	return out
 }
 
-func TestC5_CreateComparesWithNothingHoweverItIsRead(t *testing.T) {
+func TestC5_CreateHasNoOldObjectInBothDecoders(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	for name, in := range readings(t, req) {
 		if result, err := reviewer(compile(t), holding("granular")).ReviewDecoded(t.Context(), Granular, in); err != nil || result.Allowed || len(result.Requirements) == 0 {
-			t.Errorf("%s: an oldObject beside CREATE hides what is new: %+v, %v", name, result, err)
+			t.Errorf("%s: an oldObject beside CREATE hides the new fields: %+v, %v", name, result, err)
 		}
 	}
 }
 
-func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
+func TestD1_OldAndNewObjectsInBothDecoders(t *testing.T) {
 	for name, in := range readings(t, update(`{"paused":true}`, `{"replicas":2}`)) {
 		result, err := reviewer(compile(t), holding("update")).ReviewDecoded(t.Context(), Granular, in)
 		if err != nil {
@@ -158,7 +158,7 @@ func TestD1_WhatWasAndWhatIsHoweverTheyAreRead(t *testing.T) {
 	}
 }
 
-func TestBadInput_AFieldThatNobodyKnowsMayNotStandTwice(t *testing.T) {
+func TestBadInput_ADuplicateUnknownFieldIsRefused(t *testing.T) {
 	for _, in := range []string{`"uid":"u-1"`, `"username":"alice"`, `"kind":"AdmissionReview"`, `"resource":"deployments"`} {
 		for more, ok := range map[string]bool{`,"newField":1`: true, `,"newField":1,"newField":2`: false} {
 			body := strings.Replace(wholeReview, in, in+more, 1)

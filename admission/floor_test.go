@@ -86,7 +86,7 @@ func TestW4_TheFloorNeedsNoSchema(t *testing.T) {
 }
 
 // A heartbeat that cannot be decoded is reviewed.
-func TestW4_WhatCannotBeReadIsNotOnTheFloor(t *testing.T) {
+func TestW4_AnUndecodableObjectIsNotOnTheFloor(t *testing.T) {
 	heartbeat := &admissionv1.AdmissionRequest{
 		Operation: admissionv1.Update, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "nodes"}, SubResource: "status", Name: "n1",
 		UserInfo: authenticationv1.UserInfo{Username: "system:node:n1", Groups: []string{"system:nodes"}},

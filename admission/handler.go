@@ -181,7 +181,7 @@ func (x *exchange) context(values ...any) (context.Context, context.CancelFunc) 
 	return klog.NewContext(ctx, klog.FromContext(ctx).WithValues(append([]any{"endpoint", x.endpoint}, values...)...)), cancel
 }
 
-// about returns what the log says of a request: neither contents of objects nor, above the API server's own level, names of users.
+// about returns the log fields of a request. They contain no contents of objects and, above the API server's own level, no names of users.
 func about(req *admissionv1.AdmissionRequest) []any {
 	return []any{"uid", req.UID, "operation", req.Operation, "resource", resourceName(req), "object", klog.KRef(req.Namespace, req.Name)}
 }

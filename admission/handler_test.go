@@ -247,7 +247,7 @@ func TestP4_AuthorizeErrorIsHTTP500(t *testing.T) {
 	}
 }
 
-func TestP4_AnswerLeavesBeforeTheCallerGivesUp(t *testing.T) {
+func TestP4_AnswerIsSentBeforeTheTimeoutOfTheCaller(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"": 9500 * time.Millisecond, "?timeout=10s": 9500 * time.Millisecond, "?timeout=3s": 2500 * time.Millisecond,
 		"?timeout=600ms": 300 * time.Millisecond, "?timeout=1h": 29500 * time.Millisecond, "?timeout=-1s": 9500 * time.Millisecond, "?timeout=x": 9500 * time.Millisecond,

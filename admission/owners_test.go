@@ -67,7 +67,7 @@ func TestD8_D11_OwnersOfTheStatusAreNotTheObjects(t *testing.T) {
 
 // D8: a later apply of another manager makes the change that a condition of a set is about. So the set holds for owners whatever the
 // condition returns.
-func TestD8_C2_ConditionsOnTheObjectSayNothingOfOwners(t *testing.T) {
+func TestD8_C2_ConditionsOnTheObjectDoNotExemptOwners(t *testing.T) {
 	s := compile(t, labelledIsUncovered)
 	for name, c := range map[string]struct {
 		request *admissionv1.AdmissionRequest

@@ -147,7 +147,7 @@ func TestC5_CreateComparesWithNothing(t *testing.T) {
 	req := scaling()
 	req.Operation, req.OldObject = admissionv1.Create, req.Object
 	if result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, req); err != nil || result.Allowed || len(result.Requirements) == 0 {
-		t.Errorf("an oldObject beside CREATE hides what is new: %+v, %v", result, err)
+		t.Errorf("an oldObject beside CREATE hides the new fields: %+v, %v", result, err)
 	}
 }
 
@@ -253,7 +253,7 @@ metadata: {name: x}
 spec: {group: apps, kind: Deployment, permissions: [{path: .spec.nope, verb: example.com/nope}]}
 `
 
-func TestBadInput_KindThatIsNotKnownIsForNobody(t *testing.T) {
+func TestBadInput_AnUnknownKindIsDenied(t *testing.T) {
 	faulty, _ := schema.Compile(documents(t, faultyDeployment))
 	unknown := scaling()
 	unknown.Kind.Kind = "Nothing"
@@ -330,7 +330,7 @@ func TestBadInput_RequestThatCannotBeDecided(t *testing.T) {
 	}
 }
 
-func TestBadInput_KeyThatStandsTwiceHidesNothing(t *testing.T) {
+func TestBadInput_ADuplicateKeyHidesNoChange(t *testing.T) {
 	for _, after := range []string{`{"replicas":1,"replicas":2}`, `{"replicas":2,"replicas":1}`} {
 		if result, err := reviewer(compile(t), holding("granular")).Review(t.Context(), Granular, update(`{"replicas":1}`, after)); err == nil && result.Allowed {
 			t.Errorf("%s: is let through", after)
@@ -354,8 +354,8 @@ func TestBadInput_LongNameAndLabelAreDecidedAndShortened(t *testing.T) {
 	}
 }
 
-// TestC3_TheVersionThatWasSentCounts: a webhook whose rules name one version sees a converted object.
-func TestC3_TheVersionThatWasSentCounts(t *testing.T) {
+// TestC3_TheVersionOfTheRequestCounts: a webhook whose rules name one version sees a converted object.
+func TestC3_TheVersionOfTheRequestCounts(t *testing.T) {
 	req := scaling()
 	req.Kind = metav1.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
 	req.Resource = metav1.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}

@@ -159,7 +159,7 @@ func TestSchemas_FaultyDocumentMayStillLoseItsFinalizer(t *testing.T) {
 	}
 }
 
-func TestSchemas_EverythingElseIsABadRequest(t *testing.T) {
+func TestSchemas_OtherResourcesAreBadRequests(t *testing.T) {
 	current := documents(t)
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
 	change := func(f func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionRequest {
@@ -249,7 +249,7 @@ func TestF4_ReplacingAHeldVerbIsAWarning(t *testing.T) {
 
 // A definition with old faults, from a document that was created while fieldperm was down, can be repaired step by step. An update that
 // adds a fault is refused.
-func TestSchemas_AFaultyDefinitionMayBeMended(t *testing.T) {
+func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 	// Neither path exists in the definition.
 	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}\n  - {path: .spec.width, verb: example.com/width}"))
 	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
@@ -266,14 +266,14 @@ func TestSchemas_AFaultyDefinitionMayBeMended(t *testing.T) {
 		allowed      bool
 		warning      string
 	}{
-		"both are mended":              {before, with("{}", "b", "length", "width"), true, ""},
-		"one is mended":                {before, with("{}", "b", "length"), true, `.spec.width`},
-		"nothing to do with it":        {before, with("{}", "b", "depth"), true, ".spec.length"},
-		"another fault comes":          {before, with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b"), false, ""},
-		"one is mended, another comes": {with("{}", "b", "length"), with("{}", "b", "width"), false, ""},
-		"a good one becomes faulty":    {with("{}", "b", "length", "width"), before, false, ""},
-		"new":                          {"", before, false, ""},
-		"its own fault stays":          {with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width"), with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width", "depth"), true, ".spec.nope"},
+		"both are corrected":                 {before, with("{}", "b", "length", "width"), true, ""},
+		"one is corrected":                   {before, with("{}", "b", "length"), true, `.spec.width`},
+		"nothing to do with it":              {before, with("{}", "b", "depth"), true, ".spec.length"},
+		"another fault comes":                {before, with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b"), false, ""},
+		"one is corrected, another is added": {with("{}", "b", "length"), with("{}", "b", "width"), false, ""},
+		"a good one becomes faulty":          {with("{}", "b", "length", "width"), before, false, ""},
+		"new":                                {"", before, false, ""},
+		"its own fault stays":                {with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width"), with(`{"v1":[{"path":".spec.nope","verb":"example.com/size"}]}`, "b", "length", "width", "depth"), true, ".spec.nope"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := submit(t, c.updated, c.old)

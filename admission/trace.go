@@ -19,7 +19,7 @@ const (
 func startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
-		return ctx, trace.SpanFromContext(context.Background()) // One that does nothing.
+		return ctx, trace.SpanFromContext(context.Background()) // This span does nothing.
 	}
 	return above.TracerProvider().Tracer("github.com/fieldperm/fieldperm").Start(ctx, name)
 }

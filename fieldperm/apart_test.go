@@ -15,7 +15,7 @@ func apartEntries() []schema.Entry {
 	)
 }
 
-// TestC7_AVerbThatStandsApart: the verbs above it do not count, but for granular:*.
+// TestC7_AVerbThatStandsApart: no verb above it counts, except granular:*.
 func TestC7_AVerbThatStandsApart(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
 	for _, c := range []struct{ name, old, new, want string }{
@@ -31,15 +31,15 @@ func TestC7_AVerbThatStandsApart(t *testing.T) {
 	}
 }
 
-// TestC7_InsideWhatIsChargedAsAWhole: the verb that covers the whole does not cover a part that stands apart.
-func TestC7_InsideWhatIsChargedAsAWhole(t *testing.T) {
+// TestC7_InsideAValueThatIsChargedAsAWhole: the verb that covers the whole does not cover a part that stands apart.
+func TestC7_InsideAValueThatIsChargedAsAWhole(t *testing.T) {
 	k, none := compileEntries(t, apartEntries())
 	expectDiff(t, k, none, `{"metadata":{"labels":{"b":"1"}}}`, `{"metadata":{"labels":{"b":"1","a/applied":"x","b":"1"}}}`,
 		`added .metadata.labels: * metadata labels`, `added .metadata.labels["a/applied"]: * applied`, `removed .metadata.labels["b"]: * metadata labels label label(b)`)
 }
 
-// TestC7_ABarrierAboveGoesOnHolding: a barrier above a verb that stands apart still holds for users with update.
-func TestC7_ABarrierAboveGoesOnHolding(t *testing.T) {
+// TestC7_ABarrierAboveStillHolds: a barrier above a verb that stands apart still holds for users with update.
+func TestC7_ABarrierAboveStillHolds(t *testing.T) {
 	for uncovered, want := range map[string]string{
 		"granular:labels":  `added .metadata.labels["a/applied"]: (*) applied`,
 		"granular:label":   `added .metadata.labels["a/applied"]: (*) applied`,

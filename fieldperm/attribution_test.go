@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestD12_ChangeThatNoManagerOwns(t *testing.T) {
+func TestD12_ChangesWithoutAnOwner(t *testing.T) {
 	k, none := compileGadget(t)
 	const mine = `{"f:spec":{"f:replicas":{},"f:selector":{},"f:containers":{"k:{\"name\":\"a\"}":{"f:image":{}}}},"f:metadata":{"f:finalizers":{"v:\"a/x\"":{}}}}`
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ func (d decidedBy) Authorize(_ context.Context, verb string, _ bool) (Authorizer
 	return d[verb], nil
 }
 
-func TestP7_ChecksNameWhoDecided(t *testing.T) {
+func TestP7_ChecksNameTheirAuthorizer(t *testing.T) {
 	d, err := Decide(context.Background(), decidedBy{
 		"update":             {Outcome: Deny, By: "protector"},
 		verbs.Marker:         {Outcome: Allow, By: "rbac"},
@@ -30,7 +30,7 @@ func TestP7_ChecksNameWhoDecided(t *testing.T) {
 }
 
 // An Allow of fieldperm's own authorizer does not count, so no authorizer is named as the one that decided.
-func TestP7_A4_OwnAllowIsNobodysDecision(t *testing.T) {
+func TestP7_A4_OwnAllowNamesNoAuthorizer(t *testing.T) {
 	d, err := Decide(context.Background(), decidedBy{
 		"update": {Outcome: Allow, By: "in-cluster-authorizer", Reason: verbs.Prefix + " the user holds it"},
 	}, Review{Generic: update}, Limits{})
@@ -51,7 +51,7 @@ func (p passedOver) Authorize(_ context.Context, verb string, _ bool) (Authorize
 	return AuthorizerDecision{Outcome: OutcomeOf(strings.Contains(p.held, " "+verb+" "))}, nil
 }
 
-func TestP4_AFailureThatIsPassedOverIsNoDenial(t *testing.T) {
+func TestP4_AnIgnoredFailureIsNoDenial(t *testing.T) {
 	scale := []Requirement{need("replicas", "*", "specification", "scale")}
 	for name, test := range map[string]struct {
 		failing, held string
@@ -79,7 +79,7 @@ func TestP4_AFailureThatIsPassedOverIsNoDenial(t *testing.T) {
 
 func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
 	scale := []Requirement{need("replicas", "*", "specification", "scale")}
-	who := Subject{Resource: "deployments.apps", Name: "web", User: "alice", Verb: "update"}
+	subject := Subject{Resource: "deployments.apps", Name: "web", User: "alice", Verb: "update"}
 	for name, test := range map[string]struct {
 		answers decidedBy
 		want    string
@@ -96,7 +96,7 @@ func TestP5_ADenialNamesTheAuthorizerThatDenies(t *testing.T) {
 			if err != nil || d.Denial == nil {
 				t.Fatalf("%+v, %v", d, err)
 			}
-			message := d.Denial.Message(who)
+			message := d.Denial.Message(subject)
 			if _, rest, _ := strings.Cut(message, "; "); "; "+rest != test.want && rest+test.want != "" {
 				t.Errorf("got %s\nwant %s at its end", message, test.want)
 			}

@@ -42,12 +42,12 @@ func TestP4_DiffEndsWithItsContext(t *testing.T) {
 		kind     *schema.Kind
 		old, new string
 	}{
-		"a small object":     {k, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`},
-		"no change":          {k, `{}`, `{}`},
-		"many values":        {k, manyLabels(20_000, "a"), manyLabels(20_000, "b")},
-		"a condition":        {conditional, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":"b"}}`},
-		"owners of a field":  {k, owned("|", owner("a", "Apply", `{"f:spec":{"f:plain":{}}}`)), owned("|")},
-		"what is not an end": {k, owned("|", `{}`), owned("|")},
+		"a small object":           {k, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`},
+		"no change":                {k, `{}`, `{}`},
+		"many values":              {k, manyLabels(20_000, "a"), manyLabels(20_000, "b")},
+		"a condition":              {conditional, `{"spec":{"plain":"a"}}`, `{"spec":{"plain":"b"}}`},
+		"owners of a field":        {k, owned("|", owner("a", "Apply", `{"f:spec":{"f:plain":{}}}`)), owned("|")},
+		"not at the end of a path": {k, owned("|", `{}`), owned("|")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := &countdown{Context: t.Context(), left: 1 << 30}

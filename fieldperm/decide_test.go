@@ -105,7 +105,7 @@ func TestDecide(t *testing.T) {
 		{"C2 nor do verbs above it", []string{"granular", "granular:*", "granular:specification"}, []Requirement{node}, false, ModeGranular, "update patch granular granular:node"},
 		{"C2 the barrier's verb does, without the marker for a generic user", []string{"update", "granular:node"}, []Requirement{node, replicas}, true, ModeUncovered, "update granular:node"},
 		{"C2 a granular user needs the marker", []string{"granular:node"}, []Requirement{node}, false, ModeNone, "update patch granular"},
-		{"C2 a barrier that nobody passes", []string{"update", "granular", "granular:*"}, []Requirement{need("x", "*", "|")}, false, ModeUncovered, "update"},
+		{"C2 a barrier that no verb passes", []string{"update", "granular", "granular:*"}, []Requirement{need("x", "*", "|")}, false, ModeUncovered, "update"},
 		{"C3 only the root's verb", []string{"granular", "granular:metadata"}, []Requirement{need("x", "*")}, false, ModeGranular, "update patch granular granular:*"},
 		{"no change needs entry all the same", nil, nil, false, ModeNone, "update patch granular"},
 		{"no change with the marker", []string{"granular"}, nil, true, ModeGranular, "update patch granular"},
@@ -137,7 +137,7 @@ func TestP1_AVerbIsAskedOnce(t *testing.T) {
 	}
 }
 
-func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
+func TestP1_AVerbThatNoRequirementNeedsIsNotChecked(t *testing.T) {
 	for parallel := range 2 {
 		// often covers the second change too, by a verb further down the chain of that change.
 		g := holds("granular", "granular:often", "granular:other")
@@ -148,7 +148,7 @@ func TestP1_AVerbThatNothingWaitsForIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestP1_StopsAtTheFirstThatIsMissing(t *testing.T) {
+func TestP1_StopsAtTheFirstMissingRequirement(t *testing.T) {
 	g := holds("granular")
 	d := decideWith(t, g, Limits{}, need("short", "*", "a"), need("long", "*", "b", "c"), need("other", "*", "d", "e"))
 	if got := strings.Join(g.asked, " "); got != "update patch granular granular:* granular:a" {
@@ -159,7 +159,7 @@ func TestP1_StopsAtTheFirstThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestP1_CancelsWhatIsInFlight(t *testing.T) {
+func TestP1_CancelsChecksInFlight(t *testing.T) {
 	g := holds("granular")
 	g.blocks = make(chan struct{})
 	d := decideWith(t, g, Limits{Parallel: 2}, need("x", "*", "a"), need("y", "*", "blocks", "z"))
@@ -239,7 +239,7 @@ func TestP4_AnErrorIsNoDenialAndNeverAllows(t *testing.T) {
 	}
 }
 
-func TestP4_AnErrorAmongSeveralAtTheSameTimeIsNoDenial(t *testing.T) {
+func TestP4_AnErrorAmongParallelChecksIsNoDenial(t *testing.T) {
 	for _, fails := range []string{"granular:a", "granular:b"} {
 		g := holds("granular", "granular:a", "granular:b")
 		g.fails = fails

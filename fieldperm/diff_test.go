@@ -74,9 +74,9 @@ func TestDiff(t *testing.T) {
 			},
 		},
 		{"D5 a name that occurs twice on both sides", `{"metadata":{"labels":{"a":"1","a":"2"}}}`, `{"metadata":{"labels":{"a":"1","a":"3"}}}`, []string{"modified .metadata.labels: * metadata labels"}},
-		{"D6 unknown fields have the chain of what is above", `{"spec":{"other":{"x":1,"l":[1,2]}}}`, `{"spec":{"other":{"x":2,"l":[2,1]}}}`, []string{`modified .spec["other"]["x"]: * specification`, `modified .spec["other"]["l"]: * specification`}},
+		{"D6 unknown fields have the chain of their parent", `{"spec":{"other":{"x":1,"l":[1,2]}}}`, `{"spec":{"other":{"x":2,"l":[2,1]}}}`, []string{`modified .spec["other"]["x"]: * specification`, `modified .spec["other"]["l"]: * specification`}},
 		{"D6, C3 nothing but the root above", `{"extra":1}`, `{"extra":{"a":2}}`, []string{"removed .extra: *", `added .extra["a"]: *`}},
-		{"D7 what the server writes", `{"metadata":{"uid":"1","resourceVersion":"1"}}`, `{"metadata":{"uid":"2"}}`, nil},
+		{"D7 fields that the server writes", `{"metadata":{"uid":"1","resourceVersion":"1"}}`, `{"metadata":{"uid":"2"}}`, nil},
 		{"D9 generateName on UPDATE", `{"metadata":{"generateName":"a"}}`, `{"metadata":{"generateName":"b"}}`, []string{"modified .metadata.generateName: * metadata"}},
 		{"C2 a barrier", `{"spec":{"node":"a"}}`, `{"spec":{"node":"b"}}`, []string{"modified .spec.node: (*) (specification) node"}},
 		{"C2 excluded-when holds", `{"spec":{"feature":{"enabled":false}}}`, `{"spec":{"feature":{"enabled":true}}}`, []string{"modified .spec.feature.enabled: (*) (specification) (feature) switch"}},
@@ -134,7 +134,7 @@ func TestC5_Create(t *testing.T) {
 		rule, new string
 		want      []string
 	}{
-		{"identity and what the server writes are free, that there is an object is not", `{` + identity + `}`, []string{"added .: *"}},
+		{"the identity and the fields of the server are free, the object itself is not", `{` + identity + `}`, []string{"added .: *"}},
 		{"a default is free", `{` + identity + `,"spec":{"replicas":1,"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
 		{"another value is not", `{` + identity + `,"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale"}},
 		{"a struct whose default is made of defaults is free", `{` + identity + `,"spec":{"limits":{"low":0},"plain":"a"}}`, []string{"added .spec.plain: * specification"}},
@@ -163,7 +163,7 @@ func TestC2_UncoveredPermissionSet(t *testing.T) {
 }
 
 // A schema may have no barrier at all, and an UncoveredPermissionSet may still put one inside an atomic value.
-func TestD4_UncoveredPermissionSetInsideWhatIsAtomic(t *testing.T) {
+func TestD4_UncoveredPermissionSetInsideAnAtomicValue(t *testing.T) {
 	k, admin := compileEntries(t, []schema.Entry{entry(".spec.rules", "rules"), entry(".spec.rules[*].admin", "admin")}, "granular:admin")
 	expectDiff(t, k, admin, `{"spec":{"rules":[{"host":"a"}]}}`, `{"spec":{"rules":[{"host":"b","admin":true}]}}`,
 		"modified .spec.rules: * rules", "added .spec.rules[0].admin: (*) (rules) admin")
@@ -222,7 +222,7 @@ func TestC2_ExcludedWhenSeesBothValuesAndFailsClosed(t *testing.T) {
 	}
 }
 
-func TestDiff_ObjectsThatAreNone(t *testing.T) {
+func TestDiff_RefusesValuesThatAreNoObjects(t *testing.T) {
 	k, none := compileGadget(t)
 	deep := strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000)
 	for _, c := range []struct{ name, old, new, want string }{
@@ -246,7 +246,7 @@ func TestDiff_ObjectsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestD10_NothingChangedIsNothingCharged(t *testing.T) {
+func TestD10_UnchangedObjectsNeedNoVerb(t *testing.T) {
 	k, none := compileGadget(t)
 	for _, x := range []string{`{}`, `{"spec":{"containers":[{"name":"a"},{"name":"a"}]}}`, `{"metadata":{"labels":{"a":"1","a":"2"}}}`, `{"extra":[{"b":[null]}]}`} {
 		expectDiff(t, k, none, x, x)

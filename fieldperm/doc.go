@@ -1,4 +1,4 @@
-// Package fieldperm is the decision core. Diff finds what changed between two objects and which granular verbs cover each change. The
+// Package fieldperm is the decision core. Diff finds the changes between two objects, and which granular verbs cover each change. The
 // plan sets the order in which the verbs are checked. Decide reports whether every change is covered.
 //
 // It has four units, each of which imports only those before it:

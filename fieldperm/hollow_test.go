@@ -20,7 +20,7 @@ func chargesAt(t *testing.T, k *schema.Kind, old, new, path string) bool {
 
 // D8: an apply converts the object to each version that has an entry. The conversion may drop an empty container, and with it the unowned
 // parts.
-func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
+func TestD8_EmptyAppliedContainersAndAnEntryOfAnotherVersion(t *testing.T) {
 	spec := structOf("spec", `"color":{"type":"string"},"box":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
 	permissions := permission(".spec.color", "color", "") + "," + permission(".spec.box.b", "b", "")
 	const a, b = `.spec.box.a`, `.spec.box.b`
@@ -38,14 +38,14 @@ func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 		old, new string
 		charged  bool
 	}{
-		"another version comes":                  {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
-		"it is there before":                     {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), false},
-		"the version of who applies comes":       {of("c", both, argo(""), painter), of("d", both, argo(""), creator), false},
-		"it is applied with something in it":     {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
-		"another owns something in it":           {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
-		"what another owned in it goes":          {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
-		"nobody applies":                         {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
-		"all of it has owners, but for the rest": {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), false},
+		"another version comes":                       {of("c", both, argo(""), creator), of("d", both, argo(""), bare, painter), true},
+		"it is there before":                          {of("c", both, argo(""), bare, painter), of("d", both, argo(""), bare, entry("v1", "another", `"f:color":{}`)), false},
+		"the version of the applier comes":            {of("c", both, argo(""), painter), of("d", both, argo(""), creator), false},
+		"it is applied with something in it":          {of("c", both, argo(`"f:b":{}`), creator), of("d", both, argo(`"f:b":{}`), bare, painter), false},
+		"another owns something in it":                {of("c", both, argo(""), creator, entry("v2", "x", `"f:box":{"f:b":{}}`)), of("d", both, argo(""), bare, painter, entry("v2", "x", `"f:box":{"f:b":{}}`)), false},
+		"the field of another owner in it is removed": {of("c", both, argo(""), painter, entry("v1", "x", `"f:box":{"f:b":{}}`)), of("c", `"a":"x"`, argo(""), painter), true},
+		"nobody applies":                              {of("c", both, entry("v2", "x", `"f:box":{}`), creator), of("d", both, entry("v2", "x", `"f:box":{}`), bare, painter), false},
+		"all of it has owners, but for the rest":      {of("c", `"b":"y"`, argo(""), creator), of("d", `"b":"y"`, argo(""), bare, painter), false},
 	} {
 		k := safesOf(t, lossless+said(permissions, permissions), spec, spec)("v1")
 		if got := chargesAt(t, k, c.old, c.new, a); got != c.charged {
@@ -64,7 +64,7 @@ func TestD8_WhatIsAppliedEmptyAndAnotherVersionComes(t *testing.T) {
 
 // D8: a container that is applied empty in the names of another version is charged as the whole object, because its contents are not
 // known.
-func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
+func TestD8_EmptyAppliedContainersByTheNamesOfAnotherVersion(t *testing.T) {
 	inner := `{"type":"object","properties":{"a":{"type":"string"}}}`
 	here, there := structOf("spec", `"color":{"type":"string"},"box":`+inner), structOf("spec", `"color":{"type":"string"},"crate":`+inner)
 	color := permission(".spec.color", "color", "")
@@ -84,6 +84,6 @@ func TestD8_WhatIsAppliedEmptyInTheNamesOfAnotherVersion(t *testing.T) {
 	}
 	whole := strings.Replace(there, `"crate":{`, `"crate":{"x-kubernetes-map-type":"atomic",`, 1)
 	if chargesAt(t, safesOf(t, lossless+said(color, color), here, whole)("v1"), of("c", `"f:crate":{}`, creator), of("d", `"f:crate":{}`, painter), ".") {
-		t.Error("the crate is atomic: its owner owns what is in it")
+		t.Error("the crate is atomic: its owner owns its contents")
 	}
 }

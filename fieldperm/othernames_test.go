@@ -80,7 +80,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 		"a set for owners only":                 {lossless + said(strings.Replace(plain, "plain", "secret", 1), strings.Replace(plainToo, "plain", "secret", 1)), key, schema.VerbSet{verb(t, secretVerb): {OwnersOnly: true}}, of("1", sec("v2")), of("2")},
 		"the version changes beside a value":    {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("2", sec("v1"))},
 		"the version changes, and nothing else": {lossless + said(plain, plainToo), key, whole, of("1", sec("v2")), of("1", sec("v1"))},
-		"what is guarded is inside":             {lossless + said(permission(".spec.b.key", "secret", always), permission(".spec.a.key", "secret", always)), atomic, nil, of("1", sec("v2")), of("2")},
+		"the guarded field is inside":           {lossless + said(permission(".spec.b.key", "secret", always), permission(".spec.a.key", "secret", always)), atomic, nil, of("1", sec("v2")), of("2")},
 		"the version says nothing":              {lossless + inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, one version says so":   {inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, both versions say so":  {inBoth, key, nil, of("1", sec("v2")), of("2")},
@@ -95,7 +95,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	}
 	k := safesOf(t, lossless+said(plain, plainToo), fields("a", "b", key), fields("c", "a", key))("v1")
 	if asks(t, k, whole, of("1", safeEntry("v2", "sec", `"f:c":{}`)), of("2"), secretVerb) {
-		t.Error("the owner of what is not guarded there stays")
+		t.Error("the owner of an unguarded field stays")
 	}
 	var many []string
 	for i := range 9 {
@@ -105,12 +105,12 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 	old := of("1", append([]string{ownerIn("v2", "oldest", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
 	merged := of("2", append([]string{ownerIn("v2", "ancient-changes", "Update", `{"f:spec":{"f:a":{}}}`), ownerIn("v1", "me", "Update", `{"f:spec":{"f:a":{}}}`)}, many...)...)
 	if asks(t, k, whole, old, merged, secretVerb) {
-		t.Error("what the API server merges by itself is charged")
+		t.Error("a merge of the API server is charged")
 	}
 }
 
 // D8: the unowned parts around a field of the other version disappear with the applier's next apply without that field.
-func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_UnownedFieldsAroundAFieldThatAnotherVersionRenames(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"},"guard":{"type":"string"}}}`, name))
 	}
@@ -124,7 +124,7 @@ func TestD8_UnownedAroundWhatAnotherVersionCallsOtherwise(t *testing.T) {
 }
 
 // D8: an item whose key has no owner is removed, whatever the name of the list in another version is.
-func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_KeysOfItemsThatAnotherVersionRenames(t *testing.T) {
 	fields := func(name string) string {
 		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
 			"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"guard":{"type":"string"}}}}`, name))
@@ -138,11 +138,11 @@ func TestD8_KeysOfItemsThatAnotherVersionCallsOtherwise(t *testing.T) {
 	}
 	all, noKey := in(`".":{},"f:name":{},"f:guard":{}`), in(`".":{},"f:guard":{}`)
 	for name, c := range map[string]struct{ old, new string }{
-		"lost beside a change":      {of("c", all), of("d", noKey)},
-		"lost":                      {of("c", all), of("c", noKey)},
-		"lost with the whole entry": {of("c", all), of("d")},
-		"gained":                    {of("c", noKey), of("c", all)},
-		"lost by who has no item":   {of("c", in(`"f:name":{},"f:x":{}`)), of("d", in(`"f:x":{}`))},
+		"lost beside a change":               {of("c", all), of("d", noKey)},
+		"lost":                               {of("c", all), of("c", noKey)},
+		"lost with the whole entry":          {of("c", all), of("d")},
+		"gained":                             {of("c", noKey), of("c", all)},
+		"lost by a manager without the item": {of("c", in(`"f:name":{},"f:x":{}`)), of("d", in(`"f:x":{}`))},
 	} {
 		if !asks(t, k, nil, c.old, c.new, secretVerb) {
 			t.Errorf("%s: the barrier is passed", name)
@@ -184,12 +184,12 @@ func TestD8_EntriesOfAVersionWithTheSameNames(t *testing.T) {
 	for _, version := range []string{"v1", "v2"} {
 		set := schema.VerbSet{verb(t, "granular:label(a)"): {}}
 		if asks(t, k, set, of("", ownerIn(version, "creator", "Update", labels)), of(`,"b/y":"2"`, ownerIn(version, "creator", "Update", labels), me), "granular:label(a)") {
-			t.Errorf("what an entry of %s owns counts as unowned", version)
+			t.Errorf("a field of an entry of %s counts as unowned", version)
 		}
 	}
 	got, err := Diff(t.Context(), []byte(of("", ownerIn("v2", "me", "Apply", labels))), []byte(of("", ownerIn("v1", "me", "Apply", labels))), k, nil)
 	if err != nil || len(got) > 0 {
-		t.Errorf("who applies the same in the request's version: %q, %v", renderAll(got), err)
+		t.Errorf("a manager that applies the same in the request's version: %q, %v", renderAll(got), err)
 	}
 	// An API server that does not know the version drops the entry after some time.
 	if got, err := Diff(t.Context(), []byte(of("", ownerIn("v1", "me", "Apply", labels))), []byte(of("", ownerIn("v2", "me", "Apply", labels))), k, nil); err != nil || len(got) == 0 {
@@ -215,7 +215,7 @@ func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 }
 
 // D8: if a schema made a list atomic, an API server gives its owners the whole list in place of its parts.
-func TestD8_OwnersOfWhatBecameAtomic(t *testing.T) {
+func TestD8_OwnersOfAValueThatBecameAtomic(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(replicas int, owners ...string) string {
 		return owned(fmt.Sprintf(`|,"spec":{"replicas":%d,"rules":[{"host":"h","admin":true}]}`, replicas), owners...)
@@ -265,15 +265,15 @@ func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
 func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 	k := safes(t, bothSay+unserved)("v1")
 	if !asks(t, k, nil, safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), secretVerb) {
-		t.Error("the owner of what is guarded goes with a change beside it")
+		t.Error("the owner of a guarded field is removed with a change beside it")
 	}
 	if !asks(t, k, nil, safe("v1", "c"), safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), secretVerb) {
-		t.Error("what is guarded is given away")
+		t.Error("a guarded field gets a new owner")
 	}
 }
 
 // D8: no API server turns the parts of a value in one version into the whole value in another.
-func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
+func TestD8_PartsInAnUnknownVersionAreNotTheWhole(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(entry string) string {
 		return owned(`|,"spec":{"replicas":2,"rules":[{"host":"h","admin":true}]}`, entry)
@@ -286,7 +286,7 @@ func TestD8_PartsOfAVersionThatNobodyKnowsAreNotTheWhole(t *testing.T) {
 }
 
 // D8: an API server folds the parts of a value that is atomic in the version of the entry.
-func TestD8_OwnersOfWhatBecameAtomicInAnotherVersion(t *testing.T) {
+func TestD8_OwnersOfAValueThatBecameAtomicInAnotherVersion(t *testing.T) {
 	atomic := func(how, more string) string {
 		return structOf("spec", `"color":{"type":"string"},"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"}`+more+`}}`)
 	}
@@ -344,13 +344,13 @@ func TestD8_AContainerIsHeldWhereConversionsKeepIt(t *testing.T) {
 }
 
 // D8: a guarded field may not exist yet, and may get a value after its owner was removed.
-func TestD8_OwnersOfWhatIsNotThereYet(t *testing.T) {
+func TestD8_OwnersOfAnAbsentField(t *testing.T) {
 	here, there := structOf("spec", `"color":{"type":"string"},"sub":{"type":"string"}`), structOf("spec", `"color":{"type":"string"},"under":{"type":"string"}`)
 	k := safesOf(t, lossless+said(permission(".spec.sub", "secret", always), permission(".spec.under", "secret", always)), here, there)("v1")
 	of := func(fields string) string {
 		return object("v1", `"spec":{"color":"c"}`, ownerIn("v2", "argo", "Apply", `{"f:spec":{"f:color":{}`+fields+`}}`))
 	}
 	if !asks(t, k, nil, of(""), of(`,"f:under":{}`), secretVerb) {
-		t.Error("argo is given what is guarded")
+		t.Error("argo gets a guarded field")
 	}
 }

@@ -78,7 +78,7 @@ func safeEntry(version, manager, fields string) string {
 
 // D8: a field with another name in another version is charged with the verbs of that version, both when a manager gains it and when a
 // manager loses it.
-func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	const secret = "granular:g.example/secret"
 	color, colored := `"f:color":{}`, safeEntry("v2", "argo", `"f:color":{}`)
 	given := func(field string) string { return safeEntry("v2", "argo", color+","+field) }
@@ -89,16 +89,16 @@ func TestD8_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 	}{
 		"given in the other version's name":             {bothSay, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
 		"given in a name that says nothing":             {v1Says, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{secret}},
-		"given with the container of what is guarded":   {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
+		"given with the container of a guarded field":   {partSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{".":{}}`)), []string{secret}},
 		"lost beside a change":                          {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{secret}},
-		"lost below what is guarded":                    {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
+		"lost below a guarded field":                    {bothSay, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{"f:key":{}}`)), safe("v2", "d"), []string{secret}},
 		"lost in a name that says nothing":              {v1Says, "v1", safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), safe("v1", "d"), []string{secret}},
 		"lost beside a change of the same name in both": {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "d"), []string{"granular:*"}},
 		"lost where nothing changed":                    {plainSays, "v2", safe("v2", "c", safeEntry("v1", "sec", `"f:secret":{}`)), safe("v2", "c"), []string{"granular:*"}},
 		"given, without a barrier":                      {plainSays, "v1", safe("v1", "c", colored), safe("v1", "c", given(`"f:hidden":{}`)), []string{"granular:*"}},
-		"what changes, in an entry of the other":        {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
-		"given in a version that nobody knows":          {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
-		"lost in a version that nobody knows":           {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
+		"the changed field, in an entry of the other":   {plainSays, "v1", safe("v1", "c", safeEntry("v2", "argo", "")), safe("v1", "d", colored), []string{""}},
+		"given in an unknown version":                   {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", color)), safe("v1", "c", safeEntry("v0", "argo", color+`,"f:x":{}`)), []string{secret, "granular:*"}},
+		"lost in an unknown version":                    {bothSay, "v1", safe("v1", "c", safeEntry("v0", "argo", `"f:x":{}`)), safe("v1", "d"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := safes(t, c.annotations)(c.version)
@@ -175,7 +175,7 @@ func TestD8_BarriersForOwnersOnly(t *testing.T) {
 
 // D8: a condition is about the change of this request. A manager that gains the value by applying removes it with a later apply without
 // it.
-func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
+func TestD8_C2_AConditionDoesNotExemptTheNewOwnerOfAChangedField(t *testing.T) {
 	entries := append(gadgetEntries(), entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null")))
 	entries = slices.DeleteFunc(entries, func(e schema.Entry) bool { return e.Path == ".spec.replicas" && e.ExcludedWhen == "" })
 	k, none := compileEntries(t, entries)
@@ -188,7 +188,7 @@ func TestD8_C2_AConditionSaysNothingOfWhoGainsWhatChanges(t *testing.T) {
 }
 
 // D8: guarded parts of an atomic value disappear with it, also the new parts.
-func TestD8_C2_AConditionSaysNothingOfWhatIsNewInWhatIsApplied(t *testing.T) {
+func TestD8_C2_AConditionDoesNotExemptNewFieldsOfAnAppliedValue(t *testing.T) {
 	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.rules[*].admin" })
 	k, none := compileEntries(t, append(entries, entry(".spec.rules[*].admin", "admin", excludedWhen("oldSelf != null && self == null"))))
 	spec := func(rules string) string { return `|,"spec":{"replicas":2` + rules + `}` }
@@ -281,10 +281,10 @@ func TestD8_C3_BarriersForOwnersOnlyHideNoValues(t *testing.T) {
 		old, new []byte
 		want     bool
 	}{
-		"a new object":             {hpa, nil, of(3, entry("Update")), false},
-		"an update":                {hpa, of(3), of(4, entry("Update")), false},
-		"who applies what changes": {hpa, of(3), of(4, entry("Apply")), true},
-		"nothing but a name":       {gadget, nil, []byte(owned(`,"name":"x"|`, owner("me", "Update", `{}`))), false},
+		"a new object":                        {hpa, nil, of(3, entry("Update")), false},
+		"an update":                           {hpa, of(3), of(4, entry("Update")), false},
+		"the manager that applies the change": {hpa, of(3), of(4, entry("Apply")), true},
+		"nothing but a name":                  {gadget, nil, []byte(owned(`,"name":"x"|`, owner("me", "Update", `{}`))), false},
 	} {
 		set := schema.VerbSet{verb(t, "granular:specification"): {OwnersOnly: true}, verbs.All(): {OwnersOnly: true}}
 		got, err := Diff(t.Context(), c.old, c.new, c.kind, set)

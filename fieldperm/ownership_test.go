@@ -52,7 +52,7 @@ func TestD8_Ownership(t *testing.T) {
 		{"the own entry taken away from under its fields", owned(labels, owner("a", "Apply", fLabel)), owned(labels, owner("a", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{"ownership .metadata.labels: * metadata labels"}},
 		{"the keys of an item are free, its other fields are not", owned(items, owner("a", "Update", fItem)), owned(items, owner("a", "Update", fItem), owner("me", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].image: * specification container container(c) image image(c)`}},
 		{"the key of an item taken away from under its fields", owned(items, owner("a", "Apply", fItem)), owned(items, owner("a", "Apply", fNoKey)), []string{wholeGadget, `ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
-		{"the key of an item given to who holds its fields", owned(items, owner("a", "Apply", fNoKey)), owned(items, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
+		{"the key of an item given to the owner of its fields", owned(items, owner("a", "Apply", fNoKey)), owned(items, owner("a", "Apply", fItem)), []string{`ownership .spec.containers[name="c"].name: * specification container container(c)`, `ownership .spec.containers[name="c"]: * specification container container(c)`}},
 		{"co-owning a label of another", owned(labels, owner("a", "Update", fLabel)), owned(labels, owner("a", "Update", fLabel), owner("me", "Apply", `{"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{`ownership .metadata.labels["a/x"]: * metadata labels label label(a)`}},
 		{"a member of a set", owned(`,"finalizers":["a/x"]|`), owned(`,"finalizers":["a/x"]|`, owner("me", "Update", `{"f:metadata":{"f:finalizers":{"v:\"a/x\"":{}}}}`)), []string{`ownership .metadata.finalizers[="a/x"]: * metadata finalizers finalizer finalizer(a)`}},
 		{"an atomic list", owned(`|,"spec":{"args":["a"]}`), owned(`|,"spec":{"args":["a"]}`, owner("me", "Apply", `{"f:spec":{"f:args":{}}}`)), []string{"ownership .spec.args: * specification"}},
@@ -90,7 +90,7 @@ func TestD8_Ownership(t *testing.T) {
 
 // D8: an applier that gains an own entry deletes the container by a later apply without it. So the gain is charged if no other manager
 // owns the container.
-func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
+func TestD8_UnownedFieldsNeedTheirVerbForANewOwner(t *testing.T) {
 	k, none := compileGadget(t)
 	const (
 		web   = `"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}`
@@ -118,14 +118,14 @@ func TestD8_WhatNobodyOwnsIsNotGivenAway(t *testing.T) {
 		{"an item that another owns, with nothing in it", owned(spec("g"), creator, argo), owned(spec("g"), creator, owner("argo", "Apply", containers(guard, web))), item},
 		{"an item that another comes to own as well", owned(spec("g"), argo), owned(spec("h"), argo, owner("a", "Apply", containers(image)), owner("b", "Apply", containers(image))), append(item, changed, "ownership .spec.feature.enabled: (*) (specification) (feature) switch")},
 		{"an item that another owns in another version", owned(spec("g"), other(creator), argo), owned(spec("h"), other(creator), owner("argo", "Apply", containers(image, web))), append(item, changed)},
-		{"an item to one who updates", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), append(item, changed)},
+		{"an item to an updater", owned(spec("g"), creator), owned(spec("h"), creator, owner("a", "Update", containers(image))), append(item, changed)},
 		{"the labels around one", owned(spec("g"), argo), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`)), []string{label, `ownership .metadata.labels["policy/x"]: * metadata labels label label(policy)`}},
 		{"the labels around one, of which another has one", owned(spec("g"), argo, owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), owned(strings.Replace(spec("g"), `{"policy`, `{"a/x":"1","policy`, 1), owner("argo", "Apply", strings.TrimSuffix(containers(web), "}")+`,"f:metadata":{"f:labels":{"f:a/x":{}}}}`), owner("b", "Update", `{"f:metadata":{"f:labels":{"f:policy/x":{}}}}`)), []string{label}},
 		{"a struct of which the manager has all", owned(spec("g"), argo), owned(spec("g"), owner("argo", "Apply", `{"f:spec":{"f:containers":{`+web+`},"f:feature":{"f:enabled":{}}}}`)), []string{"ownership .spec.feature.enabled: (*) (specification) (feature) switch"}},
-		{"an item that is left while one who updates has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
-		{"an item that is left while one who applies has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
-		{"an item to one who has something in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), append(item, changed)},
-		{"an item from above what is owned in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed, wholeGadget)},
+		{"an item that is left while an updater has it", owned(spec("g"), creator, owner("a", "Apply", containers(image))), owned(spec("h"), creator), []string{changed}},
+		{"an item that is left while an applier has it", owned(spec("g"), owner("a", "Apply", containers(guard)), owner("b", "Apply", containers(image))), owned(spec("h"), owner("a", "Apply", containers(guard))), append(item, changed)},
+		{"an item to the owner of a field in it", owned(spec("g"), creator, owner("a", "Apply", containers(held))), owned(spec("h"), creator, owner("a", "Apply", containers(all))), append(item, changed)},
+		{"an item from above an owned field in it", owned(spec("g"), creator, owner("a", "Apply", containers(all))), owned(spec("h"), creator, owner("a", "Apply", containers(held))), append(item, changed, wholeGadget)},
 		{"one time, where nothing changed", owned(spec("g"), argo), owned(spec("g"), later(argo)), []string{"ownership .metadata.managedFields: * metadata"}},
 		{"the time of another, where something changed", owned(spec("g"), argo), owned(spec("h"), later(argo), owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{changed, "ownership .metadata.managedFields: * metadata"}},
 		{"the version of another, where something changed", owned(spec("g"), other(argo)), owned(spec("h"), argo, owner("me", "Update", containers(`"k:{\"name\":\"guard\"}":{"f:image":{}}`))), []string{

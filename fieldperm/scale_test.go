@@ -52,7 +52,7 @@ func TestD8_TheLastOfTwoEntriesOfAManagerCounts(t *testing.T) {
 }
 
 // D8: an API server drops an entry without a time first.
-func TestD8_TimesThatAreGone(t *testing.T) {
+func TestD8_RemovedTimes(t *testing.T) {
 	k, none := compileGadget(t)
 	entry := func(at string) string {
 		return strings.Replace(owner("a", "Update", `{"f:spec":{"f:replicas":{}}}`), `"time":"2026-01-01T00:00:00Z"`, at, 1)
@@ -92,7 +92,7 @@ func TestD8_TimesThatAreGone(t *testing.T) {
 }
 
 // D8: the API server changes the uid without any manager.
-func TestD8_NobodyComesToOwnWhatTheServerWrites(t *testing.T) {
+func TestD8_FieldsThatTheServerWritesGetNoNewOwner(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(uid, n string, owners ...string) string {
 		return owned(`,"uid":"`+uid+`"|,"spec":{"replicas":`+n+`}`, owners...)

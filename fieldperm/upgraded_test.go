@@ -10,7 +10,7 @@ import (
 )
 
 // D8: kubectl turns the managers that own the annotation of client-side apply into appliers, by their names.
-func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
+func TestD8_TheOwnerOfTheClientSideApplyAnnotationCountsAsApplier(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
 	of := func(label string, owners ...string) string {
@@ -60,7 +60,7 @@ func TestD8_WhoOwnsTheAnnotationOfClientSideApplyWillApply(t *testing.T) {
 }
 
 // D8: a manager that comes to own the annotation of client-side apply will apply with everything that it already owns.
-func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
+func TestD8_ANewOwnerOfTheClientSideApplyAnnotation(t *testing.T) {
 	k, set := compileGadget(t, "granular:label(policy)")
 	const note, label = `"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}`, `"f:labels":{"f:policy/x":{}}`
 	of := func(applied string, owners ...string) string {
@@ -78,12 +78,12 @@ func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
 		old, new string
 		want     bool
 	}{
-		"by a change of it":          {of("{}", entry("sec", label)), of("{ }", entry("sec", note, label)), true},
-		"in another entry":           {of("{}", other), of("{ }", other, entry("sec", note)), true},
-		"by a merge of kubectl's":    {of("{}", append(many, entry("kubectl-client-side-apply", note), entry("ancient-changes", label))...), of("{ }", append(many, entry("ancient-changes", note, label), entry("me", `"f:generateName":{}`))...), true},
-		"who owned it before":        {of("{}", entry("sec", note, label)), of("{ }", entry("sec", note, label)), false},
-		"who owns nothing else":      {of("{}", entry("sec", label)), of("{ }", entry("sec", label), entry("web", note)), false},
-		"with an escape in its name": {of("{}", entry("sec", label)), of("{ }", entry("sec", strings.Replace(note, "/", `\/`, 1), label)), true},
+		"by a change of it":           {of("{}", entry("sec", label)), of("{ }", entry("sec", note, label)), true},
+		"in another entry":            {of("{}", other), of("{ }", other, entry("sec", note)), true},
+		"by a merge of kubectl's":     {of("{}", append(many, entry("kubectl-client-side-apply", note), entry("ancient-changes", label))...), of("{ }", append(many, entry("ancient-changes", note, label), entry("me", `"f:generateName":{}`))...), true},
+		"the owner before":            {of("{}", entry("sec", note, label)), of("{ }", entry("sec", note, label)), false},
+		"the owner of no other field": {of("{}", entry("sec", label)), of("{ }", entry("sec", label), entry("web", note)), false},
+		"with an escape in its name":  {of("{}", entry("sec", label)), of("{ }", entry("sec", strings.Replace(note, "/", `\/`, 1), label)), true},
 	} {
 		got, err := Diff(t.Context(), []byte(c.old), []byte(c.new), k, set)
 		barred := slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() })
@@ -94,7 +94,7 @@ func TestD8_WhoComesToOwnTheAnnotationOfClientSideApply(t *testing.T) {
 }
 
 // D8: a manager that will become an applier does not keep an item for other managers.
-func TestD8_WhoWillApplyKeepsNoItem(t *testing.T) {
+func TestD8_AFutureApplierKeepsNoItem(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(image string, owners ...string) string {
 		return owned(`|,"spec":{"containers":[{"name":"web","image":"`+image+`"}]}`, owners...)
@@ -112,7 +112,7 @@ func TestD8_WhoWillApplyKeepsNoItem(t *testing.T) {
 }
 
 // D8: no API server gives an applier a part of an item without its keys, because such a manager could not apply any more.
-func TestD8_WhoAppliesOwnsNoPartOfAnItemAlone(t *testing.T) {
+func TestD8_AnApplierOwnsNoPartOfAnItemAlone(t *testing.T) {
 	k, none := compileGadget(t)
 	of := func(owners ...string) string {
 		return owned(`|,"spec":{"replicas":1,"containers":[{"name":"web","image":"a"}]}`, owners...)
@@ -131,7 +131,7 @@ func TestD8_WhoAppliesOwnsNoPartOfAnItemAlone(t *testing.T) {
 }
 
 // D8: a client-side applier has the fields that it changes in its manifest. So a condition on the change applies.
-func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
+func TestD8_C2_AConditionHoldsForClientSideAppliers(t *testing.T) {
 	entries := slices.DeleteFunc(gadgetEntries(), func(e schema.Entry) bool { return e.Path == ".spec.replicas" })
 	k, none := compileEntries(t, append(entries, entry(".spec.replicas", "scale", excludedWhen("oldSelf != null && self == null"))))
 	of := func(applied string, replicas int, owners ...string) string {
@@ -158,7 +158,7 @@ func TestD8_C2_AConditionHoldsForWhoAppliesOnTheClient(t *testing.T) {
 
 // D8: a manager that becomes an applier is also charged for the barriers inside changed values, because its next apply may remove the
 // whole value.
-func TestD8_WhoComesToApplyWithAChange(t *testing.T) {
+func TestD8_ANewApplierWithAChange(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}`
 	of := func(applied, host string, owners ...string) string {
@@ -172,7 +172,7 @@ func TestD8_WhoComesToApplyWithAChange(t *testing.T) {
 }
 
 // D8: unchanged entries are read as well if their manager becomes an applier, and count as changed. The amount that is read is limited.
-func TestD8_TooManyPathsOfWhoComesToApply(t *testing.T) {
+func TestD8_TooManyPathsOfANewApplier(t *testing.T) {
 	k, none := compileGadget(t)
 	const note = `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
 	var paths []string

@@ -40,9 +40,9 @@ func writtenEntries() []schema.Entry {
 	)
 }
 
-// TestD13_WhatTheServerWritesBecauseOfAnotherField: the change is free only together with that field, and only with the value that the
+// TestD13_FieldsThatTheServerWritesBecauseOfAnotherField: the change is free only together with that field, and only with the value that the
 // API server writes.
-func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
+func TestD13_FieldsThatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 	k, none := compileEntries(t, writtenEntries())
 	const args = "modified .spec.args: * specification"
 	own := func(operation string) string {
@@ -56,7 +56,7 @@ func TestD13_WhatTheServerWritesBecauseOfAnotherField(t *testing.T) {
 		{"without its cause", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["a"]}}`, []string{own("modified")}},
 		{"another value", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"3"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"the same number in another spelling", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"02"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
-		{"what is no number", `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
+		{"a text", `{"metadata":{"labels":{"generation":"x"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"x1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"the first", `{"metadata":{"labels":{}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{args}},
 		{"the first again", `{"metadata":{"labels":{"generation":"7"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["b"]}}`, []string{own("modified"), args}},
 		{"taken away", `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{}},"spec":{"args":["b"]}}`, []string{own("removed"), args}},
@@ -120,8 +120,8 @@ func TestD13_OnCreate(t *testing.T) {
 	}
 }
 
-// TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets: a barrier on a default refuses other values, not new objects.
-func TestD13_ABarrierDoesNotGuardWhatEveryNewObjectGets(t *testing.T) {
+// TestD13_ABarrierDoesNotGuardDefaultsOfNewObjects: a barrier on a default refuses other values, not new objects.
+func TestD13_ABarrierDoesNotGuardDefaultsOfNewObjects(t *testing.T) {
 	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)", "granular:label(named)")
 	for labels, charged := range map[string]string{
 		`"generation":"1"`: "",
@@ -160,7 +160,7 @@ func TestD13_ABarrierInsideANewItem(t *testing.T) {
 	}{
 		{"the constant", "", `{"port":1,"target":"same"}`, nil},
 		{"another value", "", `{"port":1,"target":"other"}`, []string{"target"}},
-		{"a copy of what the client chose", "", `{"port":1,"target":"note"}`, []string{"target"}},
+		{"a copy of a value of the client", "", `{"port":1,"target":"note"}`, []string{"target"}},
 		{"a declared default", "", `{"port":1,"protocol":"TCP"}`, nil},
 		{"another than the default", "", `{"port":1,"protocol":"UDP"}`, []string{"protocol"}},
 		{"in an object that is there", `{"spec":{"note":"note","ports":[{"port":2}]}}`, `{"port":2},{"port":1,"protocol":"TCP","target":"same"}`, []string{"protocol", "target"}},
@@ -186,8 +186,8 @@ func TestD13_ABarrierInsideANewItem(t *testing.T) {
 	}
 }
 
-// TestD13_ABarrierIsNotWrittenAway: a change behind a barrier in an existing object is charged, even if the API server made it.
-func TestD13_ABarrierIsNotWrittenAway(t *testing.T) {
+// TestD13_AServerWriteDoesNotLiftABarrier: a change behind a barrier in an existing object is charged, even if the API server made it.
+func TestD13_AServerWriteDoesNotLiftABarrier(t *testing.T) {
 	k, set := compileEntries(t, writtenEntries(), "granular:label(generation)")
 	rs := changes(t, k, set, `{"metadata":{"labels":{"generation":"1"}},"spec":{"args":["a"]}}`, `{"metadata":{"labels":{"generation":"2"}},"spec":{"args":["b"]}}`)
 	if len(rs) != 2 || !rs[0].Barred() {

@@ -101,10 +101,10 @@ func TestAuthorizationMatchConditionsQuoteUser(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatalf("user %q: %v", user, errs.ToAggregate())
 		}
-		for _, who := range []string{user, "alice"} {
-			got, err := matcher.Eval(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "update"}}})
-			if err != nil || got != (who != user) {
-				t.Errorf("own user %q, request by %q: %t, %v", user, who, got, err)
+		for _, name := range []string{user, "alice"} {
+			got, err := matcher.Eval(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: name, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "update"}}})
+			if err != nil || got != (name != user) {
+				t.Errorf("own user %q, request by %q: %t, %v", user, name, got, err)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	ownUser  = "system:serviceaccount:fieldperm-system:fieldperm"
-	somebody = "alice"
+	ownUser   = "system:serviceaccount:fieldperm-system:fieldperm"
+	otherUser = "alice"
 	// master is a member of system:masters.
 	master = "chief"
 )
@@ -136,8 +136,8 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	more.Finalizers = append(more.Finalizers, "example.com/ever")
 	unrelated := changed(func(c *configuration) { c.Name, c.Webhooks = "other", nil })
 	for name, c := range map[string]struct {
-		before, after       *configuration
-		somebodyMay, ownMay bool
+		before, after    *configuration
+		otherMay, ownMay bool
 	}{
 		"creation":        {nil, good, true, true},
 		"creation, loose": {nil, changed(func(c *configuration) { c.Webhooks[0].FailurePolicy = &ignore }), false, false},
@@ -154,7 +154,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"the finalizer, at last": {leaving, released, false, true},
 		"barriers":               {barriers, nil, false, true},
 		"the rules of barriers":  {barriers, none, false, true},
-		"of somebody else":       {unrelated, nil, true, true},
+		"of another program":     {unrelated, nil, true, true},
 		"a writer's version":     {barriers, stamped, false, true},
 		"a version, made anew":   {nil, stamped, false, true},
 		"a version taken away":   {stamped, barriers, false, true},
@@ -167,7 +167,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 		"the review's versions":  {good, changed(func(c *configuration) { c.Webhooks[0].AdmissionReviewVersions = []string{"v1beta1", "v1"} }), false, false},
 	} {
 		// A member of system:masters may delete the configuration of barriers, and has no other right that other users lack.
-		for user, want := range map[string]bool{somebody: c.somebodyMay, ownUser: c.ownMay, master: c.somebodyMay || name == "barriers"} {
+		for user, want := range map[string]bool{otherUser: c.otherMay, ownUser: c.ownMay, master: c.otherMay || name == "barriers"} {
 			if got := g.allows(t, user, c.before, c.after); got != want {
 				t.Errorf("%s by %s: allowed is %t", name, user, got)
 			}

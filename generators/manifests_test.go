@@ -228,7 +228,7 @@ func TestKEP3221_OwnUserMayFollowRBAC(t *testing.T) {
 			}
 		}
 		if !bytes.Contains(raw, []byte("#   roles, rolebindings, ")) || !bytes.Contains(raw, []byte("drop the rule.")) {
-			t.Errorf("REST %t: no comment says what the rule is for, and who may drop it", rest)
+			t.Errorf("REST %t: no comment gives the purpose of the rule and the user that may delete it", rest)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 
 // Options describe where fieldperm runs and where its files are. The zero value is not valid.
 type Options struct {
-	// Options are what the webhooks need.
+	// Options are the options of the webhooks.
 	webhooks.Options
 
 	// TLSServerName is the name that the authorizer expects in fieldperm's serving certificate. Empty: the host of ServiceURL; but

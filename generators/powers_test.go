@@ -8,7 +8,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-func TestPowers_OneTableOfWhatVerbsAreWorth(t *testing.T) {
+func TestPowers_PageHasEveryPower(t *testing.T) {
 	builtIn, err := load.BuiltIn()
 	if err != nil {
 		t.Fatal(err)

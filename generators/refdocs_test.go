@@ -51,7 +51,7 @@ func TestRefdocs_Golden(t *testing.T) {
 	golden(t, filepath.Join("testdata", "refdocs", "out"), refdocs(t, documents))
 }
 
-func TestRefdocs_OfNothing(t *testing.T) {
+func TestRefdocs_WithoutKinds(t *testing.T) {
 	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}) {
 		if !bytes.HasPrefix(file.Data, []byte(refdocsMark)) || bytes.Contains(file.Data, []byte("## ")) {
 			t.Errorf("%s:\n%s", file.Name, file.Data)

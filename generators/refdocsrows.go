@@ -136,7 +136,7 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 		for _, e := range d.Entries {
 			p, err := fieldpath.ParsePattern(e.Path)
 			if err != nil || len(e.Writes) > 0 {
-				continue // What the API server writes takes no entry's place.
+				continue // An entry about a write of the API server replaces no other entry.
 			}
 			e.Path = p.String()
 			if have, ok := byPath[e.Path]; !ok || d.Rank >= have.rank {

@@ -131,7 +131,7 @@ func all(t *testing.T) []admissionregistrationv1.ValidatingWebhook {
 }
 
 // called evaluates a webhook's condition as the API server does.
-func called(t *testing.T, webhookName string, operation admission.Operation, subresource string, who user.Info, authz authorizer.AuthorizerFunc) bool {
+func called(t *testing.T, webhookName string, operation admission.Operation, subresource string, caller user.Info, authz authorizer.AuthorizerFunc) bool {
 	t.Helper()
 	webhooks := all(t)
 	i := slices.IndexFunc(webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return w.Name == webhookName+".fieldperm.dev" })
@@ -143,7 +143,7 @@ func called(t *testing.T, webhookName string, operation admission.Operation, sub
 	if operation == admission.Create {
 		old, options = nil, &metav1.CreateOptions{}
 	}
-	attributes := admission.NewAttributesRecord(object, old, gvk, "default", "web", gvk.GroupVersion().WithResource("deployments"), subresource, operation, options, false, who)
+	attributes := admission.NewAttributesRecord(object, old, gvk, "default", "web", gvk.GroupVersion().WithResource("deployments"), subresource, operation, options, false, caller)
 	result := matcher.Match(context.Background(), &admission.VersionedAttributes{
 		Attributes: attributes, VersionedKind: gvk, VersionedObject: admission.NewLazyObject(object), VersionedOldObject: admission.NewLazyObject(old),
 	}, nil, authz)
@@ -164,7 +164,7 @@ func TestW1_GranularSkipsHoldersOfTheGenericVerbOnly(t *testing.T) {
 		"create by system:masters":        {admission.Create, map[string]string{"create": ""}, false},
 		"create by a holder of update":    {admission.Create, map[string]string{"update": rbac, "patch": rbac}, true},
 		"create by the marker":            {admission.Create, map[string]string{"create": ours, "granular": rbac}, true},
-		"create by nobody":                {admission.Create, nil, true},
+		"create without a user":           {admission.Create, nil, true},
 		"update by a holder of both":      {admission.Update, map[string]string{"update": rbac, "patch": rbac}, false},
 		"update by a holder of update":    {admission.Update, map[string]string{"update": rbac, "patch": ours}, false},
 		"update by a holder of patch":     {admission.Update, map[string]string{"update": ours, "patch": rbac}, false},
@@ -212,7 +212,7 @@ func TestW2_UncoveredSkipsMastersOnly(t *testing.T) {
 		return authorizer.DecisionDeny, "", nil
 	}
 	for _, c := range []struct {
-		who       user.Info
+		caller    user.Info
 		uncovered bool
 		schemas   bool
 	}{
@@ -221,11 +221,11 @@ func TestW2_UncoveredSkipsMastersOnly(t *testing.T) {
 		{&user.DefaultInfo{Name: "admin", Groups: []string{"system:authenticated", user.SystemPrivilegedGroup}}, false, true},
 		{&user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}}, false, false},
 	} {
-		if got := called(t, "uncovered", admission.Update, "", c.who, never); got != c.uncovered {
-			t.Errorf("uncovered, %v: called is %t", c.who, got)
+		if got := called(t, "uncovered", admission.Update, "", c.caller, never); got != c.uncovered {
+			t.Errorf("uncovered, %v: called is %t", c.caller, got)
 		}
-		if got := called(t, "schemas", admission.Update, "", c.who, never); got != c.schemas {
-			t.Errorf("schemas, %v: called is %t", c.who, got)
+		if got := called(t, "schemas", admission.Update, "", c.caller, never); got != c.schemas {
+			t.Errorf("schemas, %v: called is %t", c.caller, got)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const Excluded = "excluded"
 func SetBarrier(d *UncoveredDocument) string {
 	content, err := json.Marshal(d.Set.Spec)
 	if err != nil {
-		return d.Source // It was decoded from JSON.
+		return d.Source // The spec was decoded from JSON, so this does not happen.
 	}
 	sum := sha256.Sum256(content)
 	return d.Source + " " + base64.RawURLEncoding.EncodeToString(sum[:])

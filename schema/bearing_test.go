@@ -49,7 +49,7 @@ func schemaOf(group, kind, entries string) string {
 const deployments = "{apiGroups: [apps], resources: [deployments]}"
 
 // A barrier that guards no field looks like one that holds.
-func TestC2_ASetThatBearsOnNothingIsAFault(t *testing.T) {
+func TestC2_ASetWithoutEffectIsAFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		verbs, resources, conditions, want string
 		unmatched                          bool

@@ -51,7 +51,7 @@ var (
 	requestDialect   = newRequestDialect()
 )
 
-// compile type-checks the expression and limits its cost to what Kubernetes allows for one call. Loops check the context as often as in
+// compile type-checks the expression and limits its cost to the limit of Kubernetes for one call. Loops check the context as often as in
 // Kubernetes.
 func (d dialect) compile(expression string, result *cel.Type) (cel.Program, error) {
 	program, _, err := d.compileAST(expression, result)

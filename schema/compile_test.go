@@ -91,7 +91,7 @@ func TestCompile_Refuses(t *testing.T) {
 				t.Errorf("errors %v, want one with %q", errs, c.want)
 			}
 			if _, err := s.Kind(kindOf("A")); err == nil {
-				t.Error("the kind is served all the same")
+				t.Error("the kind is in force with a fault")
 			}
 			if _, err := s.Kind(kindOf("B")); err != nil {
 				t.Errorf("another kind is not served: %v", err)
@@ -186,7 +186,7 @@ func TestCompile_ARoleCannotBeTakenAway(t *testing.T) {
 	}
 }
 
-func TestCompile_UnmatchedKindHarmsNobody(t *testing.T) {
+func TestCompile_AnUnmatchedKindIsNoFaultOfOthers(t *testing.T) {
 	s, errs := Compile(things(t, document("f.yaml", "Other", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "x"})))
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), `kind "Other" of group "example.com" is not known`) {
 		t.Errorf("errors %v", errs)

@@ -182,7 +182,7 @@ func TestC5_C2_AConditionThatNamesTheEndpointHoldsForOwnersOfTheStatus(t *testin
 }
 
 // The fields that an expression reads are found in its syntax tree, not in its text.
-func TestC2_WhatAConditionReads(t *testing.T) {
+func TestC2_FieldsThatAConditionReads(t *testing.T) {
 	scale := schema.ResourceRef{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale"}
 	for expression, reads := range map[string]bool{
 		"request.userInfo.username == 'object'":                                  false,
@@ -239,7 +239,7 @@ func TestC3_AConditionOnTheObjectHoldsThroughALossyVersion(t *testing.T) {
 		"metadata, plainly selected":        {none, `{name: a, expression: "has(object.metadata.labels.env) && object.metadata.labels.env == 'prod'"}`, v1beta1, nil, false},
 		"metadata and more":                 {none, `{name: a, expression: "object.metadata.name == 'x' && has(object.spec)"}`, v1beta1, nil, true},
 		"metadata, of a webhook's":          {webhook, onLabel, v1beta1, nil, true},
-		"a version that nobody knows":       {none, onLabel, metav1.GroupVersionKind{Group: "example.com", Version: "v9", Kind: "Box"}, nil, true},
+		"an unknown version":                {none, onLabel, metav1.GroupVersionKind{Group: "example.com", Version: "v9", Kind: "Box"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, errs := compileFew(t, strings.Replace(boxes, "CONVERSION", c.conversion, 1), setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", c.condition))
@@ -264,12 +264,12 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 		want                        []string
 	}{
 		"a Scale":                    {"granular:scale", deployments, onLabel, []string{"deployments/scale.apps"}},
-		"not of what it reads not":   {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
-		"not of what it guards not":  {"granular:image", deployments, onLabel, nil},
+		"a condition on the request": {"granular:scale", deployments, `{name: a, expression: "request.namespace != 'x'"}`, nil},
+		"a field of one endpoint":    {"granular:image", deployments, onLabel, nil},
 		"a version of a built-in":    {"granular:scaleBounds", "{apiGroups: [autoscaling], resources: [horizontalpodautoscalers]}", `{name: onLabel, expression: "has(object.spec.metrics)"}`, []string{"horizontalpodautoscalers.autoscaling in version v1"}},
-		"what a Binding changes":     {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
-		"not what a Binding says":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
-		"not of what it names":       {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
+		"the change of a Binding":    {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", `{name: onLabel, expression: "oldObject == null"}`, []string{"bindings", "pods/binding"}},
+		"a set on the Binding alone": {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods/binding]}", onLabel, nil},
+		"a set on the Scale alone":   {"granular:scale", "{apiGroups: [apps], resources: [deployments/scale]}", onLabel, nil},
 		"Bindings":                   {"granular:nodeAssignment", "{apiGroups: [''], resources: [pods]}", onLabel, []string{"bindings", "pods/binding"}},
 		"Events of the other group":  {"granular:reason", "{apiGroups: [''], resources: [events]}", onLabel, []string{"events.events.k8s.io"}},
 		"a custom resource":          {"granular:scale", "{apiGroups: [example.com], resources: [boxes]}", onLabel, []string{"boxes/scale.example.com"}},
@@ -299,7 +299,7 @@ func TestC2_WhereConditionsAreNotRead(t *testing.T) {
 }
 
 // Admission sees a Binding as CREATE, and it changes a Pod that it does not show. A condition on changes of Pods holds for it.
-func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
+func TestC2_AConditionOnChangesHoldsForChangesOfStoredObjects(t *testing.T) {
 	var (
 		pods, podBinding = schema.ResourceRef{Version: "v1", Resource: "pods"}, schema.ResourceRef{Version: "v1", Resource: "pods", Subresource: "binding"}
 		bindings         = schema.ResourceRef{Version: "v1", Resource: "bindings"}
@@ -314,11 +314,11 @@ func TestC2_AConditionOnChangesHoldsForWhatChangesAStoredObject(t *testing.T) {
 		"of changes, by a Binding": {"pods/binding", "request.operation == 'UPDATE'", false, true},
 		"of all":                   {"'*'", "request.operation != 'CREATE'", false, true},
 		"of creations":             {"pods", "request.operation == 'CREATE'", true, true},
-		"of somebody's changes":    {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
+		"on the user of a change":  {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'alice'", false, true},
 		"of another's changes":     {"pods", "request.operation == 'UPDATE' && request.userInfo.username == 'bob'", false, false},
 		"of deletions":             {"pods", "request.operation == 'DELETE'", false, false},
-		"of what was":              {"pods/binding", "oldObject != null", false, true},
-		"of what is":               {"pods/binding", "object == null", false, false},
+		"on the old object":        {"pods/binding", "oldObject != null", false, true},
+		"on the new object":        {"pods/binding", "object == null", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, errs := compileFew(t, setOf("'granular:*'", "{apiGroups: [''], resources: ["+c.resources+"]}", fmt.Sprintf("{name: a, expression: %q}", c.expression)))

@@ -107,9 +107,9 @@ type Entry struct {
 	Role Role
 	// Apart means that of the verbs above the node only granular:* covers it. Only the built-in catalogue may use it.
 	Apart bool
-	// Why explains what a user can do with a verb that stands apart. It is documentation only.
+	// Why explains the power of a verb that stands apart. It is documentation only.
 	Why string
-	// Powers are what the verb permits beyond its field. Only the built-in catalogue may use it.
+	// Powers are the effects that the verb permits beyond its field. Only the built-in catalogue may use it.
 	Powers []Power
 	// Writes are the cases in which the API server writes the node by itself (D13). An entry with writes has no other content, and comes
 	// only from recorded observations.

@@ -14,7 +14,7 @@ import (
 // Loss describes a lossy version: a write through it may change fields that it does not show, because it prunes them, stores them in
 // annotations, or passes them to a conversion webhook.
 type Loss struct {
-	// Instead tells users, in messages, what to do instead. It is the end of a sentence.
+	// Instead is the cure for users, in messages. It is the end of a sentence.
 	Instead string
 	// Metadata means that the write may change labels and annotations as well.
 	Metadata bool
@@ -22,7 +22,7 @@ type Loss struct {
 	Elsewhere bool
 }
 
-// hidden describes what a write through one version may change, in any version of the kind, without showing it.
+// hidden describes the fields that a write through one version may change, in any version of the kind, without showing them.
 type hidden struct {
 	instead   string
 	elsewhere bool
@@ -109,7 +109,7 @@ func (s VerbSet) sorted() []verbs.Verb {
 	return out
 }
 
-// conceal finds the lossy versions of every kind, and what each version hides. If another version failed to compile, a lossy version
+// conceal finds the lossy versions of every kind, and the fields that each version hides. If another version failed to compile, a lossy version
 // fails as well, because the barriers of the other are not known.
 func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
 	versions := map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}

@@ -127,7 +127,7 @@ func (l *landscape) target(resource runtimeschema.GroupResource, subresource str
 // narrow limits a target to one subresource.
 func (l *landscape) narrow(t *target, e *endpoint.Endpoint) {
 	if len(t.kinds) == 0 {
-		return // It failed to compile.
+		return // No kind of the target compiled.
 	}
 	if bodies := l.bodies[e.GroupKind()]; len(bodies) > 0 && !slices.Contains(bodies, t.kinds[0]) {
 		t.kinds = nil

@@ -25,6 +25,6 @@ func TestLookup_IsChildAndIsFieldWithoutAllocation(t *testing.T) {
 		}
 	}
 	if child, field := (*Map)(nil).Lookup([]byte("name")); child != unknown || field {
-		t.Errorf("no map: %p, %v; want the node of what is unknown, %p", child, field, unknown)
+		t.Errorf("no map: %p, %v; want the node of unknown fields, %p", child, field, unknown)
 	}
 }

@@ -142,7 +142,7 @@ func whereConditional(permissions []*Permission, become func(*Permission) *Permi
 // power than the verbs above it suggest.
 func (p *Permission) Apart() bool { return p.apart }
 
-// Powers returns what the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
+// Powers returns the effects that the verb permits beyond its field, in the order of AllPowers. Callers must not change the slice.
 func (p *Permission) Powers() []Power { return p.powers }
 
 // Bars reports whether the permission is a barrier for a change from oldSelf to self. Both are decoded JSON values of the node itself;

@@ -33,7 +33,7 @@ func spec(t *testing.T, s *Schema, kind string) *Node {
 	return compiledKind(t, s, kind).Root.Map().Child("spec")
 }
 
-func TestCompile_TopologiesShareWhatIsTheSame(t *testing.T) {
+func TestCompile_EqualTopologiesAreShared(t *testing.T) {
 	same := func(source, kind string) PermissionDocument {
 		return document(source, kind, RankAdministrator,
 			v1alpha1.FieldPermission{Path: ".spec.labels", ParameterSource: "key"},
@@ -101,7 +101,7 @@ func TestCompile_TheSchemaKeepsNoTypes(t *testing.T) {
 	docs = Documents{}
 	runtime.GC()
 	if types.Value() != nil || entries.Value() != nil {
-		t.Error("a schema keeps what it was compiled from")
+		t.Error("a schema keeps its source documents in memory")
 	}
 	runtime.KeepAlive(s)
 }

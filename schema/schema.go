@@ -37,7 +37,7 @@ type Kind struct {
 	mayBar bool
 	// shown: see ShownInFull.
 	shown bool
-	// hidden describes what a write through this version may change without showing it; nil means nothing.
+	// hidden describes the fields that a write through this version may change without showing them; nil means none.
 	hidden *hidden
 	// unlike are the fields of match conditions, by path, that are different in another version.
 	unlike map[string]bool

@@ -92,7 +92,7 @@ func same(a, b *Node, within map[[2]*Node]bool) error {
 	return nil
 }
 
-func TestSharing_ChangesNothingOfWhatATreeSays(t *testing.T) {
+func TestSharing_DoesNotChangeATree(t *testing.T) {
 	guards, shared := someGuards(), newSharing()
 	apart := 0
 	for seed := range uint64(3000) {
@@ -129,8 +129,8 @@ func TestSharing_EqualTreesAreOne(t *testing.T) {
 	}
 }
 
-// TestSharing_TellsApart: each of these nodes has other content.
-func TestSharing_TellsApart(t *testing.T) {
+// TestSharing_DistinguishesNodes: each of these nodes has other content.
+func TestSharing_DistinguishesNodes(t *testing.T) {
 	leaf := func() *Node { return &Node{scalar: true} }
 	list := func(l List) *Node {
 		l.item = leaf()

@@ -43,7 +43,7 @@ func (o *overlay) borrow(loans []loan) {
 	}
 }
 
-// borrow returns the guard of a field, nil for none, together with what the guard of the same field in another version adds.
+// borrow returns the guard of a field, nil for none, together with the additions of the guard of the same field in another version.
 func (g *guard) borrow(theirs *guard) *guard {
 	switch {
 	case g == nil:

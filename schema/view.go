@@ -9,7 +9,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// view says what a request shows of the object of a set. The zero view shows nothing.
+// view describes how much a request shows of the object that a set guards. The zero view shows nothing.
 type view struct {
 	reads reads
 	// kinds are the versions in which the object is shown.
@@ -23,7 +23,7 @@ func (v view) shows(c *condition) bool {
 	return c.reads <= v.reads && !(v.unseen && c.readsOld) && !slices.ContainsFunc(v.kinds, func(k *Kind) bool { return slices.ContainsFunc(c.fields, k.isUnlike) })
 }
 
-// shown returns what a request shows of the object of a set.
+// shown returns the view that a request gives of the object of a set.
 func (s *Schema) shown(u *uncoveredSet, ref ResourceRef, request *Request) view {
 	if u.reads() == readsRequest || !u.showsObject(ref, request.Kind.GroupKind()) {
 		return view{}
@@ -49,7 +49,7 @@ func changesUnseen(ref ResourceRef) bool {
 	return ok && e.ChangesUnseen()
 }
 
-// shows returns what a version shows of an object. A lossy version may lack fields that a condition reads.
+// shows returns how much a version shows of an object. A lossy version may lack fields that a condition reads.
 func (k *Kind) shows() reads {
 	if k.hidden == nil {
 		return readsObject
@@ -57,7 +57,7 @@ func (k *Kind) shows() reads {
 	return k.hidden.shows
 }
 
-// isShownIn reports whether a version shows what the conditions of the set read.
+// isShownIn reports whether a version shows the fields that the conditions of the set read.
 func (u *uncoveredSet) isShownIn(k *Kind) bool {
 	v := view{reads: k.shows(), kinds: []*Kind{k}}
 	return !slices.ContainsFunc(u.conditions, func(c condition) bool { return !v.shows(&c) })

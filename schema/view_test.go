@@ -27,7 +27,7 @@ spec:
 `
 
 // A match condition on a field counts as true in a version in which that field is different, whatever is guarded.
-func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
+func TestC2_AConditionOnAFieldThatDiffersInAnotherVersion(t *testing.T) {
 	const guard = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: example.com, kind: Box, permissions: [{path: .spec.size, verb: example.com/size}]}\n"
 	both := []string{"v1", "v1beta1"}
 	for name, c := range map[string]struct {
@@ -35,19 +35,19 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 		level, mode string
 		want        []string // the versions in which it counts as true
 	}{
-		"a field that is renamed":            {expression: "has(object.spec.tier) && object.spec.tier == 'gold'", want: both[1:]},
-		"its other name":                     {expression: "has(object.spec.level) && object.spec.level == 'gold'", want: both[:1]},
-		"a field that has another type":      {expression: "has(object.spec.mode) && object.spec.mode == 'gold'", want: both},
-		"what holds a field that is renamed": {expression: "has(object.spec) && has(object.spec.size) && object.spec.size > 2", want: both},
-		"by an index":                        {expression: "'tier' in object['spec'] && object['spec']['tier'] == 'gold'", want: both},
-		"the old object":                     {expression: "has(oldObject.spec.tier) && oldObject.spec.tier == 'gold'", want: both[1:]},
-		"an optional field":                  {expression: "object.?spec.?tier.orValue('') == 'gold'", want: both[1:]},
-		"one of two":                         {expression: "object.spec.size > 2 || has(object.spec.tier)", want: both[1:]},
-		"a field that both have":             {expression: "object.spec.size > 2"},
-		"a field that neither has":           {expression: "has(object.spec.color)"},
-		"a label":                            {expression: "object.?metadata.labels[?'env'].orValue('') == 'prod'"},
-		"the request":                        {expression: "request.userInfo.username == 'bob'"},
-		"versions of the same shape":         {expression: "has(object.spec.tier) && object.spec.tier == 'gold' && has(object.spec)", level: "tier", mode: "{type: string}"},
+		"a field that is renamed":       {expression: "has(object.spec.tier) && object.spec.tier == 'gold'", want: both[1:]},
+		"its other name":                {expression: "has(object.spec.level) && object.spec.level == 'gold'", want: both[:1]},
+		"a field that has another type": {expression: "has(object.spec.mode) && object.spec.mode == 'gold'", want: both},
+		"the parent of a renamed field": {expression: "has(object.spec) && has(object.spec.size) && object.spec.size > 2", want: both},
+		"by an index":                   {expression: "'tier' in object['spec'] && object['spec']['tier'] == 'gold'", want: both},
+		"the old object":                {expression: "has(oldObject.spec.tier) && oldObject.spec.tier == 'gold'", want: both[1:]},
+		"an optional field":             {expression: "object.?spec.?tier.orValue('') == 'gold'", want: both[1:]},
+		"one of two":                    {expression: "object.spec.size > 2 || has(object.spec.tier)", want: both[1:]},
+		"a field that both have":        {expression: "object.spec.size > 2"},
+		"a field that neither has":      {expression: "has(object.spec.color)"},
+		"a label":                       {expression: "object.?metadata.labels[?'env'].orValue('') == 'prod'"},
+		"the request":                   {expression: "request.userInfo.username == 'bob'"},
+		"versions of the same shape":    {expression: "has(object.spec.tier) && object.spec.tier == 'gold' && has(object.spec)", level: "tier", mode: "{type: string}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			level, mode := "level", "{type: integer}"
@@ -86,7 +86,7 @@ func TestC2_AConditionOnAFieldThatAnotherVersionHasOtherwise(t *testing.T) {
 }
 
 // The version of the request counts as well as the version to which the object was converted.
-func TestC2_AConditionOnAFieldOfAVersionThatWasSentOtherwise(t *testing.T) {
+func TestC2_AConditionOnAFieldThatDiffersInTheSentVersion(t *testing.T) {
 	definition := strings.NewReplacer("LEVEL", "level", "MODE", "{type: string}").Replace(renamedBoxes)
 	s, errs := compileFew(t, definition, setOf("'granular:specification'", "{apiGroups: [example.com], resources: [boxes]}", `{name: a, expression: "has(object.spec.tier) && object.spec.tier == 'gold'"}`))
 	if len(errs) > 0 {

@@ -37,7 +37,7 @@ type WrittenCase struct {
 	becomes any
 }
 
-// effect is what happens to the node.
+// effect is the change of the node.
 type effect int
 
 const (

@@ -1,4 +1,4 @@
-// Command fieldperm-gen generates what fieldperm's users install.
+// Command fieldperm-gen generates the manifests, schemas and reference pages that users of fieldperm install.
 package main
 
 import (

@@ -29,7 +29,7 @@ type Requirement struct {
 	// Barrier is the index in Chain of the first verb that counts, because of the last barrier on the path (C2). With a barrier the
 	// generic permission does not count. -1 means that there is no barrier; len(Chain) means that nothing covers the change.
 	Barrier int
-	// Instead tells the user, for a message, what to do without one of the verbs; it may be empty.
+	// Instead is the part of a message with the cure for a user without one of the verbs. It may be empty.
 	Instead string
 	// Entry names, for a message, the entry of managedFields that is the reason for an Ownership requirement of the whole object. It is
 	// empty otherwise.

@@ -19,11 +19,11 @@ func TestA6_W2_EndpointsOfABarrier(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for name, c := range map[string]struct{ spec, want string }{
-		"a field of the object": {`{uncoveredPermissions: ['granular:data'], resources: [{apiGroups: [''], resources: [configmaps]}]}`, "configmaps"},
-		"scale":                 {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}`, "deployments.apps deployments/scale.apps"},
-		"what a Binding writes": {`{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}`, "bindings pods pods/binding pods/ephemeralcontainers pods/resize"},
-		"one subresource":       {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale]}]}`, "deployments/scale.apps"},
-		"the floor":             {`{uncoveredPermissions: ['granular:specification'], resources: [{apiGroups: [coordination.k8s.io], resources: [leases]}]}`, ""},
+		"a field of the object":   {`{uncoveredPermissions: ['granular:data'], resources: [{apiGroups: [''], resources: [configmaps]}]}`, "configmaps"},
+		"scale":                   {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}]}`, "deployments.apps deployments/scale.apps"},
+		"the fields of a Binding": {`{uncoveredPermissions: ['granular:nodeAssignment'], resources: [{apiGroups: [''], resources: [pods]}]}`, "bindings pods pods/binding pods/ephemeralcontainers pods/resize"},
+		"one subresource":         {`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments/scale]}]}`, "deployments/scale.apps"},
+		"the floor":               {`{uncoveredPermissions: ['granular:specification'], resources: [{apiGroups: [coordination.k8s.io], resources: [leases]}]}`, ""},
 	} {
 		s, sets := compile(t, uncoveredSet(c.spec))
 		if got := names(SetEndpoints(s, &sets[0], nil)); got != c.want {

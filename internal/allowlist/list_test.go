@@ -94,7 +94,7 @@ func (s *fakeServer) ServerGroupsAndResourcesWithContext(context.Context) ([]*me
 	return nil, s.lists, s.err
 }
 
-func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
+func TestA1_AFailureKeepsTheListAPartialFailureRemovesGroups(t *testing.T) {
 	server := &fakeServer{err: errors.New("down")}
 	var aggregationErr error
 	w := NewWatcher(server, func(context.Context) (Services, error) { return Services{}, aggregationErr }, nil)
@@ -104,7 +104,7 @@ func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
 	server.lists, server.err = served(), nil
 	aggregationErr = errors.New("forbidden")
 	if err := w.Refresh(t.Context()); err == nil || w.Ready() == nil {
-		t.Fatal("a list was made though nobody knows what is aggregated")
+		t.Fatal("a list was made although the aggregated groups are not known")
 	}
 	aggregationErr = nil
 	if err := w.Refresh(t.Context()); err != nil || w.Ready() != nil || !w.Allowlist().Has("", "pods", "") {
@@ -120,7 +120,7 @@ func TestA1_FailureLeavesTheListPartialFailureTakesAway(t *testing.T) {
 	}
 }
 
-func TestA1_WatcherRefreshesWhenToldTo(t *testing.T) {
+func TestA1_WatcherRefreshesOnSignal(t *testing.T) {
 	refreshed := make(chan struct{})
 	server := &fakeServer{lists: served()}
 	w := NewWatcher(server, func(ctx context.Context) (Services, error) {
@@ -142,7 +142,7 @@ func TestA1_WatcherRefreshesWhenToldTo(t *testing.T) {
 }
 
 // The interlock proves resources of aggregated API servers separately (A5), so the list must mark them.
-func TestA5_TheListTellsWhoServes(t *testing.T) {
+func TestA5_TheListNamesTheServerOfEachGroup(t *testing.T) {
 	l := Build(served(), []string{"metrics.example.com"}, []string{"metrics.example.com"})
 	if s, ok := l.Served("metrics.example.com", "things"); !ok || !s.Aggregated || s.Version != "v1" {
 		t.Errorf("of another server: %+v, %t", s, ok)

@@ -43,9 +43,9 @@ func TestA5_CanariesGoToTheVersionThatTheServerPrefers(t *testing.T) {
 	}
 }
 
-// TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed: such a version is not served, although the API server prefers it in
+// TestA5_ADefinitionInABuiltInGroupIsNotServed: such a version is not served, although the API server prefers it in
 // its lists.
-func TestA5_WhatIsListedForADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
+func TestA5_ADefinitionInABuiltInGroupIsNotServed(t *testing.T) {
 	service := func(group, version, managed string, remote any) unstructured.Unstructured {
 		return unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{AutoManaged: managed}},
@@ -128,7 +128,7 @@ func TestA2_AnAllowlistThatCannotBeReadAgainRunsOut(t *testing.T) {
 	}
 	clock.Step(time.Millisecond)
 	if w.Allowlist().Has("apps", "deployments", "") {
-		t.Error("what was read once counts for good")
+		t.Error("a list that was read once never expires")
 	}
 	if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "more than 5m0s ago") {
 		t.Errorf("%v", err)

@@ -57,7 +57,7 @@ var _ authenticator.Request = (*Authenticator)(nil)
 
 // New reads the file and puts its configuration in force. If the file is not valid, the error is configfile.Problems. An issuer
 // that answers with another name than the file has is an error too. An issuer that cannot be reached is only logged, and tried
-// again until it answers. The context bounds New only. The caller must call Run to stop what New starts.
+// again until it answers. The context bounds New only. The caller must call Run to stop the goroutines that New starts.
 func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	if s.startWait == 0 {
 		s.startWait = defaultStartWait
@@ -123,7 +123,7 @@ func (a *Authenticator) askAtStart(ctx context.Context, configuration *apiserver
 	return faults, nil
 }
 
-// Run reloads the file when it changes, until the context ends. Then it stops what New started, and no request is authenticated any
+// Run reloads the file when it changes, until the context ends. Then it stops the goroutines of New, and no request is authenticated any
 // more. A caller that needs no reload must still call it.
 func (a *Authenticator) Run(ctx context.Context) {
 	defer a.end()

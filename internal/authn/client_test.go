@@ -8,7 +8,7 @@ import (
 )
 
 // The library caches keys for as long as the issuer says, and would not know a new key until then.
-func TestKEP3331_ANewKeyIsKnownThoughTheIssuerSaysAnHour(t *testing.T) {
+func TestKEP3331_ANewKeyIsFetchedBeforeTheCacheTimeOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t, issuer.Config{})
 	i.Behave(issuer.Behaviour{KeysFor: time.Hour})

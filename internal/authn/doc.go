@@ -2,7 +2,7 @@
 // its flag of the same name. The file has the same meaning here. The package does not authenticate client certificates.
 //
 // k8s.io/apiserver verifies tokens and maps their claims. This package puts a configuration in force and replaces it. Start at
-// Authenticator, then read generation (what a reload replaces) and Probe (whether an issuer answers with the name in the file).
+// Authenticator, then read generation (which a reload replaces) and Probe (whether an issuer answers with the name in the file).
 //
 // A token may carry a user or group of the system (system:masters, the name of a controller). fieldperm accepts it, as
 // kube-apiserver does. An issuer that can write such a name into a token can do the same at kube-apiserver. A prefix or

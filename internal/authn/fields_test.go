@@ -130,7 +130,7 @@ func TestKEP3331_Fields(t *testing.T) {
 			token := sign(t, i, c.claims, issuer.Token{})
 			if c.want.Name == "" {
 				refusedWith(t, a, token, fmt.Sprintf("bearer token: issuer %q: %s", i.URL(), c.err))
-				if _, err := who(a, token); strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), token) {
+				if _, err := identify(a, token); strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), token) {
 					t.Errorf("error has a claim or the token: %v", err)
 				}
 				return
@@ -178,7 +178,7 @@ func TestKEP3331_DistributedGroups(t *testing.T) {
 	good := sign(t, i, claims(i.Distribute("groups", distributed, "open")), issuer.Token{})
 	// The library makes the verifier of distributed claims when the first token of an issuer arrives, and refuses that token.
 	eventually(t, "distributed claims are read", func() bool {
-		_, err := who(a, good)
+		_, err := identify(a, good)
 		return err == nil
 	})
 	if got, want := accepted(t, a, good, "ann").GetGroups(), []string{"d:a", "d:b", all}; !reflect.DeepEqual(got, want) {

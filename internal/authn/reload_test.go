@@ -57,7 +57,7 @@ func TestP8_ReloadOfAnIssuerThatIsChanged(t *testing.T) {
 }
 
 // An unchanged issuer keeps its keys, and may be down during a reload.
-func TestP8_ReloadAsksOnlyWhatIsNew(t *testing.T) {
+func TestP8_ReloadAsksNewIssuersOnly(t *testing.T) {
 	old, added := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(old, named))
 	accepted(t, a, sign(t, old, claims(), issuer.Token{}), "ann")
@@ -124,7 +124,7 @@ func TestP8_ReloadKeepsTheLastGood(t *testing.T) {
 }
 
 // After the wait, a slow issuer counts as down.
-func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
+func TestP8_ReloadWaitsForABoundedTime(t *testing.T) {
 	good, slow := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
 	s.reloadWait = 50 * time.Millisecond
@@ -137,7 +137,7 @@ func TestP8_ReloadWaitsSoLongAndNoLonger(t *testing.T) {
 }
 
 // An issuer that fails after the probe and before its first use.
-func TestP8_ReloadDropsWhatDoesNotBecomeHealthy(t *testing.T) {
+func TestP8_ReloadDropsIssuersThatStayUnhealthy(t *testing.T) {
 	good, breaking := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	s := settings(t, configuration(entry(good, named)))
 	s.reloadWait = 2 * time.Second
@@ -153,7 +153,7 @@ func TestP8_ReloadDropsWhatDoesNotBecomeHealthy(t *testing.T) {
 		t.Fatalf("error is %v, want the issuer's", err)
 	}
 	accepted(t, a, sign(t, good, claims(), issuer.Token{}), "ann")
-	awaitNothingAsks(t)
+	awaitNoRequest(t)
 }
 
 // The library sends requests to an issuer that is down until the provider is stopped.
@@ -169,10 +169,10 @@ func TestP8_ADroppedIssuerIsNotAskedAnyMore(t *testing.T) {
 	if err := apply(t, a, entry(up, named)); err != nil {
 		t.Fatal(err)
 	}
-	awaitNothingAsks(t)
+	awaitNoRequest(t)
 }
 
-func TestP8_AnonymousThatSaysNoIsAnonymousThatSaysNothing(t *testing.T) {
+func TestP8_AnonymousDisabledEqualsAnonymousAbsent(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a, _ := start(t, settings(t, configuration(entry(i, named))+"anonymous: {enabled: false}\n"))
 	if err := apply(t, a, entry(i, named)); err != nil {
@@ -194,7 +194,7 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 	}
 	answered := make(chan answer)
 	go func() {
-		info, err := who(a, token)
+		info, err := identify(a, token)
 		if err != nil {
 			answered <- answer{err: err}
 			return
@@ -228,8 +228,8 @@ func TestP8_RequestsFinishOnTheGenerationTheyBeganWith(t *testing.T) {
 
 const oidcPackage = "authenticator/token/oidc."
 
-// awaitNothingAsks waits until the library has no request to an issuer in progress.
-func awaitNothingAsks(t *testing.T) {
+// awaitNoRequest waits until the library has no request to an issuer in progress.
+func awaitNoRequest(t *testing.T) {
 	t.Helper()
 	eventually(t, "no issuer is being asked", func() bool { return !strings.Contains(goroutines(t), oidcPackage) })
 }
@@ -251,7 +251,7 @@ func TestP8_FollowsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, s.File, configuration(entry(second, named)))
-	eventually(t, "the fault is told", func() bool { return a.Fault() != nil })
+	eventually(t, "the fault is reported", func() bool { return a.Fault() != nil })
 	if err := a.Fault(); !strings.Contains(err.Error(), s.File+":5: jwt[0].issuer.url: ") {
 		t.Errorf("fault is %v", err)
 	}
@@ -263,7 +263,7 @@ func TestP8_FollowsItsFile(t *testing.T) {
 	accepted(t, a, sign(t, second, claims(), issuer.Token{}), "ann")
 	refusedWith(t, a, sign(t, first, claims(), issuer.Token{}), "is none of jwt[].issuer.url")
 	write(t, s.File, "")
-	eventually(t, "the fault is told", func() bool { return a.Fault() != nil })
+	eventually(t, "the fault is reported", func() bool { return a.Fault() != nil })
 	accepted(t, a, sign(t, second, claims(), issuer.Token{}), "ann")
 }
 
@@ -278,7 +278,7 @@ func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 		token := sign(t, i, claims(map[string]any{"jti": fmt.Sprint(n / 2)}), issuer.Token{})
 		go func() {
 			for ctx.Err() == nil {
-				info, err := who(a, token)
+				info, err := identify(a, token)
 				if err == nil && info.GetName() != "1:ann" && info.GetName() != "2:ann" {
 					err = fmt.Errorf("caller is %q", info.GetName())
 				}
@@ -308,7 +308,7 @@ func TestP8_RequestsAndReloadsAtOnce(t *testing.T) {
 }
 
 // A caller that leaves is released, and does not affect the answers of others.
-func TestCallerThatLeaves(t *testing.T) {
+func TestCancelledRequest(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))
 	wait := make(chan struct{})
@@ -328,7 +328,7 @@ func TestCallerThatLeaves(t *testing.T) {
 	}
 	stays := make(chan error)
 	go func() {
-		_, err := who(a, token)
+		_, err := identify(a, token)
 		stays <- err
 	}()
 	close(wait)

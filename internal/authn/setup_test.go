@@ -130,11 +130,11 @@ func bearing(token string) *http.Request {
 	return r
 }
 
-func who(a authenticator.Request, token string) (user.Info, error) {
+func identify(a authenticator.Request, token string) (user.Info, error) {
 	response, ok, err := a.AuthenticateRequest(bearing(token))
 	switch {
 	case err != nil && (ok || response != nil):
-		return nil, fmt.Errorf("is somebody in spite of: %w", err)
+		return nil, fmt.Errorf("is a user in spite of: %w", err)
 	case err != nil:
 		return nil, err
 	case !ok:
@@ -146,7 +146,7 @@ func who(a authenticator.Request, token string) (user.Info, error) {
 // accepted fails the test unless the token is accepted for a user with that name.
 func accepted(t testing.TB, a authenticator.Request, token, name string) user.Info {
 	t.Helper()
-	got, err := who(a, token)
+	got, err := identify(a, token)
 	if err != nil || got == nil || got.GetName() != name {
 		t.Fatalf("caller is %v, %v, want %q", got, err, name)
 	}
@@ -156,7 +156,7 @@ func accepted(t testing.TB, a authenticator.Request, token, name string) user.In
 // refusedWith fails the test unless the token is refused with want in the error.
 func refusedWith(t testing.TB, a authenticator.Request, token, want string) {
 	t.Helper()
-	got, err := who(a, token)
+	got, err := identify(a, token)
 	if got != nil || err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("caller is %v, %v, want an error with %q", got, err, want)
 	}

@@ -47,7 +47,7 @@ func TestP8_StartFailsOnAFileWithFaults(t *testing.T) {
 	}
 }
 
-func TestP8_StartFailsOnAnIssuerThatLies(t *testing.T) {
+func TestP8_StartFailsOnAnIssuerWithAnotherURL(t *testing.T) {
 	honest, liar := startIssuer(t, issuer.Config{}), startIssuer(t, issuer.Config{})
 	liar.Behave(issuer.Behaviour{Name: liar.URL() + "/"})
 	s := settings(t, configuration(entry(honest, named), entry(liar, named)))
@@ -86,7 +86,7 @@ func TestP8_StartGoesOnWithoutAnIssuer(t *testing.T) {
 	refusedWith(t, a, token, "has not answered yet")
 	close(wait)
 	eventually(t, "the issuer's tokens are accepted once it answers", func() bool {
-		_, err := who(a, token)
+		_, err := identify(a, token)
 		return err == nil
 	})
 	if err := a.Fault(); err != nil {

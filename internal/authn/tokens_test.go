@@ -72,7 +72,7 @@ func TestKEP3331_AllAsymmetricAlgorithms(t *testing.T) {
 func acceptedSoon(t *testing.T, a authenticator.Request, token, name string) {
 	t.Helper()
 	eventually(t, "a key that is new is known", func() bool {
-		_, err := who(a, token)
+		_, err := identify(a, token)
 		return err == nil
 	})
 	accepted(t, a, token, name)
@@ -107,13 +107,13 @@ func TestKEP3331_KeysRotate(t *testing.T) {
 		n := 0
 		eventually(t, "a key that is gone is not known", func() bool {
 			n++
-			_, err := who(a, token(fmt.Sprint(gone, n), gone))
+			_, err := identify(a, token(fmt.Sprint(gone, n), gone))
 			return err != nil && strings.Contains(err.Error(), "is signed by none of the issuer's keys")
 		})
 	}
 	i.Behave(issuer.Behaviour{Only: issuer.Keys, Status: http.StatusInternalServerError, Body: "secret"})
 	eventually(t, "that keys cannot be fetched is said", func() bool {
-		_, err := who(a, sign(t, i, claims(), issuer.Token{ClaimedKeyID: "key-9"}))
+		_, err := identify(a, sign(t, i, claims(), issuer.Token{ClaimedKeyID: "key-9"}))
 		return err != nil && strings.Contains(err.Error(), "the issuer's keys cannot be fetched")
 	})
 	accepted(t, a, token("8", "key-3"), "8")
@@ -153,7 +153,7 @@ func TestKEP3331_HowATokenIsPresented(t *testing.T) {
 	i := startIssuer(t, issuer.Config{})
 	a := startWith(t, entry(i, named))
 	token := sign(t, i, claims(), issuer.Token{})
-	const nobody, bad = "", "bad"
+	const noUser, bad = "", "bad"
 	for name, c := range map[string]struct {
 		headers []string
 		target  string
@@ -163,14 +163,14 @@ func TestKEP3331_HowATokenIsPresented(t *testing.T) {
 		"BEARER":                          {headers: []string{"BEARER " + token}, want: "ann"},
 		"with space around":               {headers: []string{"  Bearer " + token + "  "}, want: "ann"},
 		"with more after it":              {headers: []string{"Bearer " + token + " more"}, want: "ann"},
-		"two spaces":                      {headers: []string{"Bearer  " + token}, want: nobody},
-		"no header":                       {want: nobody},
-		"empty bearer":                    {headers: []string{"Bearer "}, want: nobody},
-		"no Bearer":                       {headers: []string{token}, want: nobody},
-		"another scheme":                  {headers: []string{"Basic " + token}, want: nobody},
+		"two spaces":                      {headers: []string{"Bearer  " + token}, want: noUser},
+		"no header":                       {want: noUser},
+		"empty bearer":                    {headers: []string{"Bearer "}, want: noUser},
+		"no Bearer":                       {headers: []string{token}, want: noUser},
+		"another scheme":                  {headers: []string{"Basic " + token}, want: noUser},
 		"two headers, the first is good":  {headers: []string{"Bearer " + token, "Bearer a.b.c"}, want: "ann"},
 		"two headers, the second is good": {headers: []string{"Bearer a.b.c", "Bearer " + token}, want: bad},
-		"in the query":                    {target: "/permissions?access_token=" + token, want: nobody},
+		"in the query":                    {target: "/permissions?access_token=" + token, want: noUser},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.target == "" {
@@ -188,7 +188,7 @@ func TestKEP3331_HowATokenIsPresented(t *testing.T) {
 				t.Errorf("caller is %v, and the header %q", response.User, r.Header)
 			}
 			if !ok && response != nil {
-				t.Errorf("a response for nobody: %v", response)
+				t.Errorf("a response without a user: %v", response)
 			}
 		})
 	}

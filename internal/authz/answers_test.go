@@ -31,7 +31,7 @@ func TestKEP3221_P4_ADenialBehindAFailureIsAFailure(t *testing.T) {
 }
 
 // A kube-apiserver adds an evaluationError to its answer if a webhook of its chain is down.
-func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
+func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotCached(t *testing.T) {
 	failed := status(authorizationv1.SubjectAccessReviewStatus{EvaluationError: "granter: connection refused"})
 	api := newRemote(t, failed)
 	c, err := NewChain(t.Context(), Settings{Cluster: api.cluster(), TTL: time.Hour})
@@ -69,7 +69,7 @@ func TestP4_AReviewOfAChainThatFailedIsNoDenialAndIsNotKept(t *testing.T) {
 	}
 }
 
-func TestKEP3221_P4_WhatIsNoReviewIsNoOpinionOfAProtector(t *testing.T) {
+func TestKEP3221_P4_AnInvalidReviewIsAFailure(t *testing.T) {
 	const head = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"`
 	for name, text := range map[string]string{
 		"empty object": `{}`, "null": `null`, "health page": `{"status":{"phase":"ok"}}`, "array": `[]`, "string": `"x"`,
@@ -97,7 +97,7 @@ func TestKEP3221_P4_WhatIsNoReviewIsNoOpinionOfAProtector(t *testing.T) {
 	p := newPlace(t)
 	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("a", newRemote(t, body(head+`,"status":{"denied":true}}`))), policy: "Deny"}, rbacEntry)
 	if d, err := decide(t, p.chain(Settings{newRoles: mayAll(t, "alice")})); err != nil || d.Allowed {
-		t.Errorf("denied and nothing else: %+v, %v", d, err)
+		t.Errorf("a valid denial: %+v, %v", d, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestKEP3221_NoQuestionFollowsARedirect(t *testing.T) {
 }
 
 // Callers that ask and leave must not leave a question in progress each time.
-func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
+func TestP8_ARequestEndsWithItsLastWaiter(t *testing.T) {
 	g := newGate()
 	defer close(g.open)
 	api := newRemote(t, g.then(allow("")))
@@ -163,7 +163,7 @@ func TestP8_AQuestionEndsWithTheLastWhoWaits(t *testing.T) {
 }
 
 // A webhook that is down and never answered must not block the new certificate of another webhook.
-func TestKEP3221_ARotationDoesNotWaitForAnotherThatIsDown(t *testing.T) {
+func TestKEP3221_ARotationDoesNotWaitForAnotherWebhook(t *testing.T) {
 	p := newPlace(t)
 	protector, down := newRemote(t, pass()), newRemote(t, pass())
 	p.configure(

@@ -99,7 +99,7 @@ func TestP8_AnAnswerCountsForExactlyItsTTL(t *testing.T) {
 }
 
 // A failed question is asked again. While a webhook fails, the answers of others are not a denial.
-func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
+func TestP4_AFailureIsNeitherCachedNorHiddenByTheCache(t *testing.T) {
 	p := newPlace(t)
 	failing, other := newRemote(t, code(http.StatusBadRequest)), newRemote(t, nil)
 	p.configure(hook{name: "failing", kubeconfig: p.kubeconfig("f", failing), policy: "NoOpinion"}, hook{name: "other", kubeconfig: p.kubeconfig("o", other)})
@@ -124,13 +124,13 @@ func TestP4_AFailureIsNotKeptNorHiddenByWhatIs(t *testing.T) {
 	failing.become(allow(""))
 	mustAsk(t, a, "update", false)
 	if answer, err := a.Authorize(gone, "update", false); !errors.Is(err, context.Canceled) || answer != (fieldperm.AuthorizerDecision{}) {
-		t.Errorf("whoever is gone got %+v, %v", answer, err)
+		t.Errorf("the cancelled caller got %+v, %v", answer, err)
 	}
 }
 
-// spoken answers with the question itself as the reason, so that an answer to another question is detected. Some questions are
+// echo answers with the question itself as the reason, so that an answer to another question is detected. Some questions are
 // allowed.
-func spoken() answer {
+func echo() answer {
 	return func(w http.ResponseWriter, r *http.Request, review *authorizationv1.SubjectAccessReview) {
 		said, _ := json.Marshal(review.Spec)
 		status(authorizationv1.SubjectAccessReviewStatus{Allowed: len(said)%2 == 0, Reason: string(said)})(w, r, review)
@@ -156,11 +156,11 @@ func anyRequest(random *rand.Rand) *admissionv1.AdmissionRequest {
 	return req
 }
 
-// TestP8_AnAnswerIsThatOfItsOwnQuestion asks one chain many random questions that are similar to each other. The webhook answers
+// TestP8_AnAnswerBelongsToItsOwnAttributes asks one chain many random questions that are similar to each other. The webhook answers
 // with the question, so that the test detects an answer that was given to another question: with another user, uid, group, extra,
 // namespace or name, or the generic instead of the granular question about the same verb.
-func TestP8_AnAnswerIsThatOfItsOwnQuestion(t *testing.T) {
-	r, cluster := inProcess(spoken())
+func TestP8_AnAnswerBelongsToItsOwnAttributes(t *testing.T) {
+	r, cluster := inProcess(echo())
 	chain, err := NewChain(t.Context(), Settings{Cluster: cluster, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func sentBy(req *admissionv1.AdmissionRequest, verb string, generic bool) string
 
 // With a chain that asks fieldperm itself, a holder of the marker gets an Allow to the generic question unless A4's key is sent. So
 // the generic and the granular question must have different keys, whichever comes first.
-func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
+func TestA4_GenericAndGranularAnswersAreCachedApart(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		r, cluster := inProcess(func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
 			_, generic := review.Spec.Extra["fieldperm.dev/generic-only"]
@@ -264,7 +264,7 @@ func TestA4_GenericAndGranularAnswersAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestP8_WhatIsKeptIsBounded(t *testing.T) {
+func TestP8_TheCacheIsBounded(t *testing.T) {
 	const size = 8
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	numbered := func(i int) key { return key{identity: "u", verb: strconv.Itoa(i)} }
@@ -273,7 +273,7 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 		c.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, time.Minute)
 		// The first is read all the time, so it stays.
 		if _, ok := c.get(numbered(0)); !ok {
-			t.Fatalf("what was just asked for is gone after %d", i)
+			t.Fatalf("the latest answer is not cached after %d", i)
 		}
 		// The same key again takes no further entry.
 		c.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, time.Minute)
@@ -300,7 +300,7 @@ func TestP8_WhatIsKeptIsBounded(t *testing.T) {
 
 // Decisions about attributes of excessive length are not cached. k8s.io/apiserver's authorizer must cache no decision at all: it
 // would hold them until others replace them.
-func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
+func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 	r, cluster := inProcess(pass())
 	p := newPlace(t)
 	var seen notes
@@ -339,7 +339,7 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 	}{{false, 1}, {true, 2}} {
 		before := r.questions()
 		for i := range 2 {
-			a := question(fmt.Sprint("somebody ", c.uncacheable), "update")
+			a := question(fmt.Sprint("user ", c.uncacheable), "update")
 			var err error
 			if c.uncacheable {
 				_, _, err = its.Authorize(t.Context(), uncacheable{a, w.longPath})
@@ -357,7 +357,7 @@ func TestP8_NoMemoryForLongQuestionsNorTwiceForAny(t *testing.T) {
 }
 
 // Decisions are stored, expire and are evicted while others are read.
-func TestP8_KeptAnswersMayBeReadAndReplacedAtTheSameTime(t *testing.T) {
+func TestP8_CachedAnswersCanBeReadAndReplacedAtTheSameTime(t *testing.T) {
 	c := newDecisionCache(16, clock.RealClock{})
 	var all sync.WaitGroup
 	for range 4 {

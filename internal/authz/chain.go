@@ -35,7 +35,7 @@ type Settings struct {
 	Cluster *rest.Config
 	// Identity identifies this process in metrics (apiserver_id_hash).
 	Identity string
-	// Observer is told of every check. nil turns this off.
+	// Observer receives every check. nil turns this off.
 	Observer Observer
 
 	// Only tests set the fields below.

@@ -119,7 +119,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // fieldperm must be able to start before webhooks that depend on it.
-func TestKEP3221_NewChainAsksNobody(t *testing.T) {
+func TestKEP3221_NewChainSendsNoRequest(t *testing.T) {
 	p := newPlace(t)
 	var all int
 	r := newRemote(t, func(http.ResponseWriter, *http.Request, *authorizationv1.SubjectAccessReview) { all++ })

@@ -33,9 +33,9 @@ func counted(t *testing.T, suffix string) (out struct{ decisions, exclusions flo
 	return out
 }
 
-// TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid tries all pairs of opinions of two webhooks around RBAC. An answer from the cache
+// TestP8_KEP3221_ACachedAnswerEqualsTheChains tries all pairs of opinions of two webhooks around RBAC. An answer from the cache
 // must be the answer of the chain, and must be counted in the same way.
-func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
+func TestP8_KEP3221_ACachedAnswerEqualsTheChains(t *testing.T) {
 	opinions := map[string]answer{
 		"allows": allow("A"), "denies": deny("D"), "allows silently": allow(""), "has no opinion": pass(),
 		"has a reason and no opinion": status(authorizationv1.SubjectAccessReviewStatus{Reason: "N"}),
@@ -95,8 +95,8 @@ func TestP8_KEP3221_AKeptAnswerIsWhatTheChainSaid(t *testing.T) {
 	}
 }
 
-// An authorizer that is asked again counts once all the same, and so does one that was excluded before.
-func TestP8_KEP3221_WhatIsKnownBeforeAMissCountsOnce(t *testing.T) {
+// An authorizer that is asked again counts once. So does an authorizer that was excluded before.
+func TestP8_KEP3221_CachedAnswersBeforeAMissCountOnce(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
 	suffix := fmt.Sprintf("-%x", time.Now().UnixNano())
@@ -124,7 +124,7 @@ func switched(now *atomic.Pointer[authorizer.AuthorizerFunc]) func(*rest.Config)
 }
 
 // RBAC decisions are never cached, before or after a webhook whose decisions are.
-func TestP8_A6_WhatRBACSaysCountsAtOnce(t *testing.T) {
+func TestP8_A6_RBACAnswersAreNotCached(t *testing.T) {
 	boom := errors.New("boom")
 	says := func(d authorizer.Decision, err error) *authorizer.AuthorizerFunc {
 		f := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) { return d, "", err })
@@ -160,7 +160,7 @@ func TestP8_A6_WhatRBACSaysCountsAtOnce(t *testing.T) {
 			}
 			now.Store(says(authorizer.Decision(99), nil))
 			if answer, err := a.Authorize(t.Context(), "update", false); err == nil && answer.Allowed() {
-				t.Errorf("%s, said what is nothing: %+v, %v", name, answer, err)
+				t.Errorf("%s, with an unknown decision: %+v, %v", name, answer, err)
 			}
 			now.Store(says(authorizer.DecisionNoOpinion, nil))
 		}
@@ -207,7 +207,7 @@ func TestKEP3221_P4_AConditionThatFailsIsAnErrorEachTime(t *testing.T) {
 }
 
 // A review asks about several verbs with the same attributes, mostly with cached decisions. These must cost almost nothing.
-func TestP8_AKeptAnswerCostsAtMostTwoAllocations(t *testing.T) {
+func TestP8_ACachedAnswerCostsAtMostTwoAllocations(t *testing.T) {
 	_, cluster := inProcess(allow("because"))
 	chain, err := NewChain(t.Context(), Settings{Cluster: cluster, TTL: time.Hour})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// TestP8_ObserverTellsWhereAnswersAreFrom uses real webhooks, whose caches cannot be seen from outside.
-func TestP8_ObserverTellsWhereAnswersAreFrom(t *testing.T) {
+// TestP8_ObserverNamesTheSourceOfAnswers uses real webhooks, whose caches cannot be seen from outside.
+func TestP8_ObserverNamesTheSourceOfAnswers(t *testing.T) {
 	p := newPlace(t)
 	first, second := newRemote(t, pass()), newRemote(t, allow(""))
 	ofTeam := []string{"'team' in request.groups"}
@@ -42,7 +42,7 @@ func TestP8_ObserverTellsWhereAnswersAreFrom(t *testing.T) {
 	ask("create", "root", "team")
 	seen.expect(t, "one that fails is passed over", map[string]int{"check allowed": 1, "from miss": 1, "took allowed": 1})
 	ask("create", "alice", "team")
-	seen.expect(t, "one fails, and nobody else has an opinion", map[string]int{"check error": 1, "from miss": 1, "took error": 1})
+	seen.expect(t, "one fails, and no other has an opinion", map[string]int{"check error": 1, "from miss": 1, "took error": 1})
 }
 
 // Facts about one webhook are not recorded for the next.

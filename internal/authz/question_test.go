@@ -9,7 +9,7 @@ import (
 )
 
 // Different questions have different keys, even if their texts look like separators or run into each other.
-func TestP8_QuestionsAreToldApartWhateverIsInThem(t *testing.T) {
+func TestP8_CacheKeysAreDistinctForAllAttributes(t *testing.T) {
 	ask := func(u user.DefaultInfo, a authorizer.AttributesRecord) string {
 		t.Helper()
 		a.User = &u
@@ -69,7 +69,7 @@ func TestP8_QuestionWithSelectorsIsRefused(t *testing.T) {
 }
 
 // If two different questions shared an answer, one of them could be allowed by mistake.
-func TestP8_QuestionsThatDifferAreNotOne(t *testing.T) {
+func TestP8_DifferentAttributesAreDifferentKeys(t *testing.T) {
 	type question struct {
 		user.DefaultInfo
 		authorizer.AttributesRecord
@@ -113,9 +113,9 @@ func TestP8_QuestionsThatDifferAreNotOne(t *testing.T) {
 	}
 }
 
-// TestA4_AGenericQuestionWaitsForNoOther: equal questions in progress share one answer; a generic question shares with no granular
+// TestA4_AGenericCheckIsNotShared: equal questions in progress share one answer; a generic question shares with no granular
 // one.
-func TestA4_AGenericQuestionWaitsForNoOther(t *testing.T) {
+func TestA4_AGenericCheckIsNotShared(t *testing.T) {
 	of := &identity{user: "u", AttributesRecord: authorizer.AttributesRecord{Resource: "pods", ResourceRequest: true}}
 	seen := map[string]bool{}
 	for _, c := range []*check{{of, "update", true}, {of, "update", false}, {of, "patch", true}, {of, "patch", false}} {

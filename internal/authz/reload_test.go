@@ -22,7 +22,7 @@ func reloads(t *testing.T, identity, result string) float64 {
 	return max(0, series(gather(t)["apiserver_authorization_config_controller_automatic_reloads_total"], "apiserver_id_hash="+hash, "status="+result))
 }
 
-// decider returns who decides on a request of bob, to whom RBAC grants nothing.
+// decider returns the name of the authorizer that decides on a request of bob. RBAC grants bob nothing.
 func decider(t *testing.T, c *Chain) string {
 	t.Helper()
 	answer, err := c.For(by("bob")).Authorize(t.Context(), "update", false)
@@ -57,7 +57,7 @@ func TestKEP3221_ReloadPutsANewFileInForce(t *testing.T) {
 	}
 	hash := func(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 	if series(gather(t)["apiserver_authorization_config_controller_last_config_info"], "apiserver_id_hash="+hash(p.dir), "hash="+hash(string(data))) != 1 {
-		t.Error("what is in force now is not what last_config_info says")
+		t.Error("the configuration in force differs from last_config_info")
 	}
 	// A review ends on the chain that it started with.
 	if answer, err := before.Authorize(t.Context(), "patch", false); err != nil || answer.By != "one" {
@@ -191,7 +191,7 @@ func TestKEP3221_RBACIsNotDroppedAndMayBeMoved(t *testing.T) {
 	})
 }
 
-func TestKEP3221_WebhookThatIsNotHealthyLeavesTheLastGood(t *testing.T) {
+func TestKEP3221_AnUnhealthyWebhookLeavesTheLastGood(t *testing.T) {
 	all := faults()
 	all["allows and denies"] = both()
 	for name, fault := range all {
@@ -284,7 +284,7 @@ func TestKEP3221_FilesOfAKubeconfigCount(t *testing.T) {
 	}
 }
 
-func TestKEP3221_FileThatIsGoneLeavesTheLastGood(t *testing.T) {
+func TestKEP3221_ARemovedFileLeavesTheLastGood(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
 	h := hook{name: "hook", kubeconfig: p.kubeconfig("k", r)}

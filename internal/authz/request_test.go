@@ -29,7 +29,7 @@ func served(t *testing.T, ttl time.Duration, a answer) (*Chain, *remote) {
 	return chain, r
 }
 
-func TestP8_AnswersAreKeptAllowedAndDenied(t *testing.T) {
+func TestP8_AllowAndDenyAreCached(t *testing.T) {
 	chain, r := served(t, time.Hour, func(w http.ResponseWriter, req *http.Request, review *authorizationv1.SubjectAccessReview) {
 		status(authorizationv1.SubjectAccessReviewStatus{Allowed: review.Spec.ResourceAttributes.Verb == "granular:scale", Reason: "RBAC: it says so"})(w, req, review)
 	})
@@ -47,7 +47,7 @@ func TestP8_AnswersAreKeptAllowedAndDenied(t *testing.T) {
 	}
 }
 
-func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotKept(t *testing.T) {
+func TestP4_ErrorOfTheBackendIsAnErrorAndIsNotCached(t *testing.T) {
 	chain, r := served(t, time.Hour, code(http.StatusInternalServerError))
 	a := chain.For(request())
 	answer, err := a.Authorize(t.Context(), "update", true)
@@ -89,7 +89,7 @@ func TestA4_OnlyChecksForTheGenericPermissionCarryTheKey(t *testing.T) {
 	}
 }
 
-func TestD11_AskedForTheResourceThatTheUserAddressed(t *testing.T) {
+func TestD11_ChecksUseTheAddressedResource(t *testing.T) {
 	plain, equivalent := request(), request()
 	plain.SubResource = "status"
 	equivalent.SubResource, equivalent.RequestSubResource = "scale", "scale"
@@ -100,7 +100,7 @@ func TestD11_AskedForTheResourceThatTheUserAddressed(t *testing.T) {
 		req  *admissionv1.AdmissionRequest
 		want authorizationv1.ResourceAttributes
 	}{
-		"as it is":   {plain, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}},
+		"unchanged":  {plain, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1", Resource: "deployments", Subresource: "status"}},
 		"equivalent": {equivalent, authorizationv1.ResourceAttributes{Group: "extensions", Version: "v1beta1", Resource: "deployments", Subresource: "scale"}},
 		"version":    {mainResource, authorizationv1.ResourceAttributes{Group: "apps", Version: "v1beta1", Resource: "deployments"}},
 	} {
@@ -121,7 +121,7 @@ func TestD11_AskedForTheResourceThatTheUserAddressed(t *testing.T) {
 	}
 }
 
-func TestA1_ReviewIsAskedWithTheSameAttributes(t *testing.T) {
+func TestA1_ReviewChecksTheSameAttributes(t *testing.T) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: "alice", Extra: map[string]authorizationv1.ExtraValue{"k": {"v"}},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "update", Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Name: "web"},

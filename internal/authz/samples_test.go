@@ -33,10 +33,10 @@ func (a asked) request() *admissionv1.AdmissionRequest {
 	return req
 }
 
-// TestKEP3221_PublishedSamplesDoWhatTheirTextSays runs each sample of the KEP and of the blog, corrected as testdata/configuration
+// TestKEP3221_PublishedSamplesDecideAsDocumented runs each sample of the KEP and of the blog, corrected as testdata/configuration
 // describes. RBAC grants everything to alice, to trusted and to the groups of service accounts. The protecting webhook denies all
-// users except trusted, for whom it has no opinion. OPA and the kube-apiserver allow carol.
-func TestKEP3221_PublishedSamplesDoWhatTheirTextSays(t *testing.T) {
+// users except trusted. It has no opinion on trusted. OPA and the kube-apiserver allow carol.
+func TestKEP3221_PublishedSamplesDecideAsDocumented(t *testing.T) {
 	const (
 		kubeSystem = "system:serviceaccounts:kube-system"
 		defaults   = "system:serviceaccounts:default"

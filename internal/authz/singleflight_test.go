@@ -18,7 +18,7 @@ func question(name, verb string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{User: &user.DefaultInfo{Name: name}, Verb: verb, APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
 }
 
-func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *testing.T) {
+func TestP8_P7_EqualChecksAreSentOnceAndAllNameTheAuthorizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		release := make(chan struct{})
@@ -53,7 +53,7 @@ func TestP8_P7_SameQuestionAtTheSameTimeIsAskedOnceAndAllLearnWhoDecided(t *test
 	})
 }
 
-func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
+func TestP8_ACancelledCallerDoesNotFailAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -64,28 +64,28 @@ func TestP8_OneCallerWhoHangsUpDoesNotFailAnother(t *testing.T) {
 				return authorizer.DecisionNoOpinion, "", ctx.Err()
 			}
 		}), time.Minute, noObserver{})
-		first, hangUp := context.WithCancel(t.Context())
+		first, cancelFirst := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			if v, err := s.ask(first, question("alice", "update")); !errors.Is(err, context.Canceled) || v != (chainDecision{}) {
-				t.Errorf("whoever hung up got %v, %v", v, err)
+				t.Errorf("the cancelled caller got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
 		wait.Go(func() {
 			if v, err := s.ask(t.Context(), question("alice", "update")); !v.allowed || err != nil {
-				t.Errorf("whoever waited got %v, %v", v, err)
+				t.Errorf("the waiting caller got %v, %v", v, err)
 			}
 		})
 		synctest.Wait()
-		hangUp()
+		cancelFirst()
 		synctest.Wait()
 		close(release)
 		wait.Wait()
 	})
 }
 
-func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
+func TestP4_ACheckWithoutAnswerEndsInAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFlights(authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
 			<-ctx.Done()
@@ -101,7 +101,7 @@ func TestP4_QuestionWithoutAnswerEndsInAnError(t *testing.T) {
 	})
 }
 
-func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
+func TestP4_EachCallerHasItsOwnDeadlineAndTheNameOfTheAuthorizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newFlights(&named{name: "slow", Authorizer: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -126,7 +126,7 @@ func TestP4_EachCallerHasItsOwnDeadlineAndLearnsWhomItWaitedFor(t *testing.T) {
 	})
 }
 
-func TestP4_CallerWhoIsGoneAsksNobody(t *testing.T) {
+func TestP4_ACancelledCallerSendsNoRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := newFlights(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -169,7 +169,7 @@ func TestP4_PanicAndErrorOfTheChainAreErrors(t *testing.T) {
 	}
 }
 
-func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
+func TestP8_ObserverCountsSharedAndCancelledChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var seen notes
@@ -178,7 +178,7 @@ func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
 			<-release
 			return authorizer.DecisionAllow, "", nil
 		}), time.Minute, &seen)
-		first, hangUp := context.WithCancel(t.Context())
+		first, cancelFirst := context.WithCancel(t.Context())
 		var wait sync.WaitGroup
 		wait.Go(func() { _, _ = s.ask(first, question("alice", "update")) })
 		synctest.Wait()
@@ -186,9 +186,9 @@ func TestP8_ObserverTellsWhoSharesAndWhoGaveUp(t *testing.T) {
 			wait.Go(func() { _, _ = s.ask(t.Context(), question("alice", "update")) })
 		}
 		synctest.Wait()
-		hangUp()
+		cancelFirst()
 		synctest.Wait()
-		seen.expect(t, "whoever asked first hung up", map[string]int{"check canceled": 1})
+		seen.expect(t, "the first caller cancelled", map[string]int{"check canceled": 1})
 		close(release)
 		wait.Wait()
 		seen.expect(t, "answered", map[string]int{"check allowed": 3, "from shared": 3, "from miss": 1, "took allowed": 1})

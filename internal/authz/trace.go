@@ -95,7 +95,7 @@ func (n *named) Authorize(ctx context.Context, a authorizer.Attributes) (authori
 }
 
 // traceMetrics records KEP-3221's metrics of webhooks and match conditions. k8s.io/apiserver calls it with the context of the
-// question, so it can record in the trace what the authorizer does not return.
+// question, so it can record facts in the trace that the authorizer does not return.
 type traceMetrics struct {
 	webhookmetrics.NoopRequestMetrics
 	webhookmetrics.WebhookMetrics
@@ -119,7 +119,7 @@ func (m traceMetrics) RecordAuthorizationMatchConditionExclusion(ctx context.Con
 	m.MatcherMetrics.RecordAuthorizationMatchConditionExclusion(ctx, kind, name)
 }
 
-// Observer is told of checks, for metrics. Its methods must not block, and several goroutines call them at the same time.
+// Observer receives checks, for metrics. Its methods must not block, and several goroutines call them at the same time.
 type Observer interface {
 	// Check is called when a check ends for a caller. result is allowed, denied, error, or canceled if the caller gave up.
 	Check(result string)

@@ -49,8 +49,8 @@ type webhook struct {
 	// probe asks the same webhook once, without retries and without match conditions.
 	probe                          authorizer.Authorizer
 	authorizedTTL, unauthorizedTTL time.Duration
-	// decisions has what the webhook answered. excluded has questions that match conditions exclude. Match conditions depend only on the question, so an
-	// entry in excluded is valid as long as the conditions are in force.
+	// decisions has the answers of the webhook. excluded has questions that match conditions exclude. Match conditions depend only on the
+	// question, so an entry in excluded is valid as long as the conditions are in force.
 	decisions, excluded decisionCache
 	// longPath is the path that uncacheable returns.
 	longPath string
@@ -178,7 +178,7 @@ func (w *webhook) store(k key, o authorizerDecision) {
 	}
 }
 
-// lookup returns what Authorize would return, if that needs no round trip. An excluded question is not counted in metrics.
+// lookup returns the result of Authorize, if that needs no round trip. An excluded question is not counted in metrics.
 func (w *webhook) lookup(k key) (authorizerDecision, bool) {
 	if o, ok := w.decisions.get(k); ok {
 		return o, true

@@ -61,7 +61,7 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 			}
 			answer, err = chain.For(by("bob")).Authorize(t.Context(), "update", false)
 			if err != nil || answer != (fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: answer.Failure}) || answer.Failure == nil || !strings.Contains(answer.Failure.Error(), `authorizer "failing"`) {
-				t.Errorf("NoOpinion, and nobody allows: %+v, %v", answer, err)
+				t.Errorf("NoOpinion, and no authorizer allows: %+v, %v", answer, err)
 			}
 			// A failure is not cached.
 			r.become(allow("again"))
@@ -72,7 +72,7 @@ func TestKEP3221_P4_FailurePolicyDecidesWhenAWebhookFails(t *testing.T) {
 	}
 }
 
-func TestKEP3221_P4_WebhookThatIsNotThere(t *testing.T) {
+func TestKEP3221_P4_UnreachableWebhook(t *testing.T) {
 	for policy, allowed := range map[string]bool{"Deny": false, "NoOpinion": true} {
 		p := newPlace(t)
 		r := newRemote(t, pass())
@@ -174,7 +174,7 @@ func TestKEP3221_SubjectAccessReviewVersions(t *testing.T) {
 	}
 }
 
-func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
+func TestKEP3221_KubeconfigNamesServerAndCredentials(t *testing.T) {
 	p := newPlace(t)
 	r := newRemote(t, allow(""))
 	p.configure(hook{name: "hook", kubeconfig: p.kubeconfig("k", r)})
@@ -192,7 +192,7 @@ func TestKEP3221_KubeconfigSaysWhereAndAsWhom(t *testing.T) {
 	}
 }
 
-func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
+func TestKEP3221_MatchConditionsSelectTheWebhook(t *testing.T) {
 	const resource = "has(request.resourceAttributes)"
 	for name, c := range map[string]struct {
 		conditions []string
@@ -204,10 +204,10 @@ func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
 	}{
 		"all are true":                     {[]string{resource, "request.user == 'alice'", "request.resourceAttributes.verb == 'update'"}, "Deny", "alice", true, false, "hook"},
 		"one is false":                     {[]string{resource, "request.user == 'bob'"}, "Deny", "alice", false, false, "rbac"},
-		"one is false, nobody allows":      {[]string{resource, "request.user == 'alice'"}, "Deny", "bob", false, false, ""},
+		"one is false, no other allows":    {[]string{resource, "request.user == 'alice'"}, "Deny", "bob", false, false, ""},
 		"error under Deny":                 {[]string{"request.nonResourceAttributes.path == '/'"}, "Deny", "alice", false, true, ""},
 		"error under NoOpinion":            {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "alice", false, false, "rbac"},
-		"error, nobody allows":             {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "bob", false, true, ""},
+		"error, no other allows":           {[]string{"request.nonResourceAttributes.path == '/'"}, "NoOpinion", "bob", false, true, ""},
 		"error and false":                  {[]string{"request.nonResourceAttributes.path == '/'", "false"}, "Deny", "alice", false, false, "rbac"},
 		"error and true":                   {[]string{"true", "request.nonResourceAttributes.path == '/'"}, "Deny", "alice", false, true, ""},
 		"extra of the generic permission":  {[]string{"'example.com/scopes' in request.extra", "request.uid == '7'", "'team' in request.groups"}, "Deny", "alice", true, false, "hook"},
@@ -230,7 +230,7 @@ func TestKEP3221_MatchConditionsDecideWhoIsAsked(t *testing.T) {
 	}
 }
 
-func TestKEP3221_AnswersAreKeptAsTheFileSays(t *testing.T) {
+func TestKEP3221_TTLsAreThoseOfTheFile(t *testing.T) {
 	const long = "authorizedTTL: 1h\nunauthorizedTTL: 1h\n"
 	for name, c := range map[string]struct {
 		more            string
@@ -299,7 +299,7 @@ func TestP8_CacheEntriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestP8_ThousandEqualQuestionsAreOneRoundTrip(t *testing.T) {
+func TestP8_ThousandEqualChecksAreOneRoundTrip(t *testing.T) {
 	p := newPlace(t)
 	g := newGate()
 	r := newRemote(t, g.then(allow("")))

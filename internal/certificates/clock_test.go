@@ -44,7 +44,7 @@ func TestD3_NothingIsReplacedBecauseOfAClockAlone(t *testing.T) {
 }
 
 // Both clocks are behind. The present certificate is valid for clients with a correct clock.
-func TestD3_WhatDoesNotHoldYetIsNotReplaced(t *testing.T) {
+func TestD3_ACertificateThatIsNotYetValidIsNotReplaced(t *testing.T) {
 	p := newPlace(t)
 	k := p.replica()
 	p.settle(k)
@@ -58,7 +58,7 @@ func TestD3_WhatDoesNotHoldYetIsNotReplaced(t *testing.T) {
 }
 
 // If there are no certificates, a replica with a wrong clock makes certificates that are valid now.
-func TestD3_WhatIsMadeIsDatedByTheAPIServersClock(t *testing.T) {
+func TestD3_NewCertificatesAreDatedByTheAPIServersClock(t *testing.T) {
 	p := newPlace(t)
 	wrong := p.replicaWith(testingclock.NewFakeClock(p.clock.Now().Add(400 * 24 * time.Hour)))
 	p.reconcile(wrong)

@@ -146,7 +146,7 @@ func (p *place) trusted() []*x509.Certificate {
 			p.t.Fatalf("webhook %q has another caBundle than %q", w.Name, found.Webhooks[0].Name)
 		}
 		if w.ClientConfig.Service == nil || w.SideEffects == nil {
-			p.t.Fatalf("webhook %q lost what is not fieldperm's: %+v", w.Name, w)
+			p.t.Fatalf("webhook %q lost a field of another manager: %+v", w.Name, w)
 		}
 	}
 	out, err := cert.ParseCertsPEM(found.Webhooks[0].ClientConfig.CABundle)
@@ -166,7 +166,7 @@ func (p *place) accepted(k *Keeper) *x509.Certificate {
 	}
 	m, errs := decode(map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, keyBundle: bundle}, dnsNames, p.clock.Now())
 	if m.serving == nil {
-		p.t.Fatalf("%s: what is served would be refused: %v", p.clock.Now(), errs)
+		p.t.Fatalf("%s: the served certificate is refused: %v", p.clock.Now(), errs)
 	}
 	return m.serving.leaf
 }

@@ -72,7 +72,7 @@ func TestDecode_NamesAndTimes(t *testing.T) {
 		at                time.Time
 		serving, issuable bool
 	}{
-		"as it is":     {dnsNames, now, true, true},
+		"unchanged":    {dnsNames, now, true, true},
 		"another name": {append([]string{"fieldperm.elsewhere.svc"}, dnsNames...), now, false, true},
 		// In this case a clock is behind, and a new certificate would not help.
 		"before it holds":   {dnsNames, now.Add(-time.Hour), true, true},
@@ -105,6 +105,6 @@ func TestRotation_BundleFirstOfAnotherAuthority(t *testing.T) {
 	p.clock.Step(settle)
 	p.reconcile(k)
 	if !p.accepted(k).Equal(elsewhere.accepted(other)) {
-		t.Error("what is in the Secret is not served")
+		t.Error("the certificate of the Secret is not served")
 	}
 }

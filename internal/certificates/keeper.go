@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// recheck is the period of checking what must be renewed. retry is the delay after a failure.
+	// recheck is the period between two checks for a renewal. retry is the delay after a failure.
 	recheck = time.Minute
 	retry   = 5 * time.Second
 

@@ -23,8 +23,8 @@ func (c *counter) Enqueue() { c.calls.Add(1) }
 func TestCreation_SecretThenBundleThenServing(t *testing.T) {
 	p := newPlace(t)
 	k := p.replica()
-	var told counter
-	k.AddListener(&told)
+	var listener counter
+	k.AddListener(&listener)
 	if err := k.Ready(); err == nil {
 		t.Error("a keeper that has nothing is ready")
 	}
@@ -36,8 +36,8 @@ func TestCreation_SecretThenBundleThenServing(t *testing.T) {
 	if err := k.Ready(); err != nil {
 		t.Error(err)
 	}
-	if got := told.calls.Load(); got != 1 {
-		t.Errorf("the listener was told %d times", got)
+	if got := listener.calls.Load(); got != 1 {
+		t.Errorf("the listener was called %d times", got)
 	}
 	if secret := p.secret(); secret.Type != corev1.SecretTypeTLS || len(secret.Data) != 4 {
 		t.Errorf("the Secret has type %q and %d keys", secret.Type, len(secret.Data))
@@ -49,8 +49,8 @@ func TestCreation_SecretThenBundleThenServing(t *testing.T) {
 		t.Errorf("%d CAs are trusted", got)
 	}
 	p.reconcile(k)
-	if got := told.calls.Load(); got != 1 {
-		t.Errorf("the listener was told %d times of the same certificate", got)
+	if got := listener.calls.Load(); got != 1 {
+		t.Errorf("the listener was called %d times for the same certificate", got)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestReplicas_TwoAtOnceServeTheSame(t *testing.T) {
 }
 
 // Two replicas check at different times, for 10 years. The API servers accept what they serve at every time.
-func TestRotation_WhatIsServedIsAlwaysAccepted(t *testing.T) {
+func TestRotation_ServedCertificatesAreAlwaysTrusted(t *testing.T) {
 	p := newPlace(t)
 	early, late := p.replica(), p.replica()
 	leaves, authorities, most := map[string]bool{}, map[string]bool{}, 0
@@ -149,14 +149,14 @@ func TestRotation_BundleFirst(t *testing.T) {
 	k, other := p.replica(), p.replica()
 	p.settle(k, other)
 	before := p.accepted(k)
-	var told counter
-	k.AddListener(&told)
+	var listener counter
+	k.AddListener(&listener)
 	if err := p.client.CoreV1().Secrets(namespace).Delete(t.Context(), secretName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.reconcile(k)
-	if got := told.calls.Load(); got != 1 {
-		t.Errorf("the listener was told %d times of the new CA", got)
+	if got := listener.calls.Load(); got != 1 {
+		t.Errorf("the listener was called %d times for the new CA", got)
 	}
 	if got := len(p.trusted()); got != 2 {
 		t.Fatalf("%d CAs are trusted after the Secret was made again, want the old and the new", got)
@@ -175,8 +175,8 @@ func TestRotation_BundleFirst(t *testing.T) {
 	if p.accepted(k).Equal(before) {
 		t.Fatal("the new certificate is not served")
 	}
-	if got := told.calls.Load(); got != 2 {
-		t.Errorf("the listener was told %d times of the new CA and its certificate", got)
+	if got := listener.calls.Load(); got != 2 {
+		t.Errorf("the listener was called %d times for the new CA and its certificate", got)
 	}
 	if !p.accepted(other).Equal(before) {
 		t.Fatal("the other replica switched before it saw the CA long enough")
@@ -213,7 +213,7 @@ func TestExpiry_AfterALongSleep(t *testing.T) {
 	}
 }
 
-func TestOutage_WhatIsServedStays(t *testing.T) {
+func TestOutage_TheServedCertificateStays(t *testing.T) {
 	p := newPlace(t)
 	k := p.replica()
 	p.settle(k)
@@ -234,7 +234,7 @@ func TestOutage_WhatIsServedStays(t *testing.T) {
 	}
 	down = false
 	if !p.accepted(k).Equal(before) {
-		t.Error("an outage changed what is served")
+		t.Error("an outage changed the served certificate")
 	}
 }
 
@@ -286,7 +286,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func TestNew_SaysWhatIsMissing(t *testing.T) {
+func TestNew_NamesTheMissingOption(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("the zero Config is accepted")
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// fieldManager owns the caBundles, and no other field of the configuration.
+	// fieldManager is the field manager of fieldperm. It owns only the caBundles of the configuration.
 	fieldManager = "fieldperm-certificates"
 
 	// attempts is how often one check starts again because another replica wrote first.

@@ -53,7 +53,7 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	c.connections(out)
 	r.judge(c.validate(), c.place, authorizerCures())
 	if len(r.problems) == 0 {
-		// The result is what k8s.io/apiserver's loader returns, whatever the checks above found.
+		// The result is that of k8s.io/apiserver's loader, even if the checks above found faults.
 		loaded, err := load.LoadFromData(data)
 		if err == nil {
 			err = validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, loaded, known(), repeatable()).ToAggregate()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-var update = flag.Bool("update", false, "write what is said of each case into testdata")
+var update = flag.Bool("update", false, "write the messages of each case to testdata")
 
 // hook is a valid kubeconfig of a webhook.
 const hook = `apiVersion: v1

@@ -96,7 +96,7 @@ func (r *reading) said(err *field.Error, path string) (message, advice string) {
 	return quoted(value) + " is invalid: " + err.Detail, ""
 }
 
-// text returns the value that a fault quotes, as it is in the file.
+// text returns the value that a fault quotes, with the spelling of the file.
 func text(value any) string {
 	if value == nil {
 		return ""

@@ -207,7 +207,7 @@ func TestErrorsFitAScreen(t *testing.T) {
 	}
 }
 
-func TestBytesThatAreNoText(t *testing.T) {
+func TestRefusesBytesThatAreNoText(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: b\nc: \xff\n":          "f:2: byte 0xff is not UTF-8: save the file as UTF-8\n",
 		"a: b\nc: \x07\n":          "f:2: control character 0x07: remove it\n",

@@ -34,7 +34,7 @@ func (p *places) line(path string) int {
 	}
 }
 
-// index records the places below a node. It also reports what YAML accepts but the author probably did not intend: tags and
+// index records the places below a node. It also reports YAML that is valid but that the author probably did not intend: tags and
 // duplicate keys.
 func (p *places) index(node *yaml.Node, path string, line, depth int) {
 	if depth > deepestPlace || len(p.lines) > mostPlaces {

@@ -13,7 +13,7 @@ type Problem struct {
 	Line    int
 	Key     string
 	Message string
-	// Cure says what to write instead. It is "" only if Message contains the cure.
+	// Cure is the correction. It is "" only if Message contains the cure.
 	Cure string
 }
 

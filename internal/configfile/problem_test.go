@@ -29,7 +29,7 @@ anonymous:
 		}
 	}
 	if got := NewProblem("f", []byte("\t:"), "jwt", "", "").Line; got != 1 {
-		t.Errorf("line in what is no YAML is %d, want 1", got)
+		t.Errorf("line in a text that is no YAML is %d, want 1", got)
 	}
 	if got := NewProblem("f", []byte("{\"kind\": \"x\",\n\"jwt\": [{\"issuer\":\n{\"url\": \"y\"}}]}"), "jwt[0].issuer.url", "", "").Line; got != 3 {
 		t.Errorf("line in JSON is %d, want 3", got)

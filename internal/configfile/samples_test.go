@@ -9,8 +9,8 @@ import (
 
 const samples = "../../testdata/configuration"
 
-// mended returns a sample changed as its README describes: with kubeconfigs in a directory.
-func mended(t *testing.T, dir, text string) string {
+// corrected returns a sample changed as its README describes: with kubeconfigs in a directory.
+func corrected(t *testing.T, dir, text string) string {
 	t.Helper()
 	for _, name := range []string{"kube-system-authz-webhook.yaml", "opa-kube-system-authz-webhook.yaml", "opa-default-authz-webhook.yaml"} {
 		for _, folder := range []string{dir, filepath.Join(dir, "files")} {
@@ -25,7 +25,7 @@ func mended(t *testing.T, dir, text string) string {
 	return strings.ReplaceAll(text, "kubeConfigFile: /", "kubeConfigFile: "+dir+"/")
 }
 
-// testSamples checks the samples of a kind: a published sample has exactly the faults in its .errors file, and a mended sample is
+// testSamples checks the samples of a kind: a published sample has exactly the faults in its .errors file, and a corrected sample is
 // valid.
 func testSamples(t *testing.T, kind string, want int, ask func(file, text string) string) {
 	files, err := filepath.Glob(filepath.Join(samples, kind, "unmended", "*.yaml"))
@@ -45,7 +45,7 @@ func testSamples(t *testing.T, kind string, want int, ask func(file, text string
 			golden := strings.TrimSuffix(file, ".yaml") + ".errors"
 			got := ask(name, string(raw))
 			if got == "" || strings.HasPrefix(got, "warning: ") {
-				t.Error("the sample loads as it is published")
+				t.Error("the published sample loads without a correction")
 			}
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -63,9 +63,9 @@ func testSamples(t *testing.T, kind string, want int, ask func(file, text string
 			if err != nil {
 				t.Fatal(err)
 			}
-			for line := range strings.Lines(ask(name, mended(t, t.TempDir(), string(raw)))) {
+			for line := range strings.Lines(ask(name, corrected(t, t.TempDir(), string(raw)))) {
 				if !strings.HasPrefix(line, "warning: ") {
-					t.Errorf("mended it does not load: %s", line)
+					t.Errorf("the corrected sample does not load: %s", line)
 				}
 			}
 		})

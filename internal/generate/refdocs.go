@@ -55,14 +55,14 @@ They describe the built-in catalogue and what --permission-schemas adds to it.`,
 
 // writePowers writes the table of powers to a page, if the page has a marker for it.
 func writePowers(file string, compiled *schema.Schema, documents schema.Documents) error {
-	page, err := os.ReadFile(file) //nolint:gosec // The user names it.
+	page, err := os.ReadFile(file) //nolint:gosec // The user of the command chooses the path.
 	if err != nil {
 		return err
 	}
 	if page, err = generators.Powers(page, compiled, documents); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return os.WriteFile(file, page, 0o644) //nolint:gosec // Documentation is for all to read.
+	return os.WriteFile(file, page, 0o644) //nolint:gosec // All users may read documentation.
 }
 
 // documents returns the built-in kinds, the catalogue and the files.

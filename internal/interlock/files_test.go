@@ -133,7 +133,7 @@ func TestA5_GeneratedManifestsAreProof(t *testing.T) {
 	}
 }
 
-func TestA5_WhateverLoosensTheFilesIsNoProof(t *testing.T) {
+func TestA5_WeakerFilesAreNoProof(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*testing.T, *testFiles)
 		says   string

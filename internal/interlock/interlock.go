@@ -82,7 +82,7 @@ type Interlock struct {
 	failed map[string]bool
 	// looking is held while the files are read, so that results are stored in the order of the reads.
 	looking sync.Mutex
-	// files is the last reading of Manifests. loaded is the last reading of what each server has loaded.
+	// files is the last reading of Manifests. loaded has the last reading of each server.
 	files  files
 	loaded map[string]reading
 

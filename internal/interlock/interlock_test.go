@@ -133,7 +133,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 		"creation passes": {func(w *world) {
 			w.apis[0].set(func(t Target) string { return map[bool]string{true: "passes"}[t.Operation == admissionv1.Create] })
 		}, ReasonProbeNotEnforced},
-		"somebody else refuses it":       {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
+		"another webhook refuses it":     {func(w *world) { w.apis[1].set(always("admission webhook \"other\" denied the request")) }, ReasonProbeError},
 		"the object is not there":        {func(w *world) { w.apis[1].set(always("not found")) }, ReasonProbeError},
 		"a server is down":               {func(w *world) { w.apis[1].Close() }, ReasonProbeError},
 		"servers cannot be listed":       {func(w *world) { w.serversFail = errors.New("forbidden") }, ReasonServersUnknown},
@@ -159,7 +159,7 @@ func TestA5_OneMissingProofOpens(t *testing.T) {
 	}
 }
 
-func TestA5_WhatAnotherServerServesIsProvenByItself(t *testing.T) {
+func TestA5_ResourcesOfAnotherServerAreProvenSeparately(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	aggregated := asking("patch", elsewhere, "things", "web")
@@ -195,12 +195,12 @@ func TestA5_ChangesOpenAtOnceAndRoundsUnderWayProveNothing(t *testing.T) {
 	w.mustBe(t, false, "an event with a loose configuration")
 	w.set(func() { w.configuration = granular(t); w.configuration.Generation = 3 })
 	w.round(t.Context())
-	w.mustBe(t, false, "mended, and not settled")
+	w.mustBe(t, false, "corrected, and not settled")
 	w.clock.Step(settle)
 	w.round(t.Context())
 	w.mustBe(t, true, "settled")
 	w.ConfigurationChanged(w.configuration)
-	w.mustBe(t, true, "an event of what is known")
+	w.mustBe(t, true, "an event without a change")
 	w.ConfigurationChanged(nil)
 	w.mustBe(t, false, "an event of its deletion")
 
@@ -236,7 +236,7 @@ func TestA5_ANewServerOpensAtOnce(t *testing.T) {
 	w.mustBe(t, false, "servers are not known")
 }
 
-func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
+func TestA5_ARoundUnderWayDoesNotProveALaterServer(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		w := newWorld(t, false)
 		if before {
@@ -257,7 +257,7 @@ func TestA5_ARoundUnderWayProvesNoServerThatCameSince(t *testing.T) {
 }
 
 // Only the withdrawal itself tells a round in progress about the new server.
-func TestA5_ARoundDoesNotProveAServerThatCameMeanwhile(t *testing.T) {
+func TestA5_ARoundDoesNotProveAServerAddedDuringIt(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	third := newAPIServer(t, w.tokens)

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// loadedInterval is how often each server is asked what it has loaded. The response has megabytes, because it is the server's
+	// loadedInterval is the period between two requests to a server for its hashes. The response has megabytes, because it is the server's
 	// metrics.
 	loadedInterval = 30 * time.Second
 	// loadedPause is the minimum time between two such requests to one server.
 	loadedPause = 2 * time.Second
-	// loadedTimeout bounds one request. loadedBytes and loadedLines bound what is read of the response.
+	// loadedTimeout bounds one request. loadedBytes and loadedLines bound the bytes and lines that are read of the response.
 	loadedTimeout = 10 * time.Second
 	loadedBytes   = 256 << 20
 	loadedLines   = 64
@@ -39,7 +39,7 @@ type files struct {
 	err    error
 }
 
-// reading is what a server reported to have loaded.
+// reading has the hashes that a server reported for its loaded files.
 type reading struct {
 	at     time.Time
 	hashes Hashes
@@ -188,7 +188,7 @@ func loaded(ctx context.Context, server Server) (Hashes, error) {
 	if err != nil {
 		return Hashes{}, fmt.Errorf("its /metrics cannot be read (%w)", err)
 	}
-	defer body.Close() //nolint:errcheck // It is read to the end or given up.
+	defer body.Close() //nolint:errcheck // The response has been read or is abandoned.
 	hashes, err := published(io.LimitReader(body, loadedBytes))
 	if err != nil {
 		return Hashes{}, fmt.Errorf("its /metrics cannot be read (%w)", err)

@@ -52,7 +52,7 @@ func TestA5_FilesAreProvenByWhatEveryServerHasLoaded(t *testing.T) {
 		t.Error("a manifest of kube-apiserver counts for a server that does not read it")
 	}
 	if w.Enforced(t.Context(), asking("patch", "", "unknown", "web")) == nil {
-		t.Error("what is not served is let through")
+		t.Error("a write to an unserved resource is let through")
 	}
 }
 
@@ -161,7 +161,7 @@ func TestA5_AServerThatComesBackIsAskedAgain(t *testing.T) {
 }
 
 // If a server restarts with other files, the only sign may be a probe that does not come back, or none.
-func TestA5_WhateverOpensHasEveryServerAskedAgain(t *testing.T) {
+func TestA5_LosingTheProofAsksEveryServerAgain(t *testing.T) {
 	w := newWorld(t, false)
 	w.round(t.Context())
 	w.apis[1].load(Hashes{"sha256:other", w.apis[1].loaded.Authorization})
@@ -171,7 +171,7 @@ func TestA5_WhateverOpensHasEveryServerAskedAgain(t *testing.T) {
 	w.mustBe(t, false, "loaded others when it was away")
 }
 
-func TestA5_WhatIsPublishedTwiceOrOtherwiseIsNoHash(t *testing.T) {
+func TestA5_ADuplicateOrMalformedHashIsNoHash(t *testing.T) {
 	line := manifestInfo + `{plugin="ValidatingAdmissionWebhook",apiserver_id_hash="sha256:1",hash="sha256:2"} 1` + "\n"
 	if hashes, err := published(strings.NewReader(line + "a " + strings.Repeat("0", 200<<10))); err != nil || hashes != (Hashes{Manifests: "sha256:2"}) {
 		t.Errorf("%+v, %v", hashes, err)

@@ -130,7 +130,7 @@ func (p *Prober) send(ctx context.Context, server Server, target Target, body ma
 		Do(ctx).Error(), nil
 }
 
-// judge returns what the API server's response to a probe proves.
+// judge returns the result of a probe from the API server's response.
 func (p *Prober) judge(target Target, nonces []string, err error) (Result, error) {
 	switch {
 	case err == nil:

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-func TestA5_WhateverElseRefusesACanaryProvesNothingAndNamesTheCure(t *testing.T) {
+func TestA5_OtherRefusalsOfACanaryAreNoProofAndNameTheCure(t *testing.T) {
 	prober := Prober{Tokens: NewProbeTokens(NewKeyring(clock.RealClock{}), clock.RealClock{})}
 	configmaps := schema.GroupResource{Resource: "configmaps"}
 	for name, c := range map[string]struct {

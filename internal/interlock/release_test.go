@@ -71,7 +71,7 @@ func TestA5_DeletionIsHeldUntilNothingIsUnderWay(t *testing.T) {
 		t.Errorf("finalizers of others: %v, %v", c, err)
 	}
 	if _, err := configurations.Get(t.Context(), webhooks.UncoveredName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the configuration for barriers stays, and nobody keeps it: %v", err)
+		t.Errorf("the configuration for barriers stays, and no finalizer keeps it: %v", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 func metav1Now() metav1.Time { return metav1.NewTime(begin()) }
 
-func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
+func TestA5_EachResourceOfAnotherServerIsProvenSeparately(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	left := func(t Target) string { return map[bool]string{true: "passes"}[t.Resource == "deployments"] }
@@ -23,7 +23,7 @@ func TestA5_EachResourceOfAnotherServerIsProvenByItself(t *testing.T) {
 		return w.Enforced(t.Context(), asking(verb, elsewhere, resource, name)) == nil
 	}
 	if !enforced("patch", "configmaps", "web") || !enforced("update", "configmaps", "web") || !enforced("create", "configmaps", "") {
-		t.Error("what is enforced is not let through")
+		t.Error("a write to a proven resource is not let through")
 	}
 	for _, verb := range []string{"patch", "update", "create"} {
 		if enforced(verb, "deployments", "web") {
@@ -78,7 +78,7 @@ func TestA5_AProofIsForOneVersion(t *testing.T) {
 	}
 }
 
-func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
+func TestA5_NoCanaryForNamesThatNoObjectCanHave(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	before := w.apis[0].count()
@@ -105,7 +105,7 @@ func TestA5_NoCanaryForWhatNoObjectIsCalled(t *testing.T) {
 	}
 }
 
-func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
+func TestA5_ProofOfAnObjectIsStoredAndExpires(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	ask := func(name string) error { return w.Enforced(t.Context(), asking("patch", elsewhere, "secrets", name)) }
@@ -151,12 +151,12 @@ func TestA5_ProofOfAnObjectIsRememberedAndForgotten(t *testing.T) {
 	}
 	w.clock.Step(refusalLife)
 	if !asked("web") {
-		t.Error("a failure is remembered for good")
+		t.Error("a failure never expires")
 	}
 	w.clock.Step(time.Minute)
 	w.resources.prune(w.clock.Now())
 	if n := w.Proven(); n != 0 {
-		t.Errorf("%d proofs are kept for good", n)
+		t.Errorf("%d proofs never expire", n)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestA5_ProofsAreBounded(t *testing.T) {
 	}
 	again := &proof{}
 	if r.remember(Target{Name: "0"}, again); r.known[Target{Name: "0"}] != again {
-		t.Error("what is known is not renewed")
+		t.Error("a known proof is not renewed")
 	}
 }
 
@@ -207,7 +207,7 @@ func TestA5_TheWebhooksErrorIsTriedAgainAfterAnOpening(t *testing.T) {
 	}
 }
 
-func TestA5_AProofThatTookTooLongIsNone(t *testing.T) {
+func TestA5_ASlowProofIsNone(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	w.apis[0].set(func(t Target) string {
@@ -258,7 +258,7 @@ func TestA5_ACanarySentBeforeAChangeProvesNothing(t *testing.T) {
 	}
 }
 
-func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
+func TestA5_AMissingResourcePassesIfItsCreationIsProven(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	missing := func(t Target) string {
@@ -300,7 +300,7 @@ func TestA5_WhatDoesNotExistIsLetThroughIfItsCreationIsProven(t *testing.T) {
 	}
 }
 
-func TestA5_WhatDidNotExistIsProvenOnceItDoes(t *testing.T) {
+func TestA5_AMissingResourceIsProvenOnceItExists(t *testing.T) {
 	w := newWorld(t, true)
 	w.prove(t)
 	all := func(fault func(Target) string) {

@@ -36,7 +36,7 @@ func TestA5_GeneratedConfigurationIsProof(t *testing.T) {
 	}
 }
 
-func TestA5_WhateverLoosensTheConfigurationIsNoProof(t *testing.T) {
+func TestA5_AWeakerConfigurationIsNoProof(t *testing.T) {
 	type webhook = admissionregistrationv1.ValidatingWebhook
 	for name, c := range map[string]struct {
 		change func(*admissionregistrationv1.ValidatingWebhookConfiguration, *webhook)

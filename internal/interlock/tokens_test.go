@@ -127,7 +127,7 @@ func TestA5_TokenProvesOneNonce(t *testing.T) {
 		t.Error("the token of one probe proves another")
 	}
 	if c.Proven(nonces, "user fieldperm:canary with "+nonces[0]) {
-		t.Error("whoever repeats the nonce proves it")
+		t.Error("a repeated nonce is a proof")
 	}
 	if c.Proven(nil, said.Token) || c.Proven(nonces, "") {
 		t.Error("nothing proves something")
@@ -184,9 +184,9 @@ func TestA5_ReplicasShareKeysThroughARotation(t *testing.T) {
 	if err := oneKeys.Set(nil); err == nil {
 		t.Error("no key is a key")
 	}
-	strangers := NewKeyring(clock)
-	must(strangers.Set([]byte("another key")))
-	if proves(NewProbeTokens(strangers, clock), one) {
+	foreign := NewKeyring(clock)
+	must(foreign.Set([]byte("another key")))
+	if proves(NewProbeTokens(foreign, clock), one) {
 		t.Error("any key does")
 	}
 }

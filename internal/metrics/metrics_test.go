@@ -40,7 +40,7 @@ func expect(t *testing.T, m *Metrics, want string, names ...string) {
 	}
 }
 
-func TestA5_InterlockIsOpenUntilSaidOtherwise(t *testing.T) {
+func TestA5_InterlockIsOpenByDefault(t *testing.T) {
 	m := New()
 	open := func(reason string) float64 {
 		for _, metric := range scrape(t, m)["fieldperm_interlock_open_reason"].GetMetric() {
@@ -130,7 +130,7 @@ fieldperm_canaries_total{result="not_enforced",server="10.0.0.1:6443"} 0
 	}
 }
 
-func TestUncoveredConfigurationIsAbsentWhereItIsNotKept(t *testing.T) {
+func TestUncoveredConfigurationIsAbsentWithoutAKeeper(t *testing.T) {
 	m := New()
 	if scrape(t, m)["fieldperm_uncovered_configuration_applied"] != nil {
 		t.Error("is there before anything was applied")
@@ -170,7 +170,7 @@ fieldperm_decisions_total{endpoint="granular",mode="none",result="denied"} 1
 	}
 }
 
-func TestServingCertificateShowsTheOneThatIsServedNow(t *testing.T) {
+func TestServingCertificateIsTheServedOne(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ fieldperm_decision_cache_entries{name="other"} 0
 `, name)
 }
 
-func TestP8_ChecksAreCountedByWhereTheAnswerIsFrom(t *testing.T) {
+func TestP8_ChecksAreCountedBySource(t *testing.T) {
 	m := New()
 	for _, source := range []string{"hit", "miss", "shared", "local", "local"} {
 		m.CheckFrom(source)

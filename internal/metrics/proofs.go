@@ -19,7 +19,7 @@ const (
 	ReasonConfigurationUnread = "configuration_unread"
 	// ReasonConfigurationMissing: there is no webhook configuration.
 	ReasonConfigurationMissing = "configuration_missing"
-	// ReasonConfigurationLoose: the webhook configuration does not enforce what it must.
+	// ReasonConfigurationLoose: the webhook configuration does not enforce every write.
 	ReasonConfigurationLoose = "configuration_loose"
 	// ReasonConfigurationDeleted: the webhook configuration is being deleted and waits for its release.
 	ReasonConfigurationDeleted = "configuration_deleted"
@@ -27,13 +27,13 @@ const (
 	ReasonServersUnknown = "servers_unknown"
 	// ReasonManifestsUnread: the static manifests or kube-apiserver's AuthorizationConfiguration could not be read.
 	ReasonManifestsUnread = "manifests_unread"
-	// ReasonManifestsLoose: the static manifests or the AuthorizationConfiguration do not enforce what they must.
+	// ReasonManifestsLoose: the static manifests or the AuthorizationConfiguration do not enforce every write.
 	ReasonManifestsLoose = "manifests_loose"
 	// ReasonManifestsChanged: the files were changed, and it is not proven yet that the kube-apiservers have loaded them.
 	ReasonManifestsChanged = "manifests_changed"
 	// ReasonManifestsNotLoaded: a kube-apiserver has loaded files with another content.
 	ReasonManifestsNotLoaded = "manifests_not_loaded"
-	// ReasonMetricsUnread: a kube-apiserver did not report what it has loaded.
+	// ReasonMetricsUnread: a kube-apiserver did not report the hashes of its loaded files.
 	ReasonMetricsUnread = "metrics_unread"
 	// ReasonCanaryNotEnforced: a kube-apiserver allowed a canary.
 	ReasonCanaryNotEnforced = "canary_not_enforced"

@@ -2,7 +2,7 @@
 
 package plugin
 
-// readers grants the permissions to read what the command reads, and to ask about others.
+// readers grants the permissions that the command needs for its sources, and for questions about other users.
 const readers = `
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reads-permission-schemas}, rules: [
   {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]},
@@ -109,7 +109,7 @@ var permissionSchemas = []string{
 var sets = []string{
 	"{uncoveredPermissions: ['granular:scale']}",
 	"{uncoveredPermissions: ['granular:image', 'granular:label(example.com)'], resources: [{apiGroups: [apps], resources: [deployments, daemonsets]}, {apiGroups: [''], resources: [pods]}]}",
-	"{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [configmaps]}], matchConditions: [{name: who, expression: \"request.userInfo.username in ['user1', 'user2', 'updater']\"}]}",
+	"{uncoveredPermissions: ['granular:*'], resources: [{apiGroups: [''], resources: [configmaps]}], matchConditions: [{name: user, expression: \"request.userInfo.username in ['user1', 'user2', 'updater']\"}]}",
 	"{uncoveredPermissions: ['granular:label(pod-security.kubernetes.io)'], resources: [{apiGroups: [''], resources: [namespaces]}]}",
 	"{uncoveredPermissions: ['granular:metadata'], resources: [{apiGroups: [example.com], resources: [gadgets]}]}",
 	"{uncoveredPermissions: ['granular:sea.example.com/catch', 'granular:example.com/tag(a)'], matchConditions: [{name: update, expression: \"request.operation == 'UPDATE'\"}]}",

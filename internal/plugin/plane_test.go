@@ -108,7 +108,7 @@ func (p *plane) aggregate() {
 {apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.sea.example.com}, spec: {group: sea.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 15, insecureSkipTLSVerify: true, service: {name: sea, namespace: default, port: %[1]s}}}
 `, at.Port()), "create", "-f", "-")
 	p.kubectl("", "wait", "--for=condition=Available", "--timeout=90s", "apiservice/v1.sea.example.com")
-	p.await("the API server publishes what the other server does", func(context.Context) (bool, error) {
+	p.await("the API server publishes the documents of the other server", func(context.Context) (bool, error) {
 		return strings.Contains(p.kubectl("", "get", "--raw", "/openapi/v3"), "apis/sea.example.com/v1"), nil
 	})
 }

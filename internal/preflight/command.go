@@ -210,7 +210,7 @@ func (f *flags) issuers(ctx context.Context) (*report, []error) {
 // flatten splits joined errors.
 func flatten(err error) []error {
 	var parts []error
-	switch joined := err.(type) { //nolint:errorlint // It is about this error itself, not one that it wraps.
+	switch joined := err.(type) { //nolint:errorlint // The type of this error counts, not the type of an error that it wraps.
 	case interface{ Unwrap() []error }:
 		parts = joined.Unwrap()
 	case utilerrors.Aggregate:

@@ -45,7 +45,7 @@ func lookup(t *testing.T, group, name string) endpoint.Endpoint {
 }
 
 // Each write must be valid for its endpoint: an empty patch of an object that exists, or a sample.
-func TestA6_WhatIsWritten(t *testing.T) {
+func TestA6_WritesOfEachEndpoint(t *testing.T) {
 	objects := NewObjects()
 	objects.known[runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}] = types.NamespacedName{Namespace: "shop", Name: "web"}
 	for _, c := range []struct{ group, name, want string }{
@@ -78,7 +78,7 @@ func TestA6_WhatIsWritten(t *testing.T) {
 }
 
 // Names come only from requests to the webhooks, and only from objects that exist.
-func TestA6_ObjectsThatAreKnown(t *testing.T) {
+func TestA6_KnownObjects(t *testing.T) {
 	yes, learned := true, 0
 	o := &Objects{learned: func() { learned++ }}
 	at := runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}
@@ -96,7 +96,7 @@ func TestA6_ObjectsThatAreKnown(t *testing.T) {
 	o.Saw(request(admissionv1.Update, "web", "scale", &yes))
 	o.Saw(request(admissionv1.Update, "other", "", nil))
 	if name, _ := o.Of(at); name.String() != "shop/web" || learned != 1 {
-		t.Errorf("known is %s, told %d times", name, learned)
+		t.Errorf("known is %s, reported %d times", name, learned)
 	}
 	o.Forget(at, types.NamespacedName{Namespace: "shop", Name: "other"})
 	if _, known := o.Of(at); !known {
@@ -148,7 +148,7 @@ func TestA6_WhenAProbeIsDue(t *testing.T) {
 	one := place{server: "1"}
 	p := &Probes{config: Config{Clock: clock}, results: map[place]result{}}
 	if !p.due(one, "v1", []string{"b"}) {
-		t.Error("what was never probed is not due")
+		t.Error("an endpoint without a probe is not due")
 	}
 	p.note(context.Background(), one, result{at: clock.Now(), version: "v1", holds: []string{"b"}})
 	for what, due := range map[string]bool{"the same": p.due(one, "v1", []string{"b"}), "other rules": !p.due(one, "v2", []string{"b"}), "another barrier": !p.due(one, "v1", []string{"b", "c"})} {
@@ -162,6 +162,6 @@ func TestA6_WhenAProbeIsDue(t *testing.T) {
 	}
 	p.note(context.Background(), one, result{at: clock.Now(), version: "v1", holds: []string{"b"}, err: errors.New("x")})
 	if !p.due(one, "v1", []string{"b"}) {
-		t.Error("what failed is not tried again")
+		t.Error("a failed probe is not tried again")
 	}
 }

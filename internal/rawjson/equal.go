@@ -65,13 +65,13 @@ func commonPrefix(a, b []byte) uint32 {
 	}
 	for ; i+8 <= len(a); i += 8 {
 		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
-			return uint32(i + bits.TrailingZeros64(x)/8) //nolint:gosec // Scan has seen to the length.
+			return uint32(i + bits.TrailingZeros64(x)/8) //nolint:gosec // Scan has checked the length.
 		}
 	}
 	for i < len(a) && a[i] == b[i] {
 		i++
 	}
-	return uint32(i) //nolint:gosec // As above.
+	return uint32(i) //nolint:gosec // Scan has checked the length.
 }
 
 // Equal reports whether two values are equal as JSON: the order of members and the spelling of numbers and strings do not matter.

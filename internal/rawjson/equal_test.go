@@ -158,8 +158,8 @@ func TestSame_Recall(t *testing.T) {
 	}
 }
 
-// TestD10_WhatWasFoundOfOtherTextsIsNotBelieved: an index of owners may compare texts that Diff did not scan.
-func TestD10_WhatWasFoundOfOtherTextsIsNotBelieved(t *testing.T) {
+// TestD10_CachedResultsOfOtherTextsAreNotUsed: an index of owners may compare texts that Diff did not scan.
+func TestD10_CachedResultsOfOtherTextsAreNotUsed(t *testing.T) {
 	same, other := [2]Value{scanned(t, `{"a":1}`), scanned(t, `{"a":1}`)}, scanned(t, `{"a":2}`)
 	var c Comparison
 	for _, pair := range [][2]Value{{same[0], other}, {other, same[1]}} {
@@ -202,7 +202,7 @@ func TestNormalNumber(t *testing.T) {
 				}
 			}
 			if normalNumber([]byte(a)) == normalNumber([]byte("1"+strings.TrimPrefix(a, "-"))) {
-				t.Errorf("%.40s is not told from another", a)
+				t.Errorf("%.40s equals another", a)
 			}
 		}
 	}
@@ -255,10 +255,10 @@ func TestName_Compare(t *testing.T) {
 	}
 	for _, escaped := range []string{`\n`, `a\nb`, `\u0061`} {
 		if n := (Name{[]byte(escaped)}); n.Is(escaped) || !n.Is(n.String()) {
-			t.Errorf("%s is taken for what it looks like", escaped)
+			t.Errorf("%s is compared by its spelling", escaped)
 		}
 	}
 	if !slices.IsSortedFunc([]string{`a`, `\u0062`, `c`}, func(a, b string) int { return Name{[]byte(a)}.Compare(Name{[]byte(b)}) }) {
-		t.Error("names are not compared by what they mean")
+		t.Error("names are not compared after decoding")
 	}
 }

@@ -155,8 +155,8 @@ func (d *Document) scan() bool {
 				break
 			}
 			// While a container is open, end is the index of its model.
-			tape = append(tape, extent{start: uint32(i), end: model, next: open}) //nolint:gosec // Scan has seen to the length.
-			open, named = uint32(len(tape)-1), c == '{'                           //nolint:gosec // Fewer than bytes.
+			tape = append(tape, extent{start: uint32(i), end: model, next: open}) //nolint:gosec // Scan has checked the length.
+			open, named = uint32(len(tape)-1), c == '{'                           //nolint:gosec // The tape has fewer extents than the text has bytes.
 			if model != none {
 				model = following(tape, open, model+1)
 			}
@@ -218,7 +218,7 @@ func (d *Document) scan() bool {
 			}
 			closed := &tape[open]
 			was, at := closed.end, open
-			open, closed.next, closed.end = closed.next, uint32(len(tape)), uint32(i) //nolint:gosec // Fewer than bytes.
+			open, closed.next, closed.end = closed.next, uint32(len(tape)), uint32(i) //nolint:gosec // The tape has fewer extents than the text has bytes.
 			depth--
 			named = open != none && data[tape[open].start] == '{'
 			switch model = none; {
@@ -290,7 +290,7 @@ type likeness struct {
 
 // bytes reports whether the extent has the same bytes as the text at i.
 func (l *likeness) bytes(data []byte, m extent, i int) bool {
-	b, size := uint32(i), m.end-m.start //nolint:gosec // Scan has seen to the length.
+	b, size := uint32(i), m.end-m.start //nolint:gosec // Scan has checked the length.
 	if len(data)-i < int(size) {
 		return false
 	}
@@ -310,7 +310,7 @@ func (l *likeness) bytes(data []byte, m extent, i int) bool {
 // appendCopy appends the extent at model and its contents, moved to offset i.
 func appendCopy(tape []extent, model uint32, i int) []extent {
 	first := tape[model]
-	shift, places := uint32(i)-first.start, uint32(len(tape))-model //nolint:gosec // Modulo 2^32, as the sums.
+	shift, places := uint32(i)-first.start, uint32(len(tape))-model //nolint:gosec // Differences and sums are modulo 2^32.
 	for _, e := range tape[model:first.next] {
 		tape = append(tape, extent{e.start + shift, e.end + shift, e.next + places})
 	}
@@ -318,5 +318,5 @@ func appendCopy(tape []extent, model uint32, i int) []extent {
 }
 
 func appendLeaf(tape []extent, begin, end int) []extent {
-	return append(tape, extent{uint32(begin), uint32(end), uint32(len(tape) + 1)}) //nolint:gosec // Scan has seen to the length.
+	return append(tape, extent{uint32(begin), uint32(end), uint32(len(tape) + 1)}) //nolint:gosec // Scan has checked the length.
 }

@@ -53,7 +53,7 @@ func scanned(t *testing.T, text string) Value {
 	return doc.Root()
 }
 
-func TestScan_TakesWhatJSONTextTakes(t *testing.T) {
+func TestScan_AcceptsTheJSONThatJsontextAccepts(t *testing.T) {
 	for _, text := range texts {
 		check(t, []byte(text))
 	}

@@ -40,7 +40,7 @@ func (d *Document) Root() Value {
 // extent at or after start.
 func (d *Document) value(start int, next uint32) (Value, uint32) {
 	data := d.data
-	v := Value{doc: d, start: uint32(start)} //nolint:gosec // Scan has seen to the length.
+	v := Value{doc: d, start: uint32(start)} //nolint:gosec // Scan has checked the length.
 	switch data[start] {
 	case '{', '[':
 		c := &d.tape[next]
@@ -58,7 +58,7 @@ func (d *Document) value(start int, next uint32) (Value, uint32) {
 		for i < len(data) && data[i] > ' ' && data[i] != ',' && data[i] != ']' && data[i] != '}' {
 			i++
 		}
-		v.end = uint32(i) //nolint:gosec // As above.
+		v.end = uint32(i) //nolint:gosec // Scan has checked the length.
 	}
 	return v, next
 }
@@ -68,7 +68,7 @@ func (d *Document) stringEnd(start, next uint32) (end, after uint32) {
 	if int(next) < len(d.tape) && d.tape[next].start == start {
 		return d.tape[next].end, next + 1
 	}
-	return uint32(closingQuote(d.data, int(start)+1) + 1), next //nolint:gosec // Scan has seen to the length.
+	return uint32(closingQuote(d.data, int(start)+1) + 1), next //nolint:gosec // Scan has checked the length.
 }
 
 // Kind returns the kind of the value.
@@ -195,7 +195,7 @@ func (m *Members) Next() bool {
 		return false
 	}
 	data := m.doc.data
-	end, next := m.doc.stringEnd(uint32(m.pos), m.next) //nolint:gosec // Scan has seen to the length.
+	end, next := m.doc.stringEnd(uint32(m.pos), m.next) //nolint:gosec // Scan has checked the length.
 	m.name = Name{data[m.pos+1 : end-1]}
 	i := int(end) + 1
 	if data[i-1] != ':' || data[i] <= ' ' {

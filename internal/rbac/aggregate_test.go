@@ -65,8 +65,8 @@ aggregationRule: {clusterRoleSelectors: [{}]}
 	}
 	a := parse(t, roles+bindings.String())
 	for _, test := range []struct {
-		who, resource string
-		allowed       bool
+		user, resource string
+		allowed        bool
 	}{
 		{"edit", "pods", true},
 		{"edit", "services", false},
@@ -79,9 +79,9 @@ aggregationRule: {clusterRoleSelectors: [{}]}
 		{"all", "nodes", true},
 		{"all", "secrets", false},
 	} {
-		decision, _, _ := a.Authorize(context.Background(), attributes(test.who, "update /"+test.resource+" /x"))
+		decision, _, _ := a.Authorize(context.Background(), attributes(test.user, "update /"+test.resource+" /x"))
 		if allowed := decision == authorizer.DecisionAllow; allowed != test.allowed {
-			t.Errorf("%s may update %s: got %v, want %v", test.who, test.resource, allowed, test.allowed)
+			t.Errorf("%s may update %s: got %v, want %v", test.user, test.resource, allowed, test.allowed)
 		}
 	}
 	if warnings := a.Warnings(); len(warnings) != 3 || !strings.HasPrefix(warnings[0], `ClusterRole "admin": has rules that its aggregationRule does not yield`) {

@@ -113,9 +113,9 @@ func TestAuthorizeAsAPIServer(t *testing.T) {
 	)
 	// request is "verb group/resource[/subresource] [namespace]/[name]", or "verb path" for a path that begins with a slash.
 	for _, test := range []struct {
-		name, who, request string
-		allowed            bool
-		reason             string
+		name, user, request string
+		allowed             bool
+		reason              string
 	}{
 		{"user", "alice", "granular:scale apps/deployments shop/web", true, byScalers + `User "alice"`},
 		{"names of users are exact", "Alice", "granular:scale apps/deployments shop/web", false, ""},
@@ -173,7 +173,7 @@ func TestAuthorizeAsAPIServer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := parse(t, world)
-			decision, reason, err := a.Authorize(context.Background(), attributes(test.who, test.request))
+			decision, reason, err := a.Authorize(context.Background(), attributes(test.user, test.request))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestAuthorizeAsAPIServer(t *testing.T) {
 				want = authorizer.DecisionAllow
 			}
 			if decision != want || reason != test.reason {
-				t.Errorf("%s: %s:\n got %v %s\nwant %v %s", test.who, test.request, decision, reason, want, test.reason)
+				t.Errorf("%s: %s:\n got %v %s\nwant %v %s", test.user, test.request, decision, reason, want, test.reason)
 			}
 		})
 	}
@@ -243,9 +243,9 @@ func parse(t *testing.T, manifest string) *Authorizer {
 	return a
 }
 
-// attributes parses who in the form "name,group,…".
-func attributes(who, request string) authorizer.Attributes {
-	names := strings.Split(who, ",")
+// attributes parses a user in the form "name,group,…".
+func attributes(caller, request string) authorizer.Attributes {
+	names := strings.Split(caller, ",")
 	fields := strings.Fields(request)
 	record := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: names[0], Groups: names[1:]}, Verb: fields[0]}
 	if len(fields) == 2 {

@@ -22,15 +22,15 @@ func busy(bindings int) Grants {
 		}
 	}
 	g.ClusterRoles = append(g.ClusterRoles, *clusterRole("scaler", "granular", "granular:scale"))
-	in := func(namespace int, name, role string, kind, who string) {
+	in := func(namespace int, name, role string, kind, subject string) {
 		b := *roleBinding(fmt.Sprintf("ns-%d", namespace), name, role)
 		b.RoleRef.Kind = "ClusterRole"
-		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: who}}
+		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}}
 		g.RoleBindings = append(g.RoleBindings, b)
 	}
-	everywhere := func(name, role, kind, who string) {
+	everywhere := func(name, role, kind, subject string) {
 		b := *clusterRoleBinding(name, role)
-		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: who}}
+		b.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: kind, Name: subject}}
 		g.ClusterRoleBindings = append(g.ClusterRoleBindings, b)
 	}
 	everywhere("everyone", "role-0", rbacv1.GroupKind, user.AllAuthenticated)
@@ -39,11 +39,11 @@ func busy(bindings int) Grants {
 	in(0, "alice", "role-3", rbacv1.UserKind, "alice")
 	in(0, "ops", "scaler", rbacv1.GroupKind, "ops")
 	for i := range bindings - 5 {
-		name, role, who := fmt.Sprintf("binding-%d", i), fmt.Sprintf("role-%d", i%50), fmt.Sprintf("user-%d", i/2)
+		name, role, subject := fmt.Sprintf("binding-%d", i), fmt.Sprintf("role-%d", i%50), fmt.Sprintf("user-%d", i/2)
 		if i%4 == 0 {
-			everywhere(name, role, rbacv1.UserKind, who)
+			everywhere(name, role, rbacv1.UserKind, subject)
 		} else {
-			in(i%10, name, role, rbacv1.UserKind, who)
+			in(i%10, name, role, rbacv1.UserKind, subject)
 		}
 	}
 	return g
@@ -114,7 +114,7 @@ func BenchmarkRBAC(b *testing.B) {
 	}
 }
 
-func TestACheckCostsWhatTheUsersOwnBindingsCost(t *testing.T) {
+func TestACheckCostsAsMuchAsTheUsersOwnBindings(t *testing.T) {
 	cost := func(bindings int) float64 {
 		a, err := New(busy(bindings))
 		if err != nil {

@@ -74,8 +74,8 @@ func (api *fakeAPI) setMute(resource string, mute bool) {
 	api.mute[resource] = mute
 }
 
-// hangUp ends the open watches of a resource, as a server does when their timeout ends.
-func (api *fakeAPI) hangUp(resource string) {
+// endWatches ends the open watches of a resource, as a server does when their timeout ends.
+func (api *fakeAPI) endWatches(resource string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	for _, w := range api.watches[resource] {
@@ -166,10 +166,10 @@ func roleBinding(namespace, name, role string, users ...string) *rbacv1.RoleBind
 }
 
 // may reports whether the user has the verb on deployments of the namespace, with the reason.
-func may(t testing.TB, a authorizer.Authorizer, who, verb, namespace string) (bool, string) {
+func may(t testing.TB, a authorizer.Authorizer, name, verb, namespace string) (bool, string) {
 	t.Helper()
 	decision, reason, err := a.Authorize(context.Background(), authorizer.AttributesRecord{
-		User: &user.DefaultInfo{Name: who}, Verb: verb, Namespace: namespace, APIGroup: "apps", Resource: "deployments", Name: "web", ResourceRequest: true,
+		User: &user.DefaultInfo{Name: name}, Verb: verb, Namespace: namespace, APIGroup: "apps", Resource: "deployments", Name: "web", ResourceRequest: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +177,8 @@ func may(t testing.TB, a authorizer.Authorizer, who, verb, namespace string) (bo
 	return decision == authorizer.DecisionAllow, reason
 }
 
-func holds(t testing.TB, a authorizer.Authorizer, who, verb, namespace string) bool {
+func holds(t testing.TB, a authorizer.Authorizer, name, verb, namespace string) bool {
 	t.Helper()
-	yes, _ := may(t, a, who, verb, namespace)
+	yes, _ := may(t, a, name, verb, namespace)
 	return yes
 }

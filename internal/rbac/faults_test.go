@@ -97,7 +97,7 @@ func TestP4_ErrorOnceTheWatchIsLostForLongerThanTheGrace(t *testing.T) {
 	bindings := informerOf(l, "clusterrolebindings")
 
 	api.refuse(errors.New("connection reset"), "list clusterrolebindings", "watch clusterrolebindings")
-	api.hangUp("clusterrolebindings")
+	api.endWatches("clusterrolebindings")
 	await(t, "lost", func() bool { return lostWatch(bindings) })
 	clock.Step(grace)
 	if !holds(t, l, "alice", "granular:scale", "") {
@@ -136,7 +136,7 @@ func TestP4_WatchesThatCloseAndReopenAreNoFailure(t *testing.T) {
 		before := map[*informer]int{}
 		for _, i := range l.informers {
 			before[i] = api.asked("watch " + i.resource)
-			api.hangUp(i.resource)
+			api.endWatches(i.resource)
 		}
 		for _, i := range l.informers {
 			await(t, i.resource, func() bool { return api.asked("watch "+i.resource) > before[i] && !lostWatch(i) })

@@ -138,7 +138,7 @@ func (s source) about(g Grants) authorizer.AttributesRecord {
 	}
 	b := s.binding(g)
 	if len(b.subjects) > 0 {
-		q.User = s.who(b.subjects[s.IntN(len(b.subjects))], b.namespace)
+		q.User = s.member(b.subjects[s.IntN(len(b.subjects))], b.namespace)
 	}
 	if b.namespace != "" {
 		q.Namespace = b.namespace
@@ -160,7 +160,7 @@ func (s source) binding(g Grants) binding {
 }
 
 func (s source) anything() authorizer.AttributesRecord {
-	q := authorizer.AttributesRecord{User: s.anyone(), Verb: s.of(someVerbs), ResourceRequest: s.IntN(5) > 0}
+	q := authorizer.AttributesRecord{User: s.anyUser(), Verb: s.of(someVerbs), ResourceRequest: s.IntN(5) > 0}
 	if !q.ResourceRequest {
 		q.Path = s.of(somePaths)
 		return q
@@ -173,7 +173,7 @@ func (s source) anything() authorizer.AttributesRecord {
 	return q
 }
 
-func (s source) anyone() user.Info {
+func (s source) anyUser() user.Info {
 	u := &user.DefaultInfo{Name: s.of(append([]string{"", "nobody"}, someUsers...))}
 	for range s.IntN(4) {
 		u.Groups = append(u.Groups, s.of(append([]string{"", "system:masters"}, someGroups...)))
@@ -184,8 +184,8 @@ func (s source) anyone() user.Info {
 	return u
 }
 
-// who returns a user to which the subject applies.
-func (s source) who(subject rbacv1.Subject, namespace string) user.Info {
+// member returns a user to which the subject applies.
+func (s source) member(subject rbacv1.Subject, namespace string) user.Info {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
 		return &user.DefaultInfo{Name: s.of(someUsers), Groups: []string{s.of(someGroups), subject.Name}}

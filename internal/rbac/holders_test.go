@@ -28,6 +28,6 @@ func TestF4_HoldersOfAVerb(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if _, err := (&Live{}).Holders("apps", "deployments", func(string) bool { return true }); err == nil {
-		t.Error("who has read nothing knows")
+		t.Error("an authorizer that has read nothing names holders")
 	}
 }

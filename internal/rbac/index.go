@@ -76,7 +76,7 @@ func subjectKey(namespace, name string) string {
 type binding struct {
 	kind      string
 	name      string
-	namespace string // "" for a ClusterRoleBinding
+	namespace string // empty for a ClusterRoleBinding
 	role      *rbacv1.RoleRef
 	subjects  []rbacv1.Subject
 }

@@ -63,7 +63,7 @@ func (p *pair) compare(t *testing.T, g Grants, questions []authorizer.Attributes
 			} else if len(want.missing) > 0 {
 				missing.Add(1)
 			}
-			for who, ask := range map[string]func(context.Context, authorizer.AttributesRecord) (authorizer.Decision, string, error){
+			for server, ask := range map[string]func(context.Context, authorizer.AttributesRecord) (authorizer.Decision, string, error){
 				"kube-apiserver": p.ask,
 				"Live": func(ctx context.Context, q authorizer.AttributesRecord) (authorizer.Decision, string, error) {
 					return p.chain.Authorize(ctx, q)
@@ -75,7 +75,7 @@ func (p *pair) compare(t *testing.T, g Grants, questions []authorizer.Attributes
 					reason = strings.TrimPrefix(reason, "rbac: ")
 				}
 				if fault := want.fault(decision, reason, err); fault != "" && faults.Add(1) <= 20 {
-					t.Errorf("%s: %s: %s", who, show(q), fault)
+					t.Errorf("%s: %s: %s", server, show(q), fault)
 				}
 			}
 			return nil
@@ -164,9 +164,9 @@ func testBootstrap(t *testing.T, p *pair, s source) {
 		b := bindingOf(object)
 		for _, subject := range b.subjects {
 			subjects++
-			for _, who := range []user.Info{identity(subject, b.namespace), Authenticated(identity(subject, b.namespace))} {
+			for _, member := range []user.Info{identity(subject, b.namespace), Authenticated(identity(subject, b.namespace))} {
 				for _, rule := range rulesOf(g, b) {
-					q := authorizer.AttributesRecord{User: who, Namespace: b.namespace}
+					q := authorizer.AttributesRecord{User: member, Namespace: b.namespace}
 					s.within(&q, rule)
 					questions = append(questions, q)
 					s.miss(&q)
@@ -201,7 +201,7 @@ func pointers[T any](items []T) []any {
 func identity(subject rbacv1.Subject, namespace string) user.Info {
 	switch subject.Kind {
 	case rbacv1.GroupKind:
-		return &user.DefaultInfo{Name: "somebody", Groups: []string{subject.Name}}
+		return &user.DefaultInfo{Name: "member", Groups: []string{subject.Name}}
 	case rbacv1.ServiceAccountKind:
 		home := accountNamespace(&subject, namespace)
 		return &user.DefaultInfo{Name: serviceaccount.MakeUsername(home, subject.Name), Groups: serviceaccount.MakeGroupNames(home)}

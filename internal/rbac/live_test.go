@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-func TestKEP3221_LiveFollowsWhatChanges(t *testing.T) {
+func TestKEP3221_LiveFollowsChanges(t *testing.T) {
 	t.Parallel()
 	api := newFakeAPI(
 		clusterRole("scaler", "granular:scale"), clusterRoleBinding("scalers", "scaler", "alice"),
@@ -21,12 +21,12 @@ func TestKEP3221_LiveFollowsWhatChanges(t *testing.T) {
 	)
 	l, _ := ready(t, api)
 	ctx, rbac := context.Background(), api.RbacV1()
-	expect := func(what, who, verb, namespace string, allowed bool, reason string) {
+	expect := func(what, name, verb, namespace string, allowed bool, reason string) {
 		t.Helper()
 		var gotAllowed bool
 		var gotReason string
 		await(t, what, func() bool {
-			gotAllowed, gotReason = may(t, l, who, verb, namespace)
+			gotAllowed, gotReason = may(t, l, name, verb, namespace)
 			return gotAllowed == allowed && gotReason == reason
 		})
 	}
@@ -81,21 +81,21 @@ func TestKEP3221_LiveLeavesMastersAndAuthenticatedToOthers(t *testing.T) {
 	everyone := clusterRoleBinding("everyone", "scaler")
 	everyone.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: user.AllAuthenticated}}
 	l, _ := ready(t, newFakeAPI(clusterRole("scaler", "granular:scale"), everyone))
-	for who, want := range map[*user.DefaultInfo]authorizer.Decision{
+	for caller, want := range map[*user.DefaultInfo]authorizer.Decision{
 		{Name: "alice"}: authorizer.DecisionNoOpinion,
 		{Name: "alice", Groups: []string{user.AllAuthenticated}}:  authorizer.DecisionAllow,
 		{Name: "m", Groups: []string{user.SystemPrivilegedGroup}}: authorizer.DecisionNoOpinion,
 		nil: authorizer.DecisionNoOpinion,
 	} {
 		asked := authorizer.AttributesRecord{Verb: "granular:scale", APIGroup: "apps", Resource: "deployments", ResourceRequest: true}
-		if who != nil {
-			asked.User = who
+		if caller != nil {
+			asked.User = caller
 		}
 		if decision, reason, err := l.Authorize(context.Background(), asked); decision != want || err != nil {
-			t.Errorf("%v: got %v %q %v, want %v", who, decision, reason, err, want)
+			t.Errorf("%v: got %v %q %v, want %v", caller, decision, reason, err, want)
 		}
 		if d := l.ConditionsAwareAuthorize(context.Background(), asked); d.IsAllow() != (want == authorizer.DecisionAllow) || d.IsDeny() {
-			t.Errorf("%v: got %v, want %v", who, d, want)
+			t.Errorf("%v: got %v, want %v", caller, d, want)
 		}
 	}
 	decision, _, err := l.EvaluateConditions(context.Background(), authorizer.ConditionsAwareDecision{}, nil)
@@ -131,7 +131,7 @@ func TestLiveKeepsNoMetadataItDoesNotNeed(t *testing.T) {
 		}
 	}
 	if !holds(t, l, "alice", "get", "shop") {
-		t.Error("what it does need is gone")
+		t.Error("a needed field is missing")
 	}
 }
 

@@ -114,8 +114,8 @@ func show(a authorizer.AttributesRecord) string {
 	return fmt.Sprintf("user %q groups %q verb %q namespace %q group %q resource %q/%q name %q path %q", a.User.GetName(), a.User.GetGroups(), a.Verb, a.Namespace, a.APIGroup, a.Resource, a.Subresource, a.Name, a.Path)
 }
 
-// TestIndexFindsWhatAScanFinds: searching only the user's own bindings gives the same answer as searching all bindings.
-func TestIndexFindsWhatAScanFinds(t *testing.T) {
+// TestIndexAgreesWithAFullScan: searching only the user's own bindings gives the same answer as searching all bindings.
+func TestIndexAgreesWithAFullScan(t *testing.T) {
 	allowed, missing := 0, 0
 	for seed := range uint64(40) {
 		s := newSource(seed)

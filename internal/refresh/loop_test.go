@@ -84,7 +84,7 @@ func TestLoop_FailureIsRepeatedSoonThenLessOften(t *testing.T) {
 	}
 }
 
-func TestLoop_ErrorOfTheEndIsNotTold(t *testing.T) {
+func TestLoop_ErrorAtShutdownIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		New(timing()).Run(ctx, func(ctx context.Context) error { cancel(); return ctx.Err() }, func(err error) { t.Error(err) })

@@ -7,7 +7,7 @@ import (
 )
 
 // Whatever happens to a file, Fault does not block, and the file's replacement is read.
-func TestFileThatBecomesAPipeBlocksNobody(t *testing.T) {
+func TestFileThatBecomesAPipeDoesNotBlock(t *testing.T) {
 	for _, name := range []string{"file", "kubeconfig"} {
 		t.Run(name, func(t *testing.T) {
 			s := watch(t, soon, "first", []string{"kubeconfig"}, nil)

@@ -107,7 +107,7 @@ func TestKEP3221_FileEventIsEnough(t *testing.T) {
 	}
 }
 
-func TestKEP3221_IntervalFindsWhatNoEventTells(t *testing.T) {
+func TestKEP3221_IntervalFindsChangesWithoutEvent(t *testing.T) {
 	// If the directory above a file is replaced, the file has no event of its own.
 	p := place{t, t.TempDir()}
 	for _, version := range []string{"one", "two"} {
@@ -222,7 +222,7 @@ func TestKEP3221_FilesThatANewFileNamesCount(t *testing.T) {
 	}
 }
 
-func TestSameBytesAreNothingToDo(t *testing.T) {
+func TestSameBytesAreIgnored(t *testing.T) {
 	s := watch(t, soon, "data", []string{"ca"}, nil)
 	s.write("file", "data")
 	s.write("ca", "first")
@@ -273,7 +273,7 @@ func TestBytesThatFailedAreTriedAgainAtTheIntervalOnly(t *testing.T) {
 	}
 }
 
-func TestKEP3221_FaultEndsWhenTheFileIsAgainWhatIsInForce(t *testing.T) {
+func TestKEP3221_FaultEndsWhenTheFileEqualsTheOneInForce(t *testing.T) {
 	s := watch(t, never, "first", nil, func(place, string) ([]string, error) { return nil, errors.New("is bad") })
 	s.write("file", "bad")
 	if err := s.expect("bad"); err == nil || s.Fault() == nil {
@@ -282,7 +282,7 @@ func TestKEP3221_FaultEndsWhenTheFileIsAgainWhatIsInForce(t *testing.T) {
 	s.write("file", "first")
 	until(t, func() bool { return s.Fault() == nil })
 	if len(s.attempts) > 0 {
-		t.Errorf("an attempt with what is in force: %v", <-s.attempts)
+		t.Errorf("an attempt with the bytes in force: %v", <-s.attempts)
 	}
 }
 
@@ -296,7 +296,7 @@ func until(t *testing.T, done func() bool) {
 	}
 }
 
-func TestKEP3221_FileThatIsGoneIsAFaultAndTriedAgain(t *testing.T) {
+func TestKEP3221_ARemovedFileIsAFaultAndTriedAgain(t *testing.T) {
 	s := watch(t, soon, "first", nil, nil)
 	if err := os.Remove(s.path("file")); err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func TestKEP3221_FileThatIsGoneIsAFaultAndTriedAgain(t *testing.T) {
 	until(t, func() bool { return s.Fault() == nil })
 }
 
-func TestNamedFileThatIsGoneIsAChange(t *testing.T) {
+func TestRemovalOfANamedFileIsAChange(t *testing.T) {
 	s := watch(t, never, "data", []string{"ca"}, func(p place, _ string) ([]string, error) {
 		_, err := os.ReadFile(p.path("ca"))
 		return []string{p.path("ca")}, err
@@ -335,7 +335,7 @@ func TestNamedFileThatIsGoneIsAChange(t *testing.T) {
 	}
 }
 
-func TestWhatChangesWhileItIsAppliedIsAppliedToo(t *testing.T) {
+func TestChangesWhileAFileIsAppliedAreAppliedToo(t *testing.T) {
 	var seen []string
 	s := watch(t, never, "data", []string{"ca"}, func(p place, data string) ([]string, error) {
 		ca, err := os.ReadFile(p.path("ca"))
@@ -354,7 +354,7 @@ func TestWhatChangesWhileItIsAppliedIsAppliedToo(t *testing.T) {
 }
 
 // The same for a file that the contents in force did not name.
-func TestWhatIsNamedNewAndChangesMeanwhileIsAppliedToo(t *testing.T) {
+func TestChangesOfANewlyNamedFileAreAppliedToo(t *testing.T) {
 	var seen []string
 	s := watch(t, never, "names none", nil, func(p place, _ string) ([]string, error) {
 		ca, err := os.ReadFile(p.path("ca"))
@@ -376,7 +376,7 @@ func TestWhatIsNamedNewAndChangesMeanwhileIsAppliedToo(t *testing.T) {
 	}
 }
 
-func TestAttemptThatTheEndInterruptsIsNone(t *testing.T) {
+func TestAttemptInterruptedByShutdownIsNotCounted(t *testing.T) {
 	s := subject{place: place{t, t.TempDir()}, attempts: make(chan attempt, 1)}
 	s.write("file", "second")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -390,6 +390,6 @@ func TestAttemptThatTheEndInterruptsIsNone(t *testing.T) {
 	}, []byte("first"), nil)
 	s.Run(ctx)
 	if len(s.attempts) > 0 || s.Fault() != nil {
-		t.Errorf("told of an attempt, fault %v", s.Fault())
+		t.Errorf("an attempt is reported, fault %v", s.Fault())
 	}
 }

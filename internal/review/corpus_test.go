@@ -59,9 +59,9 @@ func TestP6_SameAnswerAsTheCore(t *testing.T) {
 				want, code := reported(t, f.Reviewer, request)
 				self := f.post(named(step.User, scenario.Users[step.User].Groups...), body)
 				other := f.post(named("sarah"), body)
-				for who, w := range map[string]int{"self": self.Code, "other": other.Code} {
+				for caller, w := range map[string]int{"self": self.Code, "other": other.Code} {
 					if w != code {
-						t.Errorf("step %q, asked by %s: code %d, want %d: %s", step.Name, who, w, code, self.Body)
+						t.Errorf("step %q, asked by %s: code %d, want %d: %s", step.Name, caller, w, code, self.Body)
 					}
 				}
 				if code == http.StatusOK && (self.Body.String() != want || other.Body.String() != want) {

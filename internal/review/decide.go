@@ -33,8 +33,8 @@ func decide(ctx context.Context, reviewer *admission.Reviewer, request *admissio
 	return newReport(result, most)
 }
 
-// decideBarriers is for a user with the generic verb for whom the barriers need too many checks (P3). In a cluster the API server
-// has asked for the generic verb, so the webhook does not count that check.
+// decideBarriers returns the report for a user with the generic verb if the barriers need too many checks (P3). In a cluster the API
+// server has asked for the generic verb, so the webhook does not count that check.
 func decideBarriers(ctx context.Context, reviewer *admission.Reviewer, request *admissionv1.AdmissionRequest, granular *admission.Result, most int) (*Report, error) {
 	result, err := reviewer.Review(ctx, admission.Uncovered, request)
 	if err != nil {

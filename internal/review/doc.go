@@ -3,7 +3,7 @@
 // reports: for the same decision it gives the same bytes.
 //
 // Start at Report, whose JSON is a contract. Then read Decide, which asks the one Reviewer the questions of both admission webhooks.
-// Neither depends on flags or HTTP. API is the HTTP API: in ReviewHandler, subject checks who may ask about which user, and complete
+// Neither depends on flags or HTTP. API is the HTTP API: in ReviewHandler, subject checks whether the caller may ask about the user, and complete
 // checks the contents of a question; then PermissionsHandler.
 //
 // The caller comes only from the context: k8s.io/apiserver's request.UserFrom. The package must not import cobra, because the server

@@ -32,7 +32,7 @@ func FuzzP4_Body(f *testing.F) {
 				t.Errorf("answer %s: %v", w.Body, err)
 			}
 			if len(x.grants.asked) == 0 {
-				t.Error("an answer without anybody's grants")
+				t.Error("an answer without any grants")
 			}
 		case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable:
 			if w.Body.Len() == 0 {

@@ -148,7 +148,7 @@ func TestPermissionsListsEveryPath(t *testing.T) {
 	}
 }
 
-func TestC2_PermissionsTellsBarriersFromOtherVerbs(t *testing.T) {
+func TestC2_PermissionsDistinguishesBarriers(t *testing.T) {
 	s, errs := load.Offline([]string{"../../cmd/kubectl-fieldperm/testdata/widget-crd.yaml"})
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -208,7 +208,7 @@ func TestPermissionsAreSentOnceForEachSchema(t *testing.T) {
 		t.Errorf("the same again: %d, %d bytes", w.Code, w.Body.Len())
 	}
 	if w := f.get(nil, http.MethodGet, "", "If-None-Match", tag); w.Code != http.StatusUnauthorized {
-		t.Errorf("a stranger with the tag: %d", w.Code)
+		t.Errorf("an unauthenticated caller with the tag: %d", w.Code)
 	}
 	if w := f.get(named("carol"), http.MethodHead, ""); w.Code != http.StatusOK || w.Body.Len() > 0 || w.Header().Get("ETag") != tag {
 		t.Errorf("HEAD: %d, %d bytes, tag %q", w.Code, w.Body.Len(), w.Header().Get("ETag"))

@@ -21,7 +21,7 @@ const maxLine = 60
 func (r *Report) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // paths must be readable
+	e.SetEscapeHTML(false) // Escapes would make paths hard to read.
 	e.SetIndent("", "  ")
 	err := e.Encode(r)
 	return b.Bytes(), err
@@ -37,7 +37,7 @@ func (r *Report) Table() []byte {
 		b.WriteString("No field changes.\n")
 	} else {
 		w := tabwriter.NewWriter(&b, 0, 8, 3, ' ', 0)
-		row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // writes to memory
+		row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // A write to memory cannot fail.
 		row("PATH", "OPERATION", "NEEDS ANY OF", "COVERED BY")
 		for i := range r.Changes {
 			c := &r.Changes[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
-// readQuestion reads what /admit accepts, but refuses unknown fields, which /admit ignores: with a misspelt "userinfo", a question
+// readQuestion reads a body that /admit accepts, but refuses unknown fields, which /admit ignores: with a misspelt "userinfo", a question
 // about another user would become a question about the caller.
 func readQuestion(w http.ResponseWriter, r *http.Request, limit int64) (*admissionv1.AdmissionRequest, error) {
 	var body bytes.Buffer

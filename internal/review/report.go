@@ -9,14 +9,14 @@ import (
 // Report is the output of one review. Its JSON is a contract: names do not change, and lists are never null.
 type Report struct {
 	Allowed bool `json:"allowed"`
-	// Mode is what allowed the request: generic, granular, uncovered or none.
+	// Mode is the kind of permission that allowed the request: generic, granular, uncovered or none.
 	Mode    string   `json:"mode"`
 	Changes []Change `json:"changes"`
 	// Checks are in the order in which they were asked.
 	Checks []Check `json:"checks"`
 	// Message says why the request is denied, "" if it is allowed.
 	Message string `json:"message"`
-	// Notes say what could not be judged. The key is left out if there are none.
+	// Notes name the parts of the request that could not be judged. The key is left out if there are none.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -100,8 +100,8 @@ func TestP4_ErrorsAreNoReports(t *testing.T) {
 	}
 }
 
-// TestD8_NotesThatOwnershipWasNotJudged, if the request can change ownership.
-func TestD8_NotesThatOwnershipWasNotJudged(t *testing.T) {
+// TestD8_NotesThatOwnershipWasNotCompared, if the request can change ownership.
+func TestD8_NotesThatOwnershipWasNotCompared(t *testing.T) {
 	const with, without, null = `{"metadata":{"managedFields":[]}}`, `{"metadata":{},"managedFields":[]}`, `{"metadata":{"managedFields":null}}`
 	for name, test := range map[string]struct {
 		operation     admissionv1.Operation

@@ -15,7 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-func TestC1_AnswersAllowedAndDeniedAlike(t *testing.T) {
+func TestC1_AllowedAndDeniedReportsAreComplete(t *testing.T) {
 	for name, test := range map[string]struct {
 		caller, fields string
 		allowed        bool
@@ -118,7 +118,7 @@ func TestP4_RefusedQuestionsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestP4_CodesOfWhatIsNoQuestion(t *testing.T) {
+func TestP4_CodesOfBadRequests(t *testing.T) {
 	send := func(method, contentType, body string) *http.Request {
 		r := httptest.NewRequest(method, "/review", strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
@@ -133,14 +133,14 @@ func TestP4_CodesOfWhatIsNoQuestion(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"GET":                  {send(http.MethodGet, "application/json", ""), http.StatusMethodNotAllowed, "use POST"},
-		"PUT":                  {send(http.MethodPut, "application/json", question(scale)), http.StatusMethodNotAllowed, "use POST"},
-		"no content type":      {send(http.MethodPost, "", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"YAML":                 {send(http.MethodPost, "application/yaml", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"what curl -d sends":   {send(http.MethodPost, "application/x-www-form-urlencoded", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
-		"compressed":           {compressed, http.StatusUnsupportedMediaType, "send the body as it is"},
-		"large":                {send(http.MethodPost, "application/json", strings.Repeat(" ", maxBytes+1)), http.StatusRequestEntityTooLarge, "--max-request-bytes"},
-		"large without a size": {unsized, http.StatusRequestEntityTooLarge, "--max-request-bytes"},
+		"GET":                         {send(http.MethodGet, "application/json", ""), http.StatusMethodNotAllowed, "use POST"},
+		"PUT":                         {send(http.MethodPut, "application/json", question(scale)), http.StatusMethodNotAllowed, "use POST"},
+		"no content type":             {send(http.MethodPost, "", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"YAML":                        {send(http.MethodPost, "application/yaml", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"the content type of curl -d": {send(http.MethodPost, "application/x-www-form-urlencoded", question(scale)), http.StatusUnsupportedMediaType, "use application/json"},
+		"compressed":                  {compressed, http.StatusUnsupportedMediaType, "send the body as it is"},
+		"large":                       {send(http.MethodPost, "application/json", strings.Repeat(" ", maxBytes+1)), http.StatusRequestEntityTooLarge, "--max-request-bytes"},
+		"large without a size":        {unsized, http.StatusRequestEntityTooLarge, "--max-request-bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -154,7 +154,7 @@ func TestP4_CodesOfWhatIsNoQuestion(t *testing.T) {
 	}
 }
 
-func TestP4_NoAnswerIsNoDenial(t *testing.T) {
+func TestP4_AMissingAnswerIsNoDenial(t *testing.T) {
 	for name, test := range map[string]struct {
 		with   func(*fixture)
 		fields string
@@ -183,7 +183,7 @@ func TestP4_NoAnswerIsNoDenial(t *testing.T) {
 }
 
 // When the caller disconnects, the question ends.
-func TestP4_QuestionEndsWithItsCaller(t *testing.T) {
+func TestP4_AReviewEndsWithItsCaller(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -85,7 +85,7 @@ func TestSubjectOtherThanTheCallerTakesAPermission(t *testing.T) {
 }
 
 // Nothing in the body can change the caller's identity. An ambiguous body is refused.
-func TestSubjectRefusesWhatIsNoUser(t *testing.T) {
+func TestSubjectRefusesInvalidUsers(t *testing.T) {
 	for name, test := range map[string]struct{ userInfo, want string }{
 		"groups without a name": {`"userInfo":{"groups":["system:masters"]}`, "has no username: send one, or leave userInfo out"},
 		"uid without a name":    {`"userInfo":{"uid":"7"}`, "has no username"},
@@ -110,7 +110,7 @@ func TestSubjectRefusesWhatIsNoUser(t *testing.T) {
 	}
 }
 
-func TestA5_TheCanaryNeitherAsksNorIsAskedAbout(t *testing.T) {
+func TestA5_TheCanaryUserIsNeitherCallerNorSubject(t *testing.T) {
 	for name, test := range map[string]struct{ caller, userInfo string }{
 		"about":                  {"sarah", `,"userInfo":{"username":"fieldperm:canary"}`},
 		"about with more":        {"sarah", `,"userInfo":{"username":"fieldperm:canary","groups":["system:masters"],"extra":{"fieldperm.dev/canary":["x"]}}`},
@@ -148,6 +148,6 @@ func TestCallerComesFromTheContextAlone(t *testing.T) {
 	}
 	expect(t, f.serve(named("carol"), r), http.StatusOK, `User \"carol\"`)
 	if strings.Contains(f.grants.asked[0].UserInfo.Username, "bob") {
-		t.Error("a header said who asks")
+		t.Error("a header set the caller")
 	}
 }

@@ -57,7 +57,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		}
 		return schema.Documents{}
 	}
-	// What must be probed may change with the configuration, the schemas and the API servers.
+	// The endpoints that must be probed may change with the configuration, the schemas and the API servers.
 	var observed signal
 	keep := uncovered.Config{
 		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: builtVersion(),

@@ -13,7 +13,7 @@ import (
 )
 
 // W4: if no barrier can cover a resource, its status never claims enforcement, and the message has the cure.
-func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
+func TestW4_StatusNamesTheResourcesOutOfReach(t *testing.T) {
 	set := func(group, resource string) *sources.ObjectState {
 		return &sources.ObjectState{Documents: schema.Documents{Uncovered: []schema.UncoveredDocument{{Set: v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{
 			UncoveredPermissions: []string{"granular:labels"}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
@@ -50,7 +50,7 @@ func TestW4_StatusSaysWhatIsOutOfReach(t *testing.T) {
 }
 
 // A8: the flags for the address of fieldperm with a static manifest must be complete, or absent.
-func TestA8_FlagsSayHowToReachFieldperm(t *testing.T) {
+func TestA8_FlagsNameTheAddressOfFieldperm(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
 		want   string

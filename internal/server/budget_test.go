@@ -39,7 +39,7 @@ func TestD1_BodiesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	close(leave)
 	<-done
 	if b.held() != 0 {
-		t.Errorf("%d bytes are held for nobody", b.held())
+		t.Errorf("%d bytes are held without a request", b.held())
 	}
 }
 
@@ -84,7 +84,7 @@ func TestD1_OneUserHoldsNoMoreThanAShare(t *testing.T) {
 		l.release()
 	}
 	if b.held() != 0 || len(b.users) != 0 {
-		t.Errorf("%d bytes of %d users are held for nobody", b.held(), len(b.users))
+		t.Errorf("%d bytes of %d users are held without a request", b.held(), len(b.users))
 	}
 }
 
@@ -101,9 +101,9 @@ func TestD1_BudgetsFollowTheLimit(t *testing.T) {
 	}
 }
 
-// TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll: each review is decided as if it were alone, or refused with a Retry-After.
+// TestD1_ParallelReviewsAreCorrectOrRefused: each review is decided as if it were alone, or refused with a Retry-After.
 // test/load measures the memory of a real process for many large reviews.
-func TestD1_ParallelReviewsAreAnsweredRightlyOrNotAtAll(t *testing.T) {
+func TestD1_ParallelReviewsAreCorrectOrRefused(t *testing.T) {
 	r := start(t, func(r *running) { r.options.MaxRequestBytes, r.options.MemoryLimit = 1<<20, 16<<20 })
 	client := client509(t, r.serving, r.serving)
 	filler := strings.Repeat("x", 128<<10)

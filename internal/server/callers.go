@@ -50,7 +50,7 @@ func (s *Server) newCallers() callers {
 	}
 }
 
-// webhooks authenticates callers of /admit and /authorize. These paths disclose what other users may do.
+// webhooks authenticates callers of /admit and /authorize. These paths disclose the permissions of other users.
 func (c callers) webhooks() authenticator.Request {
 	if c.tokens == nil || len(c.tokenUsers) == 0 {
 		return c.certificate
@@ -79,8 +79,8 @@ func (c callers) people() authenticator.Request {
 	})
 }
 
-// authenticated passes on only the requests that the authenticator who accepts, with the user in the context. The response to other
-// requests gives no reason; the log does.
+// authenticated passes a request on only if the authenticator accepts it, with the user in the context. The response to any other
+// request gives no reason; the log does.
 func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response, ok, err := who.AuthenticateRequest(r)
@@ -107,7 +107,7 @@ const (
 	cureToken       = cureCertificate + ", or a bearer token that --authentication-config accepts"
 )
 
-// mayReview reports whether a caller may ask what other users may do. It requires the permission to create SubjectAccessReviews:
+// mayReview reports whether a caller may ask for the permissions of other users. It requires the permission to create SubjectAccessReviews:
 // with it, the caller can ask the API server the same.
 func (a *authorization) mayReview(ctx context.Context, caller user.Info) (bool, error) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{

@@ -83,7 +83,7 @@ func bearer(token string) http.Header { return http.Header{"Authorization": {"Be
 // question is a question of the caller about itself.
 var question = strings.Replace(scaling, `"userInfo":{"username":"alice"},`, "", 1)
 
-func TestKEP3331_WhoMayCallWhat(t *testing.T) {
+func TestKEP3331_CallersOfEachEndpoint(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) {
 		i = withIssuer(t, r)
@@ -134,7 +134,7 @@ func TestKEP3331_WhoMayCallWhat(t *testing.T) {
 	}
 }
 
-func TestKEP3331_ATokenIsNoWayToWebhooksUnlessItIsNamed(t *testing.T) {
+func TestKEP3331_OnlyNamedTokensReachWebhooks(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) { i = withIssuer(t, r) })
 	server := bearer(token(t, i, "kube-apiserver"))
@@ -150,7 +150,7 @@ func TestKEP3331_ATokenIsNoWayToWebhooksUnlessItIsNamed(t *testing.T) {
 }
 
 // Whatever the fault of a token, the response is the same.
-func TestKEP3331_ABadTokenIsNotToldWhy(t *testing.T) {
+func TestKEP3331_RefusalsOfBadTokensHaveNoReason(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) { i = withIssuer(t, r) })
 	good := token(t, i, "alice")
@@ -186,7 +186,7 @@ func TestKEP3331_ABadTokenIsNotToldWhy(t *testing.T) {
 	}
 }
 
-func TestReview_OthersOnlyByWhoMayCreateSubjectAccessReviews(t *testing.T) {
+func TestReview_OtherSubjectsNeedCreateOnSubjectAccessReviews(t *testing.T) {
 	var i *issuer.Issuer
 	r := start(t, func(r *running) {
 		i = withIssuer(t, r)

@@ -102,7 +102,7 @@ func (c *servingCertificates) current() []byte {
 	return certificate
 }
 
-// follow starts what keeps the certificates current until background ends. It returns when there is a certificate to serve, or when
+// follow starts the goroutines that keep the certificates current until background ends. It returns when there is a certificate to serve, or when
 // ctx ends.
 func (c *servingCertificates) follow(ctx, background context.Context) error {
 	if c.webhookCA != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	genericserver "k8s.io/apiserver/pkg/server"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register" // For --logging-format json.
+	_ "k8s.io/component-base/logs/json/register" // The import registers --logging-format json.
 
 	"github.com/fieldperm/fieldperm/internal/authn"
 	"github.com/fieldperm/fieldperm/internal/authz"

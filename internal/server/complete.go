@@ -11,7 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
 
-// Complete checks the options, compiles the schema files and opens the port. It starts nothing else. The error names the flag, or
+// Complete checks the options, compiles the schema files and opens the port. It starts no other component. The error names the flag, or
 // the file and the position in it.
 func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	if err := o.validate(); err != nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
-// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, what it reads, which
+// enforcement proves that kube-apiservers ask fieldperm about every write that /authorize allows: the interlock, its sources, which
 // API servers it probes, and the release of the webhook configuration.
 type enforcement struct {
 	options   *Options
@@ -218,7 +218,7 @@ func (e *enforcement) event(kind, reason, cause, note string) {
 	if name == "" {
 		name = staticConfiguration
 	}
-	const noteBytes = 1024 // The maximum length of an Event's note.
+	const noteBytes = 1024 // The API server limits an Event's note to this length.
 	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: name,
 	}, nil, kind, reason, cause, "%s", shorten.Within(note, noteBytes))

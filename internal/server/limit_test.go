@@ -39,11 +39,11 @@ func (u unread) Read([]byte) (int, error) {
 
 // If kube-apiserver presents no certificate to admission webhooks, it still presents one to its authorization webhook. Only a
 // caller with a certificate may use that.
-func TestServe_CallersAnyMayAskForAdmissionOnly(t *testing.T) {
+func TestServe_CallersAnyReachAdmissionOnly(t *testing.T) {
 	r := start(t, func(r *running) { r.options.AdmissionCallers = callersAny })
-	stranger := client509(t, r.serving, nil)
+	unknown := client509(t, r.serving, nil)
 	for path, open := range map[string]bool{"/admit/granular": true, "/admit/uncovered": true, "/admit/schemas": true, "/authorize": false, "/metrics": false} {
-		if code, text := r.post(t, stranger, path, scaling); open == (code == http.StatusUnauthorized) {
+		if code, text := r.post(t, unknown, path, scaling); open == (code == http.StatusUnauthorized) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}

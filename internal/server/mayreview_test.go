@@ -15,7 +15,7 @@ import (
 
 // The permission to ask about others is checked like the generic permission: fieldperm's own Allow does not count, and an error is
 // not a denial.
-func TestA4_P4_WhoMayAskAboutOthersIsAGenericQuestion(t *testing.T) {
+func TestA4_P4_ReviewsOfOthersNeedAGenericCheck(t *testing.T) {
 	down := errors.New("webhook: is down")
 	for name, c := range map[string]struct {
 		decision authorizer.Decision

@@ -22,7 +22,7 @@ type Options struct {
 	// Kubeconfig is the path of the kubeconfig for the API server that fieldperm follows and asks. "" selects the cluster that
 	// fieldperm runs in.
 	Kubeconfig string
-	// SecureServing has address, port, certificate and key. If its Listener is set, the server uses it as it is.
+	// SecureServing has address, port, certificate and key. If its Listener is set, the server uses this listener.
 	SecureServing *genericoptions.SecureServingOptions
 	// TLSSecret is NAMESPACE/NAME of a Secret. fieldperm creates its serving certificate and stores it there. It is "" if
 	// SecureServing names files.

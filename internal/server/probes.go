@@ -68,7 +68,7 @@ func (b *barriers) inForce() []probe.Barrier {
 // shown is the maximum number of endpoints in a message.
 const shown = 5
 
-// refused returns what the probes have found about an object's barriers.
+// refused returns the result of the probes of an object's barriers.
 func (b *barriers) refused(object *sources.ObjectState) status.Enforcement {
 	var all probe.Finding
 	for _, one := range b.of(object) {

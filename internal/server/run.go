@@ -87,7 +87,7 @@ func (s *Server) Run(ctx context.Context) error {
 	log.Info("Draining", "delay", s.options.ShutdownDelay)
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
-	stopProving() // Probes can no longer come back to this server.
+	stopProving() // The server is closing. A probe would reach another server.
 	close(closing)
 	<-stopped
 	// Flush the last spans. An error is only logged: the collector may be gone, and all responses have been sent.
@@ -102,7 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 const flushTimeout = 2 * time.Second
 
-// components returns what runs from the start to the last response, in the order of the start.
+// components returns the components that run from the start to the last response, in the order of the start.
 func (s *Server) components() []component {
 	out := []component{
 		{"discovery", s.schemas.resources},

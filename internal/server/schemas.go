@@ -19,7 +19,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
-// schemas has what stays current by watches: the permission schema and the allowlist.
+// schemas has the state that watches keep current: the permission schema and the allowlist.
 type schemas struct {
 	*sources.Live
 	client    dynamic.Interface

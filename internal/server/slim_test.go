@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestSlim_KeepsWhatACompileSees(t *testing.T) {
+func TestSlim_KeepsTheInputOfTheCompiler(t *testing.T) {
 	parse := func(text string) map[string]any {
 		out := map[string]any{}
 		if err := yaml.Unmarshal([]byte(text), &out); err != nil {

@@ -54,8 +54,8 @@ func TestC2_AGroupThatIsOnlyClaimedToBeBuiltInKeepsItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC2_AnotherServerHasNoSayInKindsOfThisOne, in any version: it could make kinds of this API server lossy.
-func TestC2_AnotherServerHasNoSayInKindsOfThisOne(t *testing.T) {
+// TestC2_AnotherServerDoesNotChangeKindsOfThisOne, in any version: it could make kinds of this API server lossy.
+func TestC2_AnotherServerDoesNotChangeKindsOfThisOne(t *testing.T) {
 	deployment := runtimeschema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	foreign := func(version string) string {
 		return strings.ReplaceAll(thingDocument, `"version":"v1"`, `"version":"`+version+`"`)
@@ -99,9 +99,9 @@ func TestOpenAPI_IsReadOfTheVersionsOfOtherServersAlone(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_WhatChangesServersHasAnotherSay: a group that moves to another server is read again, although its document is the
+// TestOpenAPI_AVersionThatChangesServersIsReadAgain: a group that moves to another server is read again, although its document is the
 // same.
-func TestOpenAPI_WhatChangesServersHasAnotherSay(t *testing.T) {
+func TestOpenAPI_AVersionThatChangesServersIsReadAgain(t *testing.T) {
 	w := &world{}
 	w.paths = map[string]openapi.GroupVersionWithContext{
 		"apis/apps/v1":        document{world: w, url: "/x?hash=1", raw: strings.ReplaceAll(thingDocument, `"Widget"`, `"Other"`)},

@@ -185,7 +185,7 @@ func TestOnce_OnACluster(t *testing.T) {
 		t.Error(err)
 	}
 
-	t.Run("built-in kinds agree with what the server publishes", func(t *testing.T) {
+	t.Run("built-in kinds agree with the published types", func(t *testing.T) {
 		builtins := s.Documents.Topologies[0]
 		compared := 0
 		for _, published := range s.Documents.Topologies[1:] {

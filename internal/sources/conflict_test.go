@@ -58,8 +58,8 @@ func TestC2_ASetHoldsBesideAPermissionSchemaMadeWithIt(t *testing.T) {
 	}
 }
 
-// TestC2_WhatStandsBackKeepsItsBarriers: barriers stay in force. If they remove the verb too, all writes to the kind are refused.
-func TestC2_WhatStandsBackKeepsItsBarriers(t *testing.T) {
+// TestC2_ASourceInConflictKeepsItsBarriers: barriers stay in force. If they remove the verb too, all writes to the kind are refused.
+func TestC2_ASourceInConflictKeepsItsBarriers(t *testing.T) {
 	c := &cluster{}
 	l := c.live(t)
 	labels := setOnNamespaces(1, "granular:label(pod-security.kubernetes.io)")
@@ -77,8 +77,8 @@ func TestC2_WhatStandsBackKeepsItsBarriers(t *testing.T) {
 	}
 }
 
-// TestC2_AFaultySetMovesNoPermissionSchema that did not cause the set's fault.
-func TestC2_AFaultySetMovesNoPermissionSchema(t *testing.T) {
+// TestC2_AFaultySetDisplacesNoPermissionSchema that did not cause the set's fault.
+func TestC2_AFaultySetDisplacesNoPermissionSchema(t *testing.T) {
 	c := &cluster{}
 	l := c.live(t)
 	for i, verb := range []string{"granular:labelz", "granular:Label"} {

@@ -42,7 +42,7 @@ type definition struct {
 	// faults are the errors of decoding. If there are any, current has only the kind's resource, because the rest of the document
 	// might lack its barriers.
 	faults []error
-	// doubt is set if it is not certain which API server serves the definition's group. The definition is in force all the same.
+	// doubt is set if it is not certain which API server serves the definition's group. The definition is in force nevertheless.
 	doubt error
 	good  *schema.Documents
 }

@@ -237,8 +237,8 @@ func TestC2_ObjectsHaveTheKindOfTheirResource(t *testing.T) {
 	}
 }
 
-// TestC2_WhatHadNamesIsWaitedFor: fieldperm must not start without barriers because of conditions that say that nothing is served.
-func TestC2_WhatHadNamesIsWaitedFor(t *testing.T) {
+// TestC2_ADefinitionThatHadNamesIsWaitedFor: fieldperm must not start without barriers because of conditions that say that nothing is served.
+func TestC2_ADefinitionThatHadNamesIsWaitedFor(t *testing.T) {
 	p := newPlane()
 	definitions := installed()[:1]
 	definitions[0].Object["status"] = status("PermissionSchema", "NamesAccepted", "False", "Established", "False")

@@ -190,7 +190,7 @@ func TestLastGood_DefinitionThatNeverCompiledIsRefused(t *testing.T) {
 	}
 }
 
-func TestDefinitions_NotServedOrDeletedHaveNoSay(t *testing.T) {
+func TestDefinitions_UnservedOrDeletedAreIgnored(t *testing.T) {
 	contender := widget("1", 1, "{}")
 	contender.Object["status"].(map[string]any)["acceptedNames"] = map[string]any{"kind": ""}
 	w := &world{definitions: []*unstructured.Unstructured{contender}}
@@ -257,7 +257,7 @@ func TestC2_NoStatusTakesADefinitionAway(t *testing.T) {
 const thingDocument = `{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{},"components":{"schemas":{
 	"Thing":{"type":"object","properties":{"metadata":{"type":"object"},"a":{"type":"string"}},"x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"Widget"},{"group":"apps","version":"v1","kind":"Deployment"}]}}}}`
 
-func TestOpenAPI_SpeaksForNoCustomResource(t *testing.T) {
+func TestOpenAPI_IsNotUsedForCustomResources(t *testing.T) {
 	w := &world{}
 	w.paths = map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": document{world: w, url: "/x?hash=1", raw: thingDocument}, "version": document{world: w}}
 	l := mustLive(t, w)
@@ -292,7 +292,7 @@ func TestLastGood_DefinitionsCompileThoughOpenAPIFails(t *testing.T) {
 	w.pathsErr = errors.New("503")
 	w.definitions = []*unstructured.Unstructured{widget("1", 1, "{}")}
 	if err := l.Refresh(t.Context()); err == nil {
-		t.Error("the failure is not told")
+		t.Error("the failure is not reported")
 	}
 	if _, err := l.Schema().Kind(kindWidget()); err != nil {
 		t.Error(err)
@@ -340,7 +340,7 @@ func TestStart_FaultyFileIsFatalAndNamed(t *testing.T) {
 	}
 }
 
-func TestRun_RefreshesWhenToldTo(t *testing.T) {
+func TestRun_RefreshesOnSignal(t *testing.T) {
 	compiled := make(chan int, 8)
 	w := &world{}
 	l, err := New(t.Context(), Config{OpenAPI: w, Services: func(context.Context) (allowlist.Services, error) { return allowlist.Services{}, nil },

@@ -26,7 +26,7 @@ type ObjectState struct {
 	UID        types.UID
 	// Generation is the generation that was last seen, and that the faults are about.
 	Generation int64
-	// Faults are the reasons why this generation is not in force as it is.
+	// Faults are the reasons why this generation is not in force in full.
 	Faults []error
 	// Unmatched faults are about kinds that may be installed later. The rest of the object is in force.
 	Unmatched []error

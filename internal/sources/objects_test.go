@@ -167,7 +167,7 @@ func TestLastGood_PermissionSchemaThatNeverWasGoodFailsItsKind(t *testing.T) {
 			}
 			c.is(t, l, deployments("2", 1, faulty))
 			if k, err := l.Schema().Kind(kindDeployment()); err == nil {
-				t.Errorf("what a deleted object said is in force: %v", k)
+				t.Errorf("a deleted object is in force: %v", k)
 			}
 			c.is(t, l)
 			if got := barred(t, l); got != "" || len(l.Faults()) > 0 {

@@ -43,7 +43,7 @@ type Snapshot struct {
 	unread map[string]error
 }
 
-// Once reads an API server like a Live, but only once. It returns what a Live would have in force if it started now. Documents of
+// Once reads an API server like a Live, but only once. It returns the schema that a Live would have in force if it started now. Documents of
 // files replace those of the API server with the same kind and name.
 //
 // It returns an error if it cannot read a source on which every decision may depend. The error names the source and the cure. The

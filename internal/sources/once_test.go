@@ -59,8 +59,8 @@ func outline(s *schema.Schema) []string {
 	return kinds
 }
 
-// TestOnce_IsWhatALiveStartsWith: definitions, other servers, PermissionSchemas and sets, valid and faulty.
-func TestOnce_IsWhatALiveStartsWith(t *testing.T) {
+// TestOnce_EqualsTheStartOfLive: definitions, other servers, PermissionSchemas and sets, valid and faulty.
+func TestOnce_EqualsTheStartOfLive(t *testing.T) {
 	barred := widget("1", 1, entry(".spec.size", sizeIsUncovered))
 	for name, c := range map[string]*cluster{
 		"nothing":                 {},
@@ -102,7 +102,7 @@ func TestOnce_ASetThatIsFaultyLeavesNothingDecided(t *testing.T) {
 	}
 }
 
-func TestOnce_WhatCannotBeReadIsNamed(t *testing.T) {
+func TestOnce_UnreadableSourcesAreNamed(t *testing.T) {
 	forbidden := apierrors.NewForbidden(runtimeschema.GroupResource{}, "", errors.New("no"))
 	c := &cluster{err: errors.New("permissionschemas.fieldperm.dev: down"), world: world{pathsErr: forbidden}}
 	if _, err := c.once(t); err == nil || !strings.Contains(err.Error(), "permissionschemas.fieldperm.dev: down") || !strings.HasPrefix(err.Error(), "OpenAPI v3 of the API server: ") {
@@ -137,8 +137,8 @@ func TestOnce_AnAPIThatCannotBeReadLeavesItsGroupUndecided(t *testing.T) {
 	}
 }
 
-// TestOnce_FilesStandInForWhatTheServerHas, by kind and name. Everything else in the server stays in force.
-func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
+// TestOnce_FilesReplaceObjectsOfTheServer, by kind and name. Everything else in the server stays in force.
+func TestOnce_FilesReplaceObjectsOfTheServer(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, objects ...*unstructured.Unstructured) string {
 		var text []byte
@@ -175,7 +175,7 @@ func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 	renamed.SetName("another")
 	l.current.Store(&state{schema: mustOnce(t, c, write("other.yaml", renamed)).Schema})
 	if barred(t, l) != "" || !uncovers(t, l, "granular:scale") {
-		t.Error("the file's entry does not win, or what it says nothing about is gone")
+		t.Error("the file's entry does not win, or an entry of another object is missing")
 	}
 	// Another server does not define the kinds of a file either.
 	other := &cluster{}
@@ -189,12 +189,12 @@ func TestOnce_FilesStandInForWhatTheServerHas(t *testing.T) {
 		t.Errorf("a faulty file: %v", err)
 	}
 	if s := mustOnce(t, &cluster{}, faulty); len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0].Error(), faulty) {
-		t.Errorf("a file about a kind that nobody has: %v", s.Warnings)
+		t.Errorf("a file about an unknown kind: %v", s.Warnings)
 	}
 }
 
-// TestOnce_ListsWhatIsInstalled, whatever the status of a definition says: users may write the status.
-func TestOnce_ListsWhatIsInstalled(t *testing.T) {
+// TestOnce_ListsInstalledDefinitions, whatever the status of a definition says: users may write the status.
+func TestOnce_ListsInstalledDefinitions(t *testing.T) {
 	hidden := []*unstructured.Unstructured{own("permissionschemas", "PermissionSchema", false), own("uncoveredpermissionsets", "UncoveredPermissionSet", false)}
 	p := newPlane(deployments("1", 1, pausedIsBarred))
 	for name, c := range map[string]struct {

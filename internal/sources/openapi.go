@@ -119,7 +119,7 @@ func speaks(path string, services *allowlist.Services) bool {
 	return ok && (slices.Contains(services.Aggregated, gv) || isBuiltIn(gv) && !slices.Contains(services.Defined, gv))
 }
 
-// topologies returns what is published, without the kinds of this API server in documents of other servers: an object of another
+// topologies returns the published types, without the kinds of this API server in documents of other servers: an object of another
 // server in such a version is not stored here, so its version removes or hides no field of the objects that are.
 func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.Topology {
 	var out []schema.Topology

@@ -73,8 +73,8 @@ func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_AnAPIThatHangsCostsTenSeconds: several APIs that hang time out in parallel, and the others are read.
-func TestOpenAPI_AnAPIThatHangsCostsTenSeconds(t *testing.T) {
+// TestOpenAPI_AHangingAPICostsTenSeconds: several APIs that hang time out in parallel, and the others are read.
+func TestOpenAPI_AHangingAPICostsTenSeconds(t *testing.T) {
 	good := fischers(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{services: aggregated("sea.example.com")}

@@ -12,9 +12,9 @@ import (
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 )
 
-// TestA2_ADefinitionInABuiltInGroupHasNoSay: kube-apiserver marks it as established, lists and publishes its versions, but serves
+// TestA2_ADefinitionInABuiltInGroupIsIgnored: kube-apiserver marks it as established, lists and publishes its versions, but serves
 // none of them.
-func TestA2_ADefinitionInABuiltInGroupHasNoSay(t *testing.T) {
+func TestA2_ADefinitionInABuiltInGroupIsIgnored(t *testing.T) {
 	foreign := func(replaced ...string) *unstructured.Unstructured {
 		raw, err := json.Marshal(widget("1", 1, entry(".spec", sizeIsUncovered)).Object)
 		if err != nil {

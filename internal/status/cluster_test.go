@@ -48,7 +48,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 	liked.Object = map[string]any{"apiVersion": "fieldperm.dev/v1alpha1", "kind": "UncoveredPermissionSet", "metadata": map[string]any{"name": "a"}, "status": map[string]any{
 		"conditions": []any{map[string]any{"type": "Liked", "status": "True", "reason": "Taste", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
 	}}
-	_, err = sets.ApplyStatus(ctx, "a", liked, metav1.ApplyOptions{FieldManager: "somebody"})
+	_, err = sets.ApplyStatus(ctx, "a", liked, metav1.ApplyOptions{FieldManager: "other"})
 	must(t, err)
 	get := func() *unstructured.Unstructured {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestWriter_ReplicasOnACluster(t *testing.T) {
 	written := get()
 	must(t, second.Write(ctx)) // it has seen nothing newer than what it replaces
 	if is := get(); is.GetResourceVersion() != written.GetResourceVersion() {
-		t.Errorf("a replica has overwritten what it had not seen: %v", is.Object["status"])
+		t.Errorf("a replica has overwritten a newer status: %v", is.Object["status"])
 	}
 	seen = written
 	must(t, first.Write(ctx))

@@ -94,7 +94,7 @@ func (w *Writer) Write(ctx context.Context) error {
 	for _, state := range w.config.States() {
 		object := known[state.UID]
 		if object == nil {
-			continue // Deleted since the compile.
+			continue // A user deleted the object after the compile.
 		}
 		if err := w.write(ctx, object, &state); err != nil {
 			errs = append(errs, fmt.Errorf("%s %q: status: %w", state.Kind, state.Name, err))
@@ -140,7 +140,7 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 	_, err = w.config.Client.Resource(v1alpha1.GroupVersion.WithResource(resource)).ApplyStatus(ctx, state.Name, patch, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // Deleted meanwhile.
+		return nil // A user deleted the object meanwhile.
 	case apierrors.IsConflict(err):
 		klog.FromContext(ctx).V(2).Info("Someone else was faster", "kind", state.Kind, "name", state.Name)
 		w.loop.Changed()

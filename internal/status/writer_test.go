@@ -110,14 +110,14 @@ func expect(t *testing.T, got, want string) {
 	}
 }
 
-func TestWriter_WritesOnlyWhatDiffers(t *testing.T) {
+func TestWriter_WritesDifferencesOnly(t *testing.T) {
 	b := newBoard()
 	w := b.writer(t)
 	b.write(t, w, 1)
 	b.write(t, w, 1)
 	sent := b.applied[0]
 	if sent.GetUID() != "u" || sent.GetResourceVersion() != "7" {
-		t.Errorf("not bound to what was looked at: %v", sent)
+		t.Errorf("not bound to the object that was read: %v", sent)
 	}
 	expect(t, b.shows(t, "Compiled"), "True/Compiled/")
 	expect(t, b.shows(t, "Enforced"), "True/Enforced/")
@@ -156,7 +156,7 @@ func TestWriter_KeepsTimesAndOthersConditions(t *testing.T) {
 	}
 }
 
-func TestWriter_ReplicaThatSawLessKeepsSilent(t *testing.T) {
+func TestWriter_AReplicaWithOlderObjectsDoesNotWrite(t *testing.T) {
 	b := newBoard()
 	b.object.Object["status"] = map[string]any{"observedGeneration": int64(4)}
 	b.write(t, b.writer(t), 0)
@@ -168,7 +168,7 @@ func TestWriter_ReplicaThatSawLessKeepsSilent(t *testing.T) {
 	b.write(t, b.writer(t), 0)
 }
 
-func TestWriter_DoesNotRepeatWhatTheInformerDoesNotHaveYet(t *testing.T) {
+func TestWriter_DoesNotRepeatAWriteBeforeTheInformerHasIt(t *testing.T) {
 	b := newBoard()
 	b.fresh = false
 	w := b.writer(t)
@@ -181,7 +181,7 @@ func TestWriter_DoesNotRepeatWhatTheInformerDoesNotHaveYet(t *testing.T) {
 	b.write(t, w, 3)
 }
 
-func TestWriter_FailuresAreToldAndConflictsLookedAtAgain(t *testing.T) {
+func TestWriter_FailuresAreReportedAndConflictsRetried(t *testing.T) {
 	resource := v1alpha1.GroupVersion.WithResource("uncoveredpermissionsets").GroupResource()
 	b := newBoard()
 	w := b.writer(t)
@@ -197,7 +197,7 @@ func TestWriter_FailuresAreToldAndConflictsLookedAtAgain(t *testing.T) {
 	b.write(t, w, 1)
 }
 
-func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
+func TestWriter_ASetWithoutBarriersIsEnforced(t *testing.T) {
 	b := newBoard()
 	b.enforced = Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied}
 	b.state.Documents = schema.Documents{}
@@ -206,8 +206,8 @@ func TestWriter_WithoutBarriersNothingIsToEnforce(t *testing.T) {
 	expect(t, b.shows(t, "Enforced"), "True/NoBarriers/nothing in it is excluded")
 }
 
-// TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced, at no time, whatever the probes of its endpoints find.
-func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
+// TestC2_FaultyAndEmptySetsAreNotEnforced, at no time, whatever the probes of its endpoints find.
+func TestC2_FaultyAndEmptySetsAreNotEnforced(t *testing.T) {
 	b := newBoard()
 	w := b.writer(t)
 	b.write(t, w, 1)
@@ -236,7 +236,7 @@ func TestC2_WhatIsFaultyOrGuardsNothingIsNotEnforced(t *testing.T) {
 }
 
 // D6: a replica that cannot judge the configuration of a newer version writes neither True nor False.
-func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
+func TestD6_WriterKeepsConditionsOfUnknownVersions(t *testing.T) {
 	b := newBoard()
 	w := b.writer(t)
 	b.write(t, w, 1)
@@ -250,8 +250,8 @@ func TestD6_WriterLeavesWhatItCannotJudge(t *testing.T) {
 	expect(t, b.shows(t, "Enforced"), "Unknown/NewerVersion/newer")
 }
 
-// TestC2_WhatIsNotInForceIsNotEnforced: the last valid form may be in force here, but another replica may not know it.
-func TestC2_WhatIsNotInForceIsNotEnforced(t *testing.T) {
+// TestC2_SetsOutOfForceAreNotEnforced: the last valid form may be in force here, but another replica may not know it.
+func TestC2_SetsOutOfForceAreNotEnforced(t *testing.T) {
 	w := newBoard().writer(t)
 	state := &sources.ObjectState{Kind: "PermissionSchema", Faults: []error{errors.New("no such path")}, Documents: schema.Documents{Permissions: []schema.PermissionDocument{{Entries: []schema.Entry{{FieldPermission: v1alpha1.FieldPermission{Excluded: true}}}}}}}
 	if got := w.enforced(state); got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonFaulty {

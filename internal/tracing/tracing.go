@@ -69,7 +69,7 @@ func Provider(ctx context.Context, file string) (tracing.TracerProvider, error) 
 	return provider, nil
 }
 
-// Handler makes a span for each request, in the trace of the caller. Callers therefore decide what is sampled, so put Handler
+// Handler makes a span for each request, in the trace of the caller. Callers therefore decide which requests are sampled, so put Handler
 // behind authentication. Without authentication use PublicHandler.
 func Handler(next http.Handler, provider trace.TracerProvider) http.Handler {
 	return handler(next, provider)

@@ -124,7 +124,7 @@ func TestTraceOfTheCallerGoesOn(t *testing.T) {
 	}
 
 	if n := len(sink.spans); n != 3 {
-		t.Errorf("%d spans, want 3: only what the caller sampled", n)
+		t.Errorf("%d spans, want 3: only those that the caller sampled", n)
 	}
 	if len(sink.services) == 0 || sink.services[0] != serviceName {
 		t.Errorf("spans are of %q", sink.services)
@@ -149,12 +149,12 @@ func TestTraceOfTheCallerGoesOn(t *testing.T) {
 		}
 	}
 	if want := "00-" + traceID + "-" + parent + "-01"; asked != want {
-		t.Errorf("whoever is asked got %q, want %q", asked, want)
+		t.Errorf("the server that is asked got %q, want %q", asked, want)
 	}
 }
 
-// TestStrangersMakeNothingSampled: the sampled flag in an unknown caller's traceparent has no effect.
-func TestStrangersMakeNothingSampled(t *testing.T) {
+// TestUntrustedCallersDoNotCauseSampling: the sampled flag in an unknown caller's traceparent has no effect.
+func TestUntrustedCallersDoNotCauseSampling(t *testing.T) {
 	sink, file := collect(t, "0")
 	provider, err := Provider(t.Context(), file)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestStrangersMakeNothingSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(sink.spans); n != 0 {
-		t.Errorf("%d spans of a stranger", n)
+		t.Errorf("%d spans of an untrusted caller", n)
 	}
 }
 

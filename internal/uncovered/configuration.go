@@ -25,7 +25,7 @@ type base struct {
 	more  []admissionregistrationv1.ValidatingWebhook
 }
 
-// base returns nil if nothing must be written, because the owner is gone.
+// base returns nil if the owner does not exist. The Keeper must then write nothing.
 func (k *Keeper) base(ctx context.Context) (*base, error) {
 	out := &base{name: k.config.Name}
 	var err error

@@ -102,7 +102,7 @@ func owner() *configuration {
 	return out
 }
 
-func TestW2_KeeperWritesWhatTheSchemasNeed(t *testing.T) {
+func TestW2_KeeperWritesTheRulesOfTheSchemas(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
 	must(t, f.keep(t.Context()))
@@ -182,7 +182,7 @@ func TestW2_KeeperWaitsForTheSchemas(t *testing.T) {
 	}
 }
 
-func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
+func TestW2_KeeperRevertsChangesOfOthers(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
 	must(t, f.keep(t.Context()))
@@ -225,7 +225,7 @@ func TestW2_KeeperUndoesWhatOthersChange(t *testing.T) {
 	must(t, f.keep(t.Context()))
 	for _, action := range client.Actions() {
 		if action.GetVerb() != "get" {
-			t.Errorf("%s of what is as it should be", action.GetVerb())
+			t.Errorf("%s of a configuration without a difference", action.GetVerb())
 		}
 	}
 }
@@ -250,7 +250,7 @@ func TestW2_KeeperKeepsTheRulesOfAKindThatIsNotKnown(t *testing.T) {
 }
 
 // If two replicas write at the same time, one must read again.
-func TestW2_KeeperWritesOverWhatItHasReadOnly(t *testing.T) {
+func TestW2_KeeperOverwritesTheReadVersionOnly(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
 	must(t, f.keep(t.Context()))
@@ -327,7 +327,7 @@ func TestW2_Enforced(t *testing.T) {
 	})
 }
 
-func TestKeeperTellsOfFailure(t *testing.T) {
+func TestKeeperReportsFailures(t *testing.T) {
 	client := fake.NewClientset(owner())
 	f := newFixture(t, client, set("", "pods"))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,8 +11,8 @@ import (
 // During an upgrade, two versions of fieldperm run at the same time, and each may know other match conditions and other built-in
 // barriers. So each writes its version to the configuration, and:
 //
-//   - A newer version replaces what an older one wrote.
-//   - An older version only adds rules, and its address, to what a newer one wrote. It removes and replaces
+//   - A newer version replaces the content that an older one wrote.
+//   - An older version only adds rules, and its address, to the content of a newer one. It removes and replaces
 //     nothing else, so that it never narrows a configuration that it does not know.
 //
 // The policy fieldperm-guard prevents others from changing the annotation. Without the policy, a user could write a version that is

@@ -172,7 +172,7 @@ func TestD6_WritersThatDisagreeDoSoSlowly(t *testing.T) {
 		must(t, err)
 		must(t, a.keep(t.Context()))
 		if len(live(t, client).Webhooks) != 2 {
-			t.Error("what somebody took away was not put back")
+			t.Error("a removed rule was not restored")
 		}
 	})
 }

@@ -1,7 +1,7 @@
 package endpoint
 
 import (
-	_ "embed" // For observed.yaml.
+	_ "embed" // The import embeds observed.yaml.
 	"fmt"
 	"slices"
 	"strings"

@@ -1,7 +1,7 @@
 package endpoint
 
 import (
-	_ "embed" // For written.yaml and charged.yaml.
+	_ "embed" // The import embeds written.yaml and charged.yaml.
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,7 +55,7 @@ type Write struct {
 	Settings bool `json:"settings,omitempty"`
 }
 
-// Predictable reports whether the write determines exactly what happens to the field, whatever the API server's settings are.
+// Predictable reports whether the write determines the new value of the field exactly, with any settings of the API server.
 func (w *Write) Predictable() bool {
 	says := 0
 	for _, said := range []bool{w.Becomes != nil, w.Removed, w.Counts, w.Copies != ""} {

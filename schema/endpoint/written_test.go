@@ -21,7 +21,7 @@ func TestD13_WrittenParses(t *testing.T) {
 	for i := range all {
 		w := &all[i]
 		if !w.Predictable() && !w.Varies && !w.Settings && len(w.DependsOn) == 0 {
-			t.Errorf("%s %s on %s: says neither what the field becomes nor why that is not known", w.Kind, w.Field, w.On)
+			t.Errorf("%s %s on %s: has neither the value of the field nor the reason why it is not known", w.Kind, w.Field, w.On)
 		}
 	}
 	if written().APIServer != APIServer() {
@@ -30,17 +30,17 @@ func TestD13_WrittenParses(t *testing.T) {
 }
 
 // D13: a value that a client could have chosen needs its verb.
-func TestD13_WhatIsNotPredictableIsNotFree(t *testing.T) {
+func TestD13_UnpredictableValuesNeedTheirVerb(t *testing.T) {
 	one := json.RawMessage(`1`)
 	for name, w := range map[string]Write{
-		"the zero write":             {},
-		"no request":                 {Becomes: one},
-		"an update without a cause":  {On: update, Becomes: one},
-		"a value that varies":        {On: create, Becomes: one, Varies: true},
-		"other settings":             {On: create, Becomes: one, Settings: true},
-		"several causes":             {On: create, Becomes: one, DependsOn: []string{".a", ".b"}},
-		"nothing of what it gets":    {On: create},
-		"two things of what it gets": {On: create, Becomes: one, Copies: ".metadata.name"},
+		"the zero write":            {},
+		"no request":                {Becomes: one},
+		"an update without a cause": {On: update, Becomes: one},
+		"a value that varies":       {On: create, Becomes: one, Varies: true},
+		"other settings":            {On: create, Becomes: one, Settings: true},
+		"several causes":            {On: create, Becomes: one, DependsOn: []string{".a", ".b"}},
+		"no field that it gets":     {On: create},
+		"two sources of its value":  {On: create, Becomes: one, Copies: ".metadata.name"},
 	} {
 		if w.Predictable() {
 			t.Errorf("%s: is predictable", name)
@@ -89,16 +89,16 @@ func TestD13_NoWriteFreesItsOwnCause(t *testing.T) {
 		writes []Write
 		want   []string
 	}{
-		"one way":              {[]Write{write(".a", ".b")}, []string{".a"}},
-		"both ways":            {[]Write{write(".a", ".b"), write(".b", ".a")}, nil},
-		"round":                {[]Write{write(".a", ".b"), write(".b", ".c"), write(".c", ".a"), write(".d", ".a")}, []string{".d"}},
-		"a chain":              {[]Write{write(".a", ".b"), write(".b", ".c")}, []string{".a", ".b"}},
-		"itself":               {[]Write{write(".a", ".a")}, nil},
-		"what holds it":        {[]Write{write(".a.b", ".a")}, nil},
-		"what it holds":        {[]Write{write(".a", ".a.b")}, nil},
-		"what holds the other": {[]Write{write(".a.b", ".c"), write(".c.d", ".a")}, nil},
-		"of another kind":      {[]Write{write(".a", ".b"), {Kind: Kind{Kind: "Other"}, Field: ".b", On: update, With: ".a", Copies: ".a"}}, []string{".a", ".b"}},
-		"a new object":         {[]Write{{Kind: pod, Field: ".a", On: create, Becomes: json.RawMessage(`1`)}, write(".b", ".a")}, []string{".a", ".b"}},
+		"one way":                 {[]Write{write(".a", ".b")}, []string{".a"}},
+		"both ways":               {[]Write{write(".a", ".b"), write(".b", ".a")}, nil},
+		"round":                   {[]Write{write(".a", ".b"), write(".b", ".c"), write(".c", ".a"), write(".d", ".a")}, []string{".d"}},
+		"a chain":                 {[]Write{write(".a", ".b"), write(".b", ".c")}, []string{".a", ".b"}},
+		"itself":                  {[]Write{write(".a", ".a")}, nil},
+		"its parent":              {[]Write{write(".a.b", ".a")}, nil},
+		"its child":               {[]Write{write(".a", ".a.b")}, nil},
+		"the parent of the other": {[]Write{write(".a.b", ".c"), write(".c.d", ".a")}, nil},
+		"of another kind":         {[]Write{write(".a", ".b"), {Kind: Kind{Kind: "Other"}, Field: ".b", On: update, With: ".a", Copies: ".a"}}, []string{".a", ".b"}},
+		"a new object":            {[]Write{{Kind: pod, Field: ".a", On: create, Becomes: json.RawMessage(`1`)}, write(".b", ".a")}, []string{".a", ".b"}},
 	} {
 		var got []string
 		for _, w := range freed(c.writes) {

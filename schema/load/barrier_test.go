@@ -43,7 +43,7 @@ func permissionsOf(group, kind, entries string) string {
 }
 
 // A barrier that guards no field is refused, with the nearest valid name. A barrier on a resource that may be created later is unmatched.
-func TestA6_F5_F6_ASetThatBearsOnNothing(t *testing.T) {
+func TestA6_F5_F6_ASetWithoutEffect(t *testing.T) {
 	on := func(verb, group, resource string) string {
 		return setOf(fmt.Sprintf("{uncoveredPermissions: [%q], resources: [{apiGroups: [%q], resources: [%q]}]}", verb, group, resource))
 	}
@@ -89,7 +89,7 @@ func TestA6_F5_F6_ASetThatBearsOnNothing(t *testing.T) {
 }
 
 // Roles take precedence over permissions: a field with such a role is never charged.
-func TestA6_ABarrierOnWhatIsNeverCharged(t *testing.T) {
+func TestA6_ABarrierOnAFieldThatIsNeverCharged(t *testing.T) {
 	for path, want := range map[string]string{".metadata.name": "identifies the object", ".metadata.uid": "the API server itself writes", ".metadata.managedFields": "owners"} {
 		_, errs := compileAll(t, permissionsOf("", "ConfigMap", "{path: "+path+", verb: example.com/x, excluded: true}"))
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "a barrier here holds nothing") || !strings.Contains(errs[0].Error(), want) {

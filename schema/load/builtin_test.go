@@ -51,7 +51,7 @@ func TestBuiltIn_Kinds(t *testing.T) {
 }
 
 // Other packages of a program may add kinds to client-go's global scheme.
-func TestBuiltIn_IgnoresWhatOthersRegister(t *testing.T) {
+func TestBuiltIn_IgnoresTypesThatOthersRegister(t *testing.T) {
 	before := builtIn(t).Kinds
 	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)

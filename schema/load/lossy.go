@@ -74,7 +74,7 @@ func (d *definition) stored(version string) bool {
 	return version == d.storage() || slices.Contains(d.crd.Status.StoredVersions, version)
 }
 
-// losses returns the versions through which a write may change what the version does not show.
+// losses returns the versions through which a write may change fields that the version does not show.
 func (d *definition) losses() map[string]schema.Loss {
 	storage := d.storage()
 	storedIn := append([]string{storage}, d.crd.Status.StoredVersions...)

@@ -84,7 +84,7 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 		"validations and documentation": {versions{v1: object(`size: {type: integer, minimum: 1, description: The size., title: Size, example: 1}`), v1beta1: plain}, nil},
 		"a field less":                  {versions{v1: object(`size: {type: integer}, secret: {type: string}`), v1beta1: plain}, []string{"v1beta1"}},
 		"a field more":                  {versions{v1: plain, v1beta1: object(`size: {type: integer}, secret: {type: string}`)}, []string{"v1beta1"}},
-		"unknown fields, and fewer below what is known": {versions{
+		"unknown fields, and fewer below a known field": {versions{
 			v1:      object(`policy: {type: object, properties: {locked: {type: boolean}, mode: {type: string}}}`),
 			v1beta1: `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {policy: {type: object, properties: {mode: {type: string}}}}}`}, []string{"v1beta1"}},
 		"any values":           {versions{v1: `{type: object, additionalProperties: {type: object, properties: {locked: {type: boolean}}}}`, v1beta1: `{type: object, additionalProperties: true}`}, []string{"v1beta1"}},
@@ -107,7 +107,7 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 			v1: object(`size: {type: integer}, secret: {type: string}`), v1beta1: plain, status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1beta1"}},
 		"objects are stored in both, and the new one has a default more": {versions{
 			v1: object(`size: {type: integer}, secret: {type: string, default: x}`), v1beta1: plain, status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
-		"objects are stored in both, and the new one declares what was unknown": {versions{
+		"objects are stored in both, and the new one declares a field that was unknown": {versions{
 			v1: object(`size: {type: integer}, a: {type: string}`), v1beta1: object(`size: {type: integer}`), status: "status: {storedVersions: [v1beta1, v1]}", more: ""}, []string{"v1beta1"}},
 		"objects are stored in both, and the old one takes any key": {versions{
 			v1:      `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: object, properties: {b: {type: string}}}}}`,
@@ -115,11 +115,11 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 		"objects are stored in both, and the new one has less": {versions{
 			v1: plain, v1beta1: object(`size: {type: integer}, secret: {type: string}`), status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
 
-		"a webhook":                              {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"}, []string{"v1beta1"}},
-		"a webhook, and objects stored in both":  {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
-		"a webhook that the author vouches for":  {versions{v1: plain, v1beta1: object(`a: {type: string}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, nil},
-		"an author who vouches for no webhook":   {versions{v1: plain, v1beta1: object(`a: {type: string}`), metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
-		"an author who vouches for it in a word": {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "yes"}`}, []string{"v1beta1"}},
+		"a webhook":                               {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}"}, []string{"v1beta1"}},
+		"a webhook, and objects stored in both":   {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", status: "status: {storedVersions: [v1beta1, v1]}"}, []string{"v1", "v1beta1"}},
+		"a webhook that the author vouches for":   {versions{v1: plain, v1beta1: object(`a: {type: string}`), top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, nil},
+		"a lossless annotation without a webhook": {versions{v1: plain, v1beta1: object(`a: {type: string}`), metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true"}`}, []string{"v1beta1"}},
+		"a lossless annotation that is not true":  {versions{v1: plain, v1beta1: plain, top: "  conversion: {strategy: Webhook}", metadata: `, annotations: {fieldperm.dev/lossless-conversion: "yes"}`}, []string{"v1beta1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, errs := decodeDefinition("box.yaml", []byte(c.String()), false)
@@ -137,8 +137,8 @@ func TestA1_OnlyEqualVersionsAreLossless(t *testing.T) {
 	}
 }
 
-// TestA1_ALossSaysWhatToDo: the administrator can follow each advice.
-func TestA1_ALossSaysWhatToDo(t *testing.T) {
+// TestA1_ALossyVersionNamesTheCure: the administrator can follow each advice.
+func TestA1_ALossyVersionNamesTheCure(t *testing.T) {
 	const plain, more = `{type: object, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}, b: {type: string}}}`
 	for want, c := range map[string]versions{
 		`version "v1beta1" does not keep every field: write through version "v1"`:                                   {v1: more, v1beta1: plain},

@@ -51,9 +51,9 @@ func barsOn(t *testing.T, s *schema.Schema, gvk runtimeschema.GroupVersionKind, 
 	return out
 }
 
-// TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier: a conversion that is declared lossless keeps every field, but no document says which
+// TestA2_AnotherNameOfAFieldHasItsBarrier: a conversion that is declared lossless keeps every field, but no document says which
 // field of one version becomes which field of another.
-func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
+func TestA2_AnotherNameOfAFieldHasItsBarrier(t *testing.T) {
 	const (
 		secret  = `{path: .spec.secret, verb: secret, excluded: true}`
 		written = `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"b"}}`
@@ -70,27 +70,27 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 		uncovered []string
 		want      []string
 	}{
-		"of an administrator, for one version":          {documents: []string{guardOf("Box", "v1", secret)}, want: bars},
-		"of an administrator, for every version":        {documents: []string{guardOf("Box", "", secret)}, want: bars},
-		"at times":                                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
-		"of what holds the field":                       {documents: []string{guardOf("Box", "v1", `{path: .spec.pair, verb: secret, excluded: true}`)}, want: bars},
-		"of a set":                                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}, uncovered: []string{"granular:secret"}, want: bars},
-		"of the author":                                 {versions: versions{metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}],"v1beta1":[]}'}`}, want: bars},
-		"another field":                                 {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":2,"hidden":"a"}}`, want: bars},
-		"an annotation, where webhooks keep fields":     {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x","annotations":{"a":"b"}},"spec":{"size":1,"hidden":"a"}}`, want: bars},
-		"a creation":                                    {documents: []string{guardOf("Box", "v1", secret)}, create: true, new: `{"metadata":{"name":"x"}}`, want: bars},
-		"a write of nothing":                            {documents: []string{guardOf("Box", "v1", secret)}, new: before},
-		"a part that both versions have":                {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`},
-		"the same field in both":                        {documents: []string{guardOf("Box", "v1", `{path: .spec.size, verb: size, excluded: true}`)}},
-		"a label":                                       {documents: []string{guardOf("Box", "v1", `{path: '.metadata.labels["a"]', verb: label, excluded: true}`)}},
-		"a verb without a barrier":                      {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}},
-		"both versions have their own":                  {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}},
-		"one of two has its own":                        {documents: []string{guardOf("Box", "v1", secret+`, {path: .spec.pair, verb: secret, excluded: true}`), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}, want: bars},
-		"its own is weaker":                             {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
-		"its own is of what both have":                  {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.size, verb: secret, excluded: true}`)}, want: bars},
-		"what holds the field, for every version":       {documents: []string{guardOf("Box", "", `{path: .spec.pair, verb: secret, excluded: true}`)}, bothWays: true, want: bars},
-		"what holds the field, named for both versions": {documents: []string{guardOf("Box", "v1, v1beta1", `{path: .spec.pair, verb: secret, excluded: true}`)}},
-		"a version that only changes its name":          {versions: versions{v1: named, v1beta1: named, metadata: vouched}, documents: []string{guardOf("Box", "v1", secret)}},
+		"of an administrator, for one version":             {documents: []string{guardOf("Box", "v1", secret)}, want: bars},
+		"of an administrator, for every version":           {documents: []string{guardOf("Box", "", secret)}, want: bars},
+		"at times":                                         {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
+		"of what holds the field":                          {documents: []string{guardOf("Box", "v1", `{path: .spec.pair, verb: secret, excluded: true}`)}, want: bars},
+		"of a set":                                         {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}, uncovered: []string{"granular:secret"}, want: bars},
+		"of the author":                                    {versions: versions{metadata: `, annotations: {fieldperm.dev/lossless-conversion: "true", fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"secret","excluded":true}],"v1beta1":[]}'}`}, want: bars},
+		"another field":                                    {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":2,"hidden":"a"}}`, want: bars},
+		"an annotation, where webhooks keep fields":        {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x","annotations":{"a":"b"}},"spec":{"size":1,"hidden":"a"}}`, want: bars},
+		"a creation":                                       {documents: []string{guardOf("Box", "v1", secret)}, create: true, new: `{"metadata":{"name":"x"}}`, want: bars},
+		"a write of nothing":                               {documents: []string{guardOf("Box", "v1", secret)}, new: before},
+		"a part that both versions have":                   {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`},
+		"the same field in both":                           {documents: []string{guardOf("Box", "v1", `{path: .spec.size, verb: size, excluded: true}`)}},
+		"a label":                                          {documents: []string{guardOf("Box", "v1", `{path: '.metadata.labels["a"]', verb: label, excluded: true}`)}},
+		"a verb without a barrier":                         {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}},
+		"both versions have their own":                     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}},
+		"one of two has its own":                           {documents: []string{guardOf("Box", "v1", secret+`, {path: .spec.pair, verb: secret, excluded: true}`), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}, want: bars},
+		"its own is weaker":                                {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
+		"its own is of what both have":                     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.size, verb: secret, excluded: true}`)}, want: bars},
+		"the parent of the field, for every version":       {documents: []string{guardOf("Box", "", `{path: .spec.pair, verb: secret, excluded: true}`)}, bothWays: true, want: bars},
+		"the parent of the field, named for both versions": {documents: []string{guardOf("Box", "v1, v1beta1", `{path: .spec.pair, verb: secret, excluded: true}`)}},
+		"a version that only changes its name":             {versions: versions{v1: named, v1beta1: named, metadata: vouched}, documents: []string{guardOf("Box", "v1", secret)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := c.versions
@@ -127,8 +127,8 @@ func TestA2_AnotherNameOfAFieldIsNoWayAroundItsBarrier(t *testing.T) {
 	}
 }
 
-// TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier: built-in kinds have other names in their versions, too.
-func TestA2_TheNewestVersionOfAKindIsNoWayAroundABarrier(t *testing.T) {
+// TestA2_TheNewestVersionOfAKindHasItsBarriers: built-in kinds have other names in their versions, too.
+func TestA2_TheNewestVersionOfAKindHasItsBarriers(t *testing.T) {
 	const kind = "HorizontalPodAutoscaler"
 	v2 := gvk("autoscaling", "v2", kind)
 	s := compileBuiltIn(t, barrier("autoscaling", kind, ".spec.targetCPUUtilizationPercentage", "example.com/load", "excluded: true"))
@@ -159,7 +159,7 @@ func TestC3_OneDocumentForEveryVersionOfAKindOfKubernetes(t *testing.T) {
 		want      string
 	}{
 		"a part of another type":                {documents: []string{guard("", target)}, want: "[]"},
-		"what holds parts with other names":     {documents: []string{guard("", ".spec", ".status")}, want: "[]"},
+		"the parent of fields with other names": {documents: []string{guard("", ".spec", ".status")}, want: "[]"},
 		"a path of one version":                 {documents: []string{guard("", load)}, want: "[granular:example.com/all]"},
 		"a path of one version beside another":  {documents: []string{guard("", target, load)}, want: "[granular:example.com/all]"},
 		"the other has another verb in between": {documents: []string{guard("", target, load), guard("v1", target)}, want: "[granular:example.com/all granular:example.com/one]"},
@@ -202,8 +202,8 @@ func TestC3_AVersionThatIsNotServedHidesNothing(t *testing.T) {
 	}
 }
 
-// TestA2_AScaleHidesWhatItsReplicasMayBe: if both versions have the replicas under one name, the replicas are not another field.
-func TestA2_AScaleHidesWhatItsReplicasMayBe(t *testing.T) {
+// TestA2_AScaleHidesNoReplicasOfTheSameName: if both versions have the replicas under one name, the replicas are not another field.
+func TestA2_AScaleHidesNoReplicasOfTheSameName(t *testing.T) {
 	scale := gvk("autoscaling", "v1", "Scale")
 	for replicas, want := range map[string][]string{".spec.size": nil, ".spec.count": {"[granular:secret]"}} {
 		definition := versions{v1: named, v1beta1: `{type: object, properties: {size: {type: integer}, count: {type: integer}}}`, metadata: vouched, top: byWebhook}.String()

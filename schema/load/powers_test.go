@@ -127,9 +127,9 @@ func TestC7_KeysThatComponentsActOn(t *testing.T) {
 	}
 }
 
-// TestPowers_AVerbIsWorthWhatItCovers: a more general verb has the powers of the verbs below it, except for those that stand apart or are
+// TestPowers_AVerbIsWorthTheFieldsThatItCovers: a more general verb has the powers of the verbs below it, except for those that stand apart or are
 // behind a barrier.
-func TestPowers_AVerbIsWorthWhatItCovers(t *testing.T) {
+func TestPowers_AVerbIsWorthTheFieldsThatItCovers(t *testing.T) {
 	worth := map[string][]schema.Power{}
 	for _, k := range builtInKinds(t) {
 		k.Walk(func(p fieldpath.Pattern, n *schema.Node) {

@@ -230,8 +230,8 @@ func TestA4_ASetHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
-// TestC2_ABindingDoesNotShowWhatWas: a condition that reads the existing Pod counts as true for a Binding.
-func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
+// TestC2_ABindingHasNoOldObject: a condition that reads the existing Pod counts as true for a Binding.
+func TestC2_ABindingHasNoOldObject(t *testing.T) {
 	binding := gvk("", "v1", "Binding")
 	const label = `.metadata.labels["env"]`
 	for name, c := range map[string]struct {
@@ -240,14 +240,14 @@ func TestC2_ABindingDoesNotShowWhatWas(t *testing.T) {
 		value                 any
 		bars                  bool
 	}{
-		"the old value":               {label, "example.com/stage", "self == 'production' || oldSelf == 'production'", []string{"metadata", "labels", "env"}, "dev", true},
-		"the old value, by a look":    {label, "example.com/stage", "[oldSelf].exists(o, o == 'production')", []string{"metadata", "labels", "env"}, "dev", true},
-		"the new value":               {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "dev", false},
-		"the new value, which it is":  {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "production", true},
-		"the node":                    {".spec.nodeName", "nodeAssignment", "self.startsWith('master')", []string{"target", "name"}, "worker", false},
-		"the node that it was on":     {".spec.nodeName", "nodeAssignment", "oldSelf != null", []string{"target", "name"}, "worker", true},
-		"of a map, which is merged":   {".metadata.annotations", "annotations", "'frozen' in self", []string{"metadata", "annotations"}, map[string]any{}, true},
-		"of what is above what it is": {".metadata", "metadata", "'frozen' in self.annotations", []string{"metadata", "annotations"}, map[string]any{}, true},
+		"the old value":              {label, "example.com/stage", "self == 'production' || oldSelf == 'production'", []string{"metadata", "labels", "env"}, "dev", true},
+		"the old value, by a look":   {label, "example.com/stage", "[oldSelf].exists(o, o == 'production')", []string{"metadata", "labels", "env"}, "dev", true},
+		"the new value":              {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "dev", false},
+		"the new value, which it is": {label, "example.com/stage", "self == 'production'", []string{"metadata", "labels", "env"}, "production", true},
+		"the node":                   {".spec.nodeName", "nodeAssignment", "self.startsWith('master')", []string{"target", "name"}, "worker", false},
+		"the node that it was on":    {".spec.nodeName", "nodeAssignment", "oldSelf != null", []string{"target", "name"}, "worker", true},
+		"of a map, which is merged":  {".metadata.annotations", "annotations", "'frozen' in self", []string{"metadata", "annotations"}, map[string]any{}, true},
+		"on the parent of its field": {".metadata", "metadata", "'frozen' in self.annotations", []string{"metadata", "annotations"}, map[string]any{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			more := `excludedWhen: "` + c.condition + `"`

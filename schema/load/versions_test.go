@@ -94,8 +94,8 @@ func TestC2_AFieldOfTwoVersionsHasOneVerb(t *testing.T) {
 	}
 }
 
-// TestC2_AVerbIsNotLentToAnotherField: a field with the same name and another type may be any field.
-func TestC2_AVerbIsNotLentToAnotherField(t *testing.T) {
+// TestC2_AVerbDoesNotCoverAnotherField: a field with the same name and another type may be any field.
+func TestC2_AVerbDoesNotCoverAnotherField(t *testing.T) {
 	v := versions{v1: `{type: object, properties: {size: {type: integer}, secret: {type: integer}}}`, v1beta1: named, metadata: vouched, top: byWebhook}
 	s := compileBox(t, v.String(), twoSchemas("verb: secret", "")...)
 	if got := secretChains(t, s, "v1beta1", "a", "b"); !slices.Equal(got, []string{"[*]"}) {

@@ -12,7 +12,7 @@ import (
 )
 
 // D13: every recorded field, cause and original exists in its kind, and every free write is compiled in.
-func TestD13_WhatIsRecordedExists(t *testing.T) {
+func TestD13_RecordedFieldsExist(t *testing.T) {
 	compiled, errs := Offline(nil)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

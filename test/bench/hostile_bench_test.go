@@ -19,7 +19,7 @@ func (h *hostile) body(tb testing.TB, n int) []byte {
 	old, object := h.make(n)
 	body := trials.by(cmp.Or(h.user, "owner")).review(tb, []byte(old), []byte(object))
 	if len(body) > maxBytes {
-		tb.Fatalf("%s/%d: has %d bytes, of which nobody reads more than %d: make it smaller", h.name, n, len(body), maxBytes)
+		tb.Fatalf("%s/%d: has %d bytes, and fieldperm reads at most %d: make it smaller", h.name, n, len(body), maxBytes)
 	}
 	return body
 }

@@ -110,7 +110,7 @@ func TestKEP3331_Review(t *testing.T) {
 	eventually(t, func() error {
 		report, err := s.review(t, mina, question(one, two, scalerBob))
 		if err == nil && !report.Allowed {
-			t.Errorf("about one who may: %+v", report)
+			t.Errorf("about a user with the verbs: %+v", report)
 		}
 		return err
 	})
@@ -179,7 +179,7 @@ func TestKEP3331_BadTokens(t *testing.T) {
 			}
 			code, answer := s.tell(t, method, path, token, body)
 			if code != http.StatusUnauthorized || answer != without {
-				t.Errorf("%s: %s: %d %q, want 401 and what everybody is told: %q", name, path, code, answer, without)
+				t.Errorf("%s: %s: %d %q, want 401 and the common message %q", name, path, code, answer, without)
 			}
 		}
 	}
@@ -199,16 +199,16 @@ func TestKEP3331_TokensOnWebhooks(t *testing.T) {
 	const review = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"jwt:bob","groups":["jwt:scalers"],
 		"resourceAttributes":{"verb":"update","group":"apps","version":"v1","resource":"deployments","namespace":"plain","name":"web"}}}`
 	admission := question(one, two, scalerBob)
-	anybody, server := s.mustToken(t, person{name: "olga", groups: []string{scalers}}), s.mustToken(t, person{name: "kube-apiserver"})
+	olga, server := s.mustToken(t, person{name: "olga", groups: []string{scalers}}), s.mustToken(t, person{name: "kube-apiserver"})
 	for path, body := range map[string]string{"/authorize": review, "/admit/granular": admission, "/admit/uncovered": admission} {
-		for name, token := range map[string]string{"none": "", "anybody's": anybody} {
+		for name, token := range map[string]string{"none": "", "of another user": olga} {
 			if code, answer := s.tell(t, http.MethodPost, path, token, body); code != http.StatusUnauthorized {
 				t.Errorf("%s: token %s: %d, want 401: %s", path, name, code, answer)
 			}
 		}
 	}
 	if code, answer := s.tell(t, http.MethodPost, "/authorize", server, review); code != http.StatusOK || !strings.Contains(answer, `"allowed":true`) {
-		t.Errorf("/authorize by who is named: %d: %s", code, answer)
+		t.Errorf("/authorize by the named caller: %d: %s", code, answer)
 	}
 	if code, answer := s.tell(t, http.MethodGet, "/metrics", server, ""); code != http.StatusUnauthorized {
 		t.Errorf("/metrics by a token: %d, want 401: %.200s", code, answer)

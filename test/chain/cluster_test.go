@@ -92,6 +92,6 @@ func TestKEP3221_ExtraReachesAuthorizersAndConditions(t *testing.T) {
 		t.Errorf("the watcher was asked about %v, want patch, and granular:* by way of fieldperm", verbs)
 	}
 	if asked := of(s.watcher.questions(), "jwt:tom"); len(asked) > 0 {
-		t.Errorf("was asked about somebody without a team: %+v", asked)
+		t.Errorf("was asked about a user without a team: %+v", asked)
 	}
 }

@@ -16,16 +16,16 @@ func TestKEP3221_P4_WebhooksThatAreDown(t *testing.T) {
 	s := on(t, broken)
 	t.Run("hangs for longer than admission may take", func(t *testing.T) {
 		t.Parallel()
-		s.answersBeforeTheAPIServerGivesUp(t)
+		s.answersBeforeTheTimeout(t)
 	})
 	for _, mode := range down {
 		t.Run(mode+" with Deny", func(t *testing.T) {
 			t.Parallel()
-			s.deniesNobody(t, mode)
+			s.deniesNoUser(t, mode)
 		})
 		t.Run(mode+" with NoOpinion", func(t *testing.T) {
 			t.Parallel()
-			s.othersDecide(t, mode)
+			s.otherAuthorizersDecide(t, mode)
 		})
 	}
 	t.Run("at the door", func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestKEP3221_P4_WebhooksThatAreDown(t *testing.T) {
 	})
 }
 
-// othersDecide: if the failurePolicy of a webhook that is down is NoOpinion, the other authorizers decide.
-func (s *scene) othersDecide(t *testing.T, mode string) {
+// otherAuthorizersDecide: if the failurePolicy of a webhook that is down is NoOpinion, the other authorizers decide.
+func (s *scene) otherAuthorizersDecide(t *testing.T, mode string) {
 	namespace := downIn(mode, "NoOpinion")
 	// fieldperm first asks for a verb that the scaler does not hold, and no authorizer knows the answer.
 	for i, c := range []struct{ group, verbs string }{{owners, "granular,granular:*"}, {scalers, "granular,granular:scale"}} {
@@ -56,9 +56,9 @@ func (s *scene) othersDecide(t *testing.T, mode string) {
 	}
 }
 
-// deniesNobody: if the failurePolicy of a webhook that is down does not permit a decision without it, nothing is allowed. Users get a
+// deniesNoUser: if the failurePolicy of a webhook that is down does not permit a decision without it, nothing is allowed. Users get a
 // server error and no denial, because the error may be gone when they try again.
-func (s *scene) deniesNobody(t *testing.T, mode string) {
+func (s *scene) deniesNoUser(t *testing.T, mode string) {
 	namespace := downIn(mode, "Deny")
 	for _, group := range []string{scalers, owners, "markers"} {
 		answer := s.patch(t, s.wire(t, person{name: "dan-" + mode + "-" + group, groups: []string{group}}), namespace, replicas(2))
@@ -72,9 +72,9 @@ func (s *scene) deniesNobody(t *testing.T, mode string) {
 	expect(t, s.patch(t, w, namespace, replicas(3)), http.StatusOK)
 }
 
-// answersBeforeTheAPIServerGivesUp: the user gets from fieldperm the name of the authorizer that hangs, and not a timeout from
+// answersBeforeTheTimeout: the user gets from fieldperm the name of the authorizer that hangs, and not a timeout from
 // kube-apiserver.
-func (s *scene) answersBeforeTheAPIServerGivesUp(t *testing.T) {
+func (s *scene) answersBeforeTheTimeout(t *testing.T) {
 	begin := time.Now()
 	answer := s.patch(t, s.wire(t, person{name: "stan", groups: []string{scalers}}), stuck, replicas(2))
 	faulty(t, answer, stuck)

@@ -28,16 +28,16 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	}
 
 	own := startWrapped(t, dir)
-	stranger := exec.Command("/bin/sh", "-c", "read -r _; exit 7")
-	stranger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	strangerInput, err := stranger.StdinPipe()
+	other := exec.Command("/bin/sh", "-c", "read -r _; exit 7")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	otherInput, err := other.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stranger.Start(); err != nil {
+	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "pids", "kube-apiserver"), strconv.Itoa(stranger.Process.Pid)+"\n")
+	write(t, filepath.Join(dir, "pids", "kube-apiserver"), strconv.Itoa(other.Process.Pid)+"\n")
 
 	if err := dog.Release(); err != nil {
 		t.Error(err)
@@ -49,12 +49,12 @@ func TestWatchdog_KillsItsOwnAndRemovesTheDirectory(t *testing.T) {
 	if status := own.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		t.Errorf("own process: %v; want it killed", own.ProcessState)
 	}
-	if err := strangerInput.Close(); err != nil {
+	if err := otherInput.Close(); err != nil {
 		t.Error(err)
 	}
 	var exit *exec.ExitError
-	if err := stranger.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
-		t.Errorf("stranger: %v; want it left alone", err)
+	if err := other.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("the other process: %v; want it left alone", err)
 	}
 }
 

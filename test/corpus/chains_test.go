@@ -30,7 +30,7 @@ authorizers:`
 // same. Each authorizer of the chain must have allowed a check.
 func TestCluster_KEP3221_Chains(t *testing.T) {
 	if *update {
-		t.Skip("what is recorded is what TestCluster_Scenarios sees")
+		t.Skip("TestCluster_Scenarios records the results")
 	}
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -235,7 +235,7 @@ func (r *run) compare(step *Step, sent *admissionv1.AdmissionRequest) {
 	}
 }
 
-// judge compares the API server's answer with what is expected and with the core's decision.
+// judge compares the API server's answer with the scenario and with the core's decision.
 func (r *run) judge(step *Step, answer *Answer, admitted bool) {
 	if step.Allowed {
 		if answer.Code >= 300 {

@@ -138,7 +138,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 		}
 		for _, e := range entries {
 			if !known[e.Name()] {
-				t.Errorf("%s/%s is read by nobody", s.Name, e.Name())
+				t.Errorf("%s/%s is read by no test", s.Name, e.Name())
 			}
 			if strings.HasSuffix(e.Name(), ".yaml") {
 				raw, err := os.ReadFile(filepath.Join(s.Dir, e.Name()))
@@ -146,7 +146,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !strings.HasPrefix(string(raw), "# ") {
-					t.Errorf("%s/%s does not begin with a comment that says what it shows", s.Name, e.Name())
+					t.Errorf("%s/%s does not begin with a comment on its purpose", s.Name, e.Name())
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 	}
 	for _, e := range objects {
 		if !used[e.Name()] {
-			t.Errorf("shared/objects/%s is used by nobody", e.Name())
+			t.Errorf("shared/objects/%s is used by no scenario", e.Name())
 		}
 	}
 	top, err := os.ReadDir(root)
@@ -176,7 +176,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 	}
 	for _, e := range top {
 		if !slices.Contains([]string{"README.md", "configuration", "scenarios", "shared"}, e.Name()) {
-			t.Errorf("testdata/%s is read by nobody", e.Name())
+			t.Errorf("testdata/%s is read by no test", e.Name())
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (s *Scenario) validate() error {
 			fault("step %q: its request is to have one of merge, json, strategic, apply, put, create and delete", step.Name)
 		}
 		if step.Allowed && (step.Field != "" || step.ErrorCode != 0 || step.ByAPIServer) {
-			fault("step %q: is allowed and yet names a field, an error or who denies it", step.Name)
+			fault("step %q: is allowed and yet names a field, an error or the authorizer that denies it", step.Name)
 		}
 		if !step.Allowed && !step.ByAPIServer && step.Field == "" && len(step.Message) == 0 && step.User != Admin {
 			fault("step %q: is denied: say which field or message the denial names, or byAPIServer", step.Name)

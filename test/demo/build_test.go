@@ -73,7 +73,7 @@ func TestBuild_IsQuietIfItTakesAMomentOnly(t *testing.T) {
 	}
 }
 
-func TestBuild_SaysHowFarItIsAndHowLongItTookLastTime(t *testing.T) {
+func TestBuild_ShowsProgressAndTheLastDuration(t *testing.T) {
 	root, path := fakeCheckout(t)
 	for _, last := range []string{"demo: all: how long it takes is not known", "s last time, for 2 packages\n"} {
 		out, code := gobuild(t, root, path, "SLOW=2", "GOBUILD_FIRST=1")

@@ -9,7 +9,7 @@ import (
 
 // trials are commands for a new user, with the objects that the stories leave.
 const trials = `
-  # As someone who may scale, and nothing else:
+  # As a user that may only scale:
   export KUBECONFIG=$users/scaler.kubeconfig
   kubectl scale deployment/web --replicas=7
   kubectl set image deployment/web web=web:9         # refused: the message says which verb it would take

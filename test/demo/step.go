@@ -166,7 +166,7 @@ func (r *result) judgeRefused(step *Step, stderr string, before, after *unstruct
 		r.fault("is allowed")
 	}
 	if strings.Contains(stderr, fieldpermRefuses) != (step.By == byFieldperm) {
-		r.fault("it is not %s who refuses", step.By)
+		r.fault("the refusal is not by %s", step.By)
 	}
 	for _, part := range step.Refused {
 		if !strings.Contains(stderr, part) {

@@ -43,18 +43,18 @@ func TestJudgeRefused(t *testing.T) {
 		before, after    *unstructured.Unstructured
 		faults           int
 	}{
-		"by fieldperm":           {byFieldperm, "may not change .spec.replicas", denial, false, two, two, 0},
-		"by the API server":      {byAPIServer, "is forbidden", servers, false, two, two, 0},
-		"never created":          {byFieldperm, ".spec.replicas", denial, false, nil, nil, 0},
-		"allowed":                {byFieldperm, "may not change .spec.replicas", "", true, two, three, 4},
-		"for another field":      {byFieldperm, "may not change .spec.paused", denial, false, two, two, 1},
-		"by someone else":        {byFieldperm, "is forbidden", servers, false, two, two, 1},
-		"by another webhook":     {byFieldperm, "may not change", elseones, false, two, two, 1},
-		"fieldperm, not server":  {byAPIServer, "may not change", denial, false, two, two, 1},
-		"changed all the same":   {byFieldperm, "may not change", denial, false, two, three, 1},
-		"created all the same":   {byFieldperm, "may not change", denial, false, nil, two, 1},
-		"deleted all the same":   {byFieldperm, "may not change", denial, false, two, nil, 1},
-		"nothing said by anyone": {byAPIServer, "may not change", "", false, two, two, 1},
+		"by fieldperm":          {byFieldperm, "may not change .spec.replicas", denial, false, two, two, 0},
+		"by the API server":     {byAPIServer, "is forbidden", servers, false, two, two, 0},
+		"never created":         {byFieldperm, ".spec.replicas", denial, false, nil, nil, 0},
+		"allowed":               {byFieldperm, "may not change .spec.replicas", "", true, two, three, 4},
+		"for another field":     {byFieldperm, "may not change .spec.paused", denial, false, two, two, 1},
+		"by someone else":       {byFieldperm, "is forbidden", servers, false, two, two, 1},
+		"by another webhook":    {byFieldperm, "may not change", elseones, false, two, two, 1},
+		"fieldperm, not server": {byAPIServer, "may not change", denial, false, two, two, 1},
+		"changed all the same":  {byFieldperm, "may not change", denial, false, two, three, 1},
+		"created all the same":  {byFieldperm, "may not change", denial, false, nil, two, 1},
+		"deleted all the same":  {byFieldperm, "may not change", denial, false, two, nil, 1},
+		"no message":            {byAPIServer, "may not change", "", false, two, two, 1},
 	} {
 		step := &Step{Object: "deployment/web", Refused: []string{test.part}, By: test.by}
 		r := &result{allowed: test.allowed}

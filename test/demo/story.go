@@ -176,7 +176,7 @@ func (s *Story) complete() error {
 			step.Object = s.Object
 		}
 		if (len(step.Allowed) > 0) == (len(step.Refused) > 0) {
-			errs = append(errs, fmt.Errorf("step %d: say either what is there when it is allowed, or what the server's message says", i+1))
+			errs = append(errs, fmt.Errorf("step %d: give either the value after an allowed write, or the text of the server's message", i+1))
 		}
 		if !users[step.User] {
 			errs = append(errs, fmt.Errorf("step %d: user %q is none of the story's: add it to users", i+1, step.User))

@@ -37,7 +37,7 @@ func TestStories_ShowBothSides(t *testing.T) {
 	}
 }
 
-func TestDecodeStory_RefusesWhatShowsNothing(t *testing.T) {
+func TestDecodeStory_RefusesStoriesWithoutAResult(t *testing.T) {
 	const good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n" +
 		"title: A story\nusers: [{name: alice}]\nobject: configmap/a\nsteps:\n- user: alice\n  run: kubectl get configmap a\n"
 	story, err := decodeStory("stories/01-a-story.yaml", []byte(good+"  refused: [no]\n"))
@@ -50,11 +50,11 @@ func TestDecodeStory_RefusesWhatShowsNothing(t *testing.T) {
 	for name, test := range map[string]struct{ raw, want string }{
 		"empty":           {"", "is empty"},
 		"no story":        {"apiVersion: v1\nkind: ConfigMap\n", "the last document is no story"},
-		"no expectation":  {good, "step 1: say either"},
-		"both":            {good + "  refused: [no]\n  allowed: {.data.a: b}\n", "step 1: say either"},
+		"no expectation":  {good, "step 1: give either"},
+		"both":            {good + "  refused: [no]\n  allowed: {.data.a: b}\n", "step 1: give either"},
 		"unknown user":    {strings.Replace(good, "- user: alice", "- user: bob", 1) + "  refused: [no]\n", `user "bob" is none of the story's`},
 		"no kubectl":      {strings.Replace(good, "run: kubectl", "run: rm", 1) + "  refused: [no]\n", "run kubectl"},
-		"unknown refuser": {good + "  refused: [no]\n  by: somebody\n", `by "somebody"`},
+		"unknown refuser": {good + "  refused: [no]\n  by: unknown\n", `by "unknown"`},
 		"unknown action":  {"title: A\nsteps: [{fieldperm: kill}]\n", `use one of`},
 	} {
 		if _, err := decodeStory("stories/01-a.yaml", []byte(test.raw)); err == nil || !strings.Contains(err.Error(), test.want) {

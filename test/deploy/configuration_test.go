@@ -103,7 +103,7 @@ func TestKEP3221_KEP3331_ObjectsAndTextSayTheSame(t *testing.T) {
 }
 
 // A text that YAML would fold or end arrives unchanged.
-func TestKEP3221_TextArrivesAsItIs(t *testing.T) {
+func TestKEP3221_TextArrivesUnchanged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chain.yaml")
 	want := "  # begins indented {{ .Values }}\r\n---\nkind: AuthorizationConfiguration\t \n\n\n"
 	if err := os.WriteFile(file, []byte(want), 0o600); err != nil {

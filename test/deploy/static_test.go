@@ -54,7 +54,7 @@ func TestStatic_PodNeedsNoCluster(t *testing.T) {
 	}
 	for _, argument := range container.Args {
 		if _, path, isFile := strings.Cut(argument, "=/"); isFile && !strings.HasPrefix("/"+path, container.VolumeMounts[0].MountPath) {
-			t.Errorf("%s is not in what is mounted", argument)
+			t.Errorf("%s is not in a mounted directory", argument)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestKEP3221_KEP3331_ExamplesLoad(t *testing.T) {
 }
 
 // A configuration in a guide is equal to the installed one.
-func TestKEP3221_TheGuideShowsWhatIsInstalled(t *testing.T) {
+func TestKEP3221_TheGuideShowsTheInstalledFiles(t *testing.T) {
 	var want any
 	if err := yaml.UnmarshalStrict([]byte(page(t, "config/authorization-chain/authorization.yaml")), &want); err != nil {
 		t.Fatal(err)

@@ -60,9 +60,9 @@ func TestCatalogue_CoversEveryField(t *testing.T) {
 	t.Logf("%d kinds, %d fields looked at", len(kinds), paths)
 }
 
-// TestCatalogue_BuiltInIsWhatTheServerServes: the compiled-in types agree, field by field, with the types that this server publishes. Both
+// TestCatalogue_BuiltInKindsAreServed: the compiled-in types agree, field by field, with the types that this server publishes. Both
 // are used, the compiled-in types offline, the others in a cluster.
-func TestCatalogue_BuiltInIsWhatTheServerServes(t *testing.T) {
+func TestCatalogue_BuiltInKindsAreServed(t *testing.T) {
 	s := start(t)
 	documents := documents(t, s)
 	served := compileServed(t, documents)

@@ -71,8 +71,8 @@ func makeGadget(t *testing.T, s *stack.Stack, group string) {
 	}, 201)
 }
 
-// told waits until fieldperm says what is wrong with the group, and how to correct it.
-func told(t *testing.T, s *stack.Stack, group, service string) {
+// awaitFault waits until fieldperm reports the fault of the group, and the cure.
+func awaitFault(t *testing.T, s *stack.Stack, group, service string) {
 	t.Helper()
 	want := []string{"gadgets." + group + ":/spec/group", "automanaged=onstart", service + `\"`}
 	var log, missing string
@@ -128,7 +128,7 @@ func aDefinitionInForceKeepsItsBarrier(t *testing.T, s *stack.Stack) {
 
 	expect(t, send(t, wire(t, s, "claimant"), http.MethodPatch, "/apis/apiregistration.k8s.io/v1/apiservices/v1."+group, merge,
 		fields(t, `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"onstart"}}}`)), 200)
-	told(t, s, group, "v1."+group)
+	awaitFault(t, s, group, "v1."+group)
 	holds(t, patch, size)
 
 	// The correction: kube-apiserver creates the APIService again.
@@ -147,6 +147,6 @@ func aDefinitionMadeLaterHasItsBarrier(t *testing.T, s *stack.Stack) {
 	makeGadget(t, s, group)
 	patch, size := patches(t, s, group)
 	awaitBarrier(t, s, group, patch, size)
-	told(t, s, group, "v99."+group)
+	awaitFault(t, s, group, "v99."+group)
 	holds(t, patch, size)
 }

@@ -25,7 +25,7 @@ func TestW4_FieldpermMakesItsEventsBehindABarrier(t *testing.T) {
 		}
 	}
 	mustKubectl(t, s, uncoveredSet("events", "granular:*", "events.k8s.io", "events"), "apply", "-f", "-")
-	inForce(t, "of another user, who says to be fieldperm", record("recorder", "default"), 403)
+	inForce(t, "of another user with the name of fieldperm as reporter", record("recorder", "default"), 403)
 	expect(t, record(stack.User, "default")(), 201)
 	expect(t, record(stack.User, "kube-system")(), 403)
 }

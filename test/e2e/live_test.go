@@ -109,7 +109,7 @@ func TestLive_PermissionSchema(t *testing.T) {
 	cancel()
 	<-done
 	if refusals.Load() > 0 || writes.Load() == 0 {
-		t.Errorf("%d of %d writes of somebody else were refused meanwhile", refusals.Load(), writes.Load())
+		t.Errorf("%d of %d writes of another user were refused meanwhile", refusals.Load(), writes.Load())
 	}
 }
 
@@ -204,8 +204,8 @@ func row(t *testing.T, s *stack.Stack, resource, name string, columns ...string)
 	}
 }
 
-// TestLive_StatusSaysWhatIsInForce: kubectl prints the status, and a dumped object can be loaded as a file.
-func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
+// TestLive_StatusColumnsShowTheConditions: kubectl prints the status, and a dumped object can be loaded as a file.
+func TestLive_StatusColumnsShowTheConditions(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	for _, name := range []string{"plain", "barrier"} {
@@ -223,7 +223,7 @@ func TestLive_StatusSaysWhatIsInForce(t *testing.T) {
 	row(t, s, "permissionschemas", "barrier", "apps", "Deployment", "True", "True")
 	out = row(t, s, "uncovered", "live", `["granular:annotation(live.example.com)","granular:example.com/toCome"]`, "True", "True")
 	if !strings.Contains(out, "guards no field of any known kind") {
-		t.Errorf("what is not known yet is not named:\n%s", out)
+		t.Errorf("the unknown resource is not named:\n%s", out)
 	}
 	if out := mustKubectl(t, s, "", "get", "fieldperm", "-o", "name"); strings.Count(out, "\n") != 3 {
 		t.Errorf("category fieldperm has:\n%s", out)
@@ -315,8 +315,8 @@ func TestLive_LastGoodStays(t *testing.T) {
 	inForce(t, "deleted", change, 403)
 }
 
-// TestLive_KindsThatAreGone: an administrator that deletes the definitions deletes the objects too, and fieldperm logs no errors.
-func TestLive_KindsThatAreGone(t *testing.T) {
+// TestLive_DeletedKinds: an administrator that deletes the definitions deletes the objects too, and fieldperm logs no errors.
+func TestLive_DeletedKinds(t *testing.T) {
 	s := start(t)
 	grant(t, s, "orphan", rule("", []string{"configmaps"}, "granular", "granular:example.com/gone"))
 	mustKubectl(t, s, "", "create", "configmap", "gone")
@@ -332,6 +332,6 @@ func TestLive_KindsThatAreGone(t *testing.T) {
 	before := strings.Count(s.WebhookLogTail(), "permissionschemas")
 	time.Sleep(3 * time.Second) // A reflector that was not stopped would try again in this time.
 	if log := s.WebhookLogTail(); strings.Count(log, "permissionschemas") > before {
-		t.Errorf("it goes on asking for what is gone:\n%s", log)
+		t.Errorf("it still asks for deleted kinds:\n%s", log)
 	}
 }

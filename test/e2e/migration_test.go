@@ -34,9 +34,9 @@ func (o *thing) migrate(t *testing.T, manifest string) *corpus.Answer {
 	return o.apply(t, o.admin(t), "kubectl", manifest)
 }
 
-// TestD8_WhoUpdatesTheAnnotationOfKubectlApplies: a manager that owns the annotation of "kubectl apply" will become a manager that applies.
+// TestD8_AnUpdateOfTheKubectlApplyAnnotation: a manager that owns the annotation of "kubectl apply" will become a manager that applies.
 // Its next unchanged manifest deletes the fields that it was given by others.
-func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
+func TestD8_AnUpdateOfTheKubectlApplyAnnotation(t *testing.T) {
 	s := start(t)
 	grant(t, s, "migrator", rule("", []string{"configmaps"}, "get", "granular", "granular:label(x.io)"))
 	thief := wire(t, s, "migrator")
@@ -60,7 +60,7 @@ func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
 			t.Error("a holder of one label has had data removed")
 		}
 	})
-	t.Run("the annotation, in the name of who owns something else", func(t *testing.T) {
+	t.Run("the annotation, by the name of a manager that owns another field", func(t *testing.T) {
 		grant(t, s, "annotator", rule("", []string{"configmaps"}, "get", "granular", "granular:appliedConfiguration"))
 		o := written(t, "taken-over")
 		expect(t, send(t, o.admin(t), http.MethodPatch, o.path(), merge, fields(t, `{"data":{"guard":"g"}}`), "fieldManager=hook"), 200)
@@ -72,7 +72,7 @@ func TestD8_WhoUpdatesTheAnnotationOfKubectlApplies(t *testing.T) {
 			t.Error("a holder of the annotation has had data removed")
 		}
 	})
-	t.Run("a label beside what nobody owns, in the name of kubectl", func(t *testing.T) {
+	t.Run("a label beside fields without an owner, by the name of kubectl", func(t *testing.T) {
 		o := written(t, "beside")
 		expect(t, send(t, o.admin(t), http.MethodPatch, o.path(), merge, fields(t, `{"metadata":{"labels":{"policy/x":"1"}}}`), "fieldManager=hook"), 200)
 		expect(t, o.put(t, o.admin(t), func(object map[string]any) { leave(object, clientSideApply) }), 200)

@@ -187,7 +187,7 @@ func (a *theft) fails(t *testing.T, s *stack.Stack, thief string) {
 	}
 	expect(t, a.victim(t), 200)
 	if a.stays(t) {
-		t.Error("the field stays, whoever takes the steps")
+		t.Error("the field stays for every user")
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/fieldperm/fieldperm/test/corpus"
 )
 
-// TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion: an apply goes through each version that has an entry, and API servers keep no empty
+// TestD8_AnEmptyAppliedContainerIsRemovedWithAnotherVersion: an apply goes through each version that has an entry, and API servers keep no empty
 // labels when a webhook converts an object. So after the first write in another version, an applier of empty labels deletes the labels
 // without an owner.
-func TestD8_WhatIsAppliedEmptyGoesWithAnotherVersion(t *testing.T) {
+func TestD8_AnEmptyAppliedContainerIsRemovedWithAnotherVersion(t *testing.T) {
 	s := start(t)
 	vault := []string{"vaults"}
 	grant(t, s, "vault-painter", rule("names.example.com", vault, "get", "granular", "granular:example.com/color"))

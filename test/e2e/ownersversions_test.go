@@ -87,9 +87,9 @@ func guardMetrics(t *testing.T, o *thing, user string) {
 	refusedFor(t, o.in("autoscaling/v2").patch(t, wire(t, o.s, user), `{"spec":{"metrics":[]}}`), "granular:metrics")
 }
 
-// TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise: a field behind a barrier has an owner in another version. A change of its neighbor
+// TestD8_C2_OwnersOfAFieldThatAnotherVersionRenames: a field behind a barrier has an owner in another version. A change of its neighbor
 // does not remove this owner.
-func TestD8_C2_OwnersOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestD8_C2_OwnersOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	o := autoscaler(t, "kept-owner")
 	install(t, o.s)
 	group, resource := "autoscaling", []string{"horizontalpodautoscalers"}

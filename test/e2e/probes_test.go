@@ -58,7 +58,7 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 			t.Run("Subresources", func(t *testing.T) { subresourcesAreProbed(t, s) })
 			t.Run("Bindings", func(t *testing.T) { bindingsAreProbed(t, s) })
 			t.Run("Schemas", func(t *testing.T) { schemasAreProbed(t, s) })
-			t.Run("Faulty", func(t *testing.T) { whatIsFaultyIsNotEnforced(t, s) })
+			t.Run("Faulty", func(t *testing.T) { faultyObjectsAreNotEnforced(t, s) })
 			t.Run("MatchConditions", func(t *testing.T) { matchConditionsDoNotKeepProbesOut(t, s) })
 		})
 	}
@@ -116,8 +116,8 @@ func schemasAreProbed(t *testing.T, s *stack.Stack) {
 	enforced(t, s, "permissionschema", "probed", "True Enforced", "refused through configmaps")
 }
 
-// whatIsFaultyIsNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
-func whatIsFaultyIsNotEnforced(t *testing.T, s *stack.Stack) {
+// faultyObjectsAreNotEnforced: the verb of a set disappears with the PermissionSchema that defines it, while the endpoint still has rules.
+func faultyObjectsAreNotEnforced(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "permissionschema", "gives")
 	remove(t, s, "uncoveredpermissionset", "bars")
@@ -141,7 +141,7 @@ func matchConditionsDoNotKeepProbesOut(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	remove(t, s, "uncoveredpermissionset", "conditional")
 	mustKubectl(t, s, uncoveredSet("conditional", "granular:data", "", "configmaps")+
-		"  matchConditions: [{name: one, expression: \"request.userInfo.username == 'somebody' && request.namespace == 'nowhere'\"}]\n", "apply", "-f", "-")
+		"  matchConditions: [{name: one, expression: \"request.userInfo.username == 'unknown' && request.namespace == 'nowhere'\"}]\n", "apply", "-f", "-")
 	enforced(t, s, "uncoveredpermissionset", "conditional", "True Enforced", "refused through configmaps")
 }
 
@@ -170,26 +170,26 @@ func TestA6_W2_AServerThatDoesNotAsk(t *testing.T) {
 	enforced(t, s, "uncoveredpermissionset", "bared", "True Enforced")
 }
 
-// TestA6_F5_WhatBearsOnNothingIsRefused: kubectl, check-config and fieldperm-gen refuse such an object with the same message, which has the
+// TestA6_F5_ASetWithoutEffectIsRefused: kubectl, check-config and fieldperm-gen refuse such an object with the same message, which has the
 // nearest correct name.
-func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
+func TestA6_F5_ASetWithoutEffectIsRefused(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	set := func(group, resource, verb, more string) string {
 		return strings.Replace(uncoveredSet("faulty", verb, group, resource), "spec:\n", "spec:\n"+more, 1)
 	}
 	for name, c := range map[string]struct{ document, says string }{
-		"resource":                       {set("apps", "deployment", "granular:scale", ""), `resource "deployment" does not exist: write "deployments"`},
-		"resource of the core group":     {set("", "namespace", "granular:labels", ""), `resource "namespace" does not exist: write "namespaces"`},
-		"group":                          {set("app", "deployments", "granular:scale", ""), `resource "deployments" is not in the groups of this rule: it is in group "apps"`},
-		"subresource":                    {set("apps", "deployments/scales", "granular:scale", ""), `resource "deployments" has no subresource "scales"`},
-		"verb":                           {set("apps", "deployments", "granular:scaled", ""), `the nearest verb that does is "granular:scale"`},
-		"verb that the resource lacks":   {set("", "pods", "granular:taints", ""), `verb "granular:taints" guards no field of "pods": it guards fields of "devicetaintrules.resource.k8s.io", "nodes"`},
-		"parameter that is no prefix":    {set("", "namespaces", "granular:label(pod-security.kubernetes.io/enforce)", ""), `write "granular:label(pod-security.kubernetes.io)"`},
-		"parameter where none is":        {set("apps", "deployments", "granular:scale(x)", ""), `never has a parameter: write "granular:scale"`},
-		"verb of what nobody is charged": {set("", "pods", "granular:identity", ""), "granular:identity"},
-		"field of a match condition":     {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userinfo.username == 'x'\"}]\n"), "undefined field 'userinfo'"},
-		"type of a match condition":      {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userInfo.username == 1\"}]\n"), "no matching overload"},
+		"resource":                              {set("apps", "deployment", "granular:scale", ""), `resource "deployment" does not exist: write "deployments"`},
+		"resource of the core group":            {set("", "namespace", "granular:labels", ""), `resource "namespace" does not exist: write "namespaces"`},
+		"group":                                 {set("app", "deployments", "granular:scale", ""), `resource "deployments" is not in the groups of this rule: it is in group "apps"`},
+		"subresource":                           {set("apps", "deployments/scales", "granular:scale", ""), `resource "deployments" has no subresource "scales"`},
+		"verb":                                  {set("apps", "deployments", "granular:scaled", ""), `the nearest verb that does is "granular:scale"`},
+		"verb that the resource lacks":          {set("", "pods", "granular:taints", ""), `verb "granular:taints" guards no field of "pods": it guards fields of "devicetaintrules.resource.k8s.io", "nodes"`},
+		"parameter that is no prefix":           {set("", "namespaces", "granular:label(pod-security.kubernetes.io/enforce)", ""), `write "granular:label(pod-security.kubernetes.io)"`},
+		"parameter where none is":               {set("apps", "deployments", "granular:scale(x)", ""), `never has a parameter: write "granular:scale"`},
+		"verb of a field that is never charged": {set("", "pods", "granular:identity", ""), "granular:identity"},
+		"field of a match condition":            {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userinfo.username == 'x'\"}]\n"), "undefined field 'userinfo'"},
+		"type of a match condition":             {set("apps", "deployments", "granular:scale", "  matchConditions: [{name: a, expression: \"request.userInfo.username == 1\"}]\n"), "no matching overload"},
 		"parameter that is emitted no more": {
 			"apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: faulty}\nspec: {kind: Namespace, permissions: [{path: .metadata.labels, verb: example.com/labels}]}\n",
 			"add parameterSource: labelKey",
@@ -214,8 +214,8 @@ func TestA6_F5_WhatBearsOnNothingIsRefused(t *testing.T) {
 	}
 }
 
-// TestA6_F6_StatusSaysWhatItBearsOn: the status has the number of fields of each resource, and the resources that are not known yet.
-func TestA6_F6_StatusSaysWhatItBearsOn(t *testing.T) {
+// TestA6_F6_StatusNamesTheGuardedFields: the status has the number of fields of each resource, and the resources that are not known yet.
+func TestA6_F6_StatusNamesTheGuardedFields(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)
 	remove(t, s, "uncoveredpermissionset", "bearing")

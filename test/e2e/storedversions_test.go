@@ -32,9 +32,9 @@ func doorVersions(storage string) string {
 	return "[" + fmt.Sprintf(version, "v1alpha1", storage == "v1alpha1", `,"secret":{"type":"string"}`) + "," + fmt.Sprintf(version, "v1", storage == "v1", "") + "]"
 }
 
-// TestC2_WhoDropsAStoredVersionTakesNoBarrierAway: a write through v1 erases a guarded field of objects that are stored in v1alpha1. It is
+// TestC2_RemovingAStoredVersionLiftsNoBarrier: a write through v1 erases a guarded field of objects that are stored in v1alpha1. It is
 // refused as long as the definition says that such objects may exist.
-func TestC2_WhoDropsAStoredVersionTakesNoBarrierAway(t *testing.T) {
+func TestC2_RemovingAStoredVersionLiftsNoBarrier(t *testing.T) {
 	s := start(t)
 	install(t, s)
 	const group, name, crds = "stored.example.com", "doors.stored.example.com", "apiextensions.k8s.io"

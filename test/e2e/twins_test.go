@@ -20,7 +20,7 @@ func TestC2_W2_OneObjectOfTwoKinds(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)
 	t.Run("Twin", func(t *testing.T) { verbsOfTheTwinPassNoBarrier(t, s) })
-	t.Run("ForeignVersion", func(t *testing.T) { definitionsOfBuiltInKindsHaveNoSay(t, s) })
+	t.Run("ForeignVersion", func(t *testing.T) { definitionsOfBuiltInKindsAreIgnored(t, s) })
 }
 
 // verbsOfTheTwinPassNoBarrier: an Event also has the verb that events.k8s.io has for the same field. That verb is not below the barrier.
@@ -48,8 +48,8 @@ func verbsOfTheTwinPassNoBarrier(t *testing.T, s *stack.Stack) {
 	expect(t, write("counter", "/api/v1", `{"count":2}`)(), 200)
 }
 
-// definitionsOfBuiltInKindsHaveNoSay: kube-apiserver accepts such a definition, but serves nothing of it. The kind does not change.
-func definitionsOfBuiltInKindsHaveNoSay(t *testing.T, s *stack.Stack) {
+// definitionsOfBuiltInKindsAreIgnored: kube-apiserver accepts such a definition, but serves nothing of it. The kind does not change.
+func definitionsOfBuiltInKindsAreIgnored(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	const types = "schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {other: {type: string}}}}}}"
 	grant(t, s, "isolator", rule("networking.k8s.io", []string{"networkpolicies"}, "granular", "granular:policyTypes", "granular:specification"))

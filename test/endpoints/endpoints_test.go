@@ -38,7 +38,7 @@ func TestW2_EndpointsAreAsObserved(t *testing.T) {
 	want, err := os.ReadFile(file)
 	must(t, err)
 	if !bytes.Equal(content, want) {
-		t.Errorf("%s is not what was observed: run with -update, and read the difference:\n%s", file, difference(string(want), string(content)))
+		t.Errorf("%s differs from the observation: run with -update, and read the difference:\n%s", file, difference(string(want), string(content)))
 	}
 }
 

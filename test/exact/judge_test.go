@@ -136,7 +136,7 @@ func (j judges) judge(p *pair) (v verdict) {
 	case p.broken != "":
 		v.oracle = "no JSON: " + p.broken
 		if v.wrong == "" && (!v.fast.failed || v.fast.refused != "" || !scans(p.oldText, p.newText)) {
-			v.wrong = "what is no JSON is taken"
+			v.wrong = "a text that is no JSON is accepted"
 		}
 	case err != nil:
 		v.silent, v.oracle = err.Error(), "cannot say: "+err.Error()

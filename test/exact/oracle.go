@@ -29,7 +29,7 @@ func (c charge) String() string {
 		b.WriteString(" " + v.String())
 	}
 	if c.barrier == len(c.chain) {
-		b.WriteString(" | nobody")
+		b.WriteString(" | no verb")
 	}
 	return b.String()
 }

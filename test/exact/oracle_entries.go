@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// who identifies a manager. The version is part of the identity of managers that update, not of managers that apply.
-type who struct{ name, operation, subresource, version string }
+// manager identifies a manager. The version is part of the identity of managers that update, not of managers that apply.
+type manager struct{ name, operation, subresource, version string }
 
 type ownerEntry struct {
-	who
+	manager
 	version, time string
 	// raw is FieldsV1, nil if there is none. set is its meaning, nil if it has none.
 	raw *value
@@ -63,7 +63,7 @@ func readOwner(item *value) (ownerEntry, bool) {
 		}
 	}
 	if e.operation == "Update" {
-		e.who.version = e.version
+		e.manager.version = e.version
 	}
 	return e, fieldsType == "FieldsV1" && (e.operation == "Apply" || e.operation == "Update")
 }
@@ -86,20 +86,20 @@ func written(set *fieldpath.Set) *value {
 	return parsedOr(object, raw, err)
 }
 
-func (l ownerList) managers() []who {
-	var out []who
+func (l ownerList) managers() []manager {
+	var out []manager
 	for _, e := range l {
-		if !slices.Contains(out, e.who) {
-			out = append(out, e.who)
+		if !slices.Contains(out, e.manager) {
+			out = append(out, e.manager)
 		}
 	}
 	return out
 }
 
-func (l ownerList) of(m who) *fieldpath.Set {
+func (l ownerList) of(m manager) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for _, e := range l {
-		if e.who == m && e.set != nil {
+		if e.manager == m && e.set != nil {
 			out = out.Union(e.set)
 		}
 	}
@@ -116,13 +116,13 @@ func (l ownerList) updates() int {
 	return n
 }
 
-func (l ownerList) has(m who) bool {
-	return slices.ContainsFunc(l, func(e ownerEntry) bool { return e.who == m })
+func (l ownerList) has(m manager) bool {
+	return slices.ContainsFunc(l, func(e ownerEntry) bool { return e.manager == m })
 }
 
-func (l ownerList) count(m who) (n int) {
+func (l ownerList) count(m manager) (n int) {
 	for _, e := range l {
-		if e.who == m {
+		if e.manager == m {
 			n++
 		}
 	}
@@ -132,7 +132,7 @@ func (l ownerList) count(m who) (n int) {
 // lastOfEach keeps only the last entry of each manager.
 func (l ownerList) lastOfEach() (out ownerList) {
 	for i, e := range l {
-		if !l[i+1:].has(e.who) {
+		if !l[i+1:].has(e.manager) {
 			out = append(out, e)
 		}
 	}
@@ -140,6 +140,6 @@ func (l ownerList) lastOfEach() (out ownerList) {
 }
 
 // one is the first entry of a manager, if it has any.
-func (l ownerList) one(m who) ownerEntry {
-	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.who == m })]
+func (l ownerList) one(m manager) ownerEntry {
+	return l[slices.IndexFunc(l, func(e ownerEntry) bool { return e.manager == m })]
 }

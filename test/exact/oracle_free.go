@@ -12,7 +12,7 @@ import (
 // lossIsFree reports whether a manager may lose a path without a charge: together with the value; by the server's merge of old entries; or
 // as the own entry or key of an item that the manager leaves completely, if one of its fields in the item has changed and the managers that
 // update keep the item.
-func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
+func (t transfer) lossIsFree(m manager, p fieldpath.Path) bool {
 	if t.merged(m, p) {
 		return true
 	}
@@ -29,14 +29,14 @@ func (t transfer) lossIsFree(m who, p fieldpath.Path) bool {
 			return inside(lost, item) && t.follow(lost).changed(t.oracle)
 		})
 		return m.operation == "Apply" && item[len(item)-1].Key != nil && left && !t.any(t.is.of(m), item) &&
-			t.keeps(item, func(other who) bool { return other.operation == "Update" && !t.applies(other) })
+			t.keeps(item, func(other manager) bool { return other.operation == "Update" && !t.applies(other) })
 	}
 	return false
 }
 
 // gainIsFree reports whether a manager may gain a path without a charge: together with the value; by the server's own entries; or as the
 // own entry or key of an item that another manager has before and after, together with a field in the item that is neither.
-func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) bool {
+func (t transfer) gainIsFree(m manager, p fieldpath.Path, gained *fieldpath.Set) bool {
 	e := t.follow(p)
 	sameVersion := t.ofVersion(t.is.one(m))
 	if e.changed(t.oracle) && sameVersion {
@@ -52,40 +52,40 @@ func (t transfer) gainIsFree(m who, p fieldpath.Path, gained *fieldpath.Set) boo
 			return inside(other, item) && !at.container && !at.keyField
 		})
 		return sameVersion && (e.container || e.keyField) && item[len(item)-1].Key != nil && with && !t.any(t.was.of(m), item) &&
-			t.keeps(item, func(who) bool { return true })
+			t.keeps(item, func(manager) bool { return true })
 	}
 	return m.name == "before-first-apply" && len(t.was) == 0
 }
 
 // isBucket reports whether the server merges old entries into a manager, and no client will make it a manager that applies.
-func (t transfer) isBucket(m who) bool {
+func (t transfer) isBucket(m manager) bool {
 	return m.name == "ancient-changes" && m.operation == "Update" && t.mayMerge() && !slices.ContainsFunc(t.is, func(e ownerEntry) bool { return e.operation == "Update" && t.is.owns(e.name) })
 }
 
 // vanishedHad reports whether a manager that the server may have merged had a path.
-func (t transfer) vanishedHad(m who, p fieldpath.Path) bool {
-	return slices.ContainsFunc(t.was.managers(), func(other who) bool {
+func (t transfer) vanishedHad(m manager, p fieldpath.Path) bool {
+	return slices.ContainsFunc(t.was.managers(), func(other manager) bool {
 		return t.vanishedUpdate(other) && other.version == m.version && t.was.of(other).Has(p)
 	})
 }
 
 // merged reports whether the server gave a path to the bucket.
-func (t transfer) merged(m who, p fieldpath.Path) bool {
-	return m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(who{"ancient-changes", "Update", "", m.version}).Has(p)
+func (t transfer) merged(m manager, p fieldpath.Path) bool {
+	return m.operation == "Update" && t.vanished(m) && t.mayMerge() && t.is.of(manager{"ancient-changes", "Update", "", m.version}).Has(p)
 }
 
 // applies reports whether a manager applies, or a client will make it a manager that applies: kubectl does so with the manager that owns
 // the annotation of client-side apply.
-func (t transfer) applies(m who) bool { return t.is.applies(m) }
+func (t transfer) applies(m manager) bool { return t.is.applies(m) }
 
-func (l ownerList) applies(m who) bool {
+func (l ownerList) applies(m manager) bool {
 	return m.operation == "Apply" || slices.Contains(migrated, m.name) || l.owns(m.name)
 }
 
 var note = fieldpath.MakePathOrDie("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 // writesManifest reports whether a manager applies a path on the client by the request.
-func (t transfer) writesManifest(m who, p fieldpath.Path) bool {
+func (t transfer) writesManifest(m manager, p fieldpath.Path) bool {
 	at := t.follow(note)
 	if m.operation == "Apply" || !t.is.of(m).Has(note) || !at.changed(t.oracle) || !at.new.is(text) {
 		return false
@@ -100,7 +100,7 @@ func (t transfer) writesManifest(m who, p fieldpath.Path) bool {
 }
 
 // comesToApply reports whether a manager becomes a manager that applies because of its new fields.
-func (t transfer) comesToApply(m who) bool { return t.is.applies(m) && !t.was.applies(m) }
+func (t transfer) comesToApply(m manager) bool { return t.is.applies(m) && !t.was.applies(m) }
 
 // migrated are the names under which clients know client-side appliers.
 var migrated = []string{"kubectl-client-side-apply", "argocd-controller", "kustomize-controller", "helm", "helm-controller", "before-first-apply"}
@@ -113,9 +113,9 @@ func (l ownerList) owns(name string) bool {
 }
 
 // keeps reports whether managers have an item before and after, with all paths that the item needs between them.
-func (t transfer) keeps(item fieldpath.Path, by func(who) bool) bool {
+func (t transfer) keeps(item fieldpath.Path, by func(manager) bool) bool {
 	all := fieldpath.NewSet()
-	t.anybody(func(m who, set *fieldpath.Set) bool {
+	t.anyManager(func(m manager, set *fieldpath.Set) bool {
 		if by(m) {
 			all = all.Union(set)
 		}
@@ -139,17 +139,17 @@ func (t transfer) isAtomic(p fieldpath.Path) bool {
 	return t.follow(p[:len(p)-1]).atom.List != nil && (at.atom.Map == nil || at.atom.Map.ElementRelationship == "atomic")
 }
 
-// anybody reports whether any manager has a path before and after, in the names of the object's version.
-func (t transfer) anybody(has func(who, *fieldpath.Set) bool) bool {
+// anyManager reports whether any manager has a path before and after, in the names of the object's version.
+func (t transfer) anyManager(has func(manager, *fieldpath.Set) bool) bool {
 	for _, e := range t.is {
 		switch set := t.named(e); {
-		case !t.kind.ConvertsByName() && (!t.ofVersion(e) || t.was.has(e.who) && !t.ofVersion(t.was.one(e.who))):
+		case !t.kind.ConvertsByName() && (!t.ofVersion(e) || t.was.has(e.manager) && !t.ofVersion(t.was.one(e.manager))):
 			// A container in the names of that version may be another container here.
-		case !slices.Contains(t.moved, e.who), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
-			if has(e.who, set) {
+		case !slices.Contains(t.moved, e.manager), len(t.was) == 0 && e.name == "before-first-apply" && e.operation == "Update":
+			if has(e.manager, set) {
 				return true
 			}
-		case t.was.has(e.who) && has(e.who, set.Intersection(t.named(t.was.one(e.who)))):
+		case t.was.has(e.manager) && has(e.manager, set.Intersection(t.named(t.was.one(e.manager)))):
 			return true
 		}
 	}
@@ -187,9 +187,9 @@ func (t transfer) any(set *fieldpath.Set, p fieldpath.Path) bool {
 	return slices.ContainsFunc(pathsOf(set), func(q fieldpath.Path) bool { return inside(q, p) })
 }
 
-func (t transfer) vanishedUpdate(m who) bool { return m.operation == "Update" && t.vanished(m) }
+func (t transfer) vanishedUpdate(m manager) bool { return m.operation == "Update" && t.vanished(m) }
 
-func (t transfer) vanished(m who) bool {
+func (t transfer) vanished(m manager) bool {
 	return !t.is.has(m)
 }
 

@@ -21,7 +21,7 @@ func (t transfer) hollow(once func(place)) {
 				comes = comes || !slices.ContainsFunc(t.was, func(old ownerEntry) bool { return old.version == other.version })
 			}
 		}
-		if !another || !t.applies(e.who) {
+		if !another || !t.applies(e.manager) {
 			continue
 		}
 		goes := slices.ContainsFunc(was, func(p fieldpath.Path) bool { return !has(is, p) })

@@ -22,7 +22,7 @@ func (t transfer) named(e ownerEntry) *fieldpath.Set {
 
 // split divides the paths of a manager into paths with the same names in the request's version, and the rest. A stored object has the names
 // of one version. About an unknown version nothing else is known.
-func (t transfer) split(in ownerList, m who) (here, otherwise *fieldpath.Set) {
+func (t transfer) split(in ownerList, m manager) (here, otherwise *fieldpath.Set) {
 	all := in.of(m)
 	if !in.has(m) || t.stored != nil || !t.kind.Knows(in.one(m).version) {
 		return all, fieldpath.NewSet()
@@ -33,7 +33,7 @@ func (t transfer) split(in ownerList, m who) (here, otherwise *fieldpath.Set) {
 
 // lostOtherwise charges a path that another version names: everything if nothing changed near it, and otherwise the barriers that the path
 // may concern.
-func (t transfer) lostOtherwise(m who, p fieldpath.Path, once func(place)) {
+func (t transfer) lostOtherwise(m manager, p fieldpath.Path, once func(place)) {
 	at := t.follow(p)
 	switch {
 	case t.merged(m, p):
@@ -96,7 +96,7 @@ func (t transfer) guardedAnywhere(once func(place)) {
 }
 
 // gainsOtherwise reports whether a manager gains a path in an entry of another version that the server did not merge into it.
-func (t transfer) gainsOtherwise(m who, gained *fieldpath.Set) bool {
+func (t transfer) gainsOtherwise(m manager, gained *fieldpath.Set) bool {
 	if t.stored != nil || !t.is.has(m) || t.ofVersion(t.is.one(m)) || gained.Empty() && !t.changesVersion(m) {
 		return false
 	}
@@ -104,14 +104,14 @@ func (t transfer) gainsOtherwise(m who, gained *fieldpath.Set) bool {
 }
 
 // versionOf returns the version in which a manager wrote before, "" for none.
-func (t transfer) versionOf(m who) string {
+func (t transfer) versionOf(m manager) string {
 	if !t.was.has(m) {
 		return ""
 	}
 	return t.was.one(m).version
 }
 
-func (t transfer) changesVersion(m who) bool {
+func (t transfer) changesVersion(m manager) bool {
 	return t.was.has(m) && t.is.has(m) && t.was.one(m).version != t.is.one(m).version
 }
 
@@ -132,7 +132,7 @@ func (t transfer) folded(as *subject, owns *fieldpath.Set) *fieldpath.Set {
 
 // breaks reports whether a manager gains either the own entry of an item or one of its keys without the others, or, if it applies, a path
 // in the item without them.
-func (t transfer) breaks(m who, p fieldpath.Path) bool {
+func (t transfer) breaks(m manager, p fieldpath.Path) bool {
 	if m.operation == "Apply" && t.is.of(m).Has(p) {
 		for n := 1; n < len(p); n++ {
 			if t.breaksItem(m, p[:n]) {
@@ -147,7 +147,7 @@ func (t transfer) breaks(m who, p fieldpath.Path) bool {
 	return t.breaksItem(m, p[:n])
 }
 
-func (t transfer) breaksItem(m who, item fieldpath.Path) bool {
+func (t transfer) breaksItem(m manager, item fieldpath.Path) bool {
 	keys := item[len(item)-1].Key
 	if keys == nil || !t.is.has(m) {
 		return false

@@ -79,7 +79,7 @@ func (o *oracle) ownership(root place) {
 }
 
 // compare charges the paths that a manager gained and lost.
-func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) {
+func (t transfer) compare(m manager, once func(place), charge func(fieldpath.Path)) {
 	before, otherBefore := t.split(t.was, m)
 	after, otherAfter := t.split(t.is, m)
 	if !t.changesVersion(m) {
@@ -125,7 +125,7 @@ func (t transfer) compare(m who, once func(place), charge func(fieldpath.Path)) 
 
 // takes charges the guarded places at a path that changes, and the fields around it that have no owner: the next apply of the manager may
 // leave them out.
-func (t transfer) takes(m who, p fieldpath.Path, once func(place)) {
+func (t transfer) takes(m manager, p fieldpath.Path, once func(place)) {
 	if at := t.follow(p); at.changed(t.oracle) && !t.writesManifest(m, p) {
 		if at.barrier >= 0 {
 			once(at.place)
@@ -164,8 +164,8 @@ func pathsOf(set *fieldpath.Set) (out []fieldpath.Path) {
 
 // moved returns the managers whose entries changed, without regard to times. It fails if a changed entry cannot be read. An unchanged entry
 // need not be readable.
-func moved(was, is ownerList) ([]who, bool) {
-	var out []who
+func moved(was, is ownerList) ([]manager, bool) {
+	var out []manager
 	for _, m := range append(was.managers(), is.managers()...) {
 		before, after := "", ""
 		sound := true
@@ -174,7 +174,7 @@ func moved(was, is ownerList) ([]who, bool) {
 			if i >= len(was) {
 				into = &after
 			}
-			if e.who == m {
+			if e.manager == m {
 				*into += e.version + "\x00" + e.raw.canonical() + "\x00"
 				sound = sound && e.set != nil && e.version != ""
 			}
@@ -204,7 +204,7 @@ func (o *oracle) onlyTime() (e [2]ownerEntry, only bool) {
 		was, ok1 := readOwner(old[i])
 		is, ok2 := readOwner(new[i])
 		differ++
-		only = ok1 && ok2 && was.who == is.who && was.version == is.version && was.raw.canonical() == is.raw.canonical()
+		only = ok1 && ok2 && was.manager == is.manager && was.version == is.version && was.raw.canonical() == is.raw.canonical()
 		e = [2]ownerEntry{was, is}
 	}
 	return e, only && differ == 1
@@ -215,7 +215,7 @@ func (t transfer) ages() bool {
 	// Stored objects have such times from writes of the Scale.
 	return t.stored == nil && slices.ContainsFunc(t.is, func(e ownerEntry) bool {
 		at, err := time.Parse(time.RFC3339, e.time)
-		return t.was.has(e.who) && t.was.one(e.who).time != e.time && (err != nil || at.Unix() <= 0)
+		return t.was.has(e.manager) && t.was.one(e.manager).time != e.time && (err != nil || at.Unix() <= 0)
 	})
 }
 
@@ -224,8 +224,8 @@ func (t transfer) ages() bool {
 func (t transfer) timesAreFree() bool {
 	later := 0
 	for _, m := range t.is.managers() {
-		all := slices.DeleteFunc(slices.Clone(t.is), func(e ownerEntry) bool { return e.who != m })
-		for i, before := range slices.DeleteFunc(slices.Clone(t.was), func(e ownerEntry) bool { return e.who != m }) {
+		all := slices.DeleteFunc(slices.Clone(t.is), func(e ownerEntry) bool { return e.manager != m })
+		for i, before := range slices.DeleteFunc(slices.Clone(t.was), func(e ownerEntry) bool { return e.manager != m }) {
 			switch {
 			case i >= len(all), before.time == all[i].time:
 			case t.stored != nil && all[i].time == "": // A write of the Scale causes this.
@@ -261,7 +261,7 @@ type transfer struct {
 	root    place
 	was, is ownerList
 	// moved are the managers whose entries differ.
-	moved []who
+	moved []manager
 	// walked are the containers whose unowned parts are charged.
 	walked *[]fieldpath.Path
 	// brought are the containers among them in which other managers apply a field.

@@ -12,16 +12,16 @@ import (
 // pruned returns the number of path elements that lead to the first named field that a later apply of the manager, without the gained path,
 // may remove as a whole, 0 if there is none. It also returns the numbers for fields above it that stay because other managers apply a part
 // of them. A manager that updates holds a container only by its own entry. The manager itself holds it by any path that it had.
-func (t transfer) pruned(m who, p fieldpath.Path) (n int, brought []int) {
+func (t transfer) pruned(m manager, p fieldpath.Path) (n int, brought []int) {
 	for n := 1; n <= len(p); n++ {
 		e := t.follow(p[:n])
 		if e.old == nil || e.new == nil || e.missing || n == len(p) && !e.container {
 			return 0, brought
 		}
-		held := t.anybody(func(other who, set *fieldpath.Set) bool {
+		held := t.anyManager(func(other manager, set *fieldpath.Set) bool {
 			return t.kind.ConvertsByName() && !t.applies(other) && set.Has(p[:n]) || other == m && t.was.applies(m) && (set.Has(p[:n]) || t.any(set, p[:n]))
 		})
-		applied := t.anybody(func(other who, set *fieldpath.Set) bool {
+		applied := t.anyManager(func(other manager, set *fieldpath.Set) bool {
 			return t.applies(other) && (set.Has(p[:n]) || t.any(set, p[:n]))
 		})
 		switch {

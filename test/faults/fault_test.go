@@ -100,9 +100,9 @@ func (c *scene) judge(t *testing.T, f fault, r *report, events []event, took tim
 	if f.generic {
 		limits["generic verbs"] = limits["generic verbs on a resource with a barrier"]
 	}
-	for who, is := range limits {
+	for held, is := range limits {
 		if is.was > is.limit {
-			t.Errorf("%s: users with %s could not write for %s", f.name, who, is.was)
+			t.Errorf("%s: users with %s could not write for %s", f.name, held, is.was)
 		}
 	}
 	if !f.spared {
@@ -164,7 +164,7 @@ func orNone(err error) error {
 	return err
 }
 
-// sweep reads all objects as they are now.
+// sweep reads the current state of all objects.
 func (c *scene) sweep(t *testing.T) {
 	t.Helper()
 	for _, path := range watched {

@@ -79,7 +79,7 @@ func faults() []fault {
 		{name: "freeze one replica of two", begin: each(syscall.SIGSTOP, 0), lasts: 4 * time.Second, end: each(syscall.SIGCONT, 0)},
 		{name: "serving certificate expires", begin: expire, lasts: 2 * time.Second, end: rotate},
 		{name: "serving certificate rotates", begin: rotate, lasts: time.Second},
-		{name: "serving certificate of another CA", begin: stranger, lasts: 2 * time.Second, end: rotate},
+		{name: "serving certificate of another CA", begin: foreignCertificate, lasts: 2 * time.Second, end: rotate},
 		{name: "SubjectAccessReview slow (500 ms)", begin: reviews(slow(500 * time.Millisecond)), lasts: 2 * time.Second, end: reviews(nil)},
 		{name: "SubjectAccessReview too slow (4 s)", begin: reviews(slow(4 * time.Second)), lasts: 3 * time.Second, end: reviews(nil)},
 		{name: "SubjectAccessReview fails", begin: reviews(failing), lasts: 2 * time.Second, end: reviews(nil)},
@@ -178,7 +178,7 @@ func rotate(t *testing.T, c *scene) {
 	c.CutConnections()
 }
 
-func stranger(t *testing.T, c *scene) {
+func foreignCertificate(t *testing.T, c *scene) {
 	t.Helper()
 	must(t, c.ServeByStranger())
 	time.Sleep(reload)

@@ -94,7 +94,7 @@ func TestFaults_EtcdIsRestored(t *testing.T) {
 	}
 	refused := func() error {
 		var errs []error
-		for name, client := range map[string]*rest.RESTClient{"alice, who holds no verb of the field,": alice, "bob, behind the barrier,": bob} {
+		for name, client := range map[string]*rest.RESTClient{"alice, without a verb of the field,": alice, "bob, behind the barrier,": bob} {
 			if err := write(client); !apierrors.IsForbidden(err) {
 				errs = append(errs, fmt.Errorf("%s is not refused: %w", name, orNone(err)))
 			}

@@ -63,7 +63,7 @@ type scene struct {
 	reports []report
 	// remake creates the objects again: after forbidden writes were stored, some fields are owned by users that may not give them up.
 	remake []func(t *testing.T)
-	// settled says that the scene is as it was after the last recovery.
+	// settled is true if the scene is in the state after the last recovery.
 	settled bool
 	// stall is the longest recent time in which this program did not run.
 	stall atomic.Int64

@@ -109,7 +109,7 @@ func narrow(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 }
 
 func replaceCA(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
-	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = strangersBundle() })
+	everyWebhook(c, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = foreignBundle() })
 }
 
 func selectObjects(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
@@ -126,9 +126,9 @@ func everyWebhook(c *admissionregistrationv1.ValidatingWebhookConfiguration, cha
 	}
 }
 
-// strangersBundle is the bundle of a CA that signed no certificate here.
-func strangersBundle() []byte {
-	authority, err := cluster.NewAuthority("stranger")
+// foreignBundle is the bundle of a CA that signed no certificate here.
+func foreignBundle() []byte {
+	authority, err := cluster.NewAuthority("foreign")
 	if err != nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func updates(cause string, value, was, is, again any, beside map[string]any) tri
 }
 
 // D13: only a write that the API server makes for a cause each time, and for no other reason, is free in a recording.
-func TestD13_WhatATrialShows(t *testing.T) {
+func TestD13_ResultsOfATrial(t *testing.T) {
 	created := func(value string) trial {
 		return trial{create: true, wrote: map[string]wrote{".spec.out": {[]string{"spec", "out"}, nil, value}}}
 	}

@@ -55,7 +55,7 @@ func TestD13_WritesAreAsRecorded(t *testing.T) {
 		for _, d := range differences(known.Writes, got.Writes) {
 			t.Error(d)
 		}
-		t.Errorf("%s is not what was recorded: run with -update, and read the difference", writtenFile)
+		t.Errorf("%s differs from the recording: run with -update, and read the difference", writtenFile)
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	graphEnd      = "<!-- end: package graph -->\n"
 )
 
-// TestLadder_TheGraphIsThatOfGoList compares the package graph of the documentation with go list.
-func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
+// TestLadder_TheGraphEqualsGoList compares the package graph of the documentation with go list.
+func TestLadder_TheGraphEqualsGoList(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -42,13 +42,13 @@ func TestLadder_TheGraphIsThatOfGoList(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s: the package graph is out of date: run go test ./test/ladder -run Graph -update", structurePage)
 	}
-	if err := os.WriteFile(path, []byte(before+graphBegin+want+graphEnd+after), 0o644); err != nil { //nolint:gosec // A page for everybody.
+	if err := os.WriteFile(path, []byte(before+graphBegin+want+graphEnd+after), 0o644); err != nil { //nolint:gosec // The page is public.
 		t.Fatal(err)
 	}
 }
 
-// TestLadder_TheGraphLeavesOutWhatFollows: an import that other imports imply is not drawn, and no test is.
-func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
+// TestLadder_TheGraphLeavesOutTransitiveImports: an import that other imports imply is not drawn, and no test is.
+func TestLadder_TheGraphLeavesOutTransitiveImports(t *testing.T) {
 	ladder := []layer{{name: "low", packages: []string{"a"}}, {name: "middle", packages: []string{"b"}}, {name: "high", packages: []string{"c", "test/d"}}}
 	got := mermaid(ladder, map[string][]string{"a": {"fmt"}, "b": {"a"}, "c": {"a", "b"}, "test/d": {"c"}})
 	for text, want := range map[string]bool{`c --> b`: true, `b --> a`: true, `c --> a`: false, `test/d`: false, `subgraph middle`: true} {
@@ -58,8 +58,8 @@ func TestLadder_TheGraphLeavesOutWhatFollows(t *testing.T) {
 	}
 }
 
-// TestLadder_TheWayOfARequestNamesFunctionsThatAreThere: each function of the page is declared in the linked file.
-func TestLadder_TheWayOfARequestNamesFunctionsThatAreThere(t *testing.T) {
+// TestLadder_TheWalkOfARequestNamesExistingFunctions: each function of the page is declared in the linked file.
+func TestLadder_TheWalkOfARequestNamesExistingFunctions(t *testing.T) {
 	path := filepath.Join(root, structurePage)
 	page, err := os.ReadFile(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestLadder_TheWayOfARequestNamesFunctionsThatAreThere(t *testing.T) {
 	}
 	links := regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(([^)]+\\.go)\\)").FindAllStringSubmatch(string(page), -1)
 	if len(links) < 10 {
-		t.Fatalf("%s names %d functions: this test looks at nothing", structurePage, len(links))
+		t.Fatalf("%s names %d functions: this test checks nothing", structurePage, len(links))
 	}
 	for _, link := range links {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(filepath.Dir(path), link[2]), nil, parser.SkipObjectResolution)

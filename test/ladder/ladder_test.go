@@ -83,11 +83,11 @@ func TestLadder_NoImportOfAHigherLayer(t *testing.T) {
 		t.Error(fault)
 	}
 	if len(of["internal/server"]) == 0 {
-		t.Error("internal/server imports nothing: this test looks at nothing")
+		t.Error("internal/server imports nothing: this test checks nothing")
 	}
 }
 
-func TestLadder_NamesWhatBreaksIt(t *testing.T) {
+func TestLadder_NamesTheForbiddenImport(t *testing.T) {
 	ladder := []layer{{name: "low", packages: []string{"a", "b"}}, {name: "high", packages: []string{"c"}}}
 	for want, of := range map[string]map[string][]string{
 		"":                                   {"a": {"fmt"}, "b": nil, "c": {"a", "b", "fmt"}},

@@ -55,7 +55,7 @@ func TestF1_NoOtherProgramIsCalled(t *testing.T) {
 		})
 	}
 	if calls == 0 {
-		t.Error("no call of exec.Command was found: this test looks at nothing")
+		t.Error("no call of exec.Command was found: this test checks nothing")
 	}
 }
 

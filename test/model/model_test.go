@@ -11,7 +11,7 @@ type variant struct {
 	search func() (outcome, error)
 }
 
-// The protocol as it is. Variants start from these.
+// The protocol of the product. Variants start from these.
 var (
 	cluster = restRules{spans: spans{answer: 1, ttl: 1}, servers: 2, replicas: 1, changes: 4}
 	own     = staticRules{spans: spans{answer: 1, ttl: 1}, servers: 1, reread: 3, edits: 3}

@@ -97,7 +97,7 @@ func (r restRules) fieldperm(from rest, i int, do func(string, rest)) {
 			next.open(r)
 		}
 		if next != at {
-			then("is told by its watch", next)
+			then("receives a watch event", next)
 		}
 	}
 	if is == deleting && at.release == 0 {

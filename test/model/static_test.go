@@ -67,7 +67,7 @@ func (c content) String() string {
 type static struct {
 	traffic
 	edits    uint8
-	worsened bool // somebody has tampered
+	worsened bool // a user has weakened the configuration
 	file     [maxServers]content
 	loaded   [maxServers]content
 	// seen is the content that fieldperm last saw in the file of server 0. touched says that the file was written since then, even with the
@@ -225,11 +225,11 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 		if to.said[server].is != to.seen && !(r.oneServer && server > 0) {
 			to.open(r)
 			to.round = staticRound{}
-			do(fmt.Sprintf("is told by server %d that it has loaded something else", server), to)
+			do(fmt.Sprintf("learns that server %d has loaded something else", server), to)
 			break
 		}
 		to.round.compared |= 1 << server
-		do(fmt.Sprintf("knows that server %d has loaded what was read", server), to)
+		do(fmt.Sprintf("knows that server %d has loaded the files that were read", server), to)
 	default:
 		to := from
 		if !at.overtaken {
@@ -240,7 +240,7 @@ func (r staticRules) fieldperm(from static, do func(string, static)) {
 	}
 	if to := from; !r.noEvent && !r.blind {
 		if to.look(r); to != from {
-			do("is told that a file has changed", to)
+			do("sees that a file has changed", to)
 		}
 	}
 	// It may also be frozen at any time: then it does not act.

@@ -42,7 +42,7 @@ type Mutation struct {
 	timeout time.Duration
 }
 
-// load reads the list and applies every mutation to the code as it is now. The error names every
+// load reads the list and applies every mutation to the current code. The error names every
 // mutation that cannot be applied.
 func load(root string) ([]Mutation, error) {
 	raw, err := os.ReadFile(filepath.Join(root, listFile))

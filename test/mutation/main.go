@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // A temporary directory that stays harms nobody.
+	defer os.RemoveAll(dir) //nolint:errcheck // A temporary directory may stay.
 	tree := filepath.Join(dir, "tree")
 	if err := copyTree(ctx, root, tree); err != nil {
 		return err

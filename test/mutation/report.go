@@ -68,7 +68,7 @@ func writeTable(file string, results []Result) error {
 
 func table(results []Result) string {
 	var b strings.Builder
-	b.WriteString("| rule | mutation | what it would let happen | caught by | by scenario |\n|---|---|---|---|---|\n")
+	b.WriteString("| rule | mutation | effect | caught by | by scenario |\n|---|---|---|---|---|\n")
 	for i := range results {
 		r := &results[i]
 		by, scenario := "**SURVIVED**", ""

@@ -277,17 +277,17 @@ var faulty = map[string]struct {
 	},
 }
 
-func TestAlerts_AreQuietWhenAllIsWell(t *testing.T) {
+func TestAlerts_AreQuietWithoutAFault(t *testing.T) {
 	for name, at := range firings(t, alerts(t), with(nil), 100*time.Minute) {
 		t.Errorf("%s fires after %s: %s", name, at.after, at.says)
 	}
 }
 
-func TestAlerts_FireOnWhatTheyAreAbout(t *testing.T) {
+func TestAlerts_FireOnTheirCondition(t *testing.T) {
 	all := alerts(t)
 	for name := range all {
 		if _, ok := faulty[name]; !ok {
-			t.Errorf("%s: no series shows what it is about", name)
+			t.Errorf("%s: no series of this test makes it fire", name)
 		}
 	}
 	for name, c := range faulty {

@@ -56,12 +56,12 @@ func TestKEP3221_DashboardShowsTheNineMetrics(t *testing.T) {
 
 // kube-apiserver has the same metrics. Whatever is about fieldperm's own chain, or about kube-apiserver's
 // question to fieldperm, says so.
-func TestKEP3221_RulesSayWhoseChainTheyAreAbout(t *testing.T) {
+func TestKEP3221_RulesNameTheServerOfTheChain(t *testing.T) {
 	named := regexp.MustCompile(`(apiserver_auth\w+)\{([^}]*)\}`)
 	for name, rule := range alerts(t) {
 		for _, match := range named.FindAllStringSubmatch(rule.Expr, -1) {
 			if slices.Contains(metricstest.LibraryNames(), match[1]) && !strings.Contains(match[2], `job="fieldperm"`) && !strings.Contains(match[2], `job!="fieldperm"`) {
-				t.Errorf("%s: %s of fieldperm and of kube-apiserver are not told apart: add job", name, match[1])
+				t.Errorf("%s: %s of fieldperm and of kube-apiserver look the same: add job", name, match[1])
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func filled(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*").Replace(expression)
 }
 
-func TestDashboard_NamesWhatIsExposed(t *testing.T) {
+func TestDashboard_NamesExposedMetrics(t *testing.T) {
 	own := ours(t)
 	all := maps.Clone(own)
 	maps.Copy(all, theirs(t))

@@ -21,7 +21,7 @@ func faults(all map[string]family, expression string) (out []string, used []stri
 		case *parser.VectorSelector:
 			f, ok := exposed(all, n.Name)
 			if !ok {
-				out = append(out, fmt.Sprintf("metric %q is exposed by nobody", n.Name))
+				out = append(out, fmt.Sprintf("metric %q is not exposed", n.Name))
 				return nil
 			}
 			used = append(used, n.Name)

@@ -61,7 +61,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 
 const plainHead = "# Alerts for Prometheus: its rule_files. The same groups as in prometheusrule.yaml.\n"
 
-func TestRules_PlainFileIsThatOfTheOperator(t *testing.T) {
+func TestRules_PlainFileEqualsThatOfTheOperator(t *testing.T) {
 	_, groups, ok := strings.Cut(read(t, directory+"/prometheusrule.yaml"), "\nspec:\n")
 	if !ok {
 		t.Fatal("prometheusrule.yaml has no spec")
@@ -84,7 +84,7 @@ func TestRules_PlainFileIsThatOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestRules_NameWhatIsExposed(t *testing.T) {
+func TestRules_NameExposedMetrics(t *testing.T) {
 	all := ours(t)
 	maps.Copy(all, theirs(t))
 	for name, rule := range alerts(t) {
@@ -99,9 +99,9 @@ func TestRules_NameWhatIsExposed(t *testing.T) {
 func TestRules_CheckerFindsFaults(t *testing.T) {
 	all := ours(t)
 	for expression, want := range map[string]string{
-		`fieldperm_interlock_close == 0`:                                                 "exposed by nobody",
-		`fieldperm_review_duration_seconds > 1`:                                          "exposed by nobody",
-		`fieldperm_interlock_closed_bucket`:                                              "exposed by nobody",
+		`fieldperm_interlock_close == 0`:                                                 "is not exposed",
+		`fieldperm_review_duration_seconds > 1`:                                          "is not exposed",
+		`fieldperm_interlock_closed_bucket`:                                              "is not exposed",
 		`fieldperm_reviews_total{outcome="error"}`:                                       `no label "outcome"`,
 		`fieldperm_reviews_total{result="errors"}`:                                       `no series has result="errors"`,
 		`fieldperm_reviews_total{result=~"err"}`:                                         "no series has",
@@ -117,7 +117,7 @@ func TestRules_CheckerFindsFaults(t *testing.T) {
 	}
 }
 
-func TestRules_SayWhatToDo(t *testing.T) {
+func TestRules_NameTheCure(t *testing.T) {
 	pages := map[string]string{"docs/reference/alerts.md": read(t, reference+"alerts.md")}
 	for name, rule := range alerts(t) {
 		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
@@ -178,7 +178,7 @@ func TestReference_ListsEveryMetricAndNoOther(t *testing.T) {
 	}
 }
 
-func TestMetrics_SayWhatTheyAre(t *testing.T) {
+func TestMetrics_HaveHelpTexts(t *testing.T) {
 	help := regexp.MustCompile(`^\[ALPHA\] [A-Z0-9][^\[]*\.$`)
 	for name, f := range ours(t) {
 		if !help.MatchString(f.help) {

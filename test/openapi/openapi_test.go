@@ -31,7 +31,7 @@ func TestDocument(t *testing.T) {
 		t.Fatalf("Widget is %+v", widget)
 	}
 	if d.Kind(gv.WithKind("Options")) != nil || d.Kind(gv.WithKind("Spec")) != nil {
-		t.Error("options of requests, or what is no kind, are taken for a kind")
+		t.Error("options of requests, or other types, count as a kind")
 	}
 	if spec := d.Resolve(widget.Properties["spec"]); spec.Name != "v1.Spec" || spec.Properties["size"].Type != "integer" || spec.Required[0] != "size" {
 		t.Errorf("spec is %+v", spec)
@@ -46,7 +46,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("a lost reference is %+v", lost)
 	}
 	if _, err := Parse([]byte("nothing")); err == nil {
-		t.Error("what is no document is read")
+		t.Error("a text that is no document is read")
 	}
 	if got := Path(gv) + Path(runtimeschema.GroupVersion{Version: "v1"}); got != "/openapi/v3/apis/example.com/v1/openapi/v3/api/v1" {
 		t.Error(got)

@@ -50,7 +50,7 @@ func (l *ledger) enter(path string, question, answer []byte) {
 		}
 	}
 	if err := json.Unmarshal(question, &review); err != nil {
-		l.strange(fmt.Sprintf("%s was asked what is no review: %v", path, err))
+		l.strange(fmt.Sprintf("%s received a body that is no review: %v", path, err))
 		return
 	}
 	a := asked{Path: path, User: review.Request.UserInfo.Username, Message: "no answer"}

@@ -220,7 +220,7 @@ func (s *shard) drawPost(ctx context.Context, r *Request) error {
 	r.Method, r.Name = Create, v.name
 	make := posted[r.Endpoint.Sub]
 	if make == nil {
-		return fmt.Errorf("what is posted to %s is not known", r.Endpoint.Sub)
+		return fmt.Errorf("the body for a POST to %s is not known", r.Endpoint.Sub)
 	}
 	object := make(s, r.Endpoint, v.name)
 	object["apiVersion"], object["kind"] = r.Endpoint.Kind.GroupVersion().String(), r.Endpoint.Kind.Kind

@@ -90,7 +90,7 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	w.addBodyVerbs(r, charges)
 	out := judgement{fields: len(charges), charges: charges}
 	if open := uncovered(r.User, charges, places); len(open) > 0 {
-		out.wrong = &Verdict{e, "a change is not covered by what the user holds", open, w.customs[own], unseen}
+		out.wrong = &Verdict{e, "a change is not covered by the verbs of the user", open, w.customs[own], unseen}
 	}
 	return out, nil
 }

@@ -20,8 +20,8 @@ const (
 	shortTime   = 50 * time.Second
 )
 
-// TestOracle_WhatIsStoredIsWhatWasPermitted runs the oracle in both topologies. "make test-oracle" runs it for a longer time.
-func TestOracle_WhatIsStoredIsWhatWasPermitted(t *testing.T) {
+// TestOracle_StoredObjectsEqualThePermittedChanges runs the oracle in both topologies. "make test-oracle" runs it for a longer time.
+func TestOracle_StoredObjectsEqualThePermittedChanges(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	t.Setenv("GOGC", "300") // It is for the processes that the test starts.
 	bin, err := e2e.Build(t.Context())

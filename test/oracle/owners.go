@@ -72,7 +72,7 @@ func adopt(d *draw, object map[string]any) string {
 	if !ok || !give(d, object, entry, d.oneIn(4), true) {
 		return ""
 	}
-	return "adopt what nobody owns"
+	return "adopt a field without an owner"
 }
 
 // giveShell makes a manager own an existing item with its key, or an existing field.

@@ -14,7 +14,7 @@ import (
 )
 
 // Every key has one owner or none, for every form of resource name and every position of the name in the key.
-func TestOracle_WhoOwnsAKey(t *testing.T) {
+func TestOracle_OwnersOfAKey(t *testing.T) {
 	const address = `{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":"10.0.0.7"},"spec":{"parentRef":{"namespace":"s4","name":"s4-1"}}}`
 	for key, c := range map[string]struct {
 		stored string
@@ -46,8 +46,8 @@ func TestOracle_WhoOwnsAKey(t *testing.T) {
 
 // The store gives each change to its owner, in order and once. It reports a change without an owner.
 func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
-	var strays []string
-	s := &Store{owner: shardOf, stray: func(e *Event) { strays = append(strays, e.Key) }, queues: map[int][]*Event{}}
+	var unowned []string
+	s := &Store{owner: shardOf, outside: func(e *Event) { unowned = append(unowned, e.Key) }, queues: map[int][]*Event{}}
 	s.take([]store.Change{
 		{Key: "/registry/pods/s1/s1-1", After: []byte("a"), Revision: 5},
 		{Key: "/registry/pods/s2/s2-1", Before: []byte("b"), Revision: 6},
@@ -58,8 +58,8 @@ func TestOracle_EachChangeGoesToItsShard(t *testing.T) {
 	if len(one) != 2 || one[0].Revision != 5 || !one[0].Created() || one[1].Revision != 8 || one[1].Created() || len(two) != 1 || !two[0].Deleted() {
 		t.Errorf("shard 1 has %v, shard 2 %v", one, two)
 	}
-	if !slices.Equal(strays, []string{"/registry/leases/x"}) {
-		t.Errorf("nobody's: %q", strays)
+	if !slices.Equal(unowned, []string{"/registry/leases/x"}) {
+		t.Errorf("keys without an owner: %q", unowned)
 	}
 	s.drop(1)
 	if len(s.queues[1]) != 0 || len(s.queues[2]) != 1 {
@@ -89,7 +89,7 @@ func chain(t *testing.T, text ...string) []verbs.Verb {
 }
 
 // C1, C2, C6: a verb covers a change if it is held on the object's own resource or on the addressed one, and not on a third one.
-func TestC1_C2_WhatCoversAChange(t *testing.T) {
+func TestC1_C2_VerbsThatCoverAChange(t *testing.T) {
 	pods, status, other := Place{Resource: "pods"}, Place{Resource: "pods", Sub: "status"}, Place{Resource: "nodes"}
 	verbsOf := chain(t, "granular:*", "granular:specification", "granular:image", "granular:image(web)")
 	for name, c := range map[string]struct {
@@ -127,7 +127,7 @@ func TestC1_C2_WhatCoversAChange(t *testing.T) {
 
 // The stored change is compared with the decision of /admit. Only a change despite a refusal, and a change without a necessary review, are
 // faults.
-func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
+func TestOracle_ReviewsAndStoredObjectsArePaired(t *testing.T) {
 	pods := Place{Resource: "pods"}
 	yes, no := asked{Path: "/admit/granular", Allowed: true}, asked{Path: "/admit/granular", Message: "forbidden"}
 	barred := asked{Path: "/admit/uncovered", Allowed: true}
@@ -152,7 +152,7 @@ func TestOracle_WhatAdmitSaidAndWhatLanded(t *testing.T) {
 }
 
 // A review belongs to the shard of its object, in every form in which the review names the object, and to the user of the request.
-func TestOracle_WhoseQuestionItIs(t *testing.T) {
+func TestOracle_UserOfAReview(t *testing.T) {
 	var strange []string
 	l := &ledger{shards: map[int][]asked{}, strange: func(what string) { strange = append(strange, what) }}
 	question := func(namespace, name, generate, user string) []byte {
@@ -173,7 +173,7 @@ func TestOracle_WhoseQuestionItIs(t *testing.T) {
 		t.Errorf("shard 3: %v, want %s", got, want)
 	}
 	if again := l.take(3, "u2"); len(again) != 0 {
-		t.Errorf("what was taken is there again: %v", again)
+		t.Errorf("events that were taken are there again: %v", again)
 	}
 	if none := l.take(4, "u1"); len(none) != 1 || none[0].Allowed {
 		t.Errorf("without an answer: %v; want a refusal", none)
@@ -184,7 +184,7 @@ func TestOracle_WhoseQuestionItIs(t *testing.T) {
 }
 
 // A failure is made smaller by removing one place at a time, the largest first. The identity stays, and the original is not changed.
-func TestOracle_WhatIsMadeSmaller(t *testing.T) {
+func TestOracle_Shrink(t *testing.T) {
 	const before = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"x":"y"}},"spec":{"items":[{"name":"one"},{"name":"two"}]}}`
 	r := &Request{Method: MergePatch, Endpoint: &Endpoint{}, Body: []byte(`{"spec":{"items":[{"name":"one","size":1}],"mode":"a"}}`)}
 	whole, err := newTrial(r, "key", []byte(before), nil)
@@ -216,12 +216,12 @@ func TestOracle_WhatIsMadeSmaller(t *testing.T) {
 }
 
 // A smaller failure counts only if it is of the same sort.
-func TestOracle_WhichFailuresAreAlike(t *testing.T) {
+func TestOracle_EqualFailures(t *testing.T) {
 	is := func(operation, path string) *Verdict {
 		return &Verdict{Charges: []exact.Charge{{Operation: operation, Path: path}}}
 	}
 	if !is("added", ".a").alike(is("added", ".a")) || is("added", ".a").alike(is("added", ".b")) || is("added", ".a").alike(is("removed", ".a")) {
-		t.Error("charges are not told apart")
+		t.Error("different charges count as equal")
 	}
 	if none := (&Verdict{}); none.alike(is("added", ".a")) || !none.alike(&Verdict{}) {
 		t.Error("a failure without charges is like one with")
@@ -253,11 +253,11 @@ func TestOracle_TheTableOfEndpoints(t *testing.T) {
 	if len(report.Unjudged) > 0 {
 		t.Errorf("not judged: %q", report.Unjudged)
 	}
-	table.stray(&Event{Key: "/registry/leases/kube-system/apiserver-x"})
+	table.outside(&Event{Key: "/registry/leases/kube-system/apiserver-x"})
 	if n := len(table.report(nil).Unjudged); n != 0 {
 		t.Errorf("a lease of the API server is %d times not explained", n)
 	}
-	table.stray(&Event{Key: "/registry/pods/default/x", New: []byte("{}")})
+	table.outside(&Event{Key: "/registry/pods/default/x", New: []byte("{}")})
 	table.unjudged(&Event{Key: "/registry/pods/s1/x"}, errors.New("no JSON"))
 	if got := table.report(nil).Unjudged; len(got) != 2 {
 		t.Errorf("not judged: %q", got)
@@ -282,12 +282,12 @@ func TestOracle_ASeedDrawsTheSame(t *testing.T) {
 	}
 	first := say(7)
 	if again := say(7); again != first || say(8) == first {
-		t.Error("a seed does not tell what is drawn")
+		t.Error("a seed does not determine the draws")
 	}
 }
 
 // A stored value that cannot be decoded is an error, never an object without fields.
-func TestOracle_WhatCannotBeDecoded(t *testing.T) {
+func TestOracle_UndecodableObjects(t *testing.T) {
 	for _, raw := range []string{"k8s\x00\n", "null", "7", "", "{}", `{"kind":"Pod"}`, `{"apiVersion":"v1","kind":"Pod","metadata":7}`} {
 		if d, err := decode([]byte(raw)); err == nil {
 			t.Errorf("%q is taken for %v", raw, d)
@@ -345,7 +345,7 @@ func TestOracle_AContainerIsHandedOver(t *testing.T) {
 }
 
 // Only the charges of a sequence count that are where the applier changed something.
-func TestOracle_WhatTheApplierChanged(t *testing.T) {
+func TestOracle_ChangesOfTheApplier(t *testing.T) {
 	is := func(paths ...string) (out []exact.Charge) {
 		for _, path := range paths {
 			out = append(out, exact.Charge{Path: path})
@@ -381,12 +381,12 @@ func TestOracle_TheServersStatusIsNotTheUsers(t *testing.T) {
 		old, new string
 		want     bool
 	}{
-		"an entry of the server":               {alice + "," + server, alice + "," + later, true},
-		"that of a user as well":               {server, alice + "," + later, false},
-		"who loses a field to the server":      {`{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, true},
-		"who gains one from the server":        {`{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
-		"none":                                 {alice + "," + server, alice + "," + server, false},
-		"an entry of the server, of no status": {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
+		"an entry of the server":                {alice + "," + server, alice + "," + later, true},
+		"that of a user as well":                {server, alice + "," + later, false},
+		"a manager loses a field to the server": {`{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, `{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, true},
+		"a manager gains one from the server":   {`{"manager":"alice","subresource":"status","fieldsV1":{"f:b":{}}},` + later, `{"manager":"alice","subresource":"status","fieldsV1":{"f:a":{},"f:b":{}}},` + server, false},
+		"none":                                  {alice + "," + server, alice + "," + server, false},
+		"an entry of the server, of no status":  {alice + `,{"manager":"kube-apiserver"}`, alice + `,{"manager":"kube-apiserver","time":"2"}`, false},
 	} {
 		if _, got := byServer(&Event{Old: object(c.old), New: object(c.new)}, &Request{Name: "x", Endpoint: &Endpoint{}}); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)

@@ -41,7 +41,7 @@ func TestOracle_StoredResourcesAreJudgedAsTheyAreRead(t *testing.T) {
 		"null in the metadata of an embedded resource": {embeddingThing(), `{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":null},"name":null}}}`,
 			`{"apiVersion":"g.oracle.test/v1","metadata":{},"spec":{"apiVersion":"v1","data":null,"kind":"A","metadata":{"labels":{"a":""}}}}`, false},
 		"no labels":                          {nil, `{"metadata":{"labels":{}}}`, `{"metadata":{}}`, false},
-		"what the version prunes":            {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
+		"a field that the version prunes":    {renamedThing(), `{"metadata":{},"spec":{"size":3,"gone":1}}`, `{"metadata":{},"spec":{"size":3}}`, true},
 		"the owner of what v2 has otherwise": {renamedThing(), ownedInV2, strings.Replace(ownedInV2, "sizeOtherwise", "size", 1), false},
 	} {
 		got, unseen, err := readable(c.custom, []byte(c.raw), false)
@@ -62,7 +62,7 @@ func TestOracle_ANewObjectKeepsItsEmptyMaps(t *testing.T) {
 }
 
 // Only for a write through another name of the field may the owner of the field be unknown.
-func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
+func TestOracle_TheOwnerOfAFieldThatAnotherVersionRenames(t *testing.T) {
 	old, _, err := readable(renamedThing(), []byte(ownedInV2), false)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestOracle_TheOwnerOfWhatAnotherVersionCallsOtherwise(t *testing.T) {
 }
 
 // A field that another applier empties becomes null. This is not a change of its value.
-func TestOracle_WhatAnApplyEmpties(t *testing.T) {
+func TestOracle_FieldsThatAnApplyEmpties(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
 		want     bool

@@ -21,12 +21,12 @@ type table struct {
 	mu        sync.Mutex
 	rows      map[string]*row
 	byServer  map[string]int
-	strays    map[string]int
+	unowned   map[string]int
 	unknown   map[string]int
 	errors    map[string]int
 	mistakes  map[string]int
 	methods   map[string]int
-	people    map[string]int
+	users     map[string]int
 	guards    map[string]int
 	tolerated map[string]int
 	questions map[string]int
@@ -74,8 +74,8 @@ func (f *Failure) what() string {
 
 func newTable() *table {
 	return &table{
-		rows: map[string]*row{}, byServer: map[string]int{}, strays: map[string]int{}, unknown: map[string]int{}, errors: map[string]int{},
-		mistakes: map[string]int{}, methods: map[string]int{}, people: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{}, questions: map[string]int{}, steps: map[string]int{},
+		rows: map[string]*row{}, byServer: map[string]int{}, unowned: map[string]int{}, unknown: map[string]int{}, errors: map[string]int{},
+		mistakes: map[string]int{}, methods: map[string]int{}, users: map[string]int{}, guards: map[string]int{}, tolerated: map[string]int{}, questions: map[string]int{}, steps: map[string]int{},
 	}
 }
 
@@ -124,10 +124,10 @@ func (t *table) count(r *Request, a *Answer, events []*Event, fields int) {
 	switch {
 	case a.OK():
 		one.allowed++
-		t.people[r.User.Sort+": allowed"]++
+		t.users[r.User.Sort+": allowed"]++
 	case a.Refused():
 		one.refused++
-		t.people[r.User.Sort+": refused"]++
+		t.users[r.User.Sort+": refused"]++
 	default:
 		one.failed++
 		if a.Code >= 500 {
@@ -142,10 +142,10 @@ func (t *table) count(r *Request, a *Answer, events []*Event, fields int) {
 
 func (t *table) background(reason string) { t.add(t.byServer, reason) }
 
-// stray receives the events whose keys belong to no shard.
-func (t *table) stray(e *Event) {
+// outside receives the events whose keys belong to no shard.
+func (t *table) outside(e *Event) {
 	if reason, ok := explain(e); ok {
-		t.add(t.strays, reason)
+		t.add(t.unowned, reason)
 		return
 	}
 	raw := e.New
@@ -256,7 +256,7 @@ func (t *table) report(_ *world) *Report {
 		title string
 		rows  map[string]int
 	}{
-		{"methods", t.methods}, {"users", t.people}, {"written by the server itself, not charged", t.byServer}, {"keys of nobody, explained", t.strays},
+		{"methods", t.methods}, {"users", t.users}, {"written by the server itself, not charged", t.byServer}, {"keys without an owner, explained", t.unowned},
 		{"schemas and sets", t.guards}, {"questions to fieldperm", t.questions}, {"second steps", t.steps}, {"known and documented, not counted as not permitted", t.tolerated}, {"answers of 500 and above", t.errors}, {"KEYS THAT NOTHING EXPLAINS", t.unknown}, {"NOT JUDGED", t.mistakes},
 	} {
 		if len(part.rows) > 0 {

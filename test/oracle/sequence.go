@@ -35,7 +35,7 @@ const ownManager = "granular"
 func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 	v, err := s.victim(ctx, e)
 	if err != nil || v.applier == nil || !v.applier.serverSide {
-		return 0, nil //nolint:nilerr // An endpoint that has no objects is told of by ordinary writes.
+		return 0, nil //nolint:nilerr // Ordinary writes report an endpoint without objects.
 	}
 	q := &sequence{victim: v, endpoint: v.applier.endpoint}
 	shown, err := s.read(ctx, q.endpoint, v.name)
@@ -136,7 +136,7 @@ func (s *shard) next(ctx context.Context, q *sequence) (*Request, error) {
 		return r, s.takeBack(q, r, old)
 	case s.oneIn(2):
 		if e := s.scaleOf(q.endpoint); e != nil {
-			r.Endpoint, r.Method, r.Manager, r.Edits, r.Body = e, MergePatch, ownManager, []string{"scale to what it is"}, []byte(`{}`)
+			r.Endpoint, r.Method, r.Manager, r.Edits, r.Body = e, MergePatch, ownManager, []string{"scale to the same number"}, []byte(`{}`)
 			return r, nil
 		}
 	}

@@ -25,8 +25,8 @@ func (e *Event) Deleted() bool { return e.New == nil }
 type Store struct {
 	*store.Store
 	owner func(*Event) (shard int, owned bool)
-	// stray receives the events whose keys belong to no shard. One goroutine at a time calls it.
-	stray func(*Event)
+	// outside receives the events whose keys belong to no shard. One goroutine at a time calls it.
+	outside func(*Event)
 
 	mu     sync.Mutex // guards the rest
 	log    *store.Log
@@ -34,20 +34,20 @@ type Store struct {
 }
 
 // OpenStore starts to follow at the current revision.
-func OpenStore(ctx context.Context, url string, owner func(*Event) (int, bool), stray func(*Event)) (*Store, error) {
+func OpenStore(ctx context.Context, url string, owner func(*Event) (int, bool), outside func(*Event)) (*Store, error) {
 	etcd, err := store.Open(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	return follow(ctx, etcd, owner, stray)
+	return follow(ctx, etcd, owner, outside)
 }
 
-func follow(ctx context.Context, etcd *store.Store, owner func(*Event) (int, bool), stray func(*Event)) (*Store, error) {
+func follow(ctx context.Context, etcd *store.Store, owner func(*Event) (int, bool), outside func(*Event)) (*Store, error) {
 	log, err := etcd.Follow(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Store: etcd, owner: owner, stray: stray, log: log, queues: map[int][]*Event{}}, nil
+	return &Store{Store: etcd, owner: owner, outside: outside, log: log, queues: map[int][]*Event{}}, nil
 }
 
 // Settle returns the events of a shard since the last call, up to the current revision.
@@ -78,7 +78,7 @@ func (s *Store) take(changes []store.Change) {
 		if shard, owned := s.owner(e); owned {
 			s.queues[shard] = append(s.queues[shard], e)
 		} else {
-			s.stray(e)
+			s.outside(e)
 		}
 	}
 }

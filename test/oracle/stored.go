@@ -42,7 +42,7 @@ func legacy(raw []byte) ([]byte, error) {
 	}
 	object, _, err := definitionCodecs.UniversalDecoder().Decode(raw, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("what is stored: %w", err)
+		return nil, fmt.Errorf("the stored value: %w", err)
 	}
 	return runtime.Encode(definitionCodecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion), object)
 }
@@ -73,21 +73,21 @@ func decode(raw []byte) (*decoded, error) {
 			Metadata   json.RawMessage `json:"metadata"`
 		}
 		if again := json.Unmarshal(raw, &only); again != nil {
-			return nil, fmt.Errorf("what is stored is no JSON object: %w", err)
+			return nil, fmt.Errorf("the stored value is no JSON object: %w", err)
 		}
 		d.APIVersion, d.Kind, d.Metadata = only.APIVersion, only.Kind, only.Metadata
 	}
 	if d.Kind == "" || d.APIVersion == "" {
-		return nil, fmt.Errorf("what is stored has no kind: %.80q", raw)
+		return nil, fmt.Errorf("the stored value has no kind: %.80q", raw)
 	}
 	gv, err := runtimeschema.ParseGroupVersion(d.APIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("what is stored: %w", err)
+		return nil, fmt.Errorf("the stored value: %w", err)
 	}
 	out.Kind = gv.WithKind(d.Kind)
 	if len(d.Metadata) > 0 {
 		if err := json.Unmarshal(d.Metadata, &out.Metadata); err != nil {
-			return nil, fmt.Errorf("what is stored: metadata: %w", err)
+			return nil, fmt.Errorf("the stored value: metadata: %w", err)
 		}
 	}
 	if len(d.Spec.ParentRef) > 0 {

@@ -18,13 +18,13 @@ type toleration struct {
 
 var tolerations = []toleration{
 	{
-		reason: "who applies a Scale comes to own the replicas alone, in an entry of the subresource: its next apply is of a Scale and removes nothing else",
+		reason: "a manager that applies a Scale comes to own the replicas alone, in an entry of the subresource: its next apply is of a Scale and removes nothing else",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			return r.Endpoint.Sub == "scale" && c.Operation == "ownership" && (r.Method == Apply || r.Method == ForcedApply)
 		},
 	},
 	{
-		reason: "the scale handler gives the owner of .spec.replicas another version, and the next apply goes through that: it deletes what nobody owns in what is applied empty",
+		reason: "the scale handler gives the owner of .spec.replicas another version, and the next apply goes through that: it deletes fields without an owner in a container that is applied empty",
 		fits: func(r *Request, c exact.Charge, v *Verdict) bool {
 			return r.Endpoint.Sub == "scale" && c.Operation == "removed" && v.custom != nil && v.custom.webhook && comesBetween(r.Endpoint.Kind.Version, v.Event.Old, v.Event.New)
 		},
@@ -36,7 +36,7 @@ var tolerations = []toleration{
 		},
 	},
 	{
-		reason: "the API server writes a condition of its own when it evicts or binds a Pod: what it says is not the client's",
+		reason: "the API server writes a condition of its own when it evicts or binds a Pod: its content is not the client's",
 		fits: func(r *Request, c exact.Charge, _ *Verdict) bool {
 			condition := map[string]string{"eviction": "DisruptionTarget", "binding": "PodScheduled", "": "PodScheduled"}[r.Endpoint.Sub]
 			return slices.Contains([]string{"Eviction", "Binding"}, r.Endpoint.Kind.Kind) && strings.HasPrefix(c.Path, fmt.Sprintf(".status.conditions[type=%q]", condition))
@@ -49,11 +49,11 @@ var tolerations = []toleration{
 		},
 	},
 	{
-		reason: "the loss of the owner of what another version calls otherwise is free where something beside it changes",
+		reason: "the loss of the owner of a field that another version renames is free if a field beside it changes",
 		fits:   func(r *Request, c exact.Charge, v *Verdict) bool { return v.custom.ownedOtherwise(r, c, v.Event.Old) },
 	},
 	{
-		reason: "server-side apply stores and owns in a custom resource what no reader gets, so that the change is not seen here",
+		reason: "server-side apply stores and owns fields of a custom resource that no reader gets, so that the change is not seen here",
 		fits:   func(_ *Request, c exact.Charge, v *Verdict) bool { return v.unseen && c.Operation == "ownership" },
 	},
 }

@@ -38,7 +38,7 @@ func TestOracle_TheRepairOfAddressesDeletesAtAnyTime(t *testing.T) {
 	}
 }
 
-func TestOracle_AVersionThatComesThroughAScale(t *testing.T) {
+func TestOracle_AScaleWriteSetsTheVersionOfAnEntry(t *testing.T) {
 	of := func(versions ...string) []byte {
 		var entries []string
 		for _, v := range versions {

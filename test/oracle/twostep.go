@@ -155,14 +155,14 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 		return nil, nil
 	}
 	if !v.applier.serverSide && s.holdsLastApplied(r, before) {
-		s.table.add(s.table.tolerated, "who may write last-applied-configuration decides what the next kubectl apply deletes")
+		s.table.add(s.table.tolerated, "a user with the verb of last-applied-configuration chooses the fields that the next kubectl apply deletes")
 		return nil, nil
 	}
 	if slices.IndexFunc(j.wrong.Charges, func(c exact.Charge) bool { return !isEmptied(c.Path, before, last.New) }) < 0 {
 		s.table.add(s.table.tolerated, "structured-merge-diff makes null of a struct or map from which an apply takes the last")
 		return nil, nil
 	}
-	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by what the user of the write before holds"
+	j.wrong.Reason = "after " + v.applier.manager + " applied its unchanged manifest, a change is not covered by the verbs of the user of the write before"
 	return j.wrong, nil
 }
 

@@ -173,7 +173,7 @@ func (w *world) connect(ctx context.Context) error {
 	if w.converter, err = newConverter(); err != nil {
 		return err
 	}
-	w.store, err = OpenStore(context.WithoutCancel(ctx), w.stack.EtcdURL(), shardOf, w.table.stray)
+	w.store, err = OpenStore(context.WithoutCancel(ctx), w.stack.EtcdURL(), shardOf, w.table.outside)
 	return err
 }
 

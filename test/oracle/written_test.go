@@ -10,7 +10,7 @@ import (
 
 // D13: a change is free if both its cause and its exact value match, and not with one of them alone. Behind a barrier only a constant of a
 // new object is free.
-func TestD13_WhatIsWrittenBecauseOfAnotherField(t *testing.T) {
+func TestD13_FieldsWrittenBecauseOfAnotherField(t *testing.T) {
 	const count = `.metadata.annotations["deprecated.daemonset.template.generation"]`
 	for name, c := range map[string]struct {
 		kind, group, path   string

@@ -92,7 +92,7 @@ func ReadTable(raw []byte, recipes []Recipe) (*Table, error) {
 	}
 	for _, r := range recipes {
 		if !tried[r.Key] {
-			errs = append(errs, fmt.Errorf("recipe %q is tried by nobody: add a holder", r.Key))
+			errs = append(errs, fmt.Errorf("recipe %q has no holder that tries it: add a holder", r.Key))
 		}
 	}
 	return t, errors.Join(errs...)

@@ -68,9 +68,9 @@ func (s *Stack) RotateServing(notAfter time.Time) error {
 
 // ServeByStranger replaces fieldperm's serving certificate by a certificate of a CA that no client knows. RotateServing ends that.
 func (s *Stack) ServeByStranger() error {
-	stranger, err := cluster.NewAuthority("fieldperm-stranger")
+	foreign, err := cluster.NewAuthority("fieldperm-foreign")
 	if err == nil {
-		err = writeServing(s.configuration(""), stranger, time.Time{})
+		err = writeServing(s.configuration(""), foreign, time.Time{})
 	}
 	if err != nil {
 		return fmt.Errorf("stack: serving certificate: %w", err)

@@ -10,7 +10,7 @@ import (
 )
 
 // If fieldperm does not start, the error has its log, and no process or file remains.
-func TestStart_ShowsTheLogOfWhatFails(t *testing.T) {
+func TestStart_ShowsTheLogOfTheFailedProgram(t *testing.T) {
 	temporary, bin := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	generator, err := filepath.Abs(filepath.Join("..", "..", "bin", "fieldperm-gen"))

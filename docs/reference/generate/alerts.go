@@ -18,9 +18,9 @@ same rules for a Prometheus without it. A critical alert is for now, a warning f
 //go:embed alerts.yaml
 var alertTexts []byte
 
-// runbook says, in Markdown, what to do about an alert.
+// runbook explains an alert, in Markdown.
 type runbook struct {
-	// Meaning is what has happened, and to whom.
+	// Meaning explains the state that causes the alert, and the users that it affects.
 	Meaning string `json:"meaning"`
 	Cause   string `json:"cause"`
 	Cure    string `json:"cure"`
@@ -44,7 +44,7 @@ type alertRule struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// alertsPage lists the alerts and what to do about each.
+// alertsPage lists the alerts, each with its runbook.
 func alertsPage(root string) ([]byte, error) {
 	runbooks := map[string]runbook{}
 	if err := yaml.UnmarshalStrict(alertTexts, &runbooks); err != nil {

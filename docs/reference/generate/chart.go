@@ -136,10 +136,10 @@ func (c *chart) typeOf(schema chartSchema) string {
 	return ""
 }
 
-// term is a line of a comment that says what one word means.
+// term is a line of a comment that explains one word.
 var term = regexp.MustCompile(`^(\S+) {2,}(.*)$`)
 
-// comment is the one above a key, without the mark of a comment and without what stands above an empty line.
+// comment is the comment above a key, without the comment marks and without the text above an empty line.
 func comment(text string) string {
 	if at := strings.LastIndex(text, "\n\n"); at >= 0 {
 		text = text[at:]

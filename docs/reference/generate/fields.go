@@ -17,9 +17,9 @@ import (
 //go:embed fields.yaml
 var fieldTexts []byte
 
-// fieldText is what a Go type does not say of a field.
+// fieldText is the text about a field that its Go type does not have.
 type fieldText struct {
-	// Required is whether the file does not load without the field, where what holds it is there.
+	// Required is true if a file with the parent, but without the field, does not load.
 	Required bool   `json:"required,omitempty"`
 	Text     string `json:"text"`
 }
@@ -154,7 +154,7 @@ func eachField(value reflect.Value, path string, do func(path string, value refl
 
 func isDuration(t reflect.Type) bool { return t == reflect.TypeFor[metav1.Duration]() }
 
-// defaultValue is what a field is if the file does not say, as it would be written; nothing for none.
+// defaultValue is the value of a field that the file does not set, as YAML. It is empty if there is none.
 func defaultValue(value reflect.Value) (string, error) {
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()

@@ -23,7 +23,7 @@ A flag of several values, such as ` + "`--permission-schemas`" + `, takes them w
 // program is one of the three commands.
 type program struct {
 	root *cobra.Command
-	// libraries has the flags that a library of Kubernetes adds, libraryTitle says what they are about.
+	// libraries has the flags that a library of Kubernetes adds, libraryTitle is their title.
 	libraries    *pflag.FlagSet
 	libraryTitle string
 }
@@ -135,7 +135,7 @@ func flagRow(flag *pflag.Flag) []string {
 func defaultOf(flag *pflag.Flag) string {
 	switch value := flag.DefValue; {
 	case strings.HasSuffix(value, "/.kube/cache"):
-		// kubectl's libraries keep their cache in the home of whoever runs them.
+		// kubectl's libraries keep their cache in the home directory of the user.
 		return "$HOME/.kube/cache"
 	case value == "[]", value == "false", value == "0s":
 		return ""

@@ -1,7 +1,7 @@
 // Generate writes the reference pages of docs/reference. It runs in that folder.
 //
 // Names, types and defaults are the code's: flag sets, registered metrics, Go types, CRDs, the alerts
-// and the values of the chart. What the code does not say stands in alerts.yaml and fields.yaml; an
+// and the values of the chart. The text that the code does not have is in alerts.yaml and fields.yaml; an
 // entry there that nothing has, and an alert or a field that has no entry, is an error. Start at pages.
 package main
 

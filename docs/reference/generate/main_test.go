@@ -13,7 +13,7 @@ import (
 
 const root = "../../.."
 
-func TestPages_AreWhatTheGeneratorWrites(t *testing.T) {
+func TestPages_AreUpToDate(t *testing.T) {
 	t.Setenv("KUBECACHEDIR", "/elsewhere")
 	t.Setenv("HOME", "/home/of/another")
 	written, err := pages(root)
@@ -22,7 +22,7 @@ func TestPages_AreWhatTheGeneratorWrites(t *testing.T) {
 	}
 	for name, want := range written {
 		if got, err := os.ReadFile(filepath.Join(root, "docs", "reference", name)); err != nil || string(got) != string(want) {
-			t.Errorf("docs/reference/%s is not what the generator writes: run make generate (%v)", name, err)
+			t.Errorf("docs/reference/%s differs from the output of the generator: run make generate (%v)", name, err)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, "docs", "reference", "*.md"))
@@ -92,8 +92,8 @@ func without(object map[string]any, path string) bool {
 	return inner != nil && without(inner, rest)
 }
 
-// What fields.yaml calls required is what configfile requires, field by field.
-func TestFields_RequiredAreThoseWithoutWhichAFileDoesNotLoad(t *testing.T) {
+// fields.yaml and configfile agree on the required fields, field by field.
+func TestFields_AFileWithoutARequiredFieldDoesNotLoad(t *testing.T) {
 	known, err := texts()
 	if err != nil {
 		t.Fatal(err)

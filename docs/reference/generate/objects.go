@@ -93,7 +93,7 @@ func schemaType(schema *apiextensionsv1.JSONSchemaProps) string {
 	return schema.Type
 }
 
-// bounds are what a definition demands of a value.
+// bounds are the limits that a definition sets for a value.
 func bounds(schema *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	add := func(least, most *int64, unit string) {

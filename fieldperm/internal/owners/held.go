@@ -29,7 +29,7 @@ func (o *owners) keeps() *smdpath.Set {
 	return o.keptByUpdate
 }
 
-// brings returns what a manager owned and still owns, if it applied before. Its own next apply contains these paths.
+// brings returns the paths that a manager owned and still owns, if it applied before. Its own next apply contains these paths.
 func (o *owners) brings(who manager) *smdpath.Set {
 	e := o.is.entry(who)
 	if e == nil || !o.was.applies(who) {

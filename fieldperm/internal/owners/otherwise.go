@@ -39,7 +39,7 @@ func (o *owners) theirs(who manager) *schema.Kind {
 	return nil
 }
 
-// inNames returns what an entry owns in the names of the object's version.
+// inNames returns the paths of an entry in the names of the object's version.
 func (o *owners) inNames(e *managedEntry) *smdpath.Set {
 	if e.wroteIn == o.version {
 		return e.set()

@@ -101,10 +101,10 @@ type owners struct {
 	charged map[string]bool
 	// written reports whether a value changed. applied reports whether a manager came to own something by applying.
 	written, applied bool
-	// vanished are the Update managers that the request removed. merged is what they owned, by version.
+	// vanished are the Update managers that the request removed. merged has the paths that they owned, by version.
 	vanished []manager
 	merged   map[string]*smdpath.Set
-	// kept is what each manager owned before and still owns. keptByUpdate is the part of it that managers hold that do not apply;
+	// kept has the paths that each manager owned before and still owns. keptByUpdate has those of managers that do not apply;
 	// keptByApply is the part of the managers that apply. any is everything that has an owner after the request. All are nil until they
 	// are needed.
 	kept, keptByUpdate, keptByApply, any *smdpath.Set
@@ -229,7 +229,7 @@ func (o *owners) charge(s walk.Scope) {
 	}
 }
 
-// lossIsFree reports whether a manager loses a path without a charge. after is what the manager still owns. gone is the part of its
+// lossIsFree reports whether a manager loses a path without a charge. after has the paths that the manager still owns. gone is the part of its
 // losses whose values changed.
 //
 // A manager that owns an item's own entry keeps the item when another manager applies without it. So the loss of that entry is free only
@@ -254,8 +254,8 @@ func (o *owners) lossIsFree(who manager, p smdpath.Path, after, gone *smdpath.Se
 	return false
 }
 
-// gainIsFree reports whether a manager gains a path without a charge. before is what the manager owned. solid is what it gains, except
-// own entries and keys.
+// gainIsFree reports whether a manager gains a path without a charge. before has the paths that the manager owned. solid has the paths that
+// it gains, except own entries and keys.
 //
 // A manager that owns an item's own entry deletes the item by applying without it, if no other manager owns it. So the gain of that entry
 // is free only if something in the item is charged, and another manager owned the item before and still owns it.
@@ -297,12 +297,12 @@ func (o *owners) isMerged(who manager, p smdpath.Path) bool {
 	return who.operation == operationUpdate && !o.is.has(who) && o.capped() && o.ancient(who.version).Has(p)
 }
 
-// ancient returns what the bucket of a version owns.
+// ancient returns the paths that the bucket of a version owns.
 func (o *owners) ancient(version string) *smdpath.Set {
 	return o.is.fields(manager{name: ancientManager, operation: operationUpdate, version: version})
 }
 
-// heldByVanished returns what the vanished managers of a version owned.
+// heldByVanished returns the paths that the vanished managers of a version owned.
 func (o *owners) heldByVanished(version string) *smdpath.Set {
 	out, known := o.merged[version]
 	if !known {

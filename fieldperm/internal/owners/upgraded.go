@@ -43,7 +43,7 @@ func (m *managedFields) upgraded() map[string]bool {
 	return m.upgradedNames
 }
 
-// applies reports whether the next apply of a manager deletes what the manager owns and no longer applies.
+// applies reports whether the next apply of a manager deletes the fields that the manager owns and no longer applies.
 func (m *managedFields) applies(who manager) bool {
 	return who.operation == operationApply || slices.Contains(clientSideAppliers, who.name) || m.upgraded()[who.name]
 }

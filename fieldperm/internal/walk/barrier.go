@@ -31,7 +31,7 @@ func (d *Differ) barriersWithin(s Scope, old, new rawjson.Value) {
 	}
 }
 
-// Within returns what barriersWithin charges if a value vanishes. The result shares memory with Out: it is valid while its elements are
+// Within returns the charges of barriersWithin for a value that is removed. The result shares memory with Out: it is valid while its elements are
 // charged in order, at most one requirement for each.
 func (d *Differ) Within(s Scope, was rawjson.Value) []change.Requirement {
 	begin := len(d.Out)

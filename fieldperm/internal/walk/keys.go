@@ -134,7 +134,7 @@ func (g *grouping) add(list rawjson.Value, isNew bool) bool {
 		if isNew {
 			items = &g.groups[at].is
 		}
-		place := int32(len(g.items)) //nolint:gosec // Fewer than bytes.
+		place := int32(len(g.items)) //nolint:gosec // A list has fewer items than bytes.
 		g.items = append(g.items, groupItem{i.Value(), at, -1})
 		if items.n == 0 {
 			items.first = place
@@ -164,7 +164,7 @@ func (g *grouping) group(id *identity) int32 {
 			return at
 		}
 	}
-	at := int32(len(g.groups)) //nolint:gosec // Fewer than bytes.
+	at := int32(len(g.groups)) //nolint:gosec // A list has fewer items than bytes.
 	g.groups = append(g.groups, itemGroup{next: latest})
 	g.bySum[sum] = at
 	return at

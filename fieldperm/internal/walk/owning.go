@@ -7,7 +7,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// owning is what the comparison of owners needs of the walk, and the state that it puts the walk into.
+// owning is the state of the walk for the comparison of owners.
 type owning struct {
 	// Owned is set when the walk meets a change of managedFields. Until then its scope has no node.
 	Owned Owned
@@ -35,7 +35,7 @@ func (d *Differ) StartOwning() {
 	d.Owned.Scope = d.Resolve(smdpath.MakePathOrDie("metadata", "managedFields")).Scope
 }
 
-// StopOwning ends what StartOwning began. It is called when no manager gained anything by which a later apply could change a value.
+// StopOwning ends the state that StartOwning began. It is called when no manager gained anything by which a later apply could change a value.
 func (d *Differ) StopOwning() {
 	d.isOwning = false
 	if d.InStatus != nil {

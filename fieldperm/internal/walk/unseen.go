@@ -34,7 +34,7 @@ func (d *Differ) chargeUnseen() {
 	}
 	was, once := valueAt(d.Old, generation)
 	is, again := valueAt(d.New, generation)
-	if !once || !again { // A name occurs twice, which no API server writes. The walk has charged what differs.
+	if !once || !again { // A name occurs twice, which no API server writes. The walk has charged the difference.
 		return
 	}
 	if d.Same.Equal(was, is) || d.showsCause(was, is) {
@@ -74,7 +74,7 @@ func (d *Differ) showsCause(was, is rawjson.Value) bool {
 			return true
 		}
 	}
-	// What changed may be free, so the values decide.
+	// The changes may be free, so the values decide.
 	for m := d.New.Members(); m.Next(); {
 		if name := m.Name().String(); isContent(name) {
 			if old, _ := d.Old.Find(name); !d.Same.Equal(old, m.Value()) {

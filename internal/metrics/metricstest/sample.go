@@ -1,7 +1,7 @@
 // Package metricstest uses every metric of fieldperm-webhook once, in each way that a server does, so
 // that all of them can be scraped with the labels that they have. The generated list of metrics, and
 // the tests of alerts, dashboard and guide, start from it: Sample has fieldperm's own metrics, Libraries those
-// of Kubernetes' libraries. A test holds Sample to what internal/metrics declares.
+// of Kubernetes' libraries. A test compares Sample with the metrics that internal/metrics declares.
 package metricstest
 
 import (

@@ -1,7 +1,7 @@
 package sampleobject
 
 import (
-	_ "embed" // For kinds.yaml.
+	_ "embed" // The import embeds kinds.yaml.
 	"errors"
 	"fmt"
 	"sync"

@@ -147,7 +147,7 @@ func merge(base, branch apiextensions.JSONSchemaProps) apiextensions.JSONSchemaP
 	for name, narrower := range branch.Properties {
 		declared, ok := base.Properties[name]
 		if !ok {
-			// The branch says what the value must be like, not that it may be present.
+			// The branch limits the value. It does not make the value optional.
 			continue
 		}
 		base.Properties[name] = merge(declared, narrower)

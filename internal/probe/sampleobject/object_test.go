@@ -108,7 +108,7 @@ func TestObject_DefinitionOfAnotherKindOrVersion(t *testing.T) {
 	}
 }
 
-func TestDecodeKinds_RefusesWhatIsWrong(t *testing.T) {
+func TestDecodeKinds_Refuses(t *testing.T) {
 	for content, want := range map[string]string{
 		"group: a\nkind: B\nobject: {}\nobjekt: {}":                         "objekt",
 		"group: a\nkind: B\nobject: {}\n---\ngroup: a\nkind: B\nobject: {}": "twice",

@@ -21,7 +21,7 @@ func TestRun_RecordedOutput(t *testing.T) {
 	}
 	tables, ok := strings.CutPrefix(out.String(), string(recorded))
 	if !ok {
-		t.Error("the input is not passed on as it is")
+		t.Error("the input is changed")
 	}
 	if *update {
 		if err := os.WriteFile("testdata/ratios.txt", []byte(tables), 0o644); err != nil {

@@ -60,7 +60,7 @@ func tree(t *testing.T) *Tree {
 	return NewTree(dir)
 }
 
-func TestApply_ChangesTheDeclarationThatIsNamed(t *testing.T) {
+func TestApply_ChangesTheNamedDeclaration(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit      Edit
 		file      string
@@ -90,7 +90,7 @@ func TestApply_ChangesTheDeclarationThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestApply_SeveralEditsMatchTheTreeAsItIs(t *testing.T) {
+func TestApply_SeveralEditsMatchTheUnchangedTree(t *testing.T) {
 	files, err := tree(t).Apply(
 		Edit{In: "a/add", From: "x + y", To: "x + y + y"},
 		Edit{In: "a/walker.walk", From: "return w.depth", To: "return 0"},

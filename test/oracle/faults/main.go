@@ -105,7 +105,7 @@ func (f *fault) look(ctx context.Context, root string, seed uint64) (*oracle.Fai
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // What is left is in the system's directory for temporary files.
+	defer os.RemoveAll(dir) //nolint:errcheck // The rest is in the system's directory for temporary files.
 	overlay, err := f.overlay(root, dir)
 	if err != nil {
 		return nil, err
