@@ -23,9 +23,16 @@ type counts struct {
 
 	gaps []v1alpha1.ObservationGap
 	rows map[row]*rowCount
-	// verbs is the number of verbs in all rows.
-	verbs int
+	// verbs is the number of verbs in all rows, bytes about the size of their text.
+	verbs, bytes int
 }
+
+const (
+	// maxBytes bounds the text of a status. An API server stores objects of up to 1.5 MB.
+	maxBytes = 768 << 10
+	// perVerb is about the size of the use of a verb in bytes, without its names.
+	perVerb = 160
+)
 
 type rowCount struct {
 	writes int64
@@ -77,11 +84,16 @@ func (c *counts) row(key row) *rowCount {
 func (c *counts) use(one *rowCount, used *v1alpha1.ObservedVerb) {
 	known := one.verbs[used.Verb]
 	if known == nil {
-		if c.verbs >= v1alpha1.MaxObservedVerbs {
+		size := perVerb + len(used.Verb) + len(used.Example.Namespace) + len(used.Example.Name)
+		for _, namespace := range used.Namespaces {
+			size += len(namespace)
+		}
+		if c.verbs >= v1alpha1.MaxObservedVerbs || c.bytes+size > maxBytes {
 			c.omitted += used.Count
 			return
 		}
 		c.verbs++
+		c.bytes += size
 		first := *used
 		one.verbs[used.Verb] = &first
 		return
@@ -98,7 +110,8 @@ func (c *counts) use(one *rowCount, used *v1alpha1.ObservedVerb) {
 		at, found := slices.BinarySearch(known.Namespaces, namespace)
 		switch {
 		case found:
-		case len(known.Namespaces) < v1alpha1.MaxObservedNamespaces:
+		case len(known.Namespaces) < v1alpha1.MaxObservedNamespaces && c.bytes+len(namespace) <= maxBytes:
+			c.bytes += len(namespace)
 			// The slice may be that of another verb's value.
 			known.Namespaces = slices.Insert(slices.Clone(known.Namespaces), at, namespace)
 		default:

@@ -19,8 +19,8 @@ type Recorder struct {
 	clock clock.PassiveClock
 	// watched are replaced as a whole.
 	watched atomic.Pointer[[]*watched]
-	// Observed is called for each update, unless it is nil: with the number of its verbs, or after an error.
-	observed func(failed bool)
+	// refused is called for each update that would have been refused, unless it is nil.
+	refused func()
 }
 
 // watched is one observation of one generation with what was counted since the last write of its status.
@@ -38,9 +38,9 @@ type watched struct {
 
 var _ admission.Observer = (*Recorder)(nil)
 
-// NewRecorder returns a Recorder that watches nothing. observed may be nil.
-func NewRecorder(c clock.PassiveClock, observed func(failed bool)) *Recorder {
-	r := &Recorder{clock: c, observed: observed}
+// NewRecorder returns a Recorder that watches nothing. refused is called for each update that would have been refused; it may be nil.
+func NewRecorder(c clock.PassiveClock, refused func()) *Recorder {
+	r := &Recorder{clock: c, refused: refused}
 	r.watched.Store(&[]*watched{})
 	return r
 }
@@ -127,7 +127,9 @@ func (w *watch) Record(seen *admission.Observation) {
 		o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at)
 		o.mu.Unlock()
 	}
-	w.recorder.report(false)
+	if seen.Refused != "" && w.recorder.refused != nil {
+		w.recorder.refused()
+	}
 }
 
 func (w *watch) Fail() {
@@ -135,13 +137,6 @@ func (w *watch) Fail() {
 		o.mu.Lock()
 		o.fresh.failed++
 		o.mu.Unlock()
-	}
-	w.recorder.report(true)
-}
-
-func (r *Recorder) report(failed bool) {
-	if r.observed != nil {
-		r.observed(failed)
 	}
 }
 
