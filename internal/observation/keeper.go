@@ -10,7 +10,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -167,7 +166,7 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 		return err
 	}
 	now := k.config.Clock.Now()
-	if live != nil && sameConfiguration(live, want) {
+	if uncovered.Same(live, want) {
 		k.noteApplied(want, now)
 		return nil
 	}
@@ -188,7 +187,7 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 	if err != nil {
 		return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
 	}
-	if !sameConfiguration(written, want) {
+	if !uncovered.Same(written, want) {
 		// Server-side apply keeps fields of fieldperm's webhooks that others have added.
 		written.Webhooks = want.Webhooks
 		if _, err := configurations.Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
@@ -216,7 +215,7 @@ func (k *Keeper) configuration(ctx context.Context, observed webhooks.Observed) 
 func (k *Keeper) noteApplied(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.wanted == nil || !sameConfiguration(k.wanted, want) {
+	if k.wanted == nil || !uncovered.Same(k.wanted, want) {
 		k.wanted, k.applied = want, now
 	}
 	k.stood = now
@@ -226,7 +225,7 @@ func (k *Keeper) noteApplied(want *admissionregistrationv1.ValidatingWebhookConf
 func (k *Keeper) noteChanged(want, live *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.wanted == nil || !sameConfiguration(k.wanted, want) || k.stood.IsZero() {
+	if k.wanted == nil || !uncovered.Same(k.wanted, want) || k.stood.IsZero() {
 		return
 	}
 	reason := "the webhook configuration " + webhooks.ObservedName + " was changed"
@@ -234,9 +233,4 @@ func (k *Keeper) noteChanged(want, live *admissionregistrationv1.ValidatingWebho
 		reason = "the webhook configuration " + webhooks.ObservedName + " was deleted"
 	}
 	k.config.Recorder.Missed(v1alpha1.ObservationGap{From: metav1.NewTime(k.stood.Truncate(time.Second)), To: metav1.NewTime(now.Truncate(time.Second)), Reason: reason})
-}
-
-// sameConfiguration compares what fieldperm writes.
-func sameConfiguration(a, b *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
-	return apiequality.Semantic.DeepEqual(a.Webhooks, b.Webhooks) && a.Labels[webhooks.NameLabel] == b.Labels[webhooks.NameLabel]
 }

@@ -115,7 +115,7 @@ func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.
 		sent.ResourceVersion = live.ResourceVersion
 	}
 	written, err := k.apply(ctx, sent)
-	if err != nil || same(written, want) {
+	if err != nil || Same(written, want) {
 		return written, err
 	}
 	// Server-side apply keeps fields of fieldperm's webhooks that others have added.
@@ -142,6 +142,7 @@ func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.Valida
 }
 
 // ours reports whether a webhook of the configuration is fieldperm's.
-func ours(name string) bool {
-	return name == webhooks.UncoveredWebhookName || name == webhooks.SchemasWebhook
-}
+func ours(name string) bool { return slices.Contains(ownWebhooks, name) }
+
+// ownWebhooks are the webhooks of the configurations that fieldperm maintains.
+var ownWebhooks = []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook, webhooks.ObservationsWebhook, webhooks.TrialsWebhook}
