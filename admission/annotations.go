@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +19,24 @@ const (
 	// with "!" before a denied verb. Verbs on which no authorizer had an opinion are left out. If no verb remains, the annotation is left
 	// out.
 	AnnotationAuthorizers = "authorizers"
+	// AnnotationFields lists the most specific verb of each change, sorted and without duplicates: what a user without the generic
+	// permission needs at least. It is "" if nothing changed, and for DELETE. A list that was cut ends with ",…+N" for N further verbs.
+	AnnotationFields = "fields"
 )
+
+// Uncoverable stands in AnnotationFields for a change that no verb covers.
+const Uncoverable = "none"
 
 // maxAnnotation is the maximum length of such a list in bytes.
 const maxAnnotation = 1024
 
 func annotations(result *Result) map[string]string {
-	out := make(map[string]string, 4)
+	out := make(map[string]string, 5)
 	out[AnnotationMode] = string(result.Mode)
 	out[AnnotationVerbs] = coveringVerbs(result)
 	out[AnnotationChecks] = strconv.Itoa(len(result.Checks))
+	var few [8]string
+	out[AnnotationFields] = joined(specificVerbs(few[:0], result.Requirements))
 	if authorizers := decidingAuthorizers(result.Checks); authorizers != "" {
 		out[AnnotationAuthorizers] = authorizers
 	}
@@ -63,6 +72,46 @@ func coveringVerbs(result *Result) string {
 		}
 	}
 	return b.String()
+}
+
+// specificVerbs appends the most specific verb of each change to an empty list, sorted and without duplicates. Uncoverable stands for the
+// verb of a change that no verb covers.
+func specificVerbs(out []string, requirements []fieldperm.Requirement) []string {
+	last := ""
+	for i := range requirements {
+		verb := Uncoverable
+		if candidates := requirements[i].Candidates(); len(candidates) > 0 {
+			verb = candidates[len(candidates)-1].String()
+		}
+		// Neighbours often have the same verb.
+		if verb != last {
+			out, last = append(out, verb), verb
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// joined returns the verbs, separated by commas. If they do not fit into an annotation, the text ends with the number of verbs that are
+// left out.
+func joined(verbs []string) string {
+	n := len(verbs) - 1
+	for _, verb := range verbs {
+		n += len(verb)
+	}
+	if n <= maxAnnotation {
+		return strings.Join(verbs, ",")
+	}
+	const count = len(more) + len("+") + len("1000000000")
+	n, fit := 0, 0
+	for n+len(verbs[fit])+count <= maxAnnotation {
+		n += len(verbs[fit]) + len(",")
+		fit++
+	}
+	if fit == 0 {
+		return fmt.Sprintf("…+%d", len(verbs))
+	}
+	return fmt.Sprintf("%s%s+%d", strings.Join(verbs[:fit], ","), more, len(verbs)-fit)
 }
 
 // insert adds a verb to a sorted list, unless the list already has it.

@@ -1,11 +1,13 @@
 package admission
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 func TestP7_AnnotationNamesTheAuthorizer(t *testing.T) {
@@ -86,6 +88,53 @@ func BenchmarkAnnotations(b *testing.B) {
 				if len(annotations(result)) < 3 {
 					b.Fatal("an annotation is missing")
 				}
+			}
+		})
+	}
+}
+
+func TestP7_AnnotationListsTheVerbsOfTheChangedFields(t *testing.T) {
+	chain := func(texts ...string) (out []verbs.Verb) {
+		for _, text := range texts {
+			verb, err := verbs.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, verb)
+		}
+		return out
+	}
+	long := strings.Repeat("x", 500)
+	labels := func(n int) (out []fieldperm.Requirement) {
+		for i := range n {
+			out = append(out, fieldperm.Requirement{Barrier: -1, Chain: chain("granular:*", fmt.Sprintf("granular:label(%s%03d)", long, i))})
+		}
+		return out
+	}
+	label := func(i int) string { return fmt.Sprintf("granular:label(%s%03d)", long, i) }
+	for name, test := range map[string]struct {
+		requirements []fieldperm.Requirement
+		want         string
+	}{
+		"no change": {nil, ""},
+		"each once, sorted": {[]fieldperm.Requirement{
+			{Barrier: -1, Chain: chain("granular:*", "granular:template", "granular:image", "granular:image(web)")},
+			{Barrier: -1, Chain: chain("granular:*", "granular:scale")},
+			{Barrier: 2, Chain: chain("granular:*", "granular:template", "granular:image", "granular:image(web)")},
+			{Barrier: -1, Chain: chain("granular:*")},
+		}, "granular:*,granular:image(web),granular:scale"},
+		"behind a barrier":      {[]fieldperm.Requirement{{Barrier: 1, Chain: chain("granular:*", "granular:scale")}}, "granular:scale"},
+		"no verb covers it":     {[]fieldperm.Requirement{{Barrier: 1, Chain: chain("granular:*")}}, "none"},
+		"the zero requirement":  {[]fieldperm.Requirement{{}}, "none"},
+		"one that fits":         {labels(1), label(0)},
+		"cut":                   {labels(12), label(0) + ",…+11"},
+		"not even one fits":     {[]fieldperm.Requirement{{Barrier: -1, Chain: chain("granular:label(" + long + long + "x)")}, {Barrier: -1, Chain: chain("granular:z(" + long + ")")}}, "…+2"},
+		"one that does not fit": {[]fieldperm.Requirement{{Barrier: -1, Chain: chain("granular:label(" + long + long + "0123456789)")}}, "…+1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, present := annotations(&Result{Requirements: test.requirements})[AnnotationFields]
+			if got != test.want || !present || len(got) > maxAnnotation {
+				t.Errorf("present %t, %d bytes: %s; want %s", present, len(got), got, test.want)
 			}
 		})
 	}

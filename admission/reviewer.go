@@ -22,6 +22,10 @@ const (
 	Granular Endpoint = "granular"
 	// Uncovered reviews the requests of all users, for barriers only (W2).
 	Uncovered Endpoint = "uncovered"
+	// Observed reviews updates for PermissionObservations, and refuses none.
+	Observed Endpoint = "observed"
+	// Tried reviews requests for UncoveredPermissionSets whose actions let writes pass, and refuses none.
+	Tried Endpoint = "tried"
 )
 
 // Reviewer decides on admission requests. It does not depend on HTTP; the handlers, the command line and the tests use it in the same
@@ -54,7 +58,10 @@ func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admission
 // ReviewDecoded is Review for a request that is already decoded.
 func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *DecodedReview) (*Result, error) {
 	req := in.Request
-	if err := r.check(endpoint, req); err != nil {
+	if endpoint != Granular && endpoint != Uncovered {
+		return nil, badRequest("endpoint %q is not known: use %q or %q", endpoint, Granular, Uncovered)
+	}
+	if err := r.check(req); err != nil {
 		return nil, err
 	}
 	if req.Operation == admissionv1.Delete {
@@ -64,9 +71,26 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
 	}
+	compiled, kind, err := r.kindOf(req)
+	if err != nil {
+		return nil, err
+	}
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, req))
+	if err != nil {
+		return nil, err
+	}
+	generic := []string{"update", "patch"}
+	if req.Operation == admissionv1.Create {
+		generic = []string{"create"}
+	}
+	return r.decide(ctx, req, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
+}
+
+// kindOf returns the schema in force, and the kind of a request in it.
+func (r *Reviewer) kindOf(req *admissionv1.AdmissionRequest) (*schema.Schema, *schema.Kind, error) {
 	compiled := r.schema()
 	if compiled == nil {
-		return nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
+		return nil, nil, unavailable("permission schema: is not loaded yet: try again, and look at /readyz if it stays so")
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: req.Kind.Group, Version: req.Kind.Version, Kind: req.Kind.Kind}
 	kind, err := compiled.KindFor(gvk, RequestedResource(req))
@@ -76,23 +100,27 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err != nil {
 		// The barriers of such a kind are unknown, so every request is refused, whatever verbs the user holds.
 		if errors.Is(err, schema.ErrUnknownKind) {
-			return nil, unavailable("%w; if it was installed just now, try again", err)
+			return nil, nil, unavailable("%w; if it was installed just now, try again", err)
 		}
-		return nil, unavailable("%w; correct the document, then try again", err)
+		return nil, nil, unavailable("%w; correct the document, then try again", err)
 	}
-	generic := []string{"update", "patch"}
-	if req.Operation == admissionv1.Create {
-		generic = []string{"create"}
-	}
+	return compiled, kind, nil
+}
+
+// changes compares the objects of a request.
+func (r *Reviewer) changes(ctx context.Context, in *DecodedReview, kind *schema.Kind, barriers schema.VerbSet) ([]fieldperm.Requirement, error) {
 	diffing, span := startSpan(ctx, "diff")
-	requirements, err := in.diff(diffing, kind, r.uncovered(ctx, compiled, req))
+	requirements, err := in.diff(diffing, kind, barriers)
 	span.SetAttributes(spanChanges.Int(len(requirements)))
 	span.End()
 	if err != nil {
 		return nil, err
 	}
-	requirements = ownersOfStatus(requirements, req)
-	review := fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered}
+	return ownersOfStatus(requirements, in.Request), nil
+}
+
+// decide asks for the verbs of the user, and renders the denial.
+func (r *Reviewer) decide(ctx context.Context, req *admissionv1.AdmissionRequest, review fieldperm.Review) (*Result, error) {
 	deciding, span := startSpan(ctx, "decide")
 	decision, err := fieldperm.Decide(deciding, r.Authorizer(req), review, r.Limits)
 	span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
@@ -100,7 +128,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Decision: decision, Requirements: requirements}
+	result := &Result{Decision: decision, Requirements: review.Requirements}
 	if !decision.Allowed {
 		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
 		result.Message = denialMessage(decision.Denial, req)
@@ -136,10 +164,8 @@ func ownersOfStatus(requirements []fieldperm.Requirement, req *admissionv1.Admis
 }
 
 // check returns an error for a request that can never be decided.
-func (r *Reviewer) check(endpoint Endpoint, req *admissionv1.AdmissionRequest) error {
+func (r *Reviewer) check(req *admissionv1.AdmissionRequest) error {
 	switch {
-	case endpoint != Granular && endpoint != Uncovered:
-		return badRequest("endpoint %q is not known: use %q or %q", endpoint, Granular, Uncovered)
 	case req == nil:
 		return badRequest("admission review: has no request: send one with .request")
 	case req.UserInfo.Username == "":
@@ -179,9 +205,16 @@ func (r *Reviewer) schema() *schema.Schema {
 	return r.Schema()
 }
 
-// uncovered returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
+// barriersInForce returns the barriers that refuse writes.
+func barriersInForce(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
+	return barriersFor(ctx, req, compiled.Uncovered)
+}
+
+// barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
 // differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers.
-func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
+func barriersFor(
+	ctx context.Context, req *admissionv1.AdmissionRequest, sets func(context.Context, schema.ResourceRef, schema.Request) (schema.VerbSet, error),
+) schema.VerbSet {
 	if OnFloor(req) {
 		return nil
 	}
@@ -196,7 +229,7 @@ func (r *Reviewer) uncovered(ctx context.Context, compiled *schema.Schema, req *
 		if i > 0 && ref == refs[0] {
 			break
 		}
-		set, err := compiled.Uncovered(ctx, ref, barred)
+		set, err := sets(ctx, ref, barred)
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
 		}

@@ -26,7 +26,7 @@ func TestC1_P7_AllowedWithAuditAnnotations(t *testing.T) {
 		holds    []string
 		want     map[string]string
 	}{
-		"generic":                 {plain, Granular, []string{"patch"}, map[string]string{"mode": "generic", "verbs": "patch", "checks": "2"}},
+		"generic":                 {plain, Granular, []string{"patch"}, map[string]string{"mode": "generic", "verbs": "patch", "checks": "2", "fields": "granular:scale"}},
 		"granular":                {plain, Granular, []string{"granular", "granular:scale"}, map[string]string{"mode": "granular", "verbs": "granular:scale"}},
 		"uncovered for everyone":  {barred, Uncovered, []string{"granular:scale"}, map[string]string{"mode": "uncovered", "verbs": "granular:scale", "checks": "1"}},
 		"uncovered by the marker": {barred, Granular, []string{"granular", "granular:scale"}, map[string]string{"verbs": "granular:scale"}},
@@ -43,7 +43,7 @@ func TestC1_P7_AllowedWithAuditAnnotations(t *testing.T) {
 					t.Errorf("annotation %s is %q, want %q", key, response.AuditAnnotations[key], value)
 				}
 			}
-			if len(response.AuditAnnotations) != 3 {
+			if len(response.AuditAnnotations) != 4 {
 				t.Errorf("annotations %v", response.AuditAnnotations)
 			}
 		})

@@ -187,7 +187,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 			}
 		}
 		want := []string{
-			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status ",
+			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status,permissionobservations/status ",
 			"impersonate users fieldperm:canary", "impersonate userextras/fieldperm.dev/canary ",
 		}
 		if rest {
@@ -195,6 +195,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 		} else {
 			want = append(want, "get /metrics ", "create,update,patch validatingwebhookconfigurations fieldperm-uncovered")
 		}
+		want = append(want, "create,update,patch validatingwebhookconfigurations fieldperm-observed")
 		if !slices.Equal(writes, want) {
 			t.Errorf("REST %t: fieldperm's user may %q, want %q", rest, writes, want)
 		}

@@ -21,6 +21,7 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 #   apiservices
 #   permissionschemas,            read the administrator's schemas, and say in their status whether they compiled and
 #   uncoveredpermissionsets       are enforced.
+#   permissionobservations        say in their status which verbs the observed updates needed.
 #   users, userextras             send the canaries: as a user who may do nothing, with a nonce. One name and one key.
 #   roles, rolebindings,          answer for RBAC in process: for an --authorization-config with an authorizer of type RBAC.
 #   clusterroles,                 Without one, drop the rule.
@@ -28,9 +29,9 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 `
 
 const (
-	rbacKeptComment = `#   validatingwebhookconfigurations  keep fieldperm-uncovered.
+	rbacKeptComment = `#   validatingwebhookconfigurations  keep fieldperm-uncovered and fieldperm-observed.
 `
-	rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered; renew the CA bundle of
+	rbacRESTComment = `#   validatingwebhookconfigurations  read whether enforcement is proven; keep fieldperm-uncovered and fieldperm-observed; renew the CA bundle of
 #                                 fieldperm, and remove its finalizer when it is deleted.
 `
 )
@@ -85,8 +86,8 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: readVerbs()},
 		{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: readVerbs()},
-		{APIGroups: []string{own}, Resources: []string{"permissionschemas", "uncoveredpermissionsets"}, Verbs: readVerbs()},
-		{APIGroups: []string{own}, Resources: []string{"permissionschemas/status", "uncoveredpermissionsets/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{own}, Resources: []string{"permissionschemas", "uncoveredpermissionsets", "permissionobservations"}, Verbs: readVerbs()},
+		{APIGroups: []string{own}, Resources: []string{"permissionschemas/status", "uncoveredpermissionsets/status", "permissionobservations/status"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
 		// The resource names of this rule would be the nonces, which change.
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},
@@ -113,7 +114,8 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		// Server-side apply creates an object under a known name, so even create can be limited to one name.
 		kept = append([]string{"create"}, kept...)
 	}
-	return append(rules, configurations(kept, webhooks.UncoveredName))
+	rules = append(rules, configurations(kept, webhooks.UncoveredName))
+	return append(rules, configurations([]string{"create", "update", "patch"}, webhooks.ObservedName))
 }
 
 // subject returns fieldperm's own user as a subject.

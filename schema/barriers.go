@@ -34,7 +34,7 @@ func (s *Schema) Barriers(body *Kind, refs ...ResourceRef) []string {
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		for _, ref := range refs {
-			if set.coversAny(ref) && (body.hidden != nil || set.guards(body, everywhere) > 0) {
+			if set.denies() && set.coversAny(ref) && (body.hidden != nil || set.guards(body, everywhere) > 0) {
 				out = append(out, set.barrier)
 				break
 			}

@@ -60,16 +60,31 @@ type uncoveredSet struct {
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []condition
+	// actions are nil if the set refuses writes.
+	actions []v1alpha1.ValidationAction
 	// targets are the known resources that the set names.
 	targets []*target
 	borne   []Borne
 }
 
-// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that matches any name of the endpoint.
+// Uncovered returns the verbs that are barriers for the request, from every UncoveredPermissionSet that refuses writes and matches any name
+// of the endpoint.
 // A match condition counts as true if it fails, if the context ends, or if it reads an object that the request does not show. Some
 // requests change a stored object that they do not show; they are matched twice, with their own operation and as an UPDATE. The error is
 // for the log only.
 func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request) (VerbSet, error) {
+	return s.matching(ctx, ref, request, func(set *uncoveredSet) bool { return set.denies() })
+}
+
+// Tried is Uncovered for the sets that have an action and do not refuse writes.
+func (s *Schema) Tried(ctx context.Context, ref ResourceRef, request Request, action v1alpha1.ValidationAction) (VerbSet, error) {
+	return s.matching(ctx, ref, request, func(set *uncoveredSet) bool { return !set.denies() && slices.Contains(set.actions, action) })
+}
+
+func (u *uncoveredSet) denies() bool { return len(u.actions) == 0 }
+
+// matching returns the verbs of the sets that match a request and for which counts is true.
+func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request, counts func(*uncoveredSet) bool) (VerbSet, error) {
 	var out VerbSet
 	var input map[string]any
 	var errs []error
@@ -94,6 +109,9 @@ func (s *Schema) Uncovered(ctx context.Context, ref ResourceRef, request Request
 	unseen, storesStatus := changesUnseen(ref), s.storesStatus(ref)
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
+		if !counts(set) {
+			continue
+		}
 		covers, parts := set.coversAny(ref), set.parts(ref)
 		if !covers && len(parts) == 0 {
 			continue
@@ -240,6 +258,9 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
 		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources}
+		if !d.Set.Spec.Denies() {
+			set.actions = d.Set.Spec.ValidationActions
+		}
 		b := &bearing{landscape: s.landscape, c: c, source: d.Source}
 		var pointers []string
 		for j, text := range d.Set.Spec.UncoveredPermissions {

@@ -25,6 +25,8 @@ const (
 	ReasonNotProbed = "NotProbed"
 	// ReasonNoBarriers: there is nothing to enforce on holders of the generic permission.
 	ReasonNoBarriers = "NoBarriers"
+	// ReasonNotDenying: the validationActions of the set let writes pass.
+	ReasonNotDenying = "NotDenying"
 	// ReasonNothingGuarded: no field of a known kind has one of the verbs of the set.
 	ReasonNothingGuarded = "NothingGuarded"
 	// ReasonNotApplied: the webhook lacks rules.
@@ -35,6 +37,13 @@ const (
 	ReasonOutOfReach = "OutOfReach"
 	// ReasonNewerVersion: a newer fieldperm wrote the webhook configuration, and says so itself.
 	ReasonNewerVersion = "NewerVersion"
+
+	// ConditionObserving is True if the webhook for observations has the rules of the object.
+	ConditionObserving = "Observing"
+	// ReasonObserving: kube-apiserver is to ask about the writes.
+	ReasonObserving = "Observing"
+	// ReasonIncomplete: kube-apiserver is to ask about the writes, but some were missed since the observation began. The message says how many or when.
+	ReasonIncomplete = "Incomplete"
 )
 
 // Status is what fieldperm says of an object.

@@ -15,11 +15,14 @@ const (
 	PermissionSchemaResource       = "permissionschemas"
 	UncoveredPermissionSetKind     = "UncoveredPermissionSet"
 	UncoveredPermissionSetResource = "uncoveredpermissionsets"
+	PermissionObservationKind      = "PermissionObservation"
+	PermissionObservationResource  = "permissionobservations"
 )
 
 // AddToScheme makes the kinds known to a scheme, for typed clients.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PermissionSchema{}, &PermissionSchemaList{}, &UncoveredPermissionSet{}, &UncoveredPermissionSetList{})
+	scheme.AddKnownTypes(GroupVersion, &PermissionSchema{}, &PermissionSchemaList{}, &UncoveredPermissionSet{}, &UncoveredPermissionSetList{},
+		&PermissionObservation{}, &PermissionObservationList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // UncoveredPermissionSet names granular verbs that the generic permission and more general granular
 // verbs do not cover.
@@ -47,6 +51,34 @@ type UncoveredPermissionSetSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
+	// validationActions say what happens to a write that needs one of the verbs from a user without it. Deny refuses the write. Warn lets
+	// it pass and sends the client a warning. Audit lets it pass and adds an annotation to the audit event. Deny and Warn exclude each
+	// other. If it is left out, the action is Deny.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:XValidation:rule="!('Deny' in self && 'Warn' in self)",message="Deny and Warn exclude each other, because a refused write needs no warning: keep one of them"
+	ValidationActions []ValidationAction `json:"validationActions,omitempty"`
+}
+
+// ValidationAction is what happens to a write that a set forbids, as in a ValidatingAdmissionPolicyBinding.
+//
+// +kubebuilder:validation:Enum=Deny;Warn;Audit
+type ValidationAction string
+
+// These are the actions.
+const (
+	ValidationDeny  ValidationAction = "Deny"
+	ValidationWarn  ValidationAction = "Warn"
+	ValidationAudit ValidationAction = "Audit"
+)
+
+// Denies reports whether the set refuses writes: if it has no actions, and if it has any that is not Warn or Audit.
+func (s *UncoveredPermissionSetSpec) Denies() bool {
+	return len(s.ValidationActions) == 0 || slices.ContainsFunc(s.ValidationActions, func(a ValidationAction) bool {
+		return a != ValidationWarn && a != ValidationAudit
+	})
 }
 
 // ResourceRule names resources. A resource stands for its subresources too, because they write the

@@ -8,6 +8,9 @@ const (
 	// UncoveredName is the ValidatingWebhookConfiguration for the resources with barriers. fieldperm maintains it.
 	UncoveredName = "fieldperm-uncovered"
 
+	// ObservedName is the ValidatingWebhookConfiguration for observations and for sets that do not refuse writes. fieldperm maintains it.
+	ObservedName = "fieldperm-observed"
+
 	// GuardName is the ValidatingAdmissionPolicy that protects both configurations, and its binding.
 	GuardName = "fieldperm-guard"
 
@@ -19,6 +22,11 @@ const (
 
 	// UncoveredWebhookName is the name of the webhook for the resources with barriers.
 	UncoveredWebhookName = "uncovered.fieldperm.dev"
+
+	// ObservationsWebhook is the name of the webhook for PermissionObservations, and TrialsWebhook that for UncoveredPermissionSets whose
+	// actions let writes pass.
+	ObservationsWebhook = "observations.fieldperm.dev"
+	TrialsWebhook       = "trials.fieldperm.dev"
 
 	// SchemasWebhook is the name of the webhook that refuses permission schemas that do not compile.
 	SchemasWebhook = "schemas.fieldperm.dev"
@@ -40,4 +48,6 @@ const (
 	GranularPath  = "/admit/granular"
 	UncoveredPath = "/admit/uncovered"
 	SchemasPath   = "/admit/schemas"
+	ObservedPath  = "/admit/observed"
+	TriedPath     = "/admit/tried"
 )

@@ -27,7 +27,20 @@ func Uncovered(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[ru
 		}
 	}
 	for i := range sets {
-		r.addSet(&sets[i].Set.Spec, s, plurals)
+		if sets[i].Set.Spec.Denies() {
+			r.addSet(&sets[i].Set.Spec, s, plurals)
+		}
+	}
+	return r.list()
+}
+
+// Tried returns the rules for the UncoveredPermissionSets that do not refuse writes.
+func Tried(s *schema.Schema, sets []schema.UncoveredDocument, plurals map[runtimeschema.GroupKind]string) []v1alpha1.ResourceRule {
+	r := rules{}
+	for i := range sets {
+		if !sets[i].Set.Spec.Denies() {
+			r.addSet(&sets[i].Set.Spec, s, plurals)
+		}
 	}
 	return r.list()
 }

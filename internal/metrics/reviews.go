@@ -15,13 +15,14 @@ type reviewMetrics struct {
 	checks    *metrics.HistogramVec
 	inFlight  *metrics.GaugeVec
 	noRoom    *metrics.Counter
+	refusals  *metrics.Counter
 }
 
 func newReviewMetrics() reviewMetrics {
 	return reviewMetrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Name: "reviews_total", StabilityLevel: metrics.ALPHA,
-			Help: "Requests answered, by endpoint (granular, uncovered, schemas, authorize) and result (allowed, denied, no_opinion, canary, refused, error).",
+			Help: "Requests answered, by endpoint (granular, uncovered, observed, tried, schemas, authorize) and result (allowed, denied, no_opinion, canary, refused, error).",
 		}, []string{"endpoint", "result"}),
 		decisions: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Name: "decisions_total", StabilityLevel: metrics.ALPHA,
@@ -45,11 +46,15 @@ func newReviewMetrics() reviewMetrics {
 			Namespace: namespace, Name: "reviews_without_room_total", StabilityLevel: metrics.ALPHA,
 			Help: "Requests refused with 429 before they were read, because the bodies that are held take all the memory that there is for them.",
 		}),
+		refusals: metrics.NewCounter(&metrics.CounterOpts{
+			Namespace: namespace, Name: "observed_refusals_total", StabilityLevel: metrics.ALPHA,
+			Help: "Observed updates that would have been refused without the generic permission. Only observations with the action Warn are counted.",
+		}),
 	}
 }
 
 func (r reviewMetrics) register(registry metrics.KubeRegistry) {
-	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight, r.noRoom)
+	registry.MustRegister(r.total, r.decisions, r.durations, r.checks, r.inFlight, r.noRoom, r.refusals)
 }
 
 // Review counts one response. checks is the number of verbs that a decision took. The histogram of checks has only decisions, no
@@ -72,6 +77,9 @@ func (m *Metrics) Decision(endpoint, mode, result string) {
 
 // NoRoom counts a request that was refused because the memory for bodies was used up.
 func (m *Metrics) NoRoom() { m.reviews.noRoom.Inc() }
+
+// ObservedRefusal counts an observed update that would have been refused.
+func (m *Metrics) ObservedRefusal() { m.reviews.refusals.Inc() }
 
 // Bodies shows the bytes of the request bodies in memory, and their limit.
 func (m *Metrics) Bodies(most int64, held func() int64) {

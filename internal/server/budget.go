@@ -153,11 +153,11 @@ func memoryLimit(flag int64) int64 {
 }
 
 // budgets has one budget for each kind of endpoint.
-type budgets struct{ reviews, authorize, questions *budget }
+type budgets struct{ reviews, observed, authorize, questions *budget }
 
 // newBudgets divides the part of a memory limit that is for bodies. longest is the maximum size of an admission review, question
-// that of other requests, both in bytes. /authorize and the review API have budgets of their own, so that admission reviews cannot
-// block them.
+// that of other requests, both in bytes. Observations, /authorize and the review API have budgets of their own, so that none of them blocks
+// the reviews that enforce, or is blocked by them.
 func newBudgets(limit, longest, question int64) budgets {
 	if limit == 0 {
 		limit = unknownLimit
@@ -166,6 +166,7 @@ func newBudgets(limit, longest, question int64) budgets {
 	small := max(total/8, question)
 	return budgets{
 		reviews:   newBudget(total, total/4, 16*canaryBytes),
+		observed:  newBudget(max(total/8, longest), max(total/8, longest), 0),
 		authorize: newBudget(small, small, 0),
 		questions: newBudget(small, small, 0),
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
@@ -37,6 +38,7 @@ func (s *Server) endpoints() []endpoint {
 	api := review.API{Reviewer: s.authorization.writes, Schema: s.schemas.Schema, MayReview: s.authorization.mayReview, MaxBytes: question}
 	callers := s.newCallers()
 	calls, questions := newLimit(s.options.MaxRequestsInFlight), newLimit(max(1, s.options.MaxRequestsInFlight/reviewShare))
+	observations := newLimit(max(1, s.options.MaxRequestsInFlight/observedShare))
 	bytes := newBudgets(memoryLimit(s.options.MemoryLimit), longest, question)
 	s.metrics.Bodies(bytes.reviews.total, bytes.reviews.held)
 	bounded := func(b *budget, l limit, longest int64, next http.Handler) http.Handler {
@@ -49,16 +51,23 @@ func (s *Server) endpoints() []endpoint {
 	ask := func(next http.Handler) http.Handler {
 		return authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
 	}
-	admit, public := func(next http.Handler) http.Handler { return bounded(bytes.reviews, calls, longest, next) }, s.options.AdmissionCallers == callersAny
-	if !public {
-		open := admit
-		admit = func(next http.Handler) http.Handler {
-			return authenticated(callers.webhooks(), cureCertificate, open(next))
+	public := s.options.AdmissionCallers == callersAny
+	called := func(next http.Handler) http.Handler {
+		if public {
+			return next
 		}
+		return authenticated(callers.webhooks(), cureCertificate, next)
 	}
+	admit := func(next http.Handler) http.Handler { return called(bounded(bytes.reviews, calls, longest, next)) }
+	observe := func(next http.Handler) http.Handler { return called(bounded(bytes.observed, observations, longest, next)) }
+	// A request that is not reviewed may be one that is observed.
+	recorder := s.observations.recorder
+	watched := func(next http.Handler) http.Handler { return onRefusal(recorder.Busy, observe(next)) }
 	return []endpoint{
 		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.authorization.writes), admit, public},
 		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
+		{webhooks.ObservedPath, handlers.ObservationHandler(s.authorization.writes, recorder), watched, public},
+		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), observe, public},
 		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
 		{"/authorize", asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
@@ -68,6 +77,31 @@ func (s *Server) endpoints() []endpoint {
 
 // reviewShare is how many concurrent webhook calls are allowed for each concurrent request to the review API.
 const reviewShare = 10
+
+// observedShare is how many concurrent webhook calls that enforce are allowed for each concurrent observation.
+const observedShare = 4
+
+// onRefusal calls refused for each request that is refused because fieldperm is too busy.
+func onRefusal(refused func(), next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&refusalWriter{ResponseWriter: w, refused: refused}, r)
+	})
+}
+
+type refusalWriter struct {
+	http.ResponseWriter
+	refused func()
+}
+
+func (w *refusalWriter) WriteHeader(code int) {
+	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+		w.refused()
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *refusalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // handler serves every path. Health checks need no authentication.
 func (s *Server) handler() http.Handler {

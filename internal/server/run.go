@@ -26,6 +26,7 @@ type Server struct {
 	certificates  *servingCertificates
 	enforcement   *enforcement
 	barriers      *barriers
+	observations  *observations
 	authorization *authorization
 	draining      atomic.Bool
 }
@@ -57,6 +58,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer factory.Shutdown()
 	}
 	defer s.schemas.objects.Wait()
+	defer s.observations.objects.Wait()
 	defer stop()
 
 	s.schemas.informers.Start(background.Done())
@@ -114,7 +116,7 @@ func (s *Server) components() []component {
 		out = append(out, component{"authentication", s.authorization.tokens})
 	}
 	if s.barriers.keeper != nil {
-		out = append(out, component{"barriers", s.barriers.keeper})
+		out = append(out, component{"barriers", s.barriers.keeper}, component{"observations", s.observations.keeper})
 	}
 	return out
 }

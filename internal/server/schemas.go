@@ -22,7 +22,9 @@ import (
 // schemas has the state that watches keep current: the permission schema and the allowlist.
 type schemas struct {
 	*sources.Live
-	client    dynamic.Interface
+	client dynamic.Interface
+	// defined returns the CustomResourceDefinitions from an informer.
+	defined   func() ([]*unstructured.Unstructured, error)
 	informers dynamicinformer.DynamicSharedInformerFactory
 	objects   *sources.Objects
 	resources *allowlist.Watcher
@@ -47,7 +49,8 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 	}
 	listServices := func(ctx context.Context) (allowlist.Services, error) { return allowlist.ListServices(ctx, objects) }
 	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
-	s.objects = sources.NewObjects(objects, listed, func() { s.Changed() })
+	s.defined = listed
+	s.objects = sources.NewObjects(objects, listed, sources.Documents(), func() { s.Changed() })
 	s.Live, err = sources.New(ctx, sources.Config{
 		Files:       o.PermissionSchemas,
 		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),

@@ -31,6 +31,7 @@ type Objects struct {
 	client      dynamic.Interface
 	definitions func() ([]*unstructured.Unstructured, error)
 	changed     func()
+	kinds       map[string]string
 	running     sync.WaitGroup
 
 	mu       sync.Mutex
@@ -45,10 +46,10 @@ type followed struct {
 	failure  atomic.Pointer[error]
 }
 
-// NewObjects returns an Objects that follows nothing yet. definitions returns the CustomResourceDefinitions from an informer.
+// NewObjects returns an Objects for fieldperm's kinds, by resource, that follows nothing yet. definitions returns the CustomResourceDefinitions from an informer.
 // changed is called when the specification of an object changes, and must not block.
-func NewObjects(client dynamic.Interface, definitions func() ([]*unstructured.Unstructured, error), changed func()) *Objects {
-	return &Objects{client: client, definitions: definitions, changed: changed, followed: map[string]*followed{}}
+func NewObjects(client dynamic.Interface, definitions func() ([]*unstructured.Unstructured, error), kinds map[string]string, changed func()) *Objects {
+	return &Objects{client: client, definitions: definitions, kinds: kinds, changed: changed, followed: map[string]*followed{}}
 }
 
 // List returns the objects of every kind that the API server serves. It starts to follow a kind when it finds it served, until the
@@ -61,7 +62,7 @@ func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var fresh []cache.InformerSynced
-	for resource, kind := range ownKinds() {
+	for resource, kind := range o.kinds {
 		is, at := o.followed[resource], slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
 		if is != nil && (at < 0 || is.context.Err() != nil) {
 			is.stop()
@@ -113,8 +114,8 @@ func (o *Objects) known() []*unstructured.Unstructured {
 	return out
 }
 
-// ownKinds returns fieldperm's kinds by resource.
-func ownKinds() map[string]string {
+// Documents returns the kinds of objects with permission schemas, by resource.
+func Documents() map[string]string {
 	return map[string]string{
 		v1alpha1.PermissionSchemaResource:       v1alpha1.PermissionSchemaKind,
 		v1alpha1.UncoveredPermissionSetResource: v1alpha1.UncoveredPermissionSetKind,

@@ -89,7 +89,7 @@ func (p *plane) follow(t *testing.T) *Objects {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.definitions, nil
-	}, func() {
+	}, Documents(), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.changes++

@@ -46,6 +46,11 @@ func (s *ObjectState) Bars() bool {
 	return len(s.Documents.Uncovered) > 0
 }
 
+// Denies reports whether one of the sets of the object refuses writes.
+func (s *ObjectState) Denies() bool {
+	return slices.ContainsFunc(s.Documents.Uncovered, func(d schema.UncoveredDocument) bool { return d.Set.Spec.Denies() })
+}
+
 // objects are the PermissionSchemas and UncoveredPermissionSets of an API server.
 type objects struct {
 	list  func(context.Context) ([]*unstructured.Unstructured, error)

@@ -213,7 +213,7 @@ func unreadable(err error, needs string) error {
 func listOwn(ctx context.Context, client dynamic.Interface, definitions []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var errs []error
-	kinds := ownKinds()
+	kinds := Documents()
 	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
 		at := slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
 		if at < 0 {

@@ -159,6 +159,8 @@ func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
 		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "it is not in force as it is: correct what the condition Compiled says"}
 	case !state.Bars():
 		return Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers, Message: "nothing in it is excluded"}
+	case state.Kind == v1alpha1.UncoveredPermissionSetKind && !state.Denies():
+		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotDenying, Message: "its validationActions let writes pass: set them to [Deny] to refuse writes"}
 	case state.Kind == v1alpha1.UncoveredPermissionSetKind && len(state.GuardedFields) == 0:
 		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNothingGuarded, Message: "no field of a known kind has one of its verbs: install the kinds, or correct the verbs"}
 	}

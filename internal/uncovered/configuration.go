@@ -3,6 +3,7 @@ package uncovered
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,36 +21,52 @@ type base struct {
 	name string
 	// client is how API servers call /admit/uncovered.
 	client admissionregistrationv1.WebhookClientConfig
-	// owner is nil if the webhook granular is a static manifest. more are then the webhooks in addition to the one for barriers.
-	owner *admissionregistrationv1.ValidatingWebhookConfiguration
-	more  []admissionregistrationv1.ValidatingWebhook
+	// owners are nil if the webhook granular is a static manifest. more are then the webhooks in addition to the one for barriers.
+	owners []metav1.OwnerReference
+	more   []admissionregistrationv1.ValidatingWebhook
 }
 
-// base returns nil if the owner does not exist. The Keeper must then write nothing.
+// ErrNoOwner means that the configuration with the webhook granular is gone or is being deleted, so that fieldperm keeps no other.
+var ErrNoOwner = errors.New("is not there or is being deleted")
+
+// Reach returns how API servers call a path of fieldperm, and the owners of a configuration that does so.
+func (k *Keeper) Reach(ctx context.Context, path string) (admissionregistrationv1.WebhookClientConfig, []metav1.OwnerReference, error) {
+	if k.config.Reach != nil {
+		client, err := k.config.Reach(path)
+		return client, nil, err
+	}
+	owner, err := k.get(ctx, k.config.Owner)
+	if err != nil {
+		return admissionregistrationv1.WebhookClientConfig{}, nil, err
+	}
+	if owner == nil || owner.DeletionTimestamp != nil {
+		return admissionregistrationv1.WebhookClientConfig{}, nil, fmt.Errorf("webhook configuration %q %w", k.config.Owner, ErrNoOwner)
+	}
+	client, err := clientConfig(owner, path)
+	return client, []metav1.OwnerReference{{
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: owner.Name, UID: owner.UID,
+	}}, err
+}
+
+// base returns nil if nothing must be written, because the owner is gone.
 func (k *Keeper) base(ctx context.Context) (*base, error) {
 	out := &base{name: k.config.Name}
 	var err error
-	if k.config.Reach != nil {
-		if out.client, err = k.config.Reach(webhooks.UncoveredPath); err != nil {
-			return nil, err
-		}
-		schemas, err := k.config.Reach(webhooks.SchemasPath)
-		if err != nil {
-			return nil, err
-		}
-		out.more = append(out.more, webhooks.NewSchemasWebhook(schemas))
-		return out, nil
-	}
-	if out.owner, err = k.get(ctx, k.config.Owner); err != nil {
-		return nil, err
-	}
-	if out.owner == nil || out.owner.DeletionTimestamp != nil {
+	out.client, out.owners, err = k.Reach(ctx, webhooks.UncoveredPath)
+	if errors.Is(err, ErrNoOwner) {
 		// Uninstalling fieldperm also removes the configuration, when nothing needs it any more.
-		k.note(observation{fault: fmt.Sprintf("webhook configuration %q is not there or is being deleted", k.config.Owner)})
+		k.note(observation{fault: err.Error()})
 		return nil, nil
 	}
-	out.client, err = clientConfig(out.owner)
-	return out, err
+	if err != nil || k.config.Reach == nil {
+		return out, err
+	}
+	schemas, err := k.config.Reach(webhooks.SchemasPath)
+	if err != nil {
+		return nil, err
+	}
+	out.more = append(out.more, webhooks.NewSchemasWebhook(schemas))
+	return out, nil
 }
 
 // with returns the configuration with the rules. version is the version of fieldperm that writes it.
@@ -60,21 +77,17 @@ func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionreg
 	if _, ok := parse(version); ok {
 		out.Annotations = map[string]string{webhooks.WriterAnnotation: version}
 	}
-	if b.owner != nil {
-		out.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: b.owner.Name, UID: b.owner.UID,
-		}}
-	}
+	out.OwnerReferences = b.owners
 	return out
 }
 
 // clientConfig returns the client configuration of the owner's webhook with another path.
-func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration) (admissionregistrationv1.WebhookClientConfig, error) {
+func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration, path string) (admissionregistrationv1.WebhookClientConfig, error) {
 	for i := range owner.Webhooks {
 		if owner.Webhooks[i].Name != webhooks.GranularWebhook {
 			continue
 		}
-		if out, ok := webhooks.ClientConfigFor(&owner.Webhooks[i].ClientConfig, webhooks.UncoveredPath); ok {
+		if out, ok := webhooks.ClientConfigFor(&owner.Webhooks[i].ClientConfig, path); ok {
 			return out, nil
 		}
 		return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: %q is not called at %s: install what fieldperm-gen manifests wrote", owner.Name, webhooks.GranularWebhook, webhooks.GranularPath)
@@ -102,7 +115,7 @@ func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.
 		sent.ResourceVersion = live.ResourceVersion
 	}
 	written, err := k.apply(ctx, sent)
-	if err != nil || same(written, want) {
+	if err != nil || Same(written, want) {
 		return written, err
 	}
 	// Server-side apply keeps fields of fieldperm's webhooks that others have added.
@@ -129,6 +142,7 @@ func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.Valida
 }
 
 // ours reports whether a webhook of the configuration is fieldperm's.
-func ours(name string) bool {
-	return name == webhooks.UncoveredWebhookName || name == webhooks.SchemasWebhook
-}
+func ours(name string) bool { return slices.Contains(ownWebhooks, name) }
+
+// ownWebhooks are the webhooks of the configurations that fieldperm maintains.
+var ownWebhooks = []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook, webhooks.ObservationsWebhook, webhooks.TrialsWebhook}

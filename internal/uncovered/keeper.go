@@ -166,7 +166,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if live != nil && live.DeletionTimestamp != nil {
 		return fmt.Errorf("webhook configuration %q: is being deleted: remove its finalizers, then it is made again", k.config.Name)
 	}
-	if same(live, want) {
+	if Same(live, want) {
 		k.repairs.stands(time.Now())
 		if !known {
 			return fmt.Errorf("webhook configuration %q: was written by fieldperm %q, which is newer than this one (%q), and is left as it is: finish the upgrade; after a downgrade delete it as a member of system:masters, then it is made again", k.config.Name, newer, k.config.Version)

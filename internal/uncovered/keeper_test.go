@@ -209,7 +209,7 @@ func TestW2_KeeperRevertsChangesOfOthers(t *testing.T) {
 			must(t, err)
 			f.repairs = repairs{} // no repair happened before
 			must(t, f.keep(t.Context()))
-			if now := live(t, client); !same(now, good) || len(now.Webhooks) != 1 {
+			if now := live(t, client); !Same(now, good) || len(now.Webhooks) != 1 {
 				t.Errorf("configuration is %+v", now)
 			}
 		})

@@ -176,8 +176,8 @@ func enforces(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	return sameWebhook(l, w)
 }
 
-// same reports whether nothing must be written. Additions of others are ignored.
-func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+// Same reports whether nothing must be written into a live configuration of fieldperm. Additions of others are ignored.
+func Same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bool {
 	if live == nil {
 		return false
 	}
@@ -196,7 +196,7 @@ func same(live, want *admissionregistrationv1.ValidatingWebhookConfiguration) bo
 			return false
 		}
 	}
-	for _, name := range []string{webhooks.UncoveredWebhookName, webhooks.SchemasWebhook} {
+	for _, name := range ownWebhooks {
 		l, w := webhookNamed(live, name), webhookNamed(want, name)
 		if (l == nil) != (w == nil) || l != nil && !sameWebhook(l, w) {
 			return false

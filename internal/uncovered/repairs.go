@@ -25,7 +25,7 @@ type repairs struct {
 
 // wait returns how long the write of want must wait.
 func (r *repairs) wait(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) time.Duration {
-	if r.last == nil || !same(r.last, want) {
+	if r.last == nil || !Same(r.last, want) {
 		return 0
 	}
 	return max(0, r.at.Add(r.pause).Sub(now))
@@ -33,7 +33,7 @@ func (r *repairs) wait(want *admissionregistrationv1.ValidatingWebhookConfigurat
 
 // wrote records that want was written.
 func (r *repairs) wrote(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
-	if r.last != nil && same(r.last, want) {
+	if r.last != nil && Same(r.last, want) {
 		r.pause = min(max(2*r.pause, firstRepair), lastRepair)
 	}
 	r.last, r.at = want, now

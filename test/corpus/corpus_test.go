@@ -50,6 +50,7 @@ var compiled = sync.OnceValues(func() (*schema.Schema, error) {
 var provenElsewhere = map[string]string{
 	"D10": ".", // on every recorded pair; fieldperm has property tests besides
 	"P8":  "../../internal/authz",
+	"P9":  "../../internal/observation",
 	"A1":  "../e2e",
 	"A2":  "../e2e",
 	"A3":  "../e2e",

@@ -13,13 +13,14 @@ import (
 // Sample returns metrics that have been used in every way that a server uses them.
 func Sample() *metrics.Metrics {
 	m := metrics.New()
-	for _, endpoint := range []string{"granular", "uncovered", "schemas", "authorize"} {
+	for _, endpoint := range []string{"granular", "uncovered", "observed", "tried", "schemas", "authorize"} {
 		for _, result := range []string{"allowed", "denied", "no_opinion", "canary", "refused", "error"} {
 			m.Review(endpoint, result, true, 1, time.Millisecond)
 		}
 		m.InFlight(endpoint, nil)
 	}
 	m.NoRoom()
+	m.ObservedRefusal()
 	m.Bodies(1, func() int64 { return 1 })
 	for _, endpoint := range []string{"granular", "uncovered"} {
 		for _, mode := range []string{"generic", "granular", "uncovered", "none"} {

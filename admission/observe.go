@@ -1,0 +1,181 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/schema"
+)
+
+// The endpoints of this file refuse nothing: they say what would be refused if a user had only granular verbs, or if a set refused
+// writes. An API server takes every response that does not allow the request as a denial, whatever the failurePolicy of the webhook is. So
+// every response allows the request, also after an error.
+
+const (
+	// AnnotationRefused is the denial that would have been the response.
+	AnnotationRefused = "refused"
+	// AnnotationError says why a request could not be reviewed.
+	AnnotationError = "error"
+
+	modeObserved = "observed"
+)
+
+// Observation is what an update needs if the user does not hold the generic permission.
+type Observation struct {
+	// Verbs are the most specific verbs of the changes, sorted and without duplicates; Uncoverable stands for a change that no verb
+	// covers.
+	Verbs []string
+	// Refused is the message of the denial without the generic permission, "" if there is none or if it was not asked for.
+	Refused string
+}
+
+// Observe works out what an update needs. If decide is true, it also decides as if the user did not hold the generic permission. Errors are
+// those of Review.
+func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) (*Observation, error) {
+	if err := r.check(in.Request); err != nil {
+		return nil, err
+	}
+	compiled, kind, err := r.kindOf(in.Request)
+	if err != nil {
+		return nil, err
+	}
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, in.Request))
+	if err != nil {
+		return nil, err
+	}
+	out := &Observation{Verbs: specificVerbs(nil, requirements)}
+	if !decide {
+		return out, nil
+	}
+	result, err := r.decide(ctx, in.Request, fieldperm.Review{Requirements: requirements})
+	if err != nil {
+		return nil, err
+	}
+	out.Refused = result.Message
+	return out, nil
+}
+
+// Try returns the message of the denial if the sets with an action refused writes, "" if there is none. Errors are those of Review.
+func (r *Reviewer) Try(ctx context.Context, in *DecodedReview, action v1alpha1.ValidationAction) (string, error) {
+	req := in.Request
+	if err := r.check(req); err != nil || req.Operation == admissionv1.Delete {
+		return "", err
+	}
+	compiled, kind, err := r.kindOf(req)
+	if err != nil {
+		return "", err
+	}
+	tried := func(ctx context.Context, ref schema.ResourceRef, request schema.Request) (schema.VerbSet, error) {
+		return compiled.Tried(ctx, ref, request, action)
+	}
+	barriers := barriersFor(ctx, req, tried)
+	if len(barriers) == 0 {
+		return "", nil
+	}
+	requirements, err := r.changes(ctx, in, kind, barriers)
+	if err != nil {
+		return "", err
+	}
+	result, err := r.decide(ctx, req, fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
+	if err != nil {
+		return "", err
+	}
+	return result.Message, nil
+}
+
+// Observer finds and records the observations of updates. It must be safe for concurrent use.
+type Observer interface {
+	// Watch returns the watch of a request, nil if nothing observes it.
+	Watch(req *admissionv1.AdmissionRequest) Watch
+}
+
+// Watch is what observes one request. Exactly one of Record and Fail is called.
+type Watch interface {
+	// Warns and Audits report whether the client gets a warning, and the audit event annotations.
+	Warns() bool
+	Audits() bool
+	Record(*Observation)
+	Fail()
+}
+
+// ObservationHandler serves AdmissionReview v1 for PermissionObservations.
+func (h Handlers) ObservationHandler(reviewer *Reviewer, observer Observer) http.Handler {
+	return h.lenient(Observed, func(ctx context.Context, in *DecodedReview, out *admissionv1.AdmissionResponse) (int, error) {
+		watch := observer.Watch(in.Request)
+		if watch == nil || in.Request.Operation != admissionv1.Update {
+			return 0, nil
+		}
+		seen, err := reviewer.Observe(ctx, in, watch.Warns())
+		if err != nil {
+			watch.Fail()
+			return 0, err
+		}
+		watch.Record(seen)
+		if seen.Refused != "" {
+			out.Warnings = []string{"without update and patch this write is refused: " + seen.Refused}
+		}
+		if watch.Audits() {
+			out.AuditAnnotations = map[string]string{AnnotationMode: modeObserved, AnnotationFields: joined(seen.Verbs)}
+			if seen.Refused != "" {
+				out.AuditAnnotations[AnnotationRefused] = cut(seen.Refused)
+			}
+		}
+		return len(seen.Verbs), nil
+	})
+}
+
+// TrialHandler serves AdmissionReview v1 for UncoveredPermissionSets whose actions let writes pass.
+func (h Handlers) TrialHandler(reviewer *Reviewer) http.Handler {
+	return h.lenient(Tried, func(ctx context.Context, in *DecodedReview, out *admissionv1.AdmissionResponse) (int, error) {
+		warning, err := reviewer.Try(ctx, in, v1alpha1.ValidationWarn)
+		if err != nil {
+			return 0, err
+		}
+		audited, err := reviewer.Try(ctx, in, v1alpha1.ValidationAudit)
+		if err != nil {
+			return 0, err
+		}
+		if warning != "" {
+			out.Warnings = []string{"will be refused once the barrier is enforced: " + warning}
+		}
+		if audited != "" {
+			out.AuditAnnotations = map[string]string{AnnotationRefused: cut(audited)}
+		}
+		return 0, nil
+	})
+}
+
+// lenient serves AdmissionReview v1 and allows every request. An error is logged, and is an annotation of the audit event.
+func (h Handlers) lenient(endpoint Endpoint, review func(context.Context, *DecodedReview, *admissionv1.AdmissionResponse) (checks int, err error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := h.begin(w, r, string(endpoint))
+		in, err := x.readReview()
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		defer in.Release()
+		ctx, cancel := x.context(about(in.Request)...)
+		defer cancel()
+		response := &admissionv1.AdmissionResponse{UID: in.Request.UID, Allowed: true}
+		if in.Request.UserInfo.Username == CanaryUser {
+			x.respond(ctx, response, OutcomeCanary, 0)
+			return
+		}
+		checks, err := review(ctx, in, response)
+		outcome := OutcomeAllowed
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("A write was not observed", "err", err)
+			response.AuditAnnotations, outcome = map[string]string{AnnotationError: cut(err.Error())}, OutcomeError
+		}
+		x.respond(ctx, response, outcome, checks)
+	})
+}
+
+func cut(text string) string { return shorten.Within(text, maxAnnotation) }

@@ -1,0 +1,133 @@
+//go:build integration
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// observed returns an observation once its status is as wanted.
+func observed(t *testing.T, s *stack.Stack, name string, wanted func(*v1alpha1.PermissionObservation) bool) *v1alpha1.PermissionObservation {
+	t.Helper()
+	var out *v1alpha1.PermissionObservation
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) {
+		out = &v1alpha1.PermissionObservation{}
+		if err := json.Unmarshal([]byte(mustKubectl(t, s, "", "get", "permissionobservation", name, "-o", "json")), out); err != nil {
+			return false, err
+		}
+		return wanted(out), nil
+	})
+	if err != nil {
+		t.Fatalf("observation %q: %v: %+v", name, err, out.Status)
+	}
+	return out
+}
+
+func isObserving(o *v1alpha1.PermissionObservation) bool {
+	return slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionObserving && c.Status == "True" })
+}
+
+// TestP9_AnObservationRecordsAndRefusesNothing: the updates of a user with the generic permission are counted, and the client is warned
+// about those that granular verbs would not cover.
+func TestP9_AnObservationRecordsAndRefusesNothing(t *testing.T) {
+	for name, topology := range map[string]stack.Topology{"static": stack.Static, "object": stack.REST} {
+		t.Run(name, func(t *testing.T) {
+			s := startAs(t, topology)
+			install(t, s)
+			grant(t, s, "mover", rule("", []string{"configmaps"}, "get", "create", "update", "patch", "granular", "granular:label"))
+			remove(t, s, "configmap", "seen")
+			remove(t, s, "permissionobservation", "mover")
+			mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
+			mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":[""],"resources":["*"]}],"actions":["Audit","Warn"]}}`, "apply", "-f", "-")
+			if got := observed(t, s, "mover", isObserving); got.Status.Since == nil || got.Status.Writes > 0 {
+				t.Errorf("before the first write: %+v", got.Status)
+			}
+			mover, err := s.User("mover")
+			must(t, err)
+			write := func(args ...string) string {
+				t.Helper()
+				_, stderr, err := s.Kubectl(mover).Run(t.Context(), "", args...)
+				if err != nil {
+					t.Fatalf("%v: %s", err, stderr)
+				}
+				return stderr
+			}
+			if warning := write("label", "configmap", "seen", "team=a"); strings.Contains(warning, "Warning") {
+				t.Errorf("a write that granular verbs cover: %s", warning)
+			}
+			if warning := write("patch", "configmap", "seen", "--type=merge", "-p", `{"data":{"a":"c"}}`); !strings.Contains(warning, `without update and patch this write is refused: configmaps "seen" is forbidden: User "mover" may not change .data["a"]`) {
+				t.Errorf("a write that they do not cover: %q", warning)
+			}
+			mustKubectl(t, s, "", "label", "configmap", "seen", "team=b", "--overwrite") // Another user.
+			got := observed(t, s, "mover", func(o *v1alpha1.PermissionObservation) bool { return o.Status.Writes >= 2 })
+			if got.Status.Writes != 2 || got.Status.Refused != 1 || got.Status.Failed != 0 || len(got.Status.Gaps) > 0 || len(got.Status.Resources) != 1 {
+				t.Fatalf("%+v", got.Status)
+			}
+			row := got.Status.Resources[0]
+			var verbs []string
+			for _, v := range row.Verbs {
+				verbs = append(verbs, v.Verb)
+				if v.Count != 1 || v.Example != (v1alpha1.ObservedObject{Namespace: "default", Name: "seen"}) || !slices.Equal(v.Namespaces, []string{"default"}) || v.FirstTime.IsZero() {
+					t.Errorf("%+v", v)
+				}
+			}
+			if want := "granular:datum(a) granular:label(team)"; row.User != "mover" || row.Resource != "configmaps" || row.Writes != 2 || strings.Join(verbs, " ") != want {
+				t.Errorf("%+v", row)
+			}
+			mustKubectl(t, s, "", "delete", "permissionobservation", "mover")
+			// Without an observation, API servers no longer ask.
+			must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+				return !strings.Contains(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", "fieldperm-observed", "-o", "json"), "observations.fieldperm.dev"), nil
+			}))
+		})
+	}
+}
+
+// TestW2_ASetWithoutDenyLetsWritesPass: Warn tells the client, and nothing is refused, also while fieldperm is down.
+func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	remove(t, s, "configmap", "tried")
+	remove(t, s, "uncoveredpermissionset", "tried")
+	grant(t, s, "editor", rule("", []string{"configmaps"}, "get", "patch"))
+	editor, err := s.User("editor")
+	must(t, err)
+	mustKubectl(t, s, "", "create", "configmap", "tried", "--from-literal=a=b")
+	set := func(actions string) string {
+		return uncoveredSet("tried", "granular:datum(a)", "", "configmaps") + "  validationActions: " + actions + "\n"
+	}
+	_, stderr, err := kubectl(t, s, set("[Deny, Warn]"), "apply", "-f", "-")
+	if err == nil || !strings.Contains(stderr, "Deny and Warn exclude each other") {
+		t.Errorf("Deny and Warn: %v, %s", err, stderr)
+	}
+	mustKubectl(t, s, set("[Warn, Audit]"), "apply", "-f", "-")
+	patch := func(value string) (string, error) {
+		_, stderr, err := s.Kubectl(editor).Run(t.Context(), "", "patch", "configmap", "tried", "--type=merge", "-p", `{"data":{"a":"`+value+`"}}`)
+		return stderr, err
+	}
+	const warning = `will be refused once the barrier is enforced: configmaps "tried" is forbidden: User "editor" may not change .data["a"]: needs granular:datum(a)`
+	i := 0
+	must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		i++
+		stderr, err := patch(strings.Repeat("x", i))
+		return strings.Contains(stderr, warning), err
+	}))
+	enforced(t, s, "uncoveredpermissionset", "tried", "False NotDenying", "set them to [Deny]")
+	mustKubectl(t, s, set("[Deny]"), "apply", "-f", "-")
+	must(t, wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		i++
+		_, err := patch(strings.Repeat("x", i))
+		return err != nil, nil
+	}))
+}
