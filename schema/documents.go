@@ -52,8 +52,8 @@ type Topology struct {
 	KeepsNames bool
 	// JSON means that objects of the kinds are received and stored as JSON, so that a review shows all of their contents.
 	JSON bool
-	// RoundTrips means that the newest version of each kind has every field of the others. Kubernetes' own tests ensure this for its
-	// kinds.
+	// RoundTrips means that no write through the newest version of each kind loses a field of the others. Kubernetes' own tests ensure for
+	// its kinds that the newest version has every field. Tests of schema/load and test/fields are about the exceptions.
 	RoundTrips bool
 	// TypePermissions are the permission keys of named types in the source (vendor extensions of an OpenAPI document). Their paths are
 	// relative to the type.
