@@ -149,7 +149,7 @@ func awaitEnforced(ctx context.Context, client dynamic.Interface, resource, name
 		message, _ := c["message"].(string)
 		probed := c["reason"] == v1alpha1.ReasonNotProbed && strings.Contains(message, "were refused through")
 		guards = c["reason"] != v1alpha1.ReasonFaulty && c["reason"] != v1alpha1.ReasonNothingGuarded
-		return c["status"] == "True" || probed || !guards || c["reason"] == v1alpha1.ReasonNoBarriers
+		return c["status"] == "True" || probed || !guards || c["reason"] == v1alpha1.ReasonNoBarriers || c["reason"] == v1alpha1.ReasonNotDenying
 	})
 	return guards, err
 }

@@ -26,7 +26,7 @@ type set struct {
 
 // about reports whether the verbs of the set are barriers on a resource for a request.
 func (s *set) about(p Place, r *Request) bool {
-	if len(s.resources) > 0 && !slices.Contains(s.resources, p.Main()) {
+	if !s.object.Spec.Denies() || len(s.resources) > 0 && !slices.Contains(s.resources, p.Main()) {
 		return false
 	}
 	return s.condition == nil || s.condition.holds(r)
@@ -190,6 +190,10 @@ func (w *world) set(d *draw, number int) (*set, error) {
 			out.resources = append(out.resources, Place{Group: g.group, Resource: g.resource})
 			object.Spec.Resources = append(object.Spec.Resources, v1alpha1.ResourceRule{APIGroups: []string{g.group}, Resources: []string{g.resource, g.resource + "/*"}[:1]})
 		}
+	}
+	// Some sets let writes pass: no write may be refused because of them.
+	if d.oneIn(10) {
+		object.Spec.ValidationActions = []v1alpha1.ValidationAction{pick(d, []v1alpha1.ValidationAction{v1alpha1.ValidationWarn, v1alpha1.ValidationAudit})}
 	}
 	if d.oneIn(3) {
 		out.condition = pick(d, conditions)

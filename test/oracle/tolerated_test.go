@@ -7,6 +7,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/exact"
 	"github.com/fieldperm/fieldperm/test/store"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -79,7 +80,9 @@ func TestOracle_W4_ASetForAllIsNotForTheFloor(t *testing.T) {
 	own := Place{Group: "fieldperm.dev", Resource: "permissionschemas"}
 	status := own
 	status.Sub = "status"
-	w := &world{sets: []*set{{verbs: []verbs.Verb{verbs.All()}}}}
+	// A set that does not refuse writes is no barrier anywhere.
+	tried := &v1alpha1.UncoveredPermissionSet{Spec: v1alpha1.UncoveredPermissionSetSpec{ValidationActions: []v1alpha1.ValidationAction{v1alpha1.ValidationWarn}}}
+	w := &world{sets: []*set{{object: &v1alpha1.UncoveredPermissionSet{}, verbs: []verbs.Verb{verbs.All()}}, {object: tried, verbs: []verbs.Verb{verbs.All()}}}}
 	for place, want := range map[Place]int{own: 1, status: 0, {Group: "apps", Resource: "deployments", Sub: "status"}: 1, {Group: "coordination.k8s.io", Resource: "leases"}: 0} {
 		if got := w.barriers(own, &Request{Endpoint: &Endpoint{Place: place}}); len(got) != want {
 			t.Errorf("%v: %d barriers, want %d", place, len(got), want)
