@@ -103,3 +103,15 @@ func TestC2_D8_ExtentsAreJoined(t *testing.T) {
 		}
 	}
 }
+
+// C2: without sets a custom resource has no barriers.
+func TestC2_NoSetIsNoBarrier(t *testing.T) {
+	s, errs := compileFew(t, widgies("", ""))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	ref := schema.ResourceRef{Group: "example.com", Version: "v1", Resource: "widgies"}
+	if got, err := s.Uncovered(t.Context(), ref, bodyOf(metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widgy"}, nil)); len(got) > 0 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -106,7 +106,7 @@ func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request,
 			out.Add(v, extent)
 		}
 	}
-	unseen, storesStatus := changesUnseen(ref), s.storesStatus(ref)
+	unseen := changesUnseen(ref)
 	for i := range s.uncovered {
 		set := &s.uncovered[i]
 		if !counts(set) {
@@ -133,7 +133,7 @@ func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request,
 			continue
 		}
 		for _, part := range parts {
-			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status, StatusValues: part == status && storesStatus})
+			hold(set, at(input, part), Extent{StatusOnly: part == status, OwnersOnly: part != status, StatusValues: part == status && s.storesStatus(ref)})
 		}
 	}
 	return out, utilerrors.NewAggregate(errs)
@@ -141,7 +141,7 @@ func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request,
 
 // storesStatus reports whether a write of the object may change the stored status: a write of a custom resource through a version without
 // the subresource status, or through a lossy version, whose status the API server stores in place of the whole one; and the creation of a
-// few built-in resources. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
+// few built-in resources. There are sets. In all other writes of the object the API server keeps the stored status, so that no change of it is seen.
 func (s *Schema) storesStatus(ref ResourceRef) bool {
 	if ref.Subresource != "" {
 		return false
