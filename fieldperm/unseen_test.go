@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,8 @@ func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
 		"one byte more":                              {configMaps, data(`{"k":"\ufffd"}`), data(`{"k":"\ufffd","l":"\ufffd"}`), nil, []string{`added .data["l"]`, `modified .data["k"]`, "modified ."}},
 		"a new object":                               {configMaps, "", data(`{"k":"\ufffd"}`), nil, []string{`added .data["k"]`}},
 		"a field manager that is not UTF-8":          {configMaps, data(`{"k":"v"}`), `{"metadata":{"name":"x","managedFields":[{"manager":"\ufffd","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:l":{}}}}]},"data":{"k":"v","l":"w"}}`, nil, []string{`added .data["l"]`, "modified .", "ownership ."}},
-		"a name that is not UTF-8":                   {configMaps, data(`{"\ufffd":"v"}`), data(`{"\ufffd":"v"}`), nil, []string{"added .data[\"\uFFFD<not UTF-8>\"]", "removed .data[\"\uFFFD<not UTF-8>\"]"}},
+		"a name that is not UTF-8":                   {configMaps, data(`{"\ufffd":"v"}`), data(`{"\ufffd":"v"}`), nil, []string{"added .data[\"<not UTF-8>\uFFFD\"]", "removed .data[\"<not UTF-8>\uFFFD\"]"}},
+		"several such strings":                       {configMaps, data(`{"k":"\ufffd\"\ufffd","l":"\ufffd\\"}`), data(`{"k":"\ufffd\"\ufffd","l":"\ufffd\\"}`), nil, []string{`modified .data["k"]`, `modified .data["l"]`}},
 		"text that looks like the escape":            {configMaps, data(`{"k":"\ufffd","l":"\\ufffd"}`), data(`{"k":"x","l":"\\ufffd"}`), nil, []string{`modified .data["k"]`}},
 		"an escaped backslash, then the escape":      {configMaps, data(`{"l":"\\\ufffd"}`), data(`{"l":"\\\ufffd"}`), nil, []string{`modified .data["l"]`}},
 		"a string in one of the objects only":        {configMaps, data(`{"k":"v"}`), data(`{"k":"v","l":"\ufffd"}`), nil, []string{`added .data["l"]`, "modified ."}},
@@ -94,5 +96,28 @@ func TestD10_ContentsThatJSONDoesNotShow(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
+	}
+}
+
+// D10: an object of such bytes does not take many times its memory.
+func TestD10_ManyBytesThatAreNotUTF8(t *testing.T) {
+	compiled, errs := load.Offline(nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	kind, err := compiled.Kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"metadata":{"name":"x"},"data":{"k":"` + strings.Repeat(`\ufffd\"a`, 1<<17) + `"}}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	rs, err := Diff(t.Context(), []byte(text), []byte(text), kind, nil)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(rs) != 1 {
+		t.Errorf("%d requirements, %v", len(rs), err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(16*len(text)) {
+		t.Errorf("%d bytes for objects of %d", used, len(text))
 	}
 }

@@ -103,8 +103,7 @@ type Apart struct {
 }
 
 // SetApart returns the objects for the comparison. The API server writes the escape of U+FFFD for each byte that is not UTF-8, and U+FFFD
-// itself for the character. A random text after each escape, which no user can foresee, makes the string unequal to every string of the
-// other object.
+// itself for the character. A random text in the string, which no user can foresee, makes it unequal to every string of the other object.
 func SetApart(old, new rawjson.Value) Apart {
 	if !old.MayHoldReplacement() && !new.MayHoldReplacement() {
 		return Apart{}
@@ -114,20 +113,37 @@ func SetApart(old, new rawjson.Value) Apart {
 	return Apart{Old: before, New: after, Planted: !old.IsAbsent() && is > was}
 }
 
-// setApart returns the text of an object with such random texts, nil if it needs none, and their number.
+// setApart returns the text of an object with a random text in each such string, nil if there is none, and the number of such bytes.
 func setApart(object rawjson.Value) (out []byte, n int) {
-	text, from := object.Raw(), 0
+	text, from, last := object.Raw(), 0, 0
 	apart := "<not UTF-8, " + rand.Text() + ">"
-	for at := nextEscape(text, 0); at >= 0; at = nextEscape(text, from) {
-		end := at + len(escaped)
-		out = append(append(out, text[from:end]...), apart...)
-		from = end
+	for at := nextEscape(text, 0); at >= 0; at = nextEscape(text, last) {
+		// One random text is enough for a string. The text of an object with many such bytes must not become many times as long.
+		if n == 0 || hasQuote(text[last:at]) {
+			out = append(append(out, text[from:at]...), apart...)
+			from = at
+		}
+		last = at + len(escaped)
 		n++
 	}
 	if n == 0 {
 		return nil, 0
 	}
 	return append(out, text[from:]...), n
+}
+
+// hasQuote reports whether a text that begins inside a string has a quotation mark that ends or begins a string.
+func hasQuote(text []byte) bool {
+	for from := 0; ; {
+		at := bytes.IndexByte(text[from:], '"')
+		if at < 0 {
+			return false
+		}
+		if at += from; !isQuoted(text, at) {
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // escaped is the form in which encoding/json writes a byte that is not UTF-8.
