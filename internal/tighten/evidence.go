@@ -24,6 +24,12 @@ func (r Resource) String() string {
 	return r.Name + "." + r.Group
 }
 
+// Split returns the resource and the subresource.
+func (r Resource) Split() (name, subresource string) {
+	name, subresource, _ = strings.Cut(r.Name, "/")
+	return name, subresource
+}
+
 func compareResources(a, b Resource) int {
 	return strings.Compare(a.Group+"\x00"+a.Name, b.Group+"\x00"+b.Name)
 }

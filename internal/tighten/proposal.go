@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
@@ -62,6 +63,8 @@ type Proposal struct {
 	Remaining []string
 	// Notes explain decisions.
 	Notes []string
+	// Observe are the resources whose writes to observe before the changes are made.
+	Observe []v1alpha1.ResourceRule
 
 	before, after []Grant
 }
@@ -98,6 +101,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 		p.Remaining = append(p.Remaining, "update or patch on "+text)
 	}
 	p.addGranular(granting.rules())
+	p.observe()
 	p.change(c, &options, evidence)
 	p.after = p.applied(c, groups)
 	p.remaining(options.Decides)
@@ -122,6 +126,30 @@ func (p *Proposal) gaps(evidence *Evidence, decides func(Resource) Decides) {
 	}
 	if evidence.Omitted > 0 {
 		gap("%d uses of verbs are omitted, because the evidence has too many: narrow it", evidence.Omitted)
+	}
+}
+
+// maxObserve is how many rules an observation may have.
+const maxObserve = 64
+
+// observe collects the resources that the subject itself may update now.
+func (p *Proposal) observe() {
+	for i := range p.before {
+		if p.before[i].Group != "" {
+			continue
+		}
+		for _, rule := range p.before[i].writes() {
+			names := slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return strings.HasSuffix(name, finalizersSuffix) })
+			one := v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: names}
+			if len(names) > 0 && !slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
+				return slices.Equal(r.APIGroups, one.APIGroups) && slices.Equal(r.Resources, one.Resources)
+			}) {
+				p.Observe = append(p.Observe, one)
+			}
+		}
+	}
+	if len(p.Observe) > maxObserve {
+		p.Observe = []v1alpha1.ResourceRule{{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}}}
 	}
 }
 

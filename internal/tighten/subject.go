@@ -121,6 +121,9 @@ func (s Subject) ID() string {
 	return fmt.Sprintf("%016x", sum.Sum64())
 }
 
+// ObservationName returns the name of the PermissionObservation that is made for the subject.
+func (s Subject) ObservationName() string { return s.objectName("tighten-") }
+
 // nameLength keeps names of objects readable.
 const nameLength = 100
 
