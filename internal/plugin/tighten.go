@@ -40,6 +40,8 @@ type tightening struct {
 	sources []string
 	// samples are written objects with their UIDs, to recognize the log of another cluster.
 	samples []sample
+	// hinted are the hints that are not in the evidence, nil without any.
+	hinted *tighten.Evidence
 }
 
 // run makes a proposal and does with it what the flags say.

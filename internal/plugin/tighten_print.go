@@ -67,6 +67,10 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 	o.list("Evidence of the writes of "+p.Subject.String(), o.sources)
 	o.say("")
 	o.printEvidence(evidence)
+	if o.hinted != nil {
+		o.say("\nHints by managedFields, not in the proposal without --include-hints:")
+		o.printEvidence(o.hinted)
+	}
 	diffs, err := p.Diffs()
 	if err != nil {
 		return err

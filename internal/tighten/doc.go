@@ -6,5 +6,6 @@
 // and patch out of rules, granular.go makes the rules that replace them. Prove shows that a proposal grants nothing new, and Simulation
 // replays a log against it.
 //
-// The package has no client and no flags. It imports the API types, verbs, internal/rawjson and internal/rbac.
+// The package has no client and no flags. It imports the API types, verbs, internal/rawjson and internal/rbac, and for
+// hints also fieldperm and schema.
 package tighten

@@ -50,6 +50,28 @@ func (g *Grant) writes() []rbacv1.PolicyRule {
 	return out
 }
 
+// UpdateScopes returns the namespaces in which grants let update or patch a resource or one of its subresources, or only "" for all.
+func UpdateScopes(grants []Grant, r Resource) []string {
+	var out []string
+	for i := range grants {
+		if !slices.ContainsFunc(grants[i].writes(), func(rule rbacv1.PolicyRule) bool {
+			return matches(&rule, r) || slices.ContainsFunc(rule.Resources, func(name string) bool {
+				main, _, sub := strings.Cut(name, "/")
+				return sub && (main == r.Name || main == "*") && matches(&rule, Resource{r.Group, strings.Replace(name, "*/", r.Name+"/", 1)})
+			})
+		}) {
+			continue
+		}
+		if grants[i].Scope == "" {
+			return []string{""}
+		}
+		if !slices.Contains(out, grants[i].Scope) {
+			out = append(out, grants[i].Scope)
+		}
+	}
+	return out
+}
+
 // cluster are the RBAC objects by name.
 type cluster struct {
 	objects *rbac.Grants
