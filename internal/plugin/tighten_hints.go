@@ -80,7 +80,9 @@ func metadataIn(client metadata.Interface, resource runtimeschema.GroupVersionRe
 
 // readHints lists objects in pages, so that only some pages are in memory.
 func readHints(ctx context.Context, h *tighten.Hints, kind string, r tighten.Resource, client metadata.ResourceInterface) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, options) }
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	}
 	p := pager.New(list)
 	p.PageBufferSize = 1
 	return p.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {

@@ -51,18 +51,14 @@ func (g *granting) collect() error {
 }
 
 func (g *granting) use(r Resource, verb string, u *Use) error {
-	covered := map[string]bool{} // namespaces in which a grant covers the use
-	everywhere := false
+	var rules []scoped
 	for i := range g.grants {
 		grant := &g.grants[i]
 		for _, rule := range grant.writes() {
 			if !matches(&rule, r) {
 				continue
 			}
-			if grant.Scope == "" {
-				everywhere = true
-			}
-			covered[grant.Scope] = true
+			rules = append(rules, scoped{grant.Scope, rule.ResourceNames})
 			if grant.Group != "" {
 				g.through[fmt.Sprintf("%s through group %q, by %s", r, grant.Group, grant.Binding)] = true
 				continue
@@ -72,23 +68,55 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 			}
 		}
 	}
-	if everywhere {
-		return nil
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(u.Namespaces)) {
-		if covered[namespace] || g.holds(namespace, r, verb) {
+	for _, o := range u.uncovered(rules) {
+		if g.holds(o.Namespace, r, verb) {
 			continue
 		}
-		where := "in namespace " + namespace
-		if namespace == "" {
+		where := "in namespace " + o.Namespace
+		if o.Namespace == "" {
 			where = "without a namespace"
+		}
+		if o.Name != "" {
+			where += ", such as " + o.Name
 		}
 		g.missing = append(g.missing, fmt.Sprintf("%s on %s %s", verb, r, where))
 		if g.options.AllowNew {
-			g.put(place{namespace, r, ""}, verb)
+			g.put(place{o.Namespace, r, ""}, verb)
 		}
 	}
 	return nil
+}
+
+// scoped is where a rule with update or patch holds: a namespace or "" for all, and names or none for all.
+type scoped struct {
+	scope string
+	names []string
+}
+
+func (s *scoped) covers(o Object) bool {
+	return (s.scope == "" || s.scope == o.Namespace) && (len(s.names) == 0 || o.Name == "" || slices.Contains(s.names, o.Name))
+}
+
+// uncovered returns for each namespace with an object that no rule covers one of them, as far as objects are known.
+func (u *Use) uncovered(rules []scoped) []Object {
+	out := map[string]Object{}
+	look := func(o Object) {
+		if !slices.ContainsFunc(rules, func(s scoped) bool { return s.covers(o) }) {
+			if had, ok := out[o.Namespace]; !ok || o.Name != "" && (had.Name == "" || o.Name < had.Name) {
+				out[o.Namespace] = o
+			}
+		}
+	}
+	for namespace := range u.Namespaces {
+		look(Object{Namespace: namespace})
+	}
+	if u.Namespaces[u.Example.Namespace] {
+		look(u.Example)
+	}
+	for o := range u.Names {
+		look(o)
+	}
+	return slices.SortedFunc(maps.Values(out), func(a, b Object) int { return strings.Compare(a.Namespace, b.Namespace) })
 }
 
 // holds reports whether a rule grants a granular verb already.
@@ -198,7 +226,7 @@ func (g *granting) rules() map[string][]rbacv1.PolicyRule {
 				own = append(own, verb)
 			}
 		}
-		if len(own) == 0 {
+		if len(own) == 0 || len(held) == 1 && g.marked(at) {
 			continue
 		}
 		slices.Sort(own)
@@ -228,6 +256,23 @@ func (g *granting) rules() map[string][]rbacv1.PolicyRule {
 func (g *granting) wider(at place, verb string) bool {
 	return at.scope != "" && (g.verbs[place{"", at.resource, at.names}][verb] || g.verbs[place{"", at.resource, ""}][verb]) ||
 		at.names != "" && g.verbs[place{at.scope, at.resource, ""}][verb]
+}
+
+// marked reports whether other places grant the marker on each name of a place.
+func (g *granting) marked(at place) bool {
+	if at.names == "" {
+		return false
+	}
+	for _, name := range strings.Split(at.names, "\x00") {
+		found := false
+		for other := range g.verbs {
+			found = found || other != at && other.scope == at.scope && other.resource == at.resource && len(g.verbs[other]) > 1 && slices.Contains(strings.Split(other.names, "\x00"), name)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
 }
 
 func ruleKey(r *rbacv1.PolicyRule) string {

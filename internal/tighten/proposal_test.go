@@ -200,6 +200,16 @@ func TestPropose_NewAccessIsListedAndOnlyAllowedWhenAsked(t *testing.T) {
 	}
 }
 
+// TestPropose_NamesThatNoRuleCovers: the subject may update web only, now.
+func TestPropose_NamesThatNoRuleCovers(t *testing.T) {
+	objects := grants(t, bound(`{apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [update]}`, ""))
+	log := line("apps/deployments", "", "team", "web", "granular:scale") + line("apps/deployments", "", "team", "db", "granular:scale")
+	p := propose(t, operator, objects, log)
+	if len(p.New) != 2 || !strings.Contains(p.New[1], "granular:scale on deployments.apps in namespace team, such as db") {
+		t.Errorf("%q", p.New)
+	}
+}
+
 func TestPropose_RightsOfGroupsRemain(t *testing.T) {
 	yaml := bound(deployments, "") + `---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: group}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operators}, subjects: [{kind: Group, name: 'system:serviceaccounts:ops'}]}
