@@ -26,6 +26,8 @@ const outputText = "text"
 // caller handles errors and the exit code; see ExitCode.
 func NewTightenCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &tightening{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true)}}
+	// A subject has its rights in all namespaces.
+	o.cluster.Namespace = nil
 	cmd := &cobra.Command{
 		Use:   "tighten SUBJECT [--audit-log FILE] [--apply | --undo]",
 		Short: "Propose granular verbs in place of update and patch",
