@@ -180,12 +180,14 @@ func (o *tightening) applyStep(ctx context.Context, known *knownCluster, proposa
 	if err != nil {
 		return err
 	}
-	switch step {
-	case apply.Added:
+	switch {
+	case o.dryRun == dryRunServer:
+		o.say("Nothing was changed.")
+	case step == apply.Added:
 		o.say("Step 1 of 2 is done: %s holds the granular verbs besides update and patch.\nLet it make all of its writes, look at the observation, then run the command again:\n  kubectl get permissionobservation %s", proposal.Subject, proposal.Subject.ObservationName())
-	case apply.Removed:
+	case step == apply.Removed:
 		o.say("Step 2 of 2 is done: %s holds granular verbs in place of update and patch. --undo gives them back.", proposal.Subject)
-	case apply.Nothing:
+	default:
 		o.say("Nothing to do: %s itself holds no update and no patch that granular verbs can replace.", proposal.Subject)
 	}
 	for _, remaining := range proposal.Remaining {

@@ -2,6 +2,7 @@ package tighten
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -116,7 +117,7 @@ func lines(o any) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.SplitAfter(strings.TrimSuffix(string(text), "\n")+"\n", "\n"), nil
+	return slices.Collect(strings.Lines(string(text))), nil
 }
 
 // YAML returns an object as a user would write it.
