@@ -3,9 +3,7 @@ package tighten
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 )
@@ -122,71 +120,4 @@ func FuzzLog(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// BenchmarkLog reads a generated log. FIELDPERM_LOG_BYTES is its size, 64 MiB if not set; the heap must not grow with it.
-// subject: every line is an update of the subject. mixed: one line of ten is.
-func BenchmarkLog(b *testing.B) {
-	size := int64(64 << 20)
-	if text := os.Getenv("FIELDPERM_LOG_BYTES"); text != "" {
-		_, err := fmt.Sscan(text, &size)
-		must(b, err)
-	}
-	for name, every := range map[string]int{"subject": 1, "mixed": 10} {
-		for _, compressed := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/gzip=%t", name, compressed), func(b *testing.B) {
-				chunk := generated(every)
-				n := size / int64(len(chunk))
-				repeated := chunk
-				if compressed {
-					var zipped bytes.Buffer
-					w := gzip.NewWriter(&zipped)
-					_, _ = w.Write(chunk)
-					must(b, w.Close())
-					repeated = zipped.Bytes()
-				}
-				b.SetBytes(n * int64(len(chunk)))
-				b.ReportAllocs()
-				for b.Loop() {
-					e := &Evidence{}
-					l := Log{Subject: Subject{Kind: "ServiceAccount", Namespace: "ops", Name: "operator"}, Visit: e.Collect}
-					must(b, l.Read(b.Context(), &repeat{chunk: repeated, n: n}))
-					if l.Counts.Writes == 0 || l.Counts.Broken > 0 || l.Counts.Truncated {
-						b.Fatalf("%+v", l.Counts)
-					}
-				}
-			})
-		}
-	}
-}
-
-// generated returns about 1 MiB of a log in which one line of every is an update of the subject.
-func generated(every int) []byte {
-	var out bytes.Buffer
-	for i := 0; out.Len() < 1<<20; i++ {
-		event := line("apps/deployments", "", fmt.Sprintf("team-%d", i%50), fmt.Sprintf("web-%d", i), "granular:image(web),granular:scale")
-		if i%every != 0 {
-			event = strings.ReplaceAll(event, operator, "system:serviceaccount:kube-system:deployment-controller")
-		}
-		out.WriteString(event)
-	}
-	return out.Bytes()
-}
-
-// repeat reads a chunk n times.
-type repeat struct {
-	chunk []byte
-	n     int64
-	at    int
-}
-
-func (r *repeat) Read(p []byte) (int, error) {
-	if r.n <= 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.chunk[r.at:])
-	if r.at += n; r.at == len(r.chunk) {
-		r.at, r.n = 0, r.n-1
-	}
-	return n, nil
 }

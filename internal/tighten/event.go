@@ -122,18 +122,10 @@ func (ev *Event) write(m *members) outcome {
 		return isFailed
 	}
 	ev.Created = code == 201
-	ref := m.object
-	ev.Resource = Resource{Group: text(ref.Get("apiGroup")), Name: text(ref.Get("resource"))}
-	ev.Version = text(ref.Get("apiVersion"))
-	if ev.Resource.Name == "" {
+	if ev.reference(m.object); ev.Resource.Name == "" {
 		// A request for a path that is no resource.
 		return isOther
 	}
-	if subresource := text(ref.Get("subresource")); subresource != "" {
-		ev.Resource.Name += "/" + subresource
-	}
-	ev.Object = Object{text(ref.Get("namespace")), text(ref.Get("name"))}
-	ev.UID = text(ref.Get("uid"))
 	ev.Time = timeOf(m.time)
 	if ev.Time.IsZero() {
 		ev.Time = timeOf(m.stageTime)
@@ -144,6 +136,37 @@ func (ev *Event) write(m *members) outcome {
 	})
 	ev.annotations(m.remarks)
 	return isWrite
+}
+
+// reference reads the objectRef.
+func (ev *Event) reference(ref rawjson.Value) {
+	ev.Resource, ev.Version, ev.Object, ev.UID = Resource{}, "", Object{}, ""
+	subresource := ""
+	for m := ref.Members(); m.Next(); {
+		var into *string
+		switch string(m.Name().Raw()) {
+		case "apiGroup":
+			into = &ev.Resource.Group
+		case "resource":
+			into = &ev.Resource.Name
+		case "subresource":
+			into = &subresource
+		case "apiVersion":
+			into = &ev.Version
+		case "namespace":
+			into = &ev.Object.Namespace
+		case "name":
+			into = &ev.Object.Name
+		case "uid":
+			into = &ev.UID
+		default:
+			continue
+		}
+		*into = text(m.Value())
+	}
+	if subresource != "" && ev.Resource.Name != "" {
+		ev.Resource.Name += "/" + subresource
+	}
 }
 
 // annotations reads the verbs of the changed fields. All webhooks list the same, so one is enough.
