@@ -28,7 +28,7 @@ func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, file
 }
 
 func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file string, visit func(ev *tighten.Event)) (string, error) {
-	var in io.Reader = o.streams.In
+	in := o.streams.In
 	size := int64(0)
 	if file != "-" {
 		opened, err := os.Open(file)

@@ -125,12 +125,12 @@ func (c *cluster) clusterRoleBinding(ref Ref) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{}
 }
 
-// Role returns a role of a namespace with the content of a ClusterRole.
-func (c *Change) namespacedRole(r *rbacv1.ClusterRole) *rbacv1.Role {
+// namespacedRole returns a role of a namespace with the content of a ClusterRole.
+func (ch *Change) namespacedRole(r *rbacv1.ClusterRole) *rbacv1.Role {
 	return &rbacv1.Role{TypeMeta: typeMeta(roleKind), ObjectMeta: r.ObjectMeta, Rules: r.Rules}
 }
 
-func (c *Change) namespacedBinding(b *rbacv1.ClusterRoleBinding) *rbacv1.RoleBinding {
+func (ch *Change) namespacedBinding(b *rbacv1.ClusterRoleBinding) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{TypeMeta: typeMeta(roleBindingKind), ObjectMeta: b.ObjectMeta, Subjects: b.Subjects, RoleRef: b.RoleRef}
 }
 

@@ -1,7 +1,6 @@
 package tighten
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -77,11 +76,11 @@ func (h *Hints) Add(ctx context.Context, kind string, resource Resource, object 
 
 // verbs returns the verbs of the fields of an entry: those of a write that gives the fields to the manager (D8).
 func (h *Hints) verbs(ctx context.Context, kind string, entry *metav1.ManagedFieldsEntry) ([]string, error) {
-	key := shape{entry.APIVersion, kind, string(entry.FieldsV1.Raw)}
+	key := shape{entry.APIVersion, kind, entry.FieldsV1.GetRawString()}
 	if found, ok := h.shapes[key]; ok {
 		return found, nil
 	}
-	if err := (&fieldpath.Set{}).FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := (&fieldpath.Set{}).FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		// Such an entry would need the verb of the whole object.
 		return nil, err
 	}
