@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -17,6 +18,9 @@ const (
 	dryRunClient = "client"
 	dryRunServer = "server"
 )
+
+// letIn is how long kube-apiserver and fieldperm may take to see a change of Roles, on a large cluster.
+const letIn = 20 * time.Second
 
 // tightening are the flags of one call of tighten.
 type tightening struct {
@@ -125,7 +129,11 @@ func (o *tightening) validate() error {
 
 // propose collects the evidence and makes the proposal.
 func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known *knownCluster) (*tighten.Proposal, *tighten.Evidence, error) {
-	evidence, names := tighten.Observations(subject, known.observations)
+	observations := known.observations
+	if o.names == string(tighten.Seen) || o.namespaces == string(tighten.Seen) {
+		observations = tighten.WithoutCovered(subject, observations)
+	}
+	evidence, names := tighten.Observations(subject, observations)
 	for _, name := range names {
 		o.sources = append(o.sources, "PermissionObservation "+name)
 	}
@@ -167,7 +175,9 @@ func (o *tightening) applyStep(ctx context.Context, known *knownCluster, proposa
 		}
 		return nil
 	}
-	step, err := o.applier(known).Apply(ctx, proposal, more, apply.Options{Unproven: o.forceUnproven, New: o.allowNew})
+	step, err := o.applier(known).Apply(ctx, proposal, more, apply.Options{
+		Unproven: o.forceUnproven, New: o.allowNew, Version: known.version, Groups: o.groups,
+	})
 	var blocked *apply.BlockedError
 	if errors.As(err, &blocked) {
 		o.say("update and patch are not taken away yet:")
@@ -217,7 +227,7 @@ func (o *tightening) takeBack(ctx context.Context, subject tighten.Subject) erro
 }
 
 func (o *tightening) applier(known *knownCluster) *apply.Client {
-	return &apply.Client{RBAC: known.client, Observations: known.observed, DryRun: o.dryRun == dryRunServer, Say: func(format string, args ...any) {
+	return &apply.Client{RBAC: known.client, Observations: known.observed, DryRun: o.dryRun == dryRunServer, LetIn: letIn, Say: func(format string, args ...any) {
 		if o.dryRun == dryRunServer {
 			format += " (dry run)"
 		}

@@ -30,6 +30,8 @@ type knownCluster struct {
 	objects      rbac.Grants
 	observations []v1alpha1.PermissionObservation
 	decides      func(r tighten.Resource) tighten.Decides
+	// version returns a version in which a resource is served.
+	version func(r tighten.Resource) string
 
 	// The clients are nil without a cluster.
 	config   *rest.Config
@@ -172,6 +174,11 @@ func (o *tightening) discover(ctx context.Context, known *knownCluster) error {
 	}
 	known.served = lists
 	allowed := allowlist.Build(lists, aggregated, nil)
+	known.version = func(r tighten.Resource) string {
+		name, _ := r.Split()
+		served, _ := allowed.Served(r.Group, name)
+		return served.Version
+	}
 	names := map[tighten.Resource]bool{}
 	for _, list := range lists {
 		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)

@@ -179,7 +179,12 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 				t.Fatalf("the second step is not blocked: %v", err)
 			}
 			p.observation(s.ObservationName(), subject.rows...)
-			if _, err := p.tighten(subject.name, "--apply"); err != nil {
+			// There is no fieldperm that would let the subject in.
+			added := p.objects()
+			if _, err := p.tighten(subject.name, "--apply"); err == nil || !strings.Contains(err.Error(), "update and patch were given back") || p.objects() != added {
+				t.Fatal(err)
+			}
+			if _, err := p.tighten(subject.name, "--apply", "--force-unproven"); err != nil {
 				t.Fatal(err)
 			}
 			p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) {

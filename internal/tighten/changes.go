@@ -17,7 +17,7 @@ import (
 func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
 	stripping := &stripping{decides: options.Decides}
 	for _, r := range evidence.sorted() {
-		if options.Decides(r) == DecidesNot {
+		if options.Decides(r) == DecidesNot && len(evidence.Resources[r].Verbs) > 0 {
 			stripping.written = append(stripping.written, r)
 		}
 	}
@@ -93,7 +93,7 @@ func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.Po
 
 func copyName(name string, s Subject) string {
 	if len(name) > nameLength {
-		name = name[:nameLength]
+		name = strings.ToValidUTF8(name[:nameLength], "")
 	}
 	return strings.TrimRight(name, ":.") + "-" + s.ID()[:8]
 }

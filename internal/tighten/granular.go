@@ -37,7 +37,7 @@ type granting struct {
 // collect finds the verbs of each place. A write is covered by a grant with update or patch in its namespace.
 func (g *granting) collect() error {
 	for _, r := range g.evidence.sorted() {
-		if g.options.Decides(r) == DecidesNot {
+		if g.options.Decides(r) != DecidesYes {
 			continue
 		}
 		w := g.evidence.Resources[r]
@@ -222,7 +222,7 @@ func (g *granting) rules() map[string][]rbacv1.PolicyRule {
 	for at, held := range g.verbs {
 		var own []string
 		for verb := range held {
-			if !g.wider(at, verb) {
+			if !g.wider(at, verb) && !implied(held, verb) {
 				own = append(own, verb)
 			}
 		}
@@ -251,6 +251,15 @@ func (g *granting) rules() map[string][]rbacv1.PolicyRule {
 		})
 	}
 	return out
+}
+
+// implied reports whether another verb of a place covers all that a verb does: the verb without its parameter, or granular:*.
+func implied(held map[string]bool, verb string) bool {
+	if verb == verbs.Marker || verb == verbs.All().String() {
+		return false
+	}
+	name, _, parameter := strings.Cut(verb, "(")
+	return held[verbs.All().String()] || parameter && held[name]
 }
 
 func (g *granting) wider(at place, verb string) bool {

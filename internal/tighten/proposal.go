@@ -114,6 +114,10 @@ func (p *Proposal) gaps(evidence *Evidence, decides func(Resource) Decides) {
 	gap := func(format string, args ...any) { p.Gaps = append(p.Gaps, fmt.Sprintf(format, args...)) }
 	for _, r := range evidence.sorted() {
 		w := evidence.Resources[r]
+		if decides(r) == DecidesUnserved {
+			gap("%s: the evidence has writes, and the API server does not serve it: nothing is proposed for it", r)
+			continue
+		}
 		if w.Unobserved > 0 && decides(r) == DecidesYes {
 			gap("%s: %d writes were not observed: their events have no annotation of fieldperm", r, w.Unobserved)
 		}

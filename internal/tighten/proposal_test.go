@@ -289,6 +289,28 @@ func TestPropose_AgainAfterTheFirstStepIsTheSame(t *testing.T) {
 	}
 }
 
+// TestPropose_LeavesOutWhatAnotherVerbCovers: an earlier run was generalized, this one is not.
+func TestPropose_LeavesOutWhatAnotherVerbCovers(t *testing.T) {
+	objects := grants(t, bound(deployments, ""))
+	p := propose(t, operator, objects, line("apps/deployments", "", "team", "web", "granular:image,granular:image(web),granular:scale"))
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:image,granular:scale apps deployments" {
+		t.Error(got)
+	}
+	p = propose(t, operator, objects, line("apps/deployments", "", "team", "web", "granular:*,granular:image(web)"))
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); got != "granular,granular:* apps deployments" {
+		t.Error(got)
+	}
+}
+
+func TestPropose_ResourcesThatAreNotServedAreAGap(t *testing.T) {
+	objects := grants(t, bound(deployments+`, {apiGroups: [gone.example.com], resources: [things], verbs: [update]}`, ""))
+	p := propose(t, operator, objects, webLog+line("gone.example.com/things", "", "team", "web", "granular:scale"))
+	has(t, strings.Join(p.Gaps, "\n"), "things.gone.example.com: the evidence has writes, and the API server does not serve it")
+	if strings.Contains(rulesText(p.Add.ClusterRoles[0].Rules), "things") {
+		t.Error("verbs are proposed")
+	}
+}
+
 func TestSimulation_ListsWhatWouldBeRefused(t *testing.T) {
 	p := propose(t, operator, grants(t, bound(deployments, "")), line("apps/deployments", "", "team", "web", "granular:image(web),granular:label"))
 	s := NewSimulation(p)

@@ -1,9 +1,10 @@
 package tighten
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -116,9 +117,8 @@ func (s Subject) names(named *rbacv1.Subject, namespace string) bool {
 
 // ID returns a short text that no other subject has, for the labels and the names of objects.
 func (s Subject) ID() string {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(s.Kind + "\x00" + s.Namespace + "\x00" + s.Name))
-	return fmt.Sprintf("%016x", sum.Sum64())
+	sum := sha256.Sum256([]byte(s.Kind + "\x00" + s.Namespace + "\x00" + s.Name))
+	return hex.EncodeToString(sum[:8])
 }
 
 // ObservationName returns the name of the PermissionObservation that is made for the subject.

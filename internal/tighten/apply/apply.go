@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,6 +27,8 @@ type Client struct {
 	Observations dynamic.ResourceInterface
 	// DryRun sends every write as a dry run.
 	DryRun bool
+	// LetIn is how long kube-apiserver and fieldperm may take to see that update and patch are gone and that the marker is there.
+	LetIn time.Duration
 	// Say is called with each thing that was done.
 	Say func(format string, args ...any)
 }
@@ -36,6 +39,9 @@ type Options struct {
 	Unproven bool
 	// New accepts new access.
 	New bool
+	// Version returns a version in which a resource is served, and Groups are those of a user, to ask whether its writes are let in.
+	Version func(r tighten.Resource) string
+	Groups  []string
 }
 
 // Step is what a call of Apply has done.
@@ -85,7 +91,13 @@ func (c *Client) Apply(ctx context.Context, p *tighten.Proposal, more []string, 
 	if reasons := slices.Concat(gate(observation), p.Gaps); len(reasons) > 0 && !options.Unproven {
 		return Nothing, &BlockedError{reasons}
 	}
-	return Removed, c.remove(ctx, p)
+	if err := c.remove(ctx, p); err != nil {
+		return Nothing, err
+	}
+	if options.Unproven || c.DryRun {
+		return Removed, nil
+	}
+	return Removed, c.proveLetIn(ctx, p, &options)
 }
 
 // plan returns the hashes of what is to be changed.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,6 +48,8 @@ type scene struct {
 	client  *Client
 	said    []string
 	fields  string
+	// access is the answer to every SubjectAccessReview.
+	access authorizationv1.SubjectAccessReviewStatus
 }
 
 func newScene(t *testing.T) *scene {
@@ -54,11 +58,19 @@ func newScene(t *testing.T) *scene {
 	must(t, err)
 	resource := v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource)
 	s := &scene{
-		t: t, fields: "granular:scale",
+		t: t, fields: "granular:scale", access: authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "granular: the user holds it"},
 		rbac:    fake.NewClientset(&g.ClusterRoles[0], &g.ClusterRoleBindings[0], &g.Roles[0], &g.RoleBindings[0]),
 		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[runtimeschema.GroupVersionResource]string{resource: "PermissionObservationList"}),
 	}
-	s.client = &Client{RBAC: s.rbac, Observations: s.observations(), Say: func(format string, args ...any) { s.said = append(s.said, fmt.Sprintf(format, args...)) }}
+	s.rbac.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review, _ := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+		if review.Spec.User != operator || review.Spec.ResourceAttributes.Verb != "update" || len(review.Spec.Groups) != 3 {
+			t.Errorf("asked about %+v", review.Spec)
+		}
+		review.Status = s.access
+		return true, review, nil
+	})
+	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Observations: s.observations(), Say: func(format string, args ...any) { s.said = append(s.said, fmt.Sprintf(format, args...)) }}
 	return s
 }
 
@@ -307,6 +319,28 @@ func TestApply_RefusesWhatChangedMeanwhile(t *testing.T) {
 		must(t, change(t.Context(), s))
 		if step, err := s.apply(Options{Unproven: true}); step != Nothing || err == nil || !strings.Contains(err.Error(), "run with --undo and with --apply again") {
 			t.Errorf("%s: step %d, %v", name, step, err)
+		}
+	}
+}
+
+// TestApply_GivesUpdateBackIfTheSubjectIsNotLetIn: without fieldperm as an authorizer the subject could write nothing.
+func TestApply_GivesUpdateBackIfTheSubjectIsNotLetIn(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		s := newScene(t)
+		_, err := s.apply(Options{})
+		must(t, err)
+		s.observe(good())
+		before := s.text()
+		s.access = authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: "RBAC: allowed by a group"}
+		step, err := s.apply(Options{})
+		if allowed {
+			if step != Removed || err != nil {
+				t.Errorf("allowed otherwise: step %d, %v", step, err)
+			}
+			continue
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "update and patch were given back: kube-apiserver does not let") || s.text() != before {
+			t.Errorf("%v", err)
 		}
 	}
 }

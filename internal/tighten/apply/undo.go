@@ -15,12 +15,21 @@ import (
 // Undo restores the roles and bindings that were changed for a subject, and then deletes what was added for it. It returns how many
 // objects that were. overwrite restores a role too that another changed afterwards. Undo may be called again at any time.
 func (c *Client) Undo(ctx context.Context, s tighten.Subject, overwrite bool) (int, error) {
-	u := &undoing{Client: c, subject: s, overwrite: overwrite, changed: metav1.ListOptions{LabelSelector: changedLabel + s.ID()}, added: metav1.ListOptions{LabelSelector: tighten.SubjectLabel + "=" + s.ID()}}
-	if err := errors.Join(u.restoreRoles(ctx), u.restoreBindings(ctx)); err != nil {
-		// Without these the subject may still need what was added.
+	u, err := c.restore(ctx, s, overwrite)
+	if err != nil {
+		// The subject may still need what was added.
 		return u.done, err
 	}
 	return u.done, errors.Join(u.deleteBindings(ctx), u.deleteRoles(ctx), u.deleteObservation(ctx))
+}
+
+// restore gives update and patch back.
+func (c *Client) restore(ctx context.Context, s tighten.Subject, overwrite bool) (*undoing, error) {
+	u := &undoing{
+		Client: c, subject: s, overwrite: overwrite,
+		changed: metav1.ListOptions{LabelSelector: changedLabel + s.ID()}, added: metav1.ListOptions{LabelSelector: tighten.SubjectLabel + "=" + s.ID()},
+	}
+	return u, errors.Join(u.restoreRoles(ctx), u.restoreBindings(ctx))
 }
 
 type undoing struct {
