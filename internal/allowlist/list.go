@@ -74,6 +74,15 @@ func persists(group, name string) bool {
 	return ok && e.Whole
 }
 
+// Possible reports whether an allowlist may have a resource of a server that is not known: in one of a server that serves the resource
+// itself, it has it.
+func Possible(group, name, subresource string) bool {
+	if slices.Contains(neverGroups(), group) || !persists(group, name) {
+		return false
+	}
+	return subresource == "" || updates(group, name, subresource)
+}
+
 // Build returns the allowlist from the server's resource lists. aggregated are the groups that another server serves; this API
 // server's admission never sees writes to them. named are those of them that the allowlist includes all the same.
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *List {

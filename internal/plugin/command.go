@@ -14,12 +14,13 @@ import (
 // nothing was decided.
 var ErrDenied = errors.New("the request is denied")
 
-// ExitCode returns the exit code of the process: 0 allowed, 1 denied, 2 nothing decided.
+// ExitCode returns the exit code of the process: 0 allowed or complete, 1 denied, incomplete or refused, 2 nothing decided. The output has
+// been written for 0 and 1.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrDenied):
+	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked):
 		return 1
 	}
 	return 2

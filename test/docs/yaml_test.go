@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
@@ -51,7 +52,30 @@ func guides(t *testing.T) []block {
 
 // isDocument reports whether the example is a permission schema or a definition.
 func isDocument(text string) bool {
-	return strings.Contains(text, "\nkind: CustomResourceDefinition\n") || strings.HasPrefix(text, "apiVersion: fieldperm.dev/")
+	return strings.Contains(text, "\nkind: CustomResourceDefinition\n") || strings.HasPrefix(text, "apiVersion: fieldperm.dev/") && !isObservation(text)
+}
+
+// isObservation reports whether the example is a PermissionObservation, which no schema is compiled from.
+func isObservation(text string) bool {
+	return strings.Contains(text, "\nkind: "+v1alpha1.PermissionObservationKind+"\n")
+}
+
+// Examples of PermissionObservations have no field that the kind does not have.
+func TestExamples_ObservationsDecode(t *testing.T) {
+	seen := 0
+	for _, example := range guides(t) {
+		if !isObservation(example.text) {
+			continue
+		}
+		seen++
+		var o v1alpha1.PermissionObservation
+		if err := yaml.UnmarshalStrict([]byte(example.text), &o); err != nil || len(o.Spec.Subjects) == 0 {
+			t.Errorf("%s: %d subjects, %v", example.source, len(o.Spec.Subjects), err)
+		}
+	}
+	if seen == 0 {
+		t.Error("no page has a PermissionObservation")
+	}
 }
 
 // isConfiguration reports whether the example is a configuration file of kube-apiserver's API group.
@@ -100,7 +124,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	}
 	grants := 0
 	for _, example := range examples {
-		if isDocument(example.text) || isConfiguration(example.text) {
+		if isDocument(example.text) || isConfiguration(example.text) || isObservation(example.text) {
 			continue
 		}
 		for _, verb := range granted(t, example) {

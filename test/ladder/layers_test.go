@@ -44,13 +44,13 @@ var layers = []layer{
 	{"components", []string{
 		"internal/allowlist", "internal/authn", "internal/metrics/metricstest", "internal/rbac", "internal/review", "internal/uncovered",
 	}},
-	// The authorizer chain, the proof of enforcement and the sources of schemas.
+	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/authz", "internal/interlock", "internal/sources",
+		"internal/authz", "internal/interlock", "internal/sources", "internal/tighten",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
-		"internal/generate", "internal/observation", "internal/preflight", "internal/probe", "internal/status",
+		"internal/generate", "internal/observation", "internal/preflight", "internal/probe", "internal/status", "internal/tighten/apply",
 	}},
 	// Everything that the webhook server runs, and the commands of the kubectl plugin. Neither imports the other.
 	{"server and plugin", []string{

@@ -35,7 +35,8 @@ func programs() []program {
 	connection := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(connection)
 	kubectl := &cobra.Command{Use: "kubectl-fieldperm", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"}}
-	kubectl.AddCommand(plugin.NewReviewCommand(genericiooptions.NewTestIOStreamsDiscard()))
+	discard := genericiooptions.NewTestIOStreamsDiscard()
+	kubectl.AddCommand(plugin.NewReviewCommand(discard), plugin.NewTightenCommand(discard))
 	return []program{
 		{server.NewCommand(), logging, "Logging"},
 		{generate.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},

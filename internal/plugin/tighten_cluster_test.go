@@ -1,0 +1,329 @@
+//go:build integration
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// tightened are the objects of the test. The operator has a ClusterRole of its own, a shared Role, and the aggregated ClusterRole edit.
+const tightened = `
+{apiVersion: v1, kind: Namespace, metadata: {name: ops}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: operator, labels: {team: ops}}, rules: [{apiGroups: [apps], resources: [deployments, deployments/finalizers], verbs: [get, list, update, patch]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: operator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator}, subjects: [{kind: ServiceAccount, namespace: ops, name: operator}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: settings, namespace: shop}, rules: [{apiGroups: [''], resources: [configmaps], resourceNames: [settings], verbs: ['*']}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: settings, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: settings},
+  subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: jane}, {kind: ServiceAccount, namespace: ops, name: operator}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: edit, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}, subjects: [{kind: ServiceAccount, namespace: ops, name: operator}]}
+`
+
+const (
+	operator   = "system:serviceaccount:ops:operator"
+	controller = "system:serviceaccount:kube-system:deployment-controller"
+)
+
+// tightenPlane is a control plane without fieldperm-webhook: the test writes the status of observations itself.
+type tightenPlane struct {
+	*plane
+	api     kubernetes.Interface
+	observe dynamic.ResourceInterface
+	log     string
+}
+
+func newTightenPlane(t *testing.T) *tightenPlane {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "audit.log")
+	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir(), AuditLog: log})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Stop()) })
+	return tightenPlaneOf(t, c, log)
+}
+
+func tightenPlaneOf(t *testing.T, c *cluster.Cluster, log string) *tightenPlane {
+	t.Helper()
+	p := &tightenPlane{plane: &plane{t: t, cluster: c}, log: log}
+	var err error
+	p.admin, err = c.User("admin", "system:masters")
+	must(t, err)
+	p.api, err = kubernetes.NewForConfig(p.admin.Config)
+	must(t, err)
+	client, err := dynamic.NewForConfig(p.admin.Config)
+	must(t, err)
+	p.observe = client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource))
+	p.kubectl("", "create", "-f", "../../config/crd")
+	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionobservations.fieldperm.dev", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev")
+	p.kubectl(tightened, "create", "-f", "-")
+	return p
+}
+
+// tighten runs the command.
+func (p *tightenPlane) tighten(args ...string) (string, error) {
+	p.t.Helper()
+	var out, errOut bytes.Buffer
+	cmd := NewTightenCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
+	cmd.SetArgs(append([]string{"--kubeconfig", p.admin.Kubeconfig}, args...))
+	err := cmd.ExecuteContext(p.t.Context())
+	p.t.Logf("tighten %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errOut.String())
+	return out.String() + errOut.String(), err
+}
+
+// objects returns all RBAC objects as JSON, without what only the API server writes.
+func (p *tightenPlane) objects() string {
+	p.t.Helper()
+	known := &knownCluster{client: p.api}
+	must(p.t, known.readObjects(p.t.Context()))
+	strip := func(m *metav1.ObjectMeta) { m.ResourceVersion, m.Generation = "", 0 }
+	for i := range known.objects.Roles {
+		strip(&known.objects.Roles[i].ObjectMeta)
+	}
+	for i := range known.objects.ClusterRoles {
+		strip(&known.objects.ClusterRoles[i].ObjectMeta)
+	}
+	for i := range known.objects.RoleBindings {
+		strip(&known.objects.RoleBindings[i].ObjectMeta)
+	}
+	for i := range known.objects.ClusterRoleBindings {
+		strip(&known.objects.ClusterRoleBindings[i].ObjectMeta)
+	}
+	text, err := json.MarshalIndent(known.objects, "", " ")
+	must(p.t, err)
+	return string(text)
+}
+
+// observation writes the status of an observation, with rows of what the subject wrote.
+func (p *tightenPlane) observation(name string, rows ...any) {
+	p.t.Helper()
+	ctx := p.t.Context()
+	o, err := p.observe.Get(ctx, name, metav1.GetOptions{})
+	must(p.t, err)
+	now := metav1.Now().UTC().Format(time.RFC3339)
+	o.Object["status"] = map[string]any{
+		"observedGeneration": o.GetGeneration(), "writes": int64(len(rows)), "since": now, "updated": now, "resources": rows,
+		"conditions": []any{map[string]any{"type": "Observing", "status": "True", "reason": "Observing", "message": "", "lastTransitionTime": now}},
+	}
+	_, err = p.observe.UpdateStatus(ctx, o, metav1.UpdateOptions{})
+	must(p.t, err)
+}
+
+func row(user, group, resource, namespace, name string, verbs ...string) any {
+	var used []any
+	for _, verb := range verbs {
+		used = append(used, map[string]any{"verb": verb, "count": int64(1), "firstTime": "2026-11-23T10:00:00Z", "lastTime": "2026-11-23T10:00:00Z",
+			"example": map[string]any{"namespace": namespace, "name": name}, "namespaces": []any{namespace}})
+	}
+	return map[string]any{"user": user, "group": group, "resource": resource, "writes": int64(len(verbs)), "verbs": used}
+}
+
+// may asks kube-apiserver.
+func (p *tightenPlane) may(user, verb, resource, namespace string) bool {
+	p.t.Helper()
+	out, _, _ := p.cluster.Kubectl(p.admin).Run(p.t.Context(), "", "auth", "can-i", verb, resource, "-n", namespace, "--as", user)
+	return strings.HasPrefix(out, "yes")
+}
+
+// TestCluster_TightenAppliesAndUndoes runs both steps and the way back on a real kube-apiserver. Afterwards every RBAC object is as
+// before, byte for byte, except for what only the API server writes. The second subject has a default role of Kubernetes.
+func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
+	p := newTightenPlane(t)
+	p.await("the aggregated ClusterRole edit is written by the test", func(ctx context.Context) (bool, error) { return true, p.aggregateEdit(ctx) })
+	for _, subject := range []struct {
+		name, namespace string
+		rows            []any
+	}{
+		{operator, "shop", []any{row(operator, "apps", "deployments", "shop", "web", "granular:scale"), row(operator, "", "configmaps", "shop", "settings", "granular:dataKey(a)")}},
+		{controller, "shop", []any{row(controller, "apps", "replicasets", "shop", "web", "granular:scale")}},
+	} {
+		t.Run(subject.name, func(t *testing.T) {
+			p := *p
+			p.plane = &plane{t: t, cluster: p.cluster, admin: p.admin}
+			before := p.objects()
+			s, err := tighten.ParseSubject(subject.name)
+			must(t, err)
+			p.kubectl(observationOf("first", s), "create", "-f", "-")
+			if _, err := p.tighten(subject.name); err == nil || !strings.Contains(err.Error(), "has no status") {
+				t.Fatalf("an observation without a status: %v", err)
+			}
+			p.observation("first", subject.rows...)
+			if out, err := p.tighten(subject.name, "--apply", "--dry-run", "server"); err != nil || p.objects() != before {
+				t.Fatalf("a dry run: %v: %s", err, out)
+			}
+			if _, err := p.tighten(subject.name, "--apply"); err != nil {
+				t.Fatal(err)
+			}
+			if !p.may(subject.name, "update", "deployments", subject.namespace) || !p.may(subject.name, "granular", firstResource(subject.rows), subject.namespace) {
+				t.Error("after the first step the subject has not both")
+			}
+			if _, err := p.tighten(subject.name, "--apply"); !errors.Is(err, ErrBlocked) {
+				t.Fatalf("the second step is not blocked: %v", err)
+			}
+			p.observation(s.ObservationName(), subject.rows...)
+			if subject.name == operator {
+				// There is no fieldperm that would let the subject in.
+				added := p.objects()
+				if _, err := p.tighten(subject.name, "--apply"); err == nil || !strings.Contains(err.Error(), "update and patch were given back") || p.objects() != added {
+					t.Fatal(err)
+				}
+			}
+			if _, err := p.tighten(subject.name, "--apply", "--force-unproven"); err != nil {
+				t.Fatal(err)
+			}
+			p.await("kube-apiserver knows that update is taken away", func(context.Context) (bool, error) {
+				return !p.may(subject.name, "update", "deployments", subject.namespace) && !p.may(subject.name, "patch", "deployments", subject.namespace), nil
+			})
+			for _, verb := range []string{"granular", "get"} {
+				if !p.may(subject.name, verb, "deployments", subject.namespace) && !p.may(subject.name, verb, firstResource(subject.rows), subject.namespace) {
+					t.Errorf("the subject has lost %s", verb)
+				}
+			}
+			if out, err := p.tighten(subject.name, "--apply"); err != nil || !strings.Contains(out, "Nothing to do") {
+				t.Errorf("again: %v", err)
+			}
+			for range 2 {
+				if _, err := p.tighten(subject.name, "--undo"); err != nil {
+					t.Fatal(err)
+				}
+				if after := p.objects(); after != before {
+					t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+				}
+			}
+			p.kubectl("", "delete", "permissionobservation", "first")
+			p.await("kube-apiserver knows that update is back", func(context.Context) (bool, error) {
+				return p.may(subject.name, "update", "deployments", subject.namespace), nil
+			})
+		})
+	}
+}
+
+// TestCluster_TightenWithFieldperm: with fieldperm the second step needs no force. The subject still makes the writes of the evidence and
+// no others, until --undo.
+func TestCluster_TightenWithFieldperm(t *testing.T) {
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Audit: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	p := tightenPlaneOf(t, s.Cluster, s.AuditLog())
+	user, err := s.User(operator, "system:serviceaccounts", "system:serviceaccounts:ops")
+	must(t, err)
+	patch := func(patch string) error {
+		_, stderr, err := p.cluster.Kubectl(user).Run(t.Context(), "", "patch", "deployment", "web", "-n", "shop", "-p", patch)
+		t.Logf("%s: %v %s", patch, err, stderr)
+		return err
+	}
+	const image = `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"other%d"}]}}}}`
+	must(t, s.AwaitGrants(t.Context()))
+	must(t, patch(`{"spec":{"replicas":2}}`))
+	must(t, patch(fmt.Sprintf(image, 1)))
+
+	subject, err := tighten.ParseSubject(operator)
+	must(t, err)
+	p.kubectl(observationOf("first", subject), "create", "-f", "-")
+	rows := []any{row(operator, "apps", "deployments", "shop", "web", "granular:scale")}
+	p.observation("first", rows...)
+	_, err = p.tighten(operator, "--apply")
+	must(t, err)
+	must(t, s.AwaitGrants(t.Context()))
+	p.observation(subject.ObservationName(), rows...)
+	_, err = p.tighten(operator, "--apply")
+	must(t, err)
+	must(t, patch(`{"spec":{"replicas":3}}`))
+	if err := patch(fmt.Sprintf(image, 2)); err == nil {
+		t.Error("the subject still changes the image")
+	}
+	_, err = p.tighten(operator, "--undo")
+	must(t, err)
+	must(t, s.AwaitGrants(t.Context()))
+	must(t, patch(fmt.Sprintf(image, 3)))
+}
+
+// TestCluster_TightenReadsAuditLogs: the log of kube-apiserver without fieldperm has no verbs, and is known as a log of this cluster.
+func TestCluster_TightenReadsAuditLogs(t *testing.T) {
+	p := newTightenPlane(t)
+	user, err := p.cluster.User(operator, "system:serviceaccounts", "system:serviceaccounts:ops")
+	must(t, err)
+	get, stderr, err := p.cluster.Kubectl(user).Run(t.Context(), "", "get", "deployment", "web", "-n", "shop", "-o", "json")
+	if err != nil {
+		t.Fatal(stderr)
+	}
+	if _, stderr, err := p.cluster.Kubectl(user).Run(t.Context(), strings.Replace(get, `"replicas": 1`, `"replicas": 2`, 1), "replace", "--field-manager=operator", "-f", "-"); err != nil {
+		t.Fatal(stderr)
+	}
+	out, err := p.tighten(operator, "--audit-log", p.log, "--managed-fields", "operator")
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "deployments.apps: 1 writes were not observed") || strings.Contains(out, "another cluster") {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(out, "Hints by managedFields") || !strings.Contains(out, "granular:scale") {
+		t.Error("the hint is missing")
+	}
+	if out, err := p.tighten(operator, "--audit-log", p.log, "--managed-fields", "operator", "--include-hints", "-o", "yaml"); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "- granular:scale") {
+		t.Errorf("with hints: %v", err)
+	}
+	object, err := p.api.AppsV1().Deployments("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	must(t, err)
+	log, err := os.ReadFile(p.log)
+	must(t, err)
+	other := filepath.Join(t.TempDir(), "other.log")
+	must(t, os.WriteFile(other, bytes.ReplaceAll(log, []byte(object.UID), []byte("00000000-0000-4000-8000-000000000000")), 0o600))
+	if out, err := p.tighten(operator, "--audit-log", other); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "seems to be of another cluster") {
+		t.Errorf("the log of another cluster: %v", err)
+	}
+}
+
+// aggregateEdit writes the rules of edit, as the controller of aggregated ClusterRoles would.
+func (p *tightenPlane) aggregateEdit(ctx context.Context) error {
+	edit, err := p.api.RbacV1().ClusterRoles().Get(ctx, "edit", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	from, err := p.api.RbacV1().ClusterRoles().Get(ctx, "system:aggregate-to-edit", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	edit.Rules = append([]rbacv1.PolicyRule{}, from.Rules...)
+	_, err = p.api.RbacV1().ClusterRoles().Update(ctx, edit, metav1.UpdateOptions{})
+	return err
+}
+
+func firstResource(rows []any) string {
+	name, _, _ := unstructured.NestedString(rows[0].(map[string]any), "resource")
+	return name
+}
+
+func observationOf(name string, s tighten.Subject) string {
+	text, _ := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.PermissionObservationKind, "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"subjects": []any{map[string]any{"kind": s.Kind, "namespace": s.Namespace, "name": s.Name}}, "resources": []any{map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}}}},
+	})
+	return string(text)
+}

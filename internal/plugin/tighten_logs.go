@@ -1,0 +1,185 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// readLogs reads audit logs one after another, with progress on a terminal.
+func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, files []string, visit func(ev *tighten.Event)) error {
+	for _, file := range files {
+		counts, err := o.readLog(ctx, subject, file, visit)
+		if err != nil {
+			return fmt.Errorf("audit log %q: %w", file, err)
+		}
+		o.sources = append(o.sources, fmt.Sprintf("audit log %s: %s", file, counts))
+	}
+	return nil
+}
+
+func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file string, visit func(ev *tighten.Event)) (string, error) {
+	in := o.streams.In
+	size := int64(0)
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return "", fmt.Errorf("%w: name a file that can be read", err)
+		}
+		defer opened.Close() //nolint:errcheck // Nothing was written.
+		if info, err := opened.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		in = opened
+	}
+	if terminal(o.streams.ErrOut) {
+		p := &progress{in: in, out: o.streams.ErrOut, name: file, size: size}
+		defer p.end()
+		in = p
+	}
+	log := tighten.Log{Subject: subject, Visit: visit}
+	err := log.Read(ctx, in)
+	return log.Counts.String(), err
+}
+
+// terminal reports whether a stream is a terminal.
+func terminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// progress says on a terminal how much of a file was read.
+type progress struct {
+	in         io.Reader
+	out        io.Writer
+	name       string
+	read, size int64
+	said       time.Time
+}
+
+// Read reads, and says so at most every 200 ms.
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.in.Read(b)
+	p.read += int64(n)
+	if now := time.Now(); now.Sub(p.said) > 200*time.Millisecond {
+		p.said = now
+		p.say()
+	}
+	return n, err
+}
+
+func (p *progress) say() {
+	percent := ""
+	if p.size > 0 {
+		percent = fmt.Sprintf(" of %d MiB, %d%%", p.size>>20, 100*p.read/p.size)
+	}
+	_, _ = fmt.Fprintf(p.out, "\r%s: %d MiB%s ", p.name, p.read>>20, percent)
+}
+
+// end clears the line.
+func (p *progress) end() { _, _ = fmt.Fprint(p.out, "\r\x1b[K") }
+
+// sample is a written object with its UID in the log.
+type sample struct {
+	resource runtimeschema.GroupVersionResource
+	object   tighten.Object
+	uid      string
+}
+
+// maxSamples is how many live objects are compared with a log.
+const maxSamples = 50
+
+// sample remembers the last objects of a log, because these are the most likely to exist still.
+func (o *tightening) sample(ev *tighten.Event) {
+	if ev.UID == "" || ev.DryRun {
+		return
+	}
+	name, subresource := ev.Resource.Split()
+	if subresource != "" {
+		return
+	}
+	s := sample{runtimeschema.GroupVersionResource{Group: ev.Resource.Group, Version: ev.Version, Resource: name}, ev.Object, ev.UID}
+	for i := range o.samples {
+		if o.samples[i].resource == s.resource && o.samples[i].object == s.object {
+			o.samples[i] = s
+			return
+		}
+	}
+	if len(o.samples) == maxSamples {
+		o.samples = o.samples[1:]
+	}
+	o.samples = append(o.samples, s)
+}
+
+// otherCluster says if a log seems to be of another cluster, "" if not.
+func (k *knownCluster) otherCluster(ctx context.Context, samples []sample) string {
+	if k.metadata == nil {
+		return ""
+	}
+	var same, other, gone int
+	for _, s := range samples {
+		object, err := resourceOf(k.metadata, s).Get(ctx, s.object.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			gone++
+		case err != nil:
+			// The user of the command may not read it.
+		case string(object.UID) == s.uid:
+			same++
+		default:
+			other++
+		}
+	}
+	if same > 0 || other+gone == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the audit log seems to be of another cluster: of %d written objects none has its UID here, %d have another one, %d do not exist: use a log of this cluster", other+gone, other, gone)
+}
+
+func resourceOf(client metadata.Interface, s sample) metadata.ResourceInterface {
+	if s.object.Namespace == "" {
+		return client.Resource(s.resource)
+	}
+	return client.Resource(s.resource).Namespace(s.object.Namespace)
+}
+
+// replay simulates logs, and returns ErrRefusals if any write would be refused.
+func (o *tightening) replay(ctx context.Context, proposal *tighten.Proposal) error {
+	simulation := tighten.NewSimulation(proposal)
+	o.sources = nil
+	err := o.readLogs(ctx, proposal.Subject, o.simulate, func(ev *tighten.Event) {
+		if refused := simulation.Judge(ev); refused != nil {
+			o.say("line %d, %s: %s %s %s %s would be refused: it needs %s", refused.Line, refused.Time.UTC().Format(time.RFC3339), refused.User, refused.Verb, refused.Resource, refused.Object, join(refused.Missing))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, source := range o.sources {
+		o.say("%s", source)
+	}
+	o.say("%d writes: %d would be refused", simulation.Writes, simulation.Refused)
+	if simulation.Unjudged > 0 {
+		o.say("%d writes cannot be judged: fieldperm did not observe them, or annotations left out verbs", simulation.Unjudged)
+	}
+	if simulation.Refused > 0 {
+		return ErrRefusals
+	}
+	if simulation.Unjudged > 0 {
+		return ErrIncomplete
+	}
+	return nil
+}

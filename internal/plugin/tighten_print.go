@@ -1,0 +1,135 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// say writes a line of output. It ignores errors of the write.
+func (o *tightening) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.streams.Out, format+"\n", args...)
+}
+
+func join(names []string) string { return strings.Join(names, ", ") }
+
+// printProposal writes a proposal in the form of --output.
+func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Evidence, more []string) error {
+	if o.output == outputText {
+		return o.printText(p, evidence, more)
+	}
+	for _, gap := range p.Gaps {
+		o.warn("gap: %s", gap)
+	}
+	for _, text := range slices.Concat(p.New, more) {
+		o.warn("new access: %s", text)
+	}
+	for _, loss := range p.Losses {
+		o.warn("loss: %s", loss)
+	}
+	var objects []any
+	for _, added := range p.Added() {
+		objects = append(objects, added.Object)
+	}
+	for i := range p.Change {
+		_, after := p.Change[i].Objects()
+		objects = append(objects, after)
+	}
+	if o.output == outputJSON {
+		text, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}, "", "  ")
+		if err != nil {
+			return err
+		}
+		o.say("%s", text)
+		return nil
+	}
+	for i, object := range objects {
+		text, err := tighten.YAML(object)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			o.say("---")
+		}
+		_, _ = o.streams.Out.Write(text)
+	}
+	return nil
+}
+
+func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, more []string) error {
+	o.list("Evidence of the writes of "+p.Subject.String(), o.sources)
+	o.say("")
+	o.printEvidence(evidence)
+	if o.hinted != nil {
+		o.say("\nHints by managedFields, not in the proposal without --include-hints:")
+		o.printEvidence(o.hinted)
+	}
+	diffs, err := p.Diffs()
+	if err != nil {
+		return err
+	}
+	if len(p.Change) == 0 {
+		o.say("\nNothing to take away: the subject itself holds no update and no patch that granular verbs can replace.")
+	} else {
+		o.say("\nProposal: %d objects to add, then %d to change\n", len(p.Added()), len(p.Change))
+		_, _ = fmt.Fprint(o.streams.Out, diffs)
+		var why []string
+		for i := range p.Change {
+			why = append(why, p.Change[i].Ref.String()+": "+p.Change[i].Why)
+		}
+		o.list("Changes", why)
+	}
+	o.list("Lost besides update and patch", p.Losses)
+	o.list("Kept", p.Remaining)
+	o.list("Notes", p.Notes)
+	if len(more) == 0 {
+		o.say("\nNo new access: what the subject holds now covers each rule of the proposal.")
+	}
+	o.list("New access: not covered by what the subject holds now", more)
+	title := "Seen, and not covered by update or patch of the subject; not in the proposal without --allow-new"
+	if o.allowNew {
+		title = "Seen, and not covered by update or patch of the subject; in the proposal"
+	}
+	o.list(title, p.New)
+	o.list("The proposal is incomplete", p.Gaps)
+	return nil
+}
+
+// list writes a title and texts, nothing without texts.
+func (o *tightening) list(title string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	o.say("\n%s:", title)
+	for _, text := range texts {
+		o.say("- %s", text)
+	}
+}
+
+// printEvidence writes a row for each verb.
+func (o *tightening) printEvidence(evidence *tighten.Evidence) {
+	w := tabwriter.NewWriter(o.streams.Out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "RESOURCE\tVERB\tCOUNT\tFIRST\tLAST\tEXAMPLE\tSOURCE")
+	for _, r := range slices.SortedFunc(maps.Keys(evidence.Resources), func(a, b tighten.Resource) int { return strings.Compare(a.String(), b.String()) }) {
+		uses := evidence.Resources[r].Verbs
+		for _, verb := range slices.Sorted(maps.Keys(uses)) {
+			u := uses[verb]
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r, verb, strconv.FormatInt(u.Count, 10), date(u.First), date(u.Last), u.Example, join(u.Sources))
+		}
+	}
+	_ = w.Flush()
+}
+
+func date(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,185 @@
+package tighten
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/internal/rbac"
+)
+
+// change takes update and patch from the roles that bindings of the subject itself name. A role that others share is left as it is: the
+// subject gets a copy without update and patch, and is taken out of the binding.
+func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
+	stripping := &stripping{decides: options.Decides}
+	for _, r := range evidence.sorted() {
+		if options.Decides(r) == DecidesNot && len(evidence.Resources[r].Verbs) > 0 {
+			stripping.written = append(stripping.written, r)
+		}
+	}
+	byRole := map[Ref][]*Grant{}
+	for i := range p.before {
+		if grant := &p.before[i]; grant.Group == "" {
+			byRole[grant.Role] = append(byRole[grant.Role], grant)
+		}
+	}
+	for _, role := range slices.SortedFunc(maps.Keys(byRole), compareRefs) {
+		grants := byRole[role]
+		rules, changed := stripping.rules(role, grants[0].Rules)
+		if !changed {
+			continue
+		}
+		if why := c.sharing(role, p.Subject); why != "" {
+			p.copy(c, role, grants, rules, why)
+			continue
+		}
+		p.inPlace(c, role, rules)
+	}
+	p.Losses = stripping.losses
+	p.Notes = append(p.Notes, stripping.kept...)
+	p.Notes = append(p.Notes, "the verbs create, delete and deletecollection are left as they are: granular verbs do not take their place")
+}
+
+func (p *Proposal) inPlace(c *cluster, ref Ref, rules []rbacv1.PolicyRule) {
+	before := c.clusterRole(ref)
+	after := before.DeepCopy()
+	after.Rules = rules
+	why := "only the subject is bound to it"
+	if p.pin(ref, &after.ObjectMeta) {
+		why += fmt.Sprintf("; its annotation %s becomes \"false\", so that kube-apiserver does not write it again", AutoupdateAnnotation)
+	}
+	p.Change = append(p.Change, Change{Ref: ref, Role: before, RoleAfter: after, Why: why})
+}
+
+// pin keeps kube-apiserver from writing a default object again. It reports whether that was necessary.
+func (p *Proposal) pin(ref Ref, meta *metav1.ObjectMeta) bool {
+	if meta.Annotations[AutoupdateAnnotation] != "true" {
+		return false
+	}
+	meta.Annotations[AutoupdateAnnotation] = "false"
+	p.Notes = append(p.Notes, fmt.Sprintf("%s is one of Kubernetes' defaults: with %s \"false\" a new version of Kubernetes does not update it", ref, AutoupdateAnnotation))
+	return true
+}
+
+// copy gives the subject a role of its own in place of a shared one.
+func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.PolicyRule, why string) {
+	name := ""
+	if len(rules) > 0 {
+		name = copyName(role.Name, p.Subject)
+		meta := p.meta(role.Namespace, name)
+		meta.Annotations[SourceAnnotation] = role.String()
+		p.addRole(meta, rules)
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is left as it is: %s. The subject gets the copy %q without update and patch, which does not follow later changes", role, why, name))
+	}
+	for _, grant := range grants {
+		if name != "" {
+			p.bind(p.meta(grant.Scope, copyName(grant.Binding.Name, p.Subject)), Ref{role.Kind, role.Namespace, name})
+		}
+		before := c.clusterRoleBinding(grant.Binding)
+		after := before.DeepCopy()
+		after.Subjects = slices.DeleteFunc(after.Subjects, func(named rbacv1.Subject) bool { return p.Subject.names(&named, grant.Binding.Namespace) })
+		text := "the subject is taken out of it: " + why
+		if len(after.Subjects) == 0 {
+			text += ". It stays, without subjects, so that it can be restored"
+		}
+		p.pin(grant.Binding, &after.ObjectMeta)
+		p.Change = append(p.Change, Change{Ref: grant.Binding, Binding: before, BindingAfter: after, Why: text})
+	}
+}
+
+func copyName(name string, s Subject) string {
+	if len(name) > nameLength {
+		name = strings.ToValidUTF8(name[:nameLength], "")
+	}
+	return strings.TrimRight(name, ":.") + "-" + s.ID()[:8]
+}
+
+// clusterRole returns a copy of a role of either kind.
+func (c *cluster) clusterRole(ref Ref) *rbacv1.ClusterRole {
+	if r := c.roles[ref]; r != nil {
+		return (&rbacv1.ClusterRole{TypeMeta: typeMeta(roleKind), ObjectMeta: r.ObjectMeta, Rules: r.Rules}).DeepCopy()
+	}
+	out := c.cluster[ref].DeepCopy()
+	out.TypeMeta = typeMeta(clusterRoleKind)
+	return out
+}
+
+// clusterRoleBinding returns a copy of a binding of either kind.
+func (c *cluster) clusterRoleBinding(ref Ref) *rbacv1.ClusterRoleBinding {
+	for i := range c.objects.ClusterRoleBindings {
+		if b := &c.objects.ClusterRoleBindings[i]; ref.Kind == clusterRoleBindingKind && b.Name == ref.Name {
+			out := b.DeepCopy()
+			out.TypeMeta = typeMeta(clusterRoleBindingKind)
+			return out
+		}
+	}
+	for i := range c.objects.RoleBindings {
+		if b := &c.objects.RoleBindings[i]; ref.Kind == roleBindingKind && b.Namespace == ref.Namespace && b.Name == ref.Name {
+			return (&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta(roleBindingKind), ObjectMeta: b.ObjectMeta, Subjects: b.Subjects, RoleRef: b.RoleRef}).DeepCopy()
+		}
+	}
+	return &rbacv1.ClusterRoleBinding{}
+}
+
+// namespacedRole returns a role of a namespace with the content of a ClusterRole.
+func (ch *Change) namespacedRole(r *rbacv1.ClusterRole) *rbacv1.Role {
+	return &rbacv1.Role{TypeMeta: typeMeta(roleKind), ObjectMeta: r.ObjectMeta, Rules: r.Rules}
+}
+
+func (ch *Change) namespacedBinding(b *rbacv1.ClusterRoleBinding) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{TypeMeta: typeMeta(roleBindingKind), ObjectMeta: b.ObjectMeta, Subjects: b.Subjects, RoleRef: b.RoleRef}
+}
+
+// applied returns the grants of the subject after the proposal.
+func (p *Proposal) applied(c *cluster, groups []string) []Grant {
+	changed := map[Ref]bool{}
+	for i := range p.Change {
+		changed[p.Change[i].Ref] = true
+	}
+	var all rbac.Grants
+	for i := range c.objects.Roles {
+		if r := &c.objects.Roles[i]; !changed[Ref{roleKind, r.Namespace, r.Name}] {
+			all.Roles = append(all.Roles, *r)
+		}
+	}
+	for i := range c.objects.ClusterRoles {
+		if r := &c.objects.ClusterRoles[i]; !changed[Ref{clusterRoleKind, "", r.Name}] {
+			all.ClusterRoles = append(all.ClusterRoles, *r)
+		}
+	}
+	for i := range c.objects.RoleBindings {
+		if b := &c.objects.RoleBindings[i]; !changed[Ref{roleBindingKind, b.Namespace, b.Name}] {
+			all.RoleBindings = append(all.RoleBindings, *b)
+		}
+	}
+	for i := range c.objects.ClusterRoleBindings {
+		if b := &c.objects.ClusterRoleBindings[i]; !changed[Ref{clusterRoleBindingKind, "", b.Name}] {
+			all.ClusterRoleBindings = append(all.ClusterRoleBindings, *b)
+		}
+	}
+	for i := range p.Change {
+		switch ch := &p.Change[i]; ch.Ref.Kind {
+		case roleKind:
+			all.Roles = append(all.Roles, *ch.namespacedRole(ch.RoleAfter))
+		case clusterRoleKind:
+			all.ClusterRoles = append(all.ClusterRoles, *ch.RoleAfter)
+		case roleBindingKind:
+			all.RoleBindings = append(all.RoleBindings, *ch.namespacedBinding(ch.BindingAfter))
+		case clusterRoleBindingKind:
+			all.ClusterRoleBindings = append(all.ClusterRoleBindings, *ch.BindingAfter)
+		}
+	}
+	// Added objects take the place of objects of the same name.
+	add := newCluster(&p.Add)
+	all.Roles = slices.DeleteFunc(all.Roles, func(r rbacv1.Role) bool { return add.roles[Ref{roleKind, r.Namespace, r.Name}] != nil })
+	all.ClusterRoles = slices.DeleteFunc(all.ClusterRoles, func(r rbacv1.ClusterRole) bool { return add.cluster[Ref{clusterRoleKind, "", r.Name}] != nil })
+	all.Roles = append(all.Roles, p.Add.Roles...)
+	all.ClusterRoles = append(all.ClusterRoles, p.Add.ClusterRoles...)
+	all.RoleBindings = append(all.RoleBindings, p.Add.RoleBindings...)
+	all.ClusterRoleBindings = append(all.ClusterRoleBindings, p.Add.ClusterRoleBindings...)
+	return Held(&all, p.Subject, groups)
+}

@@ -1,0 +1,228 @@
+package tighten
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/rbac"
+)
+
+// Reach says how far granular verbs reach.
+type Reach string
+
+const (
+	// HeldReach is as far as update and patch reach now.
+	HeldReach Reach = "held"
+	// Seen is no further than the evidence.
+	Seen Reach = "seen"
+)
+
+const (
+	// SubjectLabel is on every object that was added or changed for a subject, with the subject's ID as its value.
+	SubjectLabel = "fieldperm.dev/tighten"
+	// AutoupdateAnnotation makes kube-apiserver write a default role or binding again when it starts.
+	AutoupdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate"
+	// subjectAnnotation has the subject, for readers.
+	subjectAnnotation = "fieldperm.dev/tighten-subject"
+	// SourceAnnotation of a copy names the role that it was made from.
+	SourceAnnotation = "fieldperm.dev/tighten-source"
+)
+
+// Options of a proposal. The zero Options deny: no resource is decided by fieldperm, and nothing new is granted.
+type Options struct {
+	Namespaces, Names Reach
+	// AllowNew also proposes what was seen and what no update or patch of the subject covers.
+	AllowNew bool
+	// Decides says whether granular verbs can take the place of update and patch.
+	Decides func(r Resource) Decides
+	// Groups are those of a user, besides those in the evidence.
+	Groups []string
+}
+
+// Proposal says which RBAC objects to add, and which to change, so that a subject needs no update and patch.
+type Proposal struct {
+	Subject Subject
+	// Add has the objects to add. Granular roles come before copies, roles before bindings.
+	Add rbac.Grants
+	// Change has the objects to change afterwards.
+	Change []Change
+	// Gaps say why the evidence, and so the proposal, is incomplete.
+	Gaps []string
+	// New are verbs that were seen and that no update or patch of the subject covers. They are not in Add, unless Options.AllowNew.
+	New []string
+	// Losses are rights besides update and patch that the changes take away.
+	Losses []string
+	// Remaining are update and patch that the subject keeps.
+	Remaining []string
+	// Notes explain decisions.
+	Notes []string
+	// Observe are the resources whose writes to observe before the changes are made.
+	Observe []v1alpha1.ResourceRule
+
+	before, after []Grant
+}
+
+// Change is an object before and after. Exactly one pair is set.
+type Change struct {
+	Ref Ref
+	// Role of a Role or a ClusterRole, Binding of a RoleBinding or a ClusterRoleBinding. A Role of all namespaces is a ClusterRole.
+	Role, RoleAfter       *rbacv1.ClusterRole
+	Binding, BindingAfter *rbacv1.ClusterRoleBinding
+	Why                   string
+}
+
+// Propose makes a proposal from the evidence. The objects are all Roles, ClusterRoles and bindings of the cluster.
+func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Options) (*Proposal, error) {
+	if options.Decides == nil {
+		options.Decides = func(Resource) Decides { return DecidesNot }
+	}
+	if evidence.Empty() {
+		return nil, errors.New("the evidence has no write of the subject: observe it for longer, or give an audit log of a time in which it wrote")
+	}
+	c := newCluster(objects)
+	groups := slices.Concat(options.Groups, slices.Sorted(maps.Keys(evidence.Groups)))
+	p := &Proposal{Subject: s, before: c.held(s, groups)}
+	p.gaps(evidence, options.Decides)
+
+	granting := &granting{subject: s, options: &options, evidence: evidence, grants: p.before, verbs: map[place]map[string]bool{}, through: map[string]bool{}}
+	if err := granting.collect(); err != nil {
+		return nil, err
+	}
+	granting.keep(objects)
+	p.New = granting.missing
+	for _, text := range slices.Sorted(maps.Keys(granting.through)) {
+		p.Remaining = append(p.Remaining, "update or patch on "+text)
+	}
+	p.addGranular(granting.rules())
+	p.observe()
+	p.change(c, &options, evidence)
+	p.after = p.applied(c, groups)
+	p.remaining(options.Decides)
+	return p, nil
+}
+
+// gaps lists what the evidence does not show.
+func (p *Proposal) gaps(evidence *Evidence, decides func(Resource) Decides) {
+	p.Gaps = slices.Clone(evidence.Gaps)
+	gap := func(format string, args ...any) { p.Gaps = append(p.Gaps, fmt.Sprintf(format, args...)) }
+	for _, r := range evidence.sorted() {
+		w := evidence.Resources[r]
+		if decides(r) == DecidesUnserved {
+			gap("%s: the evidence has writes, and the API server does not serve it: nothing is proposed for it", r)
+			continue
+		}
+		if w.Unobserved > 0 && decides(r) == DecidesYes {
+			gap("%s: %d writes were not observed: their events have no annotation of fieldperm", r, w.Unobserved)
+		}
+		if w.Cut > 0 {
+			gap("%s: annotations left out %d verbs, because they were too long: use a PermissionObservation", r, w.Cut)
+		}
+		if w.None > 0 {
+			gap("%s: %d writes have a change that no granular verb covers: they need update or patch", r, w.None)
+		}
+	}
+	if evidence.Omitted > 0 {
+		gap("%d uses of verbs are omitted, because the evidence has too many: narrow it", evidence.Omitted)
+	}
+}
+
+// maxObserve is how many rules an observation may have.
+const maxObserve = 64
+
+// observe collects the resources that the subject itself may update now.
+func (p *Proposal) observe() {
+	for i := range p.before {
+		if p.before[i].Group != "" {
+			continue
+		}
+		for _, rule := range p.before[i].writes() {
+			names := slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return strings.HasSuffix(name, finalizersSuffix) })
+			one := v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: names}
+			if len(names) > 0 && !slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
+				return slices.Equal(r.APIGroups, one.APIGroups) && slices.Equal(r.Resources, one.Resources)
+			}) {
+				p.Observe = append(p.Observe, one)
+			}
+		}
+	}
+	if len(p.Observe) > maxObserve {
+		p.Observe = []v1alpha1.ResourceRule{{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}}}
+	}
+}
+
+func (p *Proposal) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: name,
+		Labels:      map[string]string{SubjectLabel: p.Subject.ID()},
+		Annotations: map[string]string{subjectAnnotation: p.Subject.String()},
+	}
+}
+
+// addGranular adds one role and one binding for each scope.
+func (p *Proposal) addGranular(rules map[string][]rbacv1.PolicyRule) {
+	name := p.Subject.objectName("granular-")
+	for _, scope := range slices.Sorted(maps.Keys(rules)) {
+		p.addRole(p.meta(scope, name), rules[scope])
+		p.bind(p.meta(scope, name), Ref{kindIn(scope), scope, name})
+	}
+}
+
+func kindIn(scope string) string {
+	if scope == "" {
+		return clusterRoleKind
+	}
+	return roleKind
+}
+
+func (p *Proposal) addRole(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule) {
+	if meta.Namespace == "" {
+		p.Add.ClusterRoles = append(p.Add.ClusterRoles, rbacv1.ClusterRole{TypeMeta: typeMeta(clusterRoleKind), ObjectMeta: meta, Rules: rules})
+		return
+	}
+	p.Add.Roles = append(p.Add.Roles, rbacv1.Role{TypeMeta: typeMeta(roleKind), ObjectMeta: meta, Rules: rules})
+}
+
+func (p *Proposal) bind(meta metav1.ObjectMeta, role Ref) {
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.Kind, Name: role.Name}
+	subjects := []rbacv1.Subject{p.Subject.RBAC()}
+	if meta.Namespace == "" {
+		p.Add.ClusterRoleBindings = append(p.Add.ClusterRoleBindings, rbacv1.ClusterRoleBinding{TypeMeta: typeMeta(clusterRoleBindingKind), ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+		return
+	}
+	p.Add.RoleBindings = append(p.Add.RoleBindings, rbacv1.RoleBinding{TypeMeta: typeMeta(roleBindingKind), ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// Complete reports whether the evidence has no gap.
+func (p *Proposal) Complete() bool { return len(p.Gaps) == 0 && len(p.New) == 0 }
+
+// remaining lists what the subject may still update after the changes.
+func (p *Proposal) remaining(decides func(Resource) Decides) {
+	for i := range p.after {
+		grant := &p.after[i]
+		for _, rule := range grant.writes() {
+			names := slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool {
+				return strings.HasSuffix(name, finalizersSuffix) || grant.Group == "" && !slices.ContainsFunc(rule.APIGroups, func(group string) bool {
+					return decides(Resource{group, name}) != DecidesNot
+				})
+			})
+			if len(names) == 0 || grant.Group == "" {
+				continue
+			}
+			text := fmt.Sprintf("update or patch on %s through group %q, by %s: take the subject out of the group, or change %s", strings.Join(names, ", "), grant.Group, grant.Binding, grant.Role)
+			p.Remaining = append(p.Remaining, text)
+		}
+	}
+	slices.Sort(p.Remaining)
+	p.Remaining = slices.Compact(p.Remaining)
+}
