@@ -45,7 +45,7 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, in.Request))
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, kind, in.Request))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview, action v1alpha1.V
 	tried := func(ctx context.Context, ref schema.ResourceRef, request schema.Request) (schema.VerbSet, error) {
 		return compiled.Tried(ctx, ref, request, action)
 	}
-	barriers := barriersFor(ctx, req, tried)
+	barriers := barriersFor(ctx, kind, req, tried)
 	if len(barriers) == 0 {
 		return "", nil
 	}

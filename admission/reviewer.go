@@ -75,7 +75,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, req))
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, kind, req))
 	if err != nil {
 		return nil, err
 	}
@@ -206,20 +206,20 @@ func (r *Reviewer) schema() *schema.Schema {
 }
 
 // barriersInForce returns the barriers that refuse writes.
-func barriersInForce(ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, req, compiled.Uncovered)
+func barriersInForce(ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest) schema.VerbSet {
+	return barriersFor(ctx, kind, req, compiled.Uncovered)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
 // differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers.
 func barriersFor(
-	ctx context.Context, req *admissionv1.AdmissionRequest, sets func(context.Context, schema.ResourceRef, schema.Request) (schema.VerbSet, error),
+	ctx context.Context, kind *schema.Kind, req *admissionv1.AdmissionRequest, sets func(context.Context, schema.ResourceRef, schema.Request) (schema.VerbSet, error),
 ) schema.VerbSet {
 	if OnFloor(req) {
 		return nil
 	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
-	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variablesOf(req)}
+	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variablesOf(kind, req)}
 	if req.RequestKind != nil {
 		sentAs := runtimeschema.GroupVersionKind(*req.RequestKind)
 		barred.SentAs = &sentAs

@@ -2,10 +2,13 @@ package admission
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // TestC2_ConditionsSeeThatAScaleIsZero: API servers leave the replicas of a Scale out if they are 0.
@@ -25,7 +28,7 @@ func TestC2_ConditionsSeeThatAScaleIsZero(t *testing.T) {
 			Resource: metav1.GroupVersionResource{Group: c.group, Resource: c.resource},
 		}
 		req.Object.Raw, req.OldObject.Raw = []byte(c.object), []byte(`{"spec":{}}`)
-		got, err := variablesOf(req)()
+		got, err := variablesOf(&schema.Kind{}, req)()
 		if err != nil || !reflect.DeepEqual(got.Object, c.want) || !reflect.DeepEqual(got.OldObject, c.old) {
 			t.Errorf("%s: %v after %v, %v; want %v after %v", c.object, got.Object, got.OldObject, err, c.want, c.old)
 		}
@@ -37,7 +40,7 @@ func TestC2_ConditionsReadTheRequestByTheNamesOfTheAPI(t *testing.T) {
 	req := &admissionv1.AdmissionRequest{Namespace: "shop", DryRun: &dry, Operation: admissionv1.Update}
 	req.UserInfo.Username = "alice"
 	req.Object.Raw = []byte(`{"kind":"Deployment","spec":{"replicas":2}}`)
-	got, err := variablesOf(req)()
+	got, err := variablesOf(&schema.Kind{}, req)()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,72 @@ func TestC2_ConditionsReadTheRequestByTheNamesOfTheAPI(t *testing.T) {
 		t.Errorf("object %v, oldObject %v", got.Object, got.OldObject)
 	}
 	req.OldObject.Raw = []byte(`{"kind":`)
-	if got, err := variablesOf(req)(); err == nil {
+	if got, err := variablesOf(&schema.Kind{}, req)(); err == nil {
 		t.Errorf("an object that is no JSON is read as %v", got.OldObject)
+	}
+}
+
+// openGizmos is a definition that keeps unknown fields in its specification, and not in the policy there.
+const openGizmos = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gizmos.example.com
+  annotations: {fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.policy","verb":"example.com/policy","excludedWhen":"size(self) < 2"}]}'}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gizmo, plural: gizmos, singular: gizmo, listKind: GizmoList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties: {policy: {type: object, properties: {limit: {type: string}, other: {type: string}}}}
+`
+
+// C2: server-side apply shows fields in a review that readers never get, because the API server prunes them later. A condition on such an
+// object counts as true.
+func TestC2_ConditionsDoNotReadFieldsThatReadersNeverGet(t *testing.T) {
+	const setOnPolicy = `
+apiVersion: fieldperm.dev/v1alpha1
+kind: UncoveredPermissionSet
+metadata: {name: policy}
+spec:
+  uncoveredPermissions: ["granular:example.com/policy"]
+  resources: [{apiGroups: [example.com], resources: [gizmos]}]
+  matchConditions: [{name: few, expression: "size(object.spec.policy) < 2"}]
+`
+	object := func(spec string) []byte {
+		return []byte(`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"g","namespace":"n"},"spec":` + spec + `}`)
+	}
+	const before = `{"policy":{"limit":"a","other":"b"}}`
+	for name, c := range map[string]struct {
+		after string
+		want  bool
+	}{
+		"the condition is false":      {`{"policy":{"limit":"c","other":"b"}}`, true},
+		"the condition is true":       {`{"policy":{"limit":"c"}}`, false},
+		"readers get it as true":      {`{"policy":{"limit":"c","own":"x"}}`, false},
+		"a field that readers do get": {`{"policy":{"limit":"c","other":"b"},"own":{"x":"y"}}`, true},
+	} {
+		for guard, documents := range map[string][]string{"excludedWhen": {openGizmos}, "set": {strings.Replace(openGizmos, "size(self) < 2", "false", 1), setOnPolicy}} {
+			t.Run(guard+"/"+name, func(t *testing.T) {
+				req := scaling()
+				req.Kind = metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gizmo"}
+				req.Resource = metav1.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+				req.OldObject.Raw, req.Object.Raw = object(before), object(c.after)
+				result, err := reviewer(compile(t, documents...), holding("update")).Review(t.Context(), Granular, req)
+				if err != nil || result.Allowed != c.want {
+					t.Errorf("%+v, %v", result, err)
+				}
+			})
+		}
 	}
 }

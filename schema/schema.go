@@ -37,6 +37,8 @@ type Kind struct {
 	mayBar bool
 	// shown: see ShownInFull.
 	shown bool
+	// prunes: see Prunes.
+	prunes func(object map[string]any) bool
 	// hidden describes the fields that a write through this version may change without showing them; nil means none.
 	hidden *hidden
 	// unlike are the fields of match conditions, by path, that are different in another version.
@@ -65,6 +67,16 @@ func (k *Kind) MayBar() bool { return k.mayBar }
 // true of custom resources. Objects of other kinds may be sent and stored as protobuf, which holds more than JSON can show: the unused
 // half of an IntOrString, and strings that are not UTF-8. They may also hold JSON text byte for byte (RawExtension).
 func (k *Kind) ShownInFull() bool { return k.shown }
+
+// MayPrune reports whether Prunes can be true.
+func (k *Kind) MayPrune() bool { return k.prunes != nil }
+
+// Prunes reports whether readers get a new object without some of the fields that a review shows. A condition on such an object says
+// nothing of the object that readers get. The object is decoded JSON with int64 and float64 for numbers.
+func (k *Kind) Prunes(object any) bool {
+	fields, ok := object.(map[string]any)
+	return k.prunes != nil && (!ok || k.prunes(fields))
+}
 
 // Kind returns the tree of a kind. The error is ErrUnknownKind, or the reason why the kind did not compile.
 func (s *Schema) Kind(gvk runtimeschema.GroupVersionKind) (*Kind, error) {

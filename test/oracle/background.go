@@ -29,7 +29,7 @@ var prefixes = []prefix{
 	{key: regexp.MustCompile(`^/registry/(flowschemas|prioritylevelconfigurations)/`), proof: []byte("apf.kubernetes.io/autoupdate-spec"), reason: "the API server keeps its own configuration of priority and fairness"},
 	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings)/oracle:`), reason: "the oracle's grants"},
 	{key: regexp.MustCompile(`^/registry/(clusterroles|clusterrolebindings|roles/default|rolebindings/default)/(probe-|barrier-probe:)`), reason: "the probes that wait for grants"},
-	{key: regexp.MustCompile(`^/registry/validatingwebhookconfigurations/fieldperm-uncovered$`), reason: "fieldperm keeps its own configuration"},
+	{key: regexp.MustCompile(`^/registry/validatingwebhookconfigurations/fieldperm-(uncovered|observed)$`), reason: "fieldperm keeps its own configuration"},
 	{key: regexp.MustCompile(`^/registry/fieldperm\.dev/`), reason: "the oracle's schemas and sets, and what fieldperm says of them"},
 	{key: regexp.MustCompile(`^/registry/apiextensions\.k8s\.io/customresourcedefinitions/things\.d\d+\.e\d+\.oracle\.test$`), reason: "the oracle's definitions, and their status"},
 	{key: regexp.MustCompile(`^/registry/events/default/kubernetes\.`), proof: []byte(`"kind":"ServiceCIDR"`), reason: "the API server records an Event about its own ServiceCIDR"},

@@ -1,6 +1,8 @@
 package walk
 
 import (
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
@@ -11,6 +13,8 @@ import (
 type conditions struct {
 	holds   map[condition]bool
 	decoded map[rawjson.Value]any
+	// prunes is whether readers get the new object without some of its fields, nil if it is not known yet.
+	prunes *bool
 }
 
 // condition is the key of one permission for one change.
@@ -32,13 +36,27 @@ func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if known || d.Err != nil {
 		return holds || !known
 	}
-	holds = p.Bars(d.ctx, d.native(old), d.native(new))
+	holds = d.prunes() || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	if d.conditions.holds == nil {
 		d.conditions.holds = map[condition]bool{}
 	}
 	d.conditions.holds[at] = holds
 	return holds
+}
+
+// prunes reports whether readers get the new object without some of its fields, so that no condition on it counts. An object that cannot
+// be decoded counts as such.
+func (d *Differ) prunes() bool {
+	if !d.Kind.MayPrune() {
+		return false
+	}
+	if d.conditions.prunes == nil {
+		var object any
+		prunes := utiljson.Unmarshal(d.New.Raw(), &object) != nil || d.Kind.Prunes(object)
+		d.conditions.prunes = &prunes
+	}
+	return *d.conditions.prunes
 }
 
 // native returns a value as CEL takes it. It caches the value and its parts, because conditions may exist at every level.
