@@ -73,6 +73,7 @@ func TestTightenRefusesBadInput(t *testing.T) {
 		{"jane --audit-log audit.log", "has no write of the subject"},
 		{operator, "has no write of the subject"},
 		{operator + " --audit-log missing.log", "name a file that can be read"},
+		{operator + " --audit-log audit.log --audit-log audit.log", "is given twice"},
 		{operator + " --audit-log - --simulate -", "more than once"},
 		{operator + " --audit-log audit.log --namespaces some", "use held or seen"},
 		{operator + " --audit-log audit.log -o table", "use text, json or yaml"},

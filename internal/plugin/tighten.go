@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +108,12 @@ func (o *tightening) validate() error {
 	for _, file := range append(append([]string{}, o.auditLogs...), o.simulate...) {
 		if file == "-" {
 			stdin++
+		}
+	}
+	logs := slices.Sorted(slices.Values(o.auditLogs))
+	for i := range logs {
+		if i > 0 && logs[i] == logs[i-1] {
+			return fmt.Errorf("--audit-log %q is given twice, and its writes would count twice: give it once", logs[i])
 		}
 	}
 	writes := o.apply || o.undo

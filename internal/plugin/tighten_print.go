@@ -86,6 +86,7 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 		}
 		o.list("Changes", why)
 	}
+	o.list("Taken away without a replacement, because no write was seen", p.Unused)
 	o.list("Lost besides update and patch", p.Losses)
 	o.list("Kept", p.Remaining)
 	o.list("Notes", p.Notes)

@@ -33,6 +33,7 @@ func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
 		if !changed {
 			continue
 		}
+		p.unused(evidence, grants[0])
 		if why := c.sharing(role, p.Subject); why != "" {
 			p.copy(c, role, grants, rules, why)
 			continue
@@ -42,6 +43,21 @@ func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
 	p.Losses = stripping.losses
 	p.Notes = append(p.Notes, stripping.kept...)
 	p.Notes = append(p.Notes, "the verbs create, delete and deletecollection are left as they are: granular verbs do not take their place")
+}
+
+// unused lists the resources that a role names for update and patch, and of which no write was seen.
+func (p *Proposal) unused(evidence *Evidence, grant *Grant) {
+	for _, rule := range grant.writes() {
+		for _, group := range rule.APIGroups {
+			for _, name := range withoutFinalizers(rule.Resources) {
+				one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}}
+				seen := slices.ContainsFunc(evidence.sorted(), func(r Resource) bool { return matches(&one, r) })
+				if text := (Resource{group, name}).String(); !seen && !slices.Contains(p.Unused, text) {
+					p.Unused = append(p.Unused, text)
+				}
+			}
+		}
+	}
 }
 
 func (p *Proposal) inPlace(c *cluster, ref Ref, rules []rbacv1.PolicyRule) {

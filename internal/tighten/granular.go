@@ -30,8 +30,6 @@ type granting struct {
 	verbs map[place]map[string]bool
 	// missing are verbs that no update or patch covers, by the texts of the resources.
 	missing []string
-	// through are resources whose update and patch the subject has through groups.
-	through map[string]bool
 }
 
 // collect finds the verbs of each place. A write is covered by a grant with update or patch in its namespace.
@@ -60,7 +58,6 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 			}
 			rules = append(rules, scoped{grant.Scope, rule.ResourceNames})
 			if grant.Group != "" {
-				g.through[fmt.Sprintf("%s through group %q, by %s", r, grant.Group, grant.Binding)] = true
 				continue
 			}
 			if err := g.grant(grant.Scope, r, rule.ResourceNames, verb, u); err != nil {

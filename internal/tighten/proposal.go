@@ -59,6 +59,8 @@ type Proposal struct {
 	New []string
 	// Losses are rights besides update and patch that the changes take away.
 	Losses []string
+	// Unused are resources on which update or patch is taken away, and on which no write was seen.
+	Unused []string
 	// Remaining are update and patch that the subject keeps.
 	Remaining []string
 	// Notes explain decisions.
@@ -91,20 +93,17 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	p := &Proposal{Subject: s, before: c.held(s, groups)}
 	p.gaps(evidence, options.Decides)
 
-	granting := &granting{subject: s, options: &options, evidence: evidence, grants: p.before, verbs: map[place]map[string]bool{}, through: map[string]bool{}}
+	granting := &granting{subject: s, options: &options, evidence: evidence, grants: p.before, verbs: map[place]map[string]bool{}}
 	if err := granting.collect(); err != nil {
 		return nil, err
 	}
 	granting.keep(objects)
 	p.New = granting.missing
-	for _, text := range slices.Sorted(maps.Keys(granting.through)) {
-		p.Remaining = append(p.Remaining, "update or patch on "+text)
-	}
 	p.addGranular(granting.rules())
 	p.observe()
 	p.change(c, &options, evidence)
 	p.after = p.applied(c, groups)
-	p.remaining(options.Decides)
+	p.remaining()
 	return p, nil
 }
 
@@ -133,8 +132,12 @@ func (p *Proposal) gaps(evidence *Evidence, decides func(Resource) Decides) {
 	}
 }
 
-// maxObserve is how many rules an observation may have.
-const maxObserve = 64
+// These are the limits of an observation: rules, and groups and resources of a rule.
+const (
+	maxObserve          = 64
+	maxObserveGroups    = 64
+	maxObserveResources = 128
+)
 
 // observe collects the resources that the subject itself may update now.
 func (p *Proposal) observe() {
@@ -143,7 +146,7 @@ func (p *Proposal) observe() {
 			continue
 		}
 		for _, rule := range p.before[i].writes() {
-			names := slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool { return strings.HasSuffix(name, finalizersSuffix) })
+			names := withoutFinalizers(rule.Resources)
 			one := v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: names}
 			if len(names) > 0 && !slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
 				return slices.Equal(r.APIGroups, one.APIGroups) && slices.Equal(r.Resources, one.Resources)
@@ -152,7 +155,9 @@ func (p *Proposal) observe() {
 			}
 		}
 	}
-	if len(p.Observe) > maxObserve {
+	if len(p.Observe) > maxObserve || slices.ContainsFunc(p.Observe, func(r v1alpha1.ResourceRule) bool {
+		return len(r.APIGroups) > maxObserveGroups || len(r.Resources) > maxObserveResources
+	}) {
 		p.Observe = []v1alpha1.ResourceRule{{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}}}
 	}
 }
@@ -206,23 +211,25 @@ func typeMeta(kind string) metav1.TypeMeta {
 // Complete reports whether the evidence has no gap.
 func (p *Proposal) Complete() bool { return len(p.Gaps) == 0 && len(p.New) == 0 }
 
-// remaining lists what the subject may still update after the changes.
-func (p *Proposal) remaining(decides func(Resource) Decides) {
+// remaining lists what the subject may still update through groups after the changes.
+func (p *Proposal) remaining() {
 	for i := range p.after {
 		grant := &p.after[i]
+		if grant.Group == "" {
+			continue
+		}
 		for _, rule := range grant.writes() {
-			names := slices.DeleteFunc(slices.Clone(rule.Resources), func(name string) bool {
-				return strings.HasSuffix(name, finalizersSuffix) || grant.Group == "" && !slices.ContainsFunc(rule.APIGroups, func(group string) bool {
-					return decides(Resource{group, name}) != DecidesNot
-				})
-			})
-			if len(names) == 0 || grant.Group == "" {
+			names := withoutFinalizers(rule.Resources)
+			if len(names) == 0 {
 				continue
 			}
-			text := fmt.Sprintf("update or patch on %s through group %q, by %s: take the subject out of the group, or change %s", strings.Join(names, ", "), grant.Group, grant.Binding, grant.Role)
-			p.Remaining = append(p.Remaining, text)
+			p.Remaining = append(p.Remaining, fmt.Sprintf("update or patch on %s through group %q, by %s: take the subject out of the group, or change %s", strings.Join(names, ", "), grant.Group, grant.Binding, grant.Role))
 		}
 	}
 	slices.Sort(p.Remaining)
 	p.Remaining = slices.Compact(p.Remaining)
+}
+
+func withoutFinalizers(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasSuffix(name, finalizersSuffix) })
 }

@@ -128,6 +128,9 @@ func TestPropose_StripsRules(t *testing.T) {
 				t.Errorf("rules are %q, want %q", got, c.want)
 			}
 			has(t, strings.Join(p.Losses, "\n"), c.loss)
+			if unused := c.name == "not served" || c.name == "aggregated groups stay"; unused != (len(p.Unused) > 0) {
+				t.Errorf("unused: %q", p.Unused)
+			}
 			if c.loss == "" && len(p.Losses) > 0 {
 				t.Errorf("losses: %q", p.Losses)
 			}
@@ -216,6 +219,9 @@ func TestPropose_RightsOfGroupsRemain(t *testing.T) {
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: operators}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [update]}]}`
 	p := propose(t, operator, grants(t, yaml), webLog+line("/configmaps", "", "team", "a", "granular:data(a)"))
+	if len(p.Unused) > 0 {
+		t.Errorf("unused: %q", p.Unused)
+	}
 	has(t, strings.Join(p.Remaining, "\n"), `update or patch on configmaps through group "system:serviceaccounts:ops"`)
 	if len(p.New) > 0 || strings.Contains(diffs(t, p), "configmaps") {
 		t.Error("the right of the group is not seen")

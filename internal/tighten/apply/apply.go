@@ -76,6 +76,9 @@ func (c *Client) Apply(ctx context.Context, p *tighten.Proposal, more []string, 
 	if err != nil {
 		return Nothing, err
 	}
+	if _, err := plan(p); err != nil {
+		return Nothing, err
+	}
 	if observation != nil {
 		if err := unchanged(p, observation.Annotations[planAnnotation]); err != nil {
 			return Nothing, err
@@ -106,6 +109,9 @@ func plan(p *tighten.Proposal) (map[string]string, error) {
 	for i := range p.Change {
 		sum, err := state(&p.Change[i])
 		if err != nil {
+			return nil, err
+		}
+		if err := recordable(&p.Change[i]); err != nil {
 			return nil, err
 		}
 		out[p.Change[i].Ref.String()] = sum
@@ -261,13 +267,12 @@ func (c *Client) remove(ctx context.Context, p *tighten.Proposal) error {
 
 func (c *Client) changeOne(ctx context.Context, id string, ch *tighten.Change) error {
 	rbac, update := c.RBAC.RbacV1(), metav1.UpdateOptions{DryRun: c.dryRun()}
+	o, err := originalOf(ch)
+	if err != nil {
+		return err
+	}
 	if ch.Role != nil {
 		after := ch.RoleAfter.DeepCopy()
-		sum, err := hash(after.Rules)
-		if err != nil {
-			return err
-		}
-		o := &original{Rules: ch.Role.Rules, After: sum, Autoupdate: ch.Role.Annotations[tighten.AutoupdateAnnotation] == "true"}
 		if err := recorded(ch.Ref, id, &after.ObjectMeta, o); err != nil {
 			return err
 		}
@@ -279,14 +284,13 @@ func (c *Client) changeOne(ctx context.Context, id string, ch *tighten.Change) e
 		return err
 	}
 	after := ch.BindingAfter.DeepCopy()
-	o := &original{Subjects: takenFrom(ch.Binding.Subjects, after.Subjects), Autoupdate: ch.Binding.Annotations[tighten.AutoupdateAnnotation] == "true"}
 	if err := recorded(ch.Ref, id, &after.ObjectMeta, o); err != nil {
 		return err
 	}
 	if ch.Ref.Namespace == "" {
-		_, err := rbac.ClusterRoleBindings().Update(ctx, after, update)
+		_, err = rbac.ClusterRoleBindings().Update(ctx, after, update)
 		return err
 	}
-	_, err := rbac.RoleBindings(ch.Ref.Namespace).Update(ctx, &rbacv1.RoleBinding{ObjectMeta: after.ObjectMeta, Subjects: after.Subjects, RoleRef: after.RoleRef}, update)
+	_, err = rbac.RoleBindings(ch.Ref.Namespace).Update(ctx, &rbacv1.RoleBinding{ObjectMeta: after.ObjectMeta, Subjects: after.Subjects, RoleRef: after.RoleRef}, update)
 	return err
 }

@@ -373,6 +373,21 @@ func TestApply_RefusesNewAccessAndForeignObjects(t *testing.T) {
 	}
 }
 
+// TestApply_RefusesWhatCannotBeRecorded: before anything is added.
+func TestApply_RefusesWhatCannotBeRecorded(t *testing.T) {
+	s := newScene(t)
+	r, err := s.rbac.RbacV1().ClusterRoles().Get(t.Context(), "operator", metav1.GetOptions{})
+	must(t, err)
+	for i := range 3000 {
+		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{fmt.Sprintf("things-with-a-long-name-%d", i)}})
+	}
+	_, err = s.rbac.RbacV1().ClusterRoles().Update(t.Context(), r, metav1.UpdateOptions{})
+	must(t, err)
+	if _, err := s.apply(Options{}); err == nil || !strings.Contains(err.Error(), "change it by hand with -o yaml") || len(s.said) > 0 {
+		t.Errorf("%v %q", err, s.said)
+	}
+}
+
 func TestUndo_RefusesToLoseALaterChange(t *testing.T) {
 	s := newScene(t)
 	_, err := s.apply(Options{})

@@ -43,7 +43,25 @@ type placed struct {
 	Subject rbacv1.Subject `json:"subject"`
 }
 
-// recorded returns the object after a change with the record of it. ref is for errors.
+// originalOf returns what a change takes away.
+func originalOf(ch *tighten.Change) (*original, error) {
+	if ch.Role == nil {
+		return &original{Subjects: takenFrom(ch.Binding.Subjects, ch.BindingAfter.Subjects), Autoupdate: ch.Binding.Annotations[tighten.AutoupdateAnnotation] == "true"}, nil
+	}
+	sum, err := hash(ch.RoleAfter.Rules)
+	return &original{Rules: ch.Role.Rules, After: sum, Autoupdate: ch.Role.Annotations[tighten.AutoupdateAnnotation] == "true"}, err
+}
+
+// recordable returns an error if what a change takes away is too large to be recorded.
+func recordable(ch *tighten.Change) error {
+	o, err := originalOf(ch)
+	if err != nil {
+		return err
+	}
+	return recorded(ch.Ref, "", &metav1.ObjectMeta{}, o)
+}
+
+// recorded adds the record of a change to the metadata of the changed object. ref is for errors.
 func recorded(ref tighten.Ref, id string, meta *metav1.ObjectMeta, o *original) error {
 	text, err := json.Marshal(o)
 	if err != nil {
