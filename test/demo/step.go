@@ -26,7 +26,7 @@ import (
 )
 
 // stepTimeout limits one command.
-const stepTimeout = 30 * time.Second
+const stepTimeout = 60 * time.Second
 
 // fieldpermRefuses is the text that the API server writes before fieldperm's message.
 const fieldpermRefuses = `.fieldperm.dev" denied the request: `
