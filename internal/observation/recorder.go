@@ -117,8 +117,12 @@ type watch struct {
 	by       []*watched
 }
 
-func (w *watch) Warns() bool  { return slices.ContainsFunc(w.by, func(o *watched) bool { return o.warns }) }
-func (w *watch) Audits() bool { return slices.ContainsFunc(w.by, func(o *watched) bool { return o.audits }) }
+func (w *watch) Warns() bool {
+	return slices.ContainsFunc(w.by, func(o *watched) bool { return o.warns })
+}
+func (w *watch) Audits() bool {
+	return slices.ContainsFunc(w.by, func(o *watched) bool { return o.audits })
+}
 
 func (w *watch) Record(seen *admission.Observation) {
 	at := w.recorder.clock.Now()
@@ -155,4 +159,3 @@ func (w *watched) giveBack(c *counts) {
 	defer w.mu.Unlock()
 	w.fresh.addAll(c)
 }
-

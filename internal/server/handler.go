@@ -59,7 +59,9 @@ func (s *Server) endpoints() []endpoint {
 		return authenticated(callers.webhooks(), cureCertificate, next)
 	}
 	admit := func(next http.Handler) http.Handler { return called(bounded(bytes.reviews, calls, longest, next)) }
-	observe := func(next http.Handler) http.Handler { return called(bounded(bytes.observed, observations, longest, next)) }
+	observe := func(next http.Handler) http.Handler {
+		return called(bounded(bytes.observed, observations, longest, next))
+	}
 	// A request that is not reviewed may be one that is observed.
 	recorder := s.observations.recorder
 	watched := func(next http.Handler) http.Handler { return onRefusal(recorder.Busy, observe(next)) }
