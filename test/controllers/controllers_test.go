@@ -55,7 +55,7 @@ func start(t *testing.T, name string) *run {
 		Arguments: []string{"--decision-cache-ttl=500ms"},
 		ServerFlags: map[string][]string{
 			// The plugin ServiceAccount is on here: kube-controller-manager makes what it needs.
-			"disable-admission-plugins":              {},
+			"disable-admission-plugins":              {"AlwaysPullImages"},
 			"enable-admission-plugins":               {"OwnerReferencesPermissionEnforcement"},
 			"default-unreachable-toleration-seconds": {"2"},
 			"default-not-ready-toleration-seconds":   {"2"},

@@ -37,19 +37,23 @@ type kubelets struct {
 	alive  map[string]time.Time // the last heartbeat
 	end    context.CancelFunc
 	ended  chan struct{}
-	errors []string
 }
 
 func startKubelets(client *kubernetes.Clientset) *kubelets {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &kubelets{client: client, alive: map[string]time.Time{}, end: cancel, ended: make(chan struct{})}
+	var both sync.WaitGroup
+	for _, work := range []func(context.Context){k.beat, k.sync} {
+		both.Go(func() {
+			for ctx.Err() == nil {
+				work(ctx)
+				time.Sleep(kubeletPeriod)
+			}
+		})
+	}
 	go func() {
-		defer close(k.ended)
-		for ctx.Err() == nil {
-			k.beat(ctx)
-			k.sync(ctx)
-			time.Sleep(kubeletPeriod)
-		}
+		both.Wait()
+		close(k.ended)
 	}()
 	return k
 }
@@ -62,7 +66,9 @@ func (k *kubelets) stop() {
 // up starts the kubelets of nodes, and registers new ones.
 func (k *kubelets) up(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		// The annotation is the kubelet's way to leave attaching to kube-controller-manager.
+		attach := map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: attach, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", "pool": strings.TrimRight(name, "-0123456789"),
 		}}}
 		if node.Labels["pool"] != "worker" {
@@ -96,19 +102,16 @@ func (k *kubelets) beat(ctx context.Context) {
 	due = slices.DeleteFunc(due, func(name string) bool { return time.Since(k.alive[name]) < heartbeat })
 	k.mu.Unlock()
 	for _, name := range due {
-		now, seconds := metav1.NowMicro(), int32(8)
-		lease, err := k.client.CoordinationV1().Leases(leases).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			lease.Spec.RenewTime = &now
-			_, err = k.client.CoordinationV1().Leases(leases).Update(ctx, lease, metav1.UpdateOptions{})
-		} else {
-			_, err = k.client.CoordinationV1().Leases(leases).Create(ctx, &coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now},
-			}, metav1.CreateOptions{})
+		now, seconds := metav1.NowMicro(), int32(40)
+		lease := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now},
 		}
-		k.note(err)
-		k.note(k.report(ctx, name))
+		if _, err := k.client.CoordinationV1().Leases(leases).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+			_, _ = k.client.CoordinationV1().Leases(leases).Create(ctx, lease, metav1.CreateOptions{})
+		}
+		// What fails is tried again at the next beat.
+		_ = k.report(ctx, name)
 		k.mu.Lock()
 		if _, still := k.alive[name]; still {
 			k.alive[name] = time.Now()
@@ -189,6 +192,12 @@ func (k *kubelets) status(ctx context.Context, pod *corev1.Pod) *corev1.PodStatu
 		for _, c := range pod.Status.ContainerStatuses {
 			images += c.Image + " "
 		}
+		if !strings.Contains(images, "broken") && !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			// kube-controller-manager marks Pods of a lost node.
+			return running(pod, now)
+		}
 		for _, c := range pod.Spec.Containers {
 			if !strings.Contains(images, c.Image+" ") {
 				return running(pod, now)
@@ -205,6 +214,10 @@ func (k *kubelets) status(ctx context.Context, pod *corev1.Pod) *corev1.PodStatu
 }
 
 func running(pod *corev1.Pod, now metav1.Time) *corev1.PodStatus {
+	begin := pod.Status.StartTime
+	if begin == nil {
+		begin = &now
+	}
 	ready, yes := corev1.ConditionTrue, true
 	var containers []corev1.ContainerStatus
 	for _, c := range pod.Spec.Containers {
@@ -218,7 +231,7 @@ func running(pod *corev1.Pod, now metav1.Time) *corev1.PodStatus {
 		})
 	}
 	status := &corev1.PodStatus{
-		Phase: corev1.PodRunning, HostIP: "192.0.2.1", StartTime: &now, ContainerStatuses: containers,
+		Phase: corev1.PodRunning, HostIP: "192.0.2.1", StartTime: begin, ContainerStatuses: containers,
 		Conditions: []corev1.PodCondition{
 			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: now},
 			{Type: corev1.ContainersReady, Status: ready, LastTransitionTime: now},
@@ -281,15 +294,4 @@ func (k *kubelets) patchPod(ctx context.Context, pod *corev1.Pod, status *corev1
 	}
 	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "kubelet"}, "status")
 	return err
-}
-
-func (k *kubelets) note(err error) {
-	if err == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.errors) < 20 {
-		k.errors = append(k.errors, err.Error())
-	}
 }

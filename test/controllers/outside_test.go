@@ -133,9 +133,9 @@ func printTable(t *testing.T, e evidence, roles []*role, refused map[string][]st
 			n += u.writes
 			used += len(u.verbs)
 		}
-		answer := "not refused"
-		if outside[user] != "" {
-			answer = "refused"
+		answer := "refused"
+		if outside[user] == "" {
+			answer = "it keeps update"
 		}
 		controllers, writes, total = controllers+1, writes+n, total+len(refused[user])
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", strings.TrimPrefix(user, "system:serviceaccount:kube-system:"), n, len(e[user]), used, granular[user], len(refused[user]), answer)

@@ -61,7 +61,7 @@ func (r *run) startControllers() {
 		// Each controller has a client of its own with this limit.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		// What takes minutes takes seconds.
-		"--node-monitor-period=1s", "--node-monitor-grace-period=8s", "--node-startup-grace-period=8s", "--node-eviction-rate=10",
+		"--node-monitor-period=1s", "--node-monitor-grace-period=16s", "--node-startup-grace-period=16s", "--node-eviction-rate=10",
 		"--terminated-pod-gc-threshold=1000", "--horizontal-pod-autoscaler-sync-period=2s", "--pvclaimbinder-sync-period=3s",
 		"--attach-detach-reconcile-sync-period=5s", "--resource-quota-sync-period=10s", "--min-resync-period=2m",
 	)

@@ -4,7 +4,6 @@ package controllers
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,8 +19,24 @@ const (
 	autoupdate = "rbac.authorization.kubernetes.io/autoupdate"
 )
 
-// parameterless are verbs whose parameters come from the objects of the scenario and not from the controller. Roles have them without it.
-var parameterless = map[string]bool{}
+// parameterless are, for each resource, verbs whose parameter is dropped: it comes from the objects of the scenario and not from the controller, or
+// the controller alone writes all conditions of the kind.
+var parameterless = map[string][]string{
+	"endpoints":                       {"granular:label"},
+	"endpointslices":                  {"granular:label", "granular:annotation"},
+	"replicasets":                     {"granular:annotation"},
+	"persistentvolumeclaims/status":   {"granular:condition"},
+	"deployments/status":              {"granular:condition"},
+	"replicasets/status":              {"granular:condition"},
+	"replicationcontrollers/status":   {"granular:condition"},
+	"statefulsets/status":             {"granular:condition"},
+	"daemonsets/status":               {"granular:condition"},
+	"jobs/status":                     {"granular:condition"},
+	"horizontalpodautoscalers/status": {"granular:condition"},
+	"poddisruptionbudgets/status":     {"granular:condition"},
+	"namespaces/status":               {"granular:condition"},
+	"servicecidrs/status":             {"granular:condition"},
+}
 
 // role is a ClusterRole of controllers, and who holds it.
 type role struct {
@@ -197,7 +212,7 @@ func (r *role) add(written resource, verbs map[string]int, rules []rbacv1.Policy
 	}
 	r.granular[*best][marker] = true
 	for verb := range verbs {
-		if name, _, found := strings.Cut(verb, "("); found && parameterless[name] {
+		if name, _, found := strings.Cut(verb, "("); found && slices.Contains(parameterless[best.name], name) {
 			verb = name
 		}
 		r.granular[*best][verb] = true
@@ -267,5 +282,3 @@ func (w *world) noUpdate(ctx context.Context, roles []*role) {
 		}
 	}
 }
-
-func (r *role) String() string { return fmt.Sprint(r.Name) }
