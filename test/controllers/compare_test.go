@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,8 +38,8 @@ var (
 	ordered = []string{"conditions", "endpoints", "addresses", "notReadyAddresses", "taints", "finalizers", "ownerReferences", "containerStatuses", "volumesAttached", "succeeded"}
 )
 
-// endState returns every object, without what differs between two runs by its nature, one per line.
-func (r *run) endState() []string {
+// keepState writes every object, without what differs between two runs by its nature, to the directory of the run, one per line.
+func (r *run) keepState() {
 	r.t.Helper()
 	resources, err := r.world.client.ServerPreferredResources()
 	must(r.t, err)
@@ -76,8 +77,15 @@ func (r *run) endState() []string {
 		out = append(out, kinds[i]+" "+string(normal))
 	}
 	sort.Strings(out)
-	must(r.t, os.WriteFile(filepath.Join(r.dir, "state.txt"), []byte(strings.Join(out, "\n")+"\n"), 0o600))
-	return out
+	must(r.t, os.WriteFile(filepath.Join(r.dir, "state.txt"), []byte(strings.Join(out, "\n")), 0o600))
+}
+
+// state returns what keepState wrote.
+func state(t *testing.T, dir string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "state.txt"))
+	must(t, err)
+	return strings.Split(string(content), "\n")
 }
 
 // own reports whether an object is part of the test and not of the scenario: the roles that differ on purpose, and the probes of the stack.

@@ -22,7 +22,7 @@ import (
 
 const (
 	// kubeletPeriod is the time between two looks at the Pods, and heartbeat that between two renewals of a node's Lease.
-	kubeletPeriod = 250 * time.Millisecond
+	kubeletPeriod = 400 * time.Millisecond
 	heartbeat     = 2 * time.Second
 	leases        = "kube-node-lease"
 )

@@ -61,7 +61,7 @@ func (r *run) startControllers() {
 		// Each controller has a client of its own with this limit.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		// What takes minutes takes seconds.
-		"--node-monitor-period=1s", "--node-monitor-grace-period=16s", "--node-startup-grace-period=16s", "--node-eviction-rate=10",
+		"--node-monitor-period=1s", "--node-monitor-grace-period=40s", "--node-startup-grace-period=40s", "--node-eviction-rate=10",
 		"--terminated-pod-gc-threshold=1000", "--horizontal-pod-autoscaler-sync-period=2s", "--pvclaimbinder-sync-period=3s",
 		"--attach-detach-reconcile-sync-period=5s", "--resource-quota-sync-period=10s", "--min-resync-period=2m",
 	)
@@ -97,7 +97,7 @@ func (r *run) launch(name, user string, arguments ...string) {
 	r.controllers = append(r.controllers, p)
 	must(r.t, os.WriteFile(filepath.Join(r.stack.Dir(), "pids", name), []byte(fmt.Sprintln(cmd.Process.Pid)), 0o600))
 	address := fmt.Sprintf("https://127.0.0.1:%d/healthz", port)
-	await(r.t, name+" is healthy", 2*time.Minute, func(ctx context.Context) (bool, string) {
+	await(r.t, name+" is healthy", patience, func(ctx context.Context) (bool, string) {
 		select {
 		case <-p.done:
 			r.t.Fatalf("%s has ended:\n%s", name, cluster.LogTail(log.Name()))

@@ -42,8 +42,9 @@ var parameterless = map[string][]string{
 type role struct {
 	rbacv1.ClusterRole
 	users []string
-	// kept are the resources whose update and patch stay, and unused those that lose both without a verb in their place.
-	kept, unused []string
+	// original are the rules that kube-apiserver made, and kept the resources whose update and patch stay.
+	original []rbacv1.PolicyRule
+	kept     []string
 	// granular are the verbs in place of update and patch.
 	granular map[resource]map[string]bool
 }
@@ -126,10 +127,7 @@ func tighten(t *testing.T, roles []*role, e evidence, served map[resource]bool) 
 		for written := range events {
 			r.add(resource{written, "events"}, events[written], r.Rules)
 		}
-		for _, rule := range r.Rules {
-			r.note(rule)
-		}
-		r.Rules = rules
+		r.original, r.Rules = r.Rules, rules
 		out = append(out, r)
 	}
 	return out
@@ -176,13 +174,14 @@ func (r *role) strip(rule rbacv1.PolicyRule, served map[resource]bool) []rbacv1.
 	return out
 }
 
-// undecided reports whether fieldperm does not decide on writes of a resource. See A2 of docs/semantics.md.
+// undecided reports whether update and patch stay on a resource: fieldperm does not decide on its writes (A2 of docs/semantics.md), or a
+// controller could not stay the leader while fieldperm is down.
 func undecided(r resource, served map[resource]bool) bool {
 	if strings.Contains(r.name, "*") || r.group == "*" {
 		return false
 	}
 	_, sub, _ := strings.Cut(r.name, "/")
-	return r.group == "admissionregistration.k8s.io" || sub == "finalizers" || sub == "binding" || r.group != "extensions" && !served[r]
+	return r.group == "coordination.k8s.io" || r.group == "admissionregistration.k8s.io" || sub == "finalizers" || sub == "binding" || r.group != "extensions" && !served[r]
 }
 
 // add grants the verbs where a rule of the role grants update or patch now, and reports whether there is such a rule. The most specific rule
@@ -220,18 +219,22 @@ func (r *role) add(written resource, verbs map[string]int, rules []rbacv1.Policy
 	return true
 }
 
-// note records the resources of a rule that lose update and patch without a verb in their place.
-func (r *role) note(rule rbacv1.PolicyRule) {
-	if !updates(rule) {
-		return
-	}
-	for _, group := range rule.APIGroups {
-		for _, name := range rule.Resources {
-			if group != "extensions" && r.granular[resource{group, name}] == nil && !slices.Contains(r.kept, name) {
-				r.unused = append(r.unused, resource{group, name}.String())
+// unused returns the resources that lose update and patch without a verb in their place.
+func (r *role) unused() []string {
+	var out []string
+	for _, rule := range r.original {
+		if !updates(rule) {
+			continue
+		}
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				if at := (resource{group, name}); group != "extensions" && r.granular[at] == nil && !slices.Contains(r.kept, name) {
+					out = append(out, at.String())
+				}
 			}
 		}
 	}
+	return out
 }
 
 // object returns the ClusterRole as it is to be applied.

@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +25,7 @@ func playStorage(w *world, _ *kubelets) {
 	w.until(claims, "shop/static", "status.phase", "Bound")
 	w.until(claims, "shop/remote", "status.phase", "Bound")
 	// The test plays the attacher of the driver.
-	await(w.t, "the volume is attached", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "the volume is attached", patience, func(ctx context.Context) (bool, string) {
 		list, err := w.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 {
 			return false, fmt.Sprint(list, err)
@@ -46,7 +45,7 @@ func playStorage(w *world, _ *kubelets) {
 	// A StatefulSet, forward and back, and smaller.
 	set := func(image string) {
 		w.patch(sets, "shop/db", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"`+image+`"}]}}}}`)
-		await(w.t, "db is rolled out", 2*time.Minute, func(ctx context.Context) (bool, string) {
+		await(w.t, "db is rolled out", patience, func(ctx context.Context) (bool, string) {
 			s, err := w.client.AppsV1().StatefulSets("shop").Get(ctx, "db", metav1.GetOptions{})
 			return err == nil && s.Status.ObservedGeneration == s.Generation && s.Status.CurrentRevision == s.Status.UpdateRevision &&
 				s.Status.ReadyReplicas == 2, fmt.Sprint(s.Status, err)
@@ -149,7 +148,7 @@ func playNodes(w *world, k *kubelets) {
 	w.until("pods", "shop/orphaned", "status.phase", "Running")
 	k.down("away-1", "away-2")
 	w.until("nodes", "away-1", "status.conditions[Ready].status", "Unknown")
-	await(w.t, "the Pod is evicted", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "the Pod is evicted", patience, func(ctx context.Context) (bool, string) {
 		pod, err := w.client.CoreV1().Pods("shop").Get(ctx, "evicted", metav1.GetOptions{})
 		return err == nil && pod.DeletionTimestamp != nil, fmt.Sprint(pod, err)
 	})
@@ -161,7 +160,7 @@ func playNodes(w *world, k *kubelets) {
 	must(w.t, k.up(w.t.Context(), "away-1"))
 	w.until("nodes", "away-1", "status.conditions[Ready].status", "True")
 	untaint(w, "away-1")
-	await(w.t, "the node has no taint of the controllers", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "the node has no taint of the controllers", patience, func(ctx context.Context) (bool, string) {
 		node, err := w.client.CoreV1().Nodes().Get(ctx, "away-1", metav1.GetOptions{})
 		return err == nil && len(node.Spec.Taints) == 1, fmt.Sprint(node, err)
 	})

@@ -21,7 +21,7 @@ func (r *run) play() {
 	must(r.t, k.up(r.t.Context(), "worker-1", "worker-2", "small-1", "away-1", "away-2"))
 	for _, name := range []string{"worker-1", "worker-2", "small-1", "away-1", "away-2"} {
 		w.until("nodes", name, "status.conditions[Ready].status", "True")
-		await(r.t, "node "+name+" has a network and no taint of its own", time.Minute, func(ctx context.Context) (bool, string) {
+		await(r.t, "node "+name+" has a network and no taint of its own", patience, func(ctx context.Context) (bool, string) {
 			node, err := w.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			return err == nil && node.Spec.PodCIDR != "" && node.Annotations["node.alpha.kubernetes.io/ttl"] != "" && len(node.Spec.Taints) <= 1, fmt.Sprint(node, err)
 		})
@@ -50,7 +50,7 @@ func playCluster(w *world, _ *kubelets) {
 	w.until("clusterroles.rbac.authorization.k8s.io", "shop-all", "rules[0].verbs", "[get list]")
 	w.until("serviceaccounts", "shop/default", "metadata.name", "default")
 	certificate := ""
-	await(w.t, "the authority is published", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "the authority is published", patience, func(ctx context.Context) (bool, string) {
 		config, err := w.client.CoreV1().ConfigMaps("shop").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		if err == nil {
 			certificate = config.Data["ca.crt"]
@@ -59,7 +59,7 @@ func playCluster(w *world, _ *kubelets) {
 	})
 	w.patch("configmaps", "shop/kube-root-ca.crt", `{"data":{"ca.crt":"other"}}`)
 	w.until("configmaps", "shop/kube-root-ca.crt", "data", fmt.Sprint(map[string]any{"ca.crt": certificate}))
-	await(w.t, "cluster-info is signed", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "cluster-info is signed", patience, func(ctx context.Context) (bool, string) {
 		config, err := w.client.CoreV1().ConfigMaps("kube-public").Get(ctx, "cluster-info", metav1.GetOptions{})
 		return err == nil && config.Data["jws-kubeconfig-abcdef"] != "", fmt.Sprint(config, err)
 	})
@@ -86,7 +86,7 @@ func playWorkloads(w *world, _ *kubelets) {
 		w.patch(resource, object, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"`+image+`"}]}}}}`)
 	}
 	rolled := func(n string) {
-		await(w.t, "web is rolled out", 2*time.Minute, func(ctx context.Context) (bool, string) {
+		await(w.t, "web is rolled out", patience, func(ctx context.Context) (bool, string) {
 			d, err := w.client.AppsV1().Deployments("shop").Get(ctx, "web", metav1.GetOptions{})
 			return err == nil && d.Status.ObservedGeneration == d.Generation && d.Annotations["deployment.kubernetes.io/revision"] == n &&
 				d.Status.UpdatedReplicas == 4 && d.Status.ReadyReplicas == 4 && d.Status.Replicas == 4, fmt.Sprint(d.Status, err)
@@ -104,7 +104,7 @@ func playWorkloads(w *world, _ *kubelets) {
 	// The autoscaler has no metrics, and a minimum.
 	ready("deployments.apps", "shop/recreated", "3")
 	image("deployments.apps", "shop/recreated", "main:2")
-	await(w.t, "recreated is rolled out", time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "recreated is rolled out", patience, func(ctx context.Context) (bool, string) {
 		d, err := w.client.AppsV1().Deployments("shop").Get(ctx, "recreated", metav1.GetOptions{})
 		return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == 3 && d.Status.ReadyReplicas == 3, fmt.Sprint(d.Status, err)
 	})
@@ -126,7 +126,7 @@ func playWorkloads(w *world, _ *kubelets) {
 	w.until("daemonsets.apps", "shop/agent", "status.numberReady", "2")
 	agent := func(image string) {
 		w.patch("daemonsets.apps", "shop/agent", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"`+image+`"}]}}}}`)
-		await(w.t, "agent is rolled out", 2*time.Minute, func(ctx context.Context) (bool, string) {
+		await(w.t, "agent is rolled out", patience, func(ctx context.Context) (bool, string) {
 			d, err := w.client.AppsV1().DaemonSets("shop").Get(ctx, "agent", metav1.GetOptions{})
 			return err == nil && d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedNumberScheduled == 2 && d.Status.NumberAvailable == 2, fmt.Sprint(d.Status, err)
 		})
@@ -159,7 +159,7 @@ func playJobs(w *world, _ *kubelets) {
 }
 
 func playCron(w *world, _ *kubelets) {
-	await(w.t, "the CronJob has run", 2*time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, "the CronJob has run", patience, func(ctx context.Context) (bool, string) {
 		c, err := w.client.BatchV1().CronJobs("shop").Get(ctx, "minutely", metav1.GetOptions{})
 		return err == nil && c.Status.LastSuccessfulTime != nil && len(c.Status.Active) == 0, fmt.Sprint(c, err)
 	})
@@ -191,7 +191,7 @@ func playServices(w *world, _ *kubelets) {
 func playCertificates(w *world, _ *kubelets) {
 	const requests = "certificatesigningrequests.certificates.k8s.io"
 	signed := func(name string) {
-		await(w.t, name+" is signed", time.Minute, func(ctx context.Context) (bool, string) {
+		await(w.t, name+" is signed", patience, func(ctx context.Context) (bool, string) {
 			c, err := w.client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 			return err == nil && len(c.Status.Certificate) > 0, fmt.Sprint(c, err)
 		})

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -47,7 +48,9 @@ func newWorld(t *testing.T, s *stack.Stack) *world {
 	var err error
 	w.objects, err = dynamic.NewForConfig(w.admin)
 	must(t, err)
-	w.client, err = kubernetes.NewForConfig(w.admin)
+	compact := rest.CopyConfig(w.admin)
+	compact.ContentType = runtime.ContentTypeProtobuf
+	w.client, err = kubernetes.NewForConfig(compact)
 	must(t, err)
 	w.groups, err = restmapper.GetAPIGroupResources(w.client)
 	must(t, err)
@@ -148,7 +151,7 @@ func (w *world) remove(resource, object string, policy metav1.DeletionPropagatio
 func (w *world) gone(resource, object string) {
 	w.t.Helper()
 	client, name := w.on(resource, object)
-	await(w.t, resource+" "+object+" is gone", 2*time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, resource+" "+object+" is gone", patience, func(ctx context.Context) (bool, string) {
 		got, err := client.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), describe(got, err)
 	})
@@ -158,7 +161,7 @@ func (w *world) gone(resource, object string) {
 func (w *world) until(resource, object, path, value string) {
 	w.t.Helper()
 	client, name := w.on(resource, object)
-	await(w.t, fmt.Sprintf("%s %s: %s is %q", resource, object, path, value), 2*time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, fmt.Sprintf("%s %s: %s is %q", resource, object, path, value), patience, func(ctx context.Context) (bool, string) {
 		got, err := client.Get(ctx, name, metav1.GetOptions{})
 		return err == nil && dig(got.Object, path) == value, describe(got, err)
 	})
@@ -169,7 +172,7 @@ func (w *world) count(resource, namespace, selector string, n int, is func(o *un
 	w.t.Helper()
 	client, err := w.at(nil, resource, namespace)
 	must(w.t, err)
-	await(w.t, fmt.Sprintf("%s %s: %d of %s", resource, namespace, n, selector), 2*time.Minute, func(ctx context.Context) (bool, string) {
+	await(w.t, fmt.Sprintf("%s %s: %d of %s", resource, namespace, n, selector), patience, func(ctx context.Context) (bool, string) {
 		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return false, err.Error()
