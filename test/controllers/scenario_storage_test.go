@@ -71,8 +71,8 @@ func playStorage(w *world, _ *kubelets) {
 	// A released volume stays, and a claim without its volume is lost.
 	w.remove(claims, "shop/local", "")
 	w.until(volumes, "local", "status.phase", "Released")
-	w.patch(volumes, "remote", `{"metadata":{"finalizers":null}}`)
 	w.remove(volumes, "remote", "")
+	w.patch(volumes, "remote", `{"metadata":{"finalizers":null}}`)
 	w.until(claims, "shop/remote", "status.phase", "Lost")
 	w.until("volumeattributesclasses.storage.k8s.io", "fast", "metadata.finalizers", "[kubernetes.io/vac-protection]")
 	w.remove("volumeattributesclasses.storage.k8s.io", "fast", "")
