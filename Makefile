@@ -72,6 +72,11 @@ test-oracle: build controlplane ## Send WRITES random writes from SEED; judge wh
 test-oracle-faults: controlplane ## Put known faults back, one at a time; the oracle must find each.
 	go run ./test/oracle/faults -seed $(SEED)
 
+.PHONY: test-controllers
+test-controllers: build controlplane ## Run kube-controller-manager and kube-scheduler with granular verbs only; UPDATE=1 writes config/roles.
+	@test/controlplane/build.sh controllers
+	go test -tags controllers -count=1 -v -timeout 30m ./test/controllers -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP))
+
 LOADTIME ?= 60s
 .PHONY: test-load
 test-load: build controlplane ## 1,000 reviews a second for LOADTIME; every answer is checked.

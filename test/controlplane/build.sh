@@ -1,17 +1,26 @@
 #!/bin/sh
-# Builds kube-apiserver, kubectl and etcd of the local control plane from their Go modules into bin/controlplane.
+# Builds kube-apiserver, kubectl and etcd of the local control plane from their Go modules into bin/controlplane. With the argument
+# "controllers" it builds kube-controller-manager and kube-scheduler into bin/controllers instead.
 #
-# Does nothing when the three are there and newer than go.mod, or when $KUBEBUILDER_ASSETS already holds them.
+# Does nothing when they are there and newer than go.mod, or when $KUBEBUILDER_ASSETS already holds the three of the control plane.
 # The versions are those of go.mod beside this file. The first build takes about 5 minutes on 2 cores; hack/gobuild.sh
 # says how far it is.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH='' cd -- "$here/../.." && pwd)
-out=$root/bin/controlplane
-binaries='kube-apiserver kubectl etcd'
+case ${1:-controlplane} in
+controlplane) binaries='kube-apiserver kubectl etcd' ;;
+controllers) binaries='kube-controller-manager kube-scheduler' ;;
+*)
+	echo "controlplane: \"$1\" is not a set of binaries: say controlplane or controllers" >&2
+	exit 1
+	;;
+esac
+set_name=${1:-controlplane}
+out=$root/bin/$set_name
 
-if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+if [ "$set_name" = controlplane ] && [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
 	for binary in $binaries; do
 		if [ ! -x "$KUBEBUILDER_ASSETS/$binary" ]; then
 			echo "controlplane: \$KUBEBUILDER_ASSETS \"$KUBEBUILDER_ASSETS\" lacks \"$binary\": unset it to have the binaries built" >&2
@@ -54,7 +63,7 @@ trap 'exit 143' TERM HUP
 set -- $missing # A word for each binary.
 number=0 count=$#
 echo "controlplane: building $(echo $missing | sed 's/ /, /g'). This is done once; with an empty build cache it takes about 5 minutes on 2 cores."
-echo "controlplane: quicker: set KUBEBUILDER_ASSETS to a directory that has $(echo $binaries | sed 's/ /, /g'). Then nothing is built."
+[ "$set_name" != controlplane ] || echo "controlplane: quicker: set KUBEBUILDER_ASSETS to a directory that has $(echo $binaries | sed 's/ /, /g'). Then nothing is built."
 for binary in $missing; do
 	case $binary in
 	etcd) package=go.etcd.io/etcd/server/v3 version=$etcd ldflags='-s -w' ;;
