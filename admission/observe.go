@@ -10,7 +10,6 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/shorten"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // The endpoints of this file refuse nothing: they say what would be refused if a user had only granular verbs, or if a set refused
@@ -71,10 +70,7 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview, action v1alpha1.V
 	if err != nil {
 		return "", err
 	}
-	tried := func(ctx context.Context, ref schema.ResourceRef, request schema.Request) (schema.VerbSet, error) {
-		return compiled.Tried(ctx, ref, request, action)
-	}
-	barriers := barriersFor(ctx, kind, req, tried)
+	barriers := barriersFor(ctx, compiled, kind, req, action)
 	if len(barriers) == 0 {
 		return "", nil
 	}

@@ -9,6 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -207,13 +208,14 @@ func (r *Reviewer) schema() *schema.Schema {
 
 // barriersInForce returns the barriers that refuse writes.
 func barriersInForce(ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, kind, req, compiled.Uncovered)
+	return barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
-// differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers.
+// differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers. The action selects
+// the sets: Deny those that refuse writes, another one those that have it and do not.
 func barriersFor(
-	ctx context.Context, kind *schema.Kind, req *admissionv1.AdmissionRequest, sets func(context.Context, schema.ResourceRef, schema.Request) (schema.VerbSet, error),
+	ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest, action v1alpha1.ValidationAction,
 ) schema.VerbSet {
 	if OnFloor(req) {
 		return nil
@@ -229,7 +231,13 @@ func barriersFor(
 		if i > 0 && ref == refs[0] {
 			break
 		}
-		set, err := sets(ctx, ref, barred)
+		var set schema.VerbSet
+		var err error
+		if action == v1alpha1.ValidationDeny {
+			set, err = compiled.Uncovered(ctx, ref, barred)
+		} else {
+			set, err = compiled.Tried(ctx, ref, barred, action)
+		}
 		if err != nil {
 			klog.FromContext(ctx).Info("A match condition failed and counts as true", "err", err)
 		}

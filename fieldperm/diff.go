@@ -78,19 +78,21 @@ func DiffValues(ctx context.Context, old, new rawjson.Value, kind *schema.Kind, 
 		return nil, change.Stopped(err)
 	}
 	apart := walk.SetApart(old, new)
-	for _, side := range []struct {
-		value *rawjson.Value
-		text  []byte
-	}{{&old, apart.Old}, {&new, apart.New}} {
-		if side.text == nil {
-			continue
-		}
-		doc, err := scan(side.text)
+	if apart.Old != nil {
+		doc, err := scan(apart.Old)
 		if err != nil {
 			return nil, err
 		}
 		defer doc.Release()
-		*side.value = doc.Root()
+		old = doc.Root()
+	}
+	if apart.New != nil {
+		doc, err := scan(apart.New)
+		if err != nil {
+			return nil, err
+		}
+		defer doc.Release()
+		new = doc.Root()
 	}
 	d := walk.New(ctx, kind, uncovered, old, new)
 	defer d.Release()
