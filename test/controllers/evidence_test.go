@@ -102,7 +102,7 @@ func (r *run) events(f func(e *event)) {
 	r.t.Helper()
 	log, err := os.Open(r.stack.AuditLog())
 	must(r.t, err)
-	defer log.Close() //nolint:errcheck // It is only read.
+	defer log.Close()
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
@@ -209,11 +209,12 @@ func (r *run) evidence() evidence {
 			unseen[e.User.Username+" "+e.resource().String()]++
 		}
 		for _, verb := range strings.Split(fields, ",") {
-			if strings.HasPrefix(verb, "…") {
+			switch {
+			case strings.HasPrefix(verb, "…"):
 				cut++
-			} else if verb == "none" {
+			case verb == "none":
 				r.t.Errorf("no granular verb covers an update of %s by %s", e.resource(), e.User.Username)
-			} else if verb != "" {
+			case verb != "":
 				u.verbs[verb]++
 			}
 		}

@@ -25,6 +25,7 @@ var foreign = []string{
 	`{"status":{"conditions":[{"type":"outside.example.com/x","status":"True","reason":"X","message":"x","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
 	`{"status":{"used":{"pods":"77"}}}`,
 	`{"spec":{"replicas":77}}`,
+	`{"ports":[{"name":"outside","port":77,"protocol":"TCP"}]}`,
 }
 
 // groupsOf returns the groups of a controller's user.
@@ -134,8 +135,10 @@ func printTable(t *testing.T, e evidence, roles []*role, refused map[string][]st
 			used += len(u.verbs)
 		}
 		answer := "refused"
-		if outside[user] == "" {
-			answer = "it keeps update"
+		if granular[user] == 0 {
+			answer = "keeps update"
+		} else if outside[user] == "" {
+			answer = "not refused"
 		}
 		controllers, writes, total = controllers+1, writes+n, total+len(refused[user])
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", strings.TrimPrefix(user, "system:serviceaccount:kube-system:"), n, len(e[user]), used, granular[user], len(refused[user]), answer)

@@ -83,7 +83,7 @@ func (r *run) launch(name, user string, arguments ...string) {
 	)
 	log, err := os.Create(filepath.Join(r.dir, name+".log"))
 	must(r.t, err)
-	defer log.Close() //nolint:errcheck // Never written to by this process.
+	defer log.Close()
 	cmd := exec.Command(filepath.Join(controllers, name), arguments...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "GOGC=300")

@@ -21,6 +21,11 @@ import (
 
 func playStorage(w *world, _ *kubelets) {
 	const claims, volumes, pods, sets = "persistentvolumeclaims", "persistentvolumes", "pods", "statefulsets.apps"
+	w.apply("volumes.yaml")
+	// A claim that is seen before its volume would be offered to the driver.
+	for _, name := range []string{"static", "local", "remote"} {
+		w.until(volumes, name, "status.phase", "Available")
+	}
 	w.apply("storage.yaml")
 	w.until(claims, "shop/static", "status.phase", "Bound")
 	w.until(claims, "shop/remote", "status.phase", "Bound")

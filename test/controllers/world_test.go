@@ -234,7 +234,7 @@ func healthy(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // Nothing is read.
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return errors.New(response.Status)
 	}
