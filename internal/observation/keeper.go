@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,8 +50,10 @@ func Kinds() map[string]string {
 type Config struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
-	// List returns the observations of the API server from an informer.
-	List func(context.Context) ([]*unstructured.Unstructured, error)
+	// List returns the observations of the API server from an informer, which may run until the context ends. Known returns those that the
+	// informer has, without a request.
+	List  func(context.Context) ([]*unstructured.Unstructured, error)
+	Known func() []*unstructured.Unstructured
 	// Reach returns how API servers call a path of fieldperm, and the owners of the configuration. See uncovered.Keeper.
 	Reach func(ctx context.Context, path string) (admissionregistrationv1.WebhookClientConfig, []metav1.OwnerReference, error)
 	// Tried returns the rules for sets that do not refuse writes.
@@ -95,18 +98,17 @@ func (k *Keeper) Run(ctx context.Context) {
 	})
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	if objects, err := k.list(flush); err == nil {
-		if err := k.writeStatuses(flush, objects, true); err != nil {
-			klog.FromContext(ctx).Error(err, "The last counts of some observations are lost")
-		}
+	if err := k.writeStatuses(flush, decode(ctx, k.config.Known()), true); err != nil {
+		klog.FromContext(ctx).Error(err, "The last counts of some observations are lost")
 	}
 }
 
 func (k *Keeper) keep(ctx context.Context) error {
-	objects, err := k.list(ctx)
+	list, err := k.config.List(ctx)
 	if err != nil {
 		return err
 	}
+	objects := decode(ctx, list)
 	k.config.Recorder.follow(objects)
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -123,12 +125,8 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return errors.Join(err, k.writeStatuses(attempt, objects, false))
 }
 
-// list returns the observations, in the order of their names.
-func (k *Keeper) list(ctx context.Context) ([]*v1alpha1.PermissionObservation, error) {
-	list, err := k.config.List(ctx)
-	if err != nil {
-		return nil, err
-	}
+// decode returns the observations, in the order of their names.
+func decode(ctx context.Context, list []*unstructured.Unstructured) []*v1alpha1.PermissionObservation {
 	out := make([]*v1alpha1.PermissionObservation, 0, len(list))
 	for _, u := range list {
 		object := &v1alpha1.PermissionObservation{}
@@ -138,8 +136,8 @@ func (k *Keeper) list(ctx context.Context) ([]*v1alpha1.PermissionObservation, e
 		}
 		out = append(out, object)
 	}
-	slices.SortFunc(out, func(a, b *v1alpha1.PermissionObservation) int { return compareNames(a.Name, b.Name) })
-	return out, nil
+	slices.SortFunc(out, func(a, b *v1alpha1.PermissionObservation) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // configure writes the webhook configuration if it is not as it should be.

@@ -71,10 +71,7 @@ func (p *plane) replica() *Keeper {
 	})
 	k := NewKeeper(Config{
 		Client: p.configs, Dynamic: client, Recorder: NewRecorder(p.clock, nil), Clock: p.clock,
-		List: func(context.Context) ([]*unstructured.Unstructured, error) {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.object)
-			return []*unstructured.Unstructured{{Object: content}}, err
-		},
+		List: func(ctx context.Context) ([]*unstructured.Unstructured, error) { return p.objects(), ctx.Err() }, Known: p.objects,
 		Reach: func(_ context.Context, path string) (admissionregistrationv1.WebhookClientConfig, []metav1.OwnerReference, error) {
 			url := "https://fieldperm.example" + path
 			return admissionregistrationv1.WebhookClientConfig{URL: &url}, nil, p.owner
@@ -83,6 +80,14 @@ func (p *plane) replica() *Keeper {
 	})
 	k.begun = p.clock.Now()
 	return k
+}
+
+func (p *plane) objects() []*unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.object)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return []*unstructured.Unstructured{{Object: content}}
 }
 
 // after moves the clock and runs the keepers once.

@@ -36,8 +36,6 @@ type known struct {
 	version string
 }
 
-func compareNames(a, b string) int { return strings.Compare(a, b) }
-
 // writeStatuses writes each status that is due. last means that there will be no other write.
 func (k *Keeper) writeStatuses(ctx context.Context, objects []*v1alpha1.PermissionObservation, last bool) error {
 	k.mu.Lock()

@@ -38,7 +38,7 @@ func newObservations(config *rest.Config, m *metrics.Metrics, known *schemas, b 
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	o.keeper = observation.NewKeeper(observation.Config{
-		Client: clients, Dynamic: known.client, List: o.objects.List, Reach: b.keeper.Reach, Recorder: o.recorder, Clock: clock.RealClock{},
+		Client: clients, Dynamic: known.client, List: o.objects.List, Known: o.objects.Known, Reach: b.keeper.Reach, Recorder: o.recorder, Clock: clock.RealClock{},
 		Tried: func() []v1alpha1.ResourceRule {
 			documents := known.Documents()
 			if documents == nil {
