@@ -50,17 +50,8 @@ type Handlers struct {
 
 // ReviewHandler serves AdmissionReview v1 for one endpoint.
 func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := h.begin(w, r, string(endpoint))
-		in, err := x.readReview()
-		if err != nil {
-			x.refuse(err)
-			return
-		}
-		defer in.Release()
-		ctx, cancel := x.context(about(in.Request)...)
-		defer cancel()
-		if response, is := h.canary(ctx, w, endpoint, reviewer, in.Request); is {
+	return h.serveReview(string(endpoint), func(ctx context.Context, x *exchange, in *DecodedReview) {
+		if response, is := h.canary(ctx, x.w, endpoint, reviewer, in.Request); is {
 			x.respond(ctx, response, OutcomeCanary, 0)
 			return
 		}
@@ -70,6 +61,23 @@ func (h Handlers) ReviewHandler(endpoint Endpoint, reviewer *Reviewer) http.Hand
 		result, err := reviewer.ReviewDecoded(ctx, endpoint, in)
 		outcome, checks := h.record(ctx, endpoint, result, err)
 		x.respond(ctx, Response(result, err, in.Request), outcome, checks)
+	})
+}
+
+// serveReview reads an AdmissionReview and passes it to respond, with a context that ends before the API server gives up. It refuses a body
+// that holds no review.
+func (h Handlers) serveReview(endpoint string, respond func(context.Context, *exchange, *DecodedReview)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := h.begin(w, r, endpoint)
+		in, err := x.readReview()
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		defer in.Release()
+		ctx, cancel := x.context(about(in.Request)...)
+		defer cancel()
+		respond(ctx, x, in)
 	})
 }
 
@@ -92,16 +100,7 @@ func (h Handlers) record(ctx context.Context, endpoint Endpoint, result *Result,
 
 // SchemaHandler serves AdmissionReview v1 for the documents of permission schemas.
 func (h Handlers) SchemaHandler(reviewer *SchemaReviewer) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := h.begin(w, r, "schemas")
-		in, err := x.readReview()
-		if err != nil {
-			x.refuse(err)
-			return
-		}
-		defer in.Release()
-		ctx, cancel := x.context(about(in.Request)...)
-		defer cancel()
+	return h.serveReview("schemas", func(ctx context.Context, x *exchange, in *DecodedReview) {
 		faults, err := reviewer.Review(in.Request)
 		response, outcome := SchemaResponse(faults, err, in.Request), OutcomeAllowed
 		switch {

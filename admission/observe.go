@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -10,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // The endpoints of this file refuse nothing: they say what would be refused if a user had only granular verbs, or if a set refused
@@ -60,17 +62,43 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	return out, nil
 }
 
-// Try returns the message of the denial if the sets with an action refused writes, "" if there is none. Errors are those of Review.
-func (r *Reviewer) Try(ctx context.Context, in *DecodedReview, action v1alpha1.ValidationAction) (string, error) {
+// Trial is what the sets that do not refuse writes say of a request: the messages of the denials if they did, "" if there is none.
+type Trial struct {
+	// Warning is for the client, from the sets with the action Warn. Audited is for the audit event, from those with the action Audit.
+	Warning, Audited string
+}
+
+// Try decides as if the sets that do not refuse writes did. Errors are those of Review.
+func (r *Reviewer) Try(ctx context.Context, in *DecodedReview) (*Trial, error) {
 	req := in.Request
-	if err := r.check(req); err != nil || req.Operation == admissionv1.Delete {
-		return "", err
+	if err := r.check(req); err != nil {
+		return nil, err
+	}
+	if req.Operation == admissionv1.Delete {
+		return &Trial{}, nil
 	}
 	compiled, kind, err := r.kindOf(req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	barriers := barriersFor(ctx, compiled, kind, req, action)
+	out := &Trial{}
+	warns := barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationWarn)
+	if out.Warning, err = r.try(ctx, in, kind, warns); err != nil {
+		return nil, err
+	}
+	audits := barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationAudit)
+	if maps.Equal(warns, audits) {
+		out.Audited = out.Warning
+		return out, nil
+	}
+	if out.Audited, err = r.try(ctx, in, kind, audits); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// try returns the message of the denial by barriers, "" if there is none.
+func (r *Reviewer) try(ctx context.Context, in *DecodedReview, kind *schema.Kind, barriers schema.VerbSet) (string, error) {
 	if len(barriers) == 0 {
 		return "", nil
 	}
@@ -78,7 +106,7 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview, action v1alpha1.V
 	if err != nil {
 		return "", err
 	}
-	result, err := r.decide(ctx, req, fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
+	result, err := r.decide(ctx, in.Request, fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
 	if err != nil {
 		return "", err
 	}
@@ -129,19 +157,15 @@ func (h Handlers) ObservationHandler(reviewer *Reviewer, observer Observer) http
 // TrialHandler serves AdmissionReview v1 for UncoveredPermissionSets whose actions let writes pass.
 func (h Handlers) TrialHandler(reviewer *Reviewer) http.Handler {
 	return h.lenient(Tried, func(ctx context.Context, in *DecodedReview, out *admissionv1.AdmissionResponse) (int, error) {
-		warning, err := reviewer.Try(ctx, in, v1alpha1.ValidationWarn)
+		trial, err := reviewer.Try(ctx, in)
 		if err != nil {
 			return 0, err
 		}
-		audited, err := reviewer.Try(ctx, in, v1alpha1.ValidationAudit)
-		if err != nil {
-			return 0, err
+		if trial.Warning != "" {
+			out.Warnings = []string{"will be refused once the barrier is enforced: " + trial.Warning}
 		}
-		if warning != "" {
-			out.Warnings = []string{"will be refused once the barrier is enforced: " + warning}
-		}
-		if audited != "" {
-			out.AuditAnnotations = map[string]string{AnnotationRefused: cut(audited)}
+		if trial.Audited != "" {
+			out.AuditAnnotations = map[string]string{AnnotationRefused: cut(trial.Audited)}
 		}
 		return 0, nil
 	})
@@ -149,16 +173,7 @@ func (h Handlers) TrialHandler(reviewer *Reviewer) http.Handler {
 
 // lenient serves AdmissionReview v1 and allows every request. An error is logged, and is an annotation of the audit event.
 func (h Handlers) lenient(endpoint Endpoint, review func(context.Context, *DecodedReview, *admissionv1.AdmissionResponse) (checks int, err error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := h.begin(w, r, string(endpoint))
-		in, err := x.readReview()
-		if err != nil {
-			x.refuse(err)
-			return
-		}
-		defer in.Release()
-		ctx, cancel := x.context(about(in.Request)...)
-		defer cancel()
+	return h.serveReview(string(endpoint), func(ctx context.Context, x *exchange, in *DecodedReview) {
 		response := &admissionv1.AdmissionResponse{UID: in.Request.UID, Allowed: true}
 		if in.Request.UserInfo.Username == CanaryUser {
 			x.respond(ctx, response, OutcomeCanary, 0)

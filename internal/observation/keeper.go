@@ -2,9 +2,7 @@ package observation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -26,9 +24,6 @@ import (
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
-
-// FieldManager is the field manager of the configuration and of the status.
-const FieldManager = "fieldperm"
 
 const (
 	// interval is the longest time until a change of the configuration by others is noticed.
@@ -148,13 +143,9 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 		observed.Users, observed.Groups = append(observed.Users, s.users...), append(observed.Groups, s.groups...)
 		observed.Resources = append(observed.Resources, o.Spec.Resources...)
 	}
-	configurations := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	live, err := configurations.Get(ctx, webhooks.ObservedName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		live, err = nil, nil
-	}
+	live, err := uncovered.Read(ctx, k.config.Client, webhooks.ObservedName)
 	if err != nil {
-		return fmt.Errorf("webhook configuration %q: %w", webhooks.ObservedName, err)
+		return err
 	}
 	if live == nil && len(objects) == 0 && len(observed.Tried) == 0 {
 		return nil
@@ -169,28 +160,11 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 		return nil
 	}
 	k.noteChanged(want, live, now)
-	if live != nil {
-		want.ResourceVersion = live.ResourceVersion
-	}
-	raw, err := json.Marshal(want)
-	if err != nil {
-		return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-	}
-	force := true
-	written, err := configurations.Patch(ctx, want.Name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	if _, err := uncovered.Write(ctx, k.config.Client, live, want); apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-	}
-	if !uncovered.Same(written, want) {
-		// Server-side apply keeps fields of fieldperm's webhooks that others have added.
-		written.Webhooks = want.Webhooks
-		if _, err := configurations.Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
-			return fmt.Errorf("webhook configuration %q: %w", want.Name, err)
-		}
+	} else if err != nil {
+		return err
 	}
 	klog.FromContext(ctx).Info("Wrote the rules for observations", "configuration", want.Name, "webhooks", len(want.Webhooks))
 	k.noteApplied(want, now)

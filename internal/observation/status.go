@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
 const (
@@ -174,5 +175,5 @@ func (k *Keeper) apply(ctx context.Context, o *v1alpha1.PermissionObservation, v
 	patch.SetUID(o.UID)
 	patch.SetResourceVersion(version)
 	return k.config.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource)).
-		ApplyStatus(ctx, o.Name, patch, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		ApplyStatus(ctx, o.Name, patch, metav1.ApplyOptions{FieldManager: uncovered.FieldManager, Force: true})
 }

@@ -9,20 +9,22 @@ const longest = 100
 // Nearest returns the known name that is closest to name, "" if none is close. A name is close if at most every third character of
 // the shorter name is missing, wrong or added, ignoring case. Of several equally close names the first is returned.
 func Nearest(name string, known []string) string {
-	best, distance := "", longest
+	best, distance, lower := "", longest, strings.ToLower(name)
 	for _, candidate := range known {
-		if d := edits(strings.ToLower(name), strings.ToLower(candidate)); d < distance && d <= max(1, min(len(name), len(candidate))/3) {
+		other := strings.ToLower(candidate)
+		if len(lower) > longest || len(other) > longest {
+			continue
+		}
+		if d := Edits(lower, other); d < distance && d <= max(1, min(len(name), len(candidate))/3) {
 			best, distance = candidate, d
 		}
 	}
 	return best
 }
 
-// edits returns how many bytes must be inserted, deleted or replaced to turn a into b (Levenshtein distance).
-func edits(a, b string) int {
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
+// Edits returns how many bytes must be inserted, deleted or replaced to turn a into b (Levenshtein distance). Its time is the product of
+// the lengths.
+func Edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

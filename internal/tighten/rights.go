@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
 // Ref names an RBAC object.
@@ -172,7 +173,7 @@ func (c *cluster) known(s Subject) (bool, []string) {
 			if other.Kind == rbacv1.ServiceAccountKind && other.Namespace == "" {
 				other.Namespace = b.binding.Namespace
 			}
-			if d := distance(strings.ToLower(s.String()), strings.ToLower(other.String())); d <= max(3, len(s.Name)/3) || other.Name == s.Name {
+			if d := spelling.Edits(strings.ToLower(s.String()), strings.ToLower(other.String())); d <= max(3, len(s.Name)/3) || other.Name == s.Name {
 				near[other.String()] = d
 			}
 		}
@@ -201,26 +202,6 @@ func Unknown(objects *rbac.Grants, s Subject) error {
 		cure = fmt.Sprintf("did you mean %q?", near)
 	}
 	return fmt.Errorf("subject %q: no RoleBinding and no ClusterRoleBinding names it, so there is nothing to take from it: %s", s, cure)
-}
-
-// distance is the number of bytes to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // sharing says why a role cannot be changed for the subject alone, "" if it can.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
@@ -35,7 +36,7 @@ func (k *Keeper) Reach(ctx context.Context, path string) (admissionregistrationv
 		client, err := k.config.Reach(path)
 		return client, nil, err
 	}
-	owner, err := k.get(ctx, k.config.Owner)
+	owner, err := Read(ctx, k.config.Client, k.config.Owner)
 	if err != nil {
 		return admissionregistrationv1.WebhookClientConfig{}, nil, err
 	}
@@ -95,9 +96,9 @@ func clientConfig(owner *admissionregistrationv1.ValidatingWebhookConfiguration,
 	return admissionregistrationv1.WebhookClientConfig{}, fmt.Errorf("webhook configuration %q: has no webhook %q: install what fieldperm-gen manifests wrote", owner.Name, webhooks.GranularWebhook)
 }
 
-// get returns the configuration, nil if it does not exist.
-func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+// Read returns a configuration, nil if it does not exist.
+func Read(ctx context.Context, client kubernetes.Interface, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -107,34 +108,36 @@ func (k *Keeper) get(ctx context.Context, name string) (*admissionregistrationv1
 	return out, nil
 }
 
-// write replaces live by want, only if live is still the current version: if two replicas write at the same time, the second gets a
-// conflict.
-func (k *Keeper) write(ctx context.Context, live, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+// Write replaces live, nil if it does not exist, by want, only if live is still the current version: if two replicas write at the same time,
+// the second gets a conflict. Webhooks of others stay.
+func Write(
+	ctx context.Context, client kubernetes.Interface, live, want *admissionregistrationv1.ValidatingWebhookConfiguration,
+) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	sent := want.DeepCopy()
 	if live != nil {
 		sent.ResourceVersion = live.ResourceVersion
 	}
-	written, err := k.apply(ctx, sent)
+	written, err := apply(ctx, client, sent)
 	if err != nil || Same(written, want) {
 		return written, err
 	}
 	// Server-side apply keeps fields of fieldperm's webhooks that others have added.
 	others := slices.DeleteFunc(written.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return ours(w.Name) })
 	written.Webhooks = slices.Concat(others, want.Webhooks)
-	written, err = k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager})
+	written, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, written, metav1.UpdateOptions{FieldManager: FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
 	}
 	return written, nil
 }
 
-func (k *Keeper) apply(ctx context.Context, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+func apply(ctx context.Context, client kubernetes.Interface, want *admissionregistrationv1.ValidatingWebhookConfiguration) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	raw, err := json.Marshal(want)
 	if err != nil {
 		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
 	}
 	force := true
-	out, err := k.config.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(ctx, want.Name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
+	out, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Patch(ctx, want.Name, types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
 	if err != nil {
 		return nil, fmt.Errorf("webhook configuration %q: %w", want.Name, err)
 	}

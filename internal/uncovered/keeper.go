@@ -20,7 +20,7 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// FieldManager is the field manager of the configuration.
+// FieldManager is the field manager of the configurations.
 const FieldManager = "fieldperm"
 
 const (
@@ -146,7 +146,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		k.unasked = service.Namespace
 		k.mu.Unlock()
 	}
-	live, err := k.get(ctx, k.config.Name)
+	live, err := Read(ctx, k.config.Client, k.config.Name)
 	if err != nil {
 		k.plan.interrupted()
 		return err
@@ -177,7 +177,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if wait := k.repairs.wait(want, time.Now()); wait > 0 {
 		return fmt.Errorf("webhook configuration %q: is changed by someone else again and again: see the audit log for who it is; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
 	}
-	written, err := k.write(ctx, live, want)
+	written, err := Write(ctx, k.config.Client, live, want)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
 		return nil
