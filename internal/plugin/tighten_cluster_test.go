@@ -175,8 +175,10 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 				t.Fatalf("an observation without a status: %v", err)
 			}
 			p.observation("first", subject.rows...)
-			if out, err := p.tighten(subject.name, "--apply", "--dry-run", "server"); err != nil || p.objects() != before {
-				t.Fatalf("a dry run: %v: %s", err, out)
+			for _, where := range []string{"client", "server"} {
+				if out, err := p.tighten(subject.name, "--apply", "--dry-run", where); err != nil || p.objects() != before {
+					t.Fatalf("a dry run of the %s: %v: %s", where, err, out)
+				}
 			}
 			if _, err := p.tighten(subject.name, "--apply"); err != nil {
 				t.Fatal(err)
