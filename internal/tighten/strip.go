@@ -80,13 +80,17 @@ func (s *stripping) rules(role Ref, rules []rbacv1.PolicyRule) ([]rbacv1.PolicyR
 
 func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule, bool) {
 	kept, all := s.keeps(rule)
-	if all {
-		s.kept = append(s.kept, fmt.Sprintf("%s keeps update and patch on %s: fieldperm does not decide on their writes", role, strings.Join(rule.Resources, ", ")))
-		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
-	}
 	generic := slices.DeleteFunc([]string{updateVerb, patchVerb}, func(verb string) bool {
 		return !slices.Contains(rule.Verbs, verb) && !slices.Contains(rule.Verbs, rbacv1.VerbAll)
 	})
+	for _, r := range kept {
+		if r.Name != anyFinalizers {
+			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: fieldperm does not decide on its writes", role, strings.Join(generic, " and "), r))
+		}
+	}
+	if all {
+		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
+	}
 	var out []rbacv1.PolicyRule
 	stripped := rule.DeepCopy()
 	stripped.Verbs = s.verbs(role, rule)
@@ -101,9 +105,6 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 			out[n].Resources = append(out[n].Resources, r.Name)
 		} else {
 			out = append(out, *stays)
-		}
-		if r.Name != anyFinalizers {
-			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: fieldperm does not decide on its writes", role, strings.Join(generic, " and "), r))
 		}
 	}
 	return out, true
