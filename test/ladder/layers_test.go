@@ -75,7 +75,7 @@ var layers = []layer{
 	}},
 	// Programs that draw requests and judge stored objects.
 	{"test programs", []string{
-		"test/oracle",
+		"test/controllers/trial", "test/oracle",
 	}},
 	// Packages that no package imports.
 	{"tests", []string{
