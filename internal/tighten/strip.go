@@ -44,6 +44,8 @@ func matches(rule *rbacv1.PolicyRule, r Resource) bool {
 type stripping struct {
 	// decides reports whether fieldperm decides on writes of a resource. Where it does not, update and patch stay.
 	decides func(r Resource) Decides
+	// asked are resources among these that Options.Keep names.
+	asked []Resource
 	// written are the resources in the evidence on which it does not.
 	written []Resource
 	// losses say what is lost besides update and patch, kept what is not taken.
@@ -85,7 +87,7 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 	})
 	for _, r := range kept {
 		if r.Name != anyFinalizers {
-			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: fieldperm does not decide on its writes", role, strings.Join(generic, " and "), r))
+			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), r, s.reason(r)))
 		}
 	}
 	if all {
@@ -108,6 +110,14 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 		}
 	}
 	return out, true
+}
+
+// reason says why update and patch stay on a resource.
+func (s *stripping) reason(r Resource) string {
+	if slices.Contains(s.asked, r) {
+		return "--keep-update names it"
+	}
+	return "fieldperm does not decide on its writes"
 }
 
 // keeps returns the resources of a rule whose update and patch stay, and whether these are all.
