@@ -8,10 +8,9 @@ import (
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// conditions caches the results of conditional barriers. Many owners name paths through the same node, so a node is entered many times,
-// and its values may be large. Each condition is evaluated once for a pair of values, and each value is decoded once.
+// conditions are the values that conditional barriers read. Each value is decoded once, because values may be large and conditions may exist
+// at every level.
 type conditions struct {
-	holds   map[condition]bool
 	decoded map[rawjson.Value]any
 	// read says whether the two below are known.
 	read bool
@@ -21,31 +20,16 @@ type conditions struct {
 	otherwise map[rawjson.Value]bool
 }
 
-// condition is the key of one permission for one change.
-type condition struct {
-	permission *schema.Permission
-	old, new   rawjson.Value
-}
-
 // bars reports whether a permission is a barrier for a change from old to new.
 func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
 		return p.MayBar()
 	}
-	if d.isOwning {
+	if d.isOwning || d.Err != nil {
 		return true
 	}
-	at := condition{p, old, new}
-	holds, known := d.conditions.holds[at]
-	if known || d.Err != nil {
-		return holds || !known
-	}
-	holds = d.readOtherwise(new) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.readOtherwise(new) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
-	if d.conditions.holds == nil {
-		d.conditions.holds = map[condition]bool{}
-	}
-	d.conditions.holds[at] = holds
 	return holds
 }
 
