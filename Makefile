@@ -75,7 +75,7 @@ test-oracle-faults: controlplane ## Put known faults back, one at a time; the or
 .PHONY: test-controllers
 test-controllers: build controlplane ## Run kube-controller-manager and kube-scheduler with granular verbs only; UPDATE=1 writes config/roles.
 	@test/controlplane/build.sh controllers
-	go test -tags controllers -count=1 -v -timeout 30m ./test/controllers -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP))
+	go test -tags controllers -count=1 -p 1 -v -timeout 30m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP)) $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 
 LOADTIME ?= 60s
 .PHONY: test-load

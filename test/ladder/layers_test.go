@@ -73,7 +73,7 @@ var layers = []layer{
 	{"test environment", []string{
 		"test/stack",
 	}},
-	// Programs that draw requests and judge stored objects.
+	// Programs that draw requests and judge stored objects, and the trials of controllers.
 	{"test programs", []string{
 		"test/controllers/trial", "test/oracle",
 	}},
