@@ -38,6 +38,8 @@ type plane struct {
 	writes int
 	// owner is the error of Reach.
 	owner error
+	// anybody means that callers are not authenticated.
+	anybody bool
 }
 
 func newPlane(t *testing.T) *plane {
@@ -70,7 +72,7 @@ func (p *plane) replica() *Keeper {
 		return true, &unstructured.Unstructured{Object: content}, err
 	})
 	k := NewKeeper(Config{
-		Client: p.configs, Dynamic: client, Recorder: NewRecorder(p.clock, nil), Clock: p.clock,
+		Client: p.configs, Dynamic: client, Recorder: NewRecorder(p.clock, !p.anybody, nil), Clock: p.clock,
 		List: func(ctx context.Context) ([]*unstructured.Unstructured, error) { return p.objects(), ctx.Err() }, Known: p.objects,
 		Reach: func(_ context.Context, path string) (admissionregistrationv1.WebhookClientConfig, []metav1.OwnerReference, error) {
 			url := "https://fieldperm.example" + path
