@@ -154,7 +154,7 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 	}
 	err = k.apply(ctx, live, observed)
 	if isInvalid(err) {
-		klog.FromContext(ctx).Error(err, "The rules for observations are rejected, so all updates are asked about")
+		klog.FromContext(ctx).Info("The rules for observations are rejected, so all updates are asked about", "cause", shorten.Within(err.Error(), maxMessage))
 		observed.Everything = true
 		err = k.apply(ctx, live, observed)
 	}
