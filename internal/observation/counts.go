@@ -43,7 +43,7 @@ func (c *counts) add(u *update, verbs []string, refused bool, at time.Time) {
 		c.refused++
 	}
 	one := c.row(row{u.user, u.group, u.resource})
-	if one == nil {
+	if one == nil || !fits(u.namespace, v1alpha1.MaxObservedNamespaceLength) {
 		c.omitted += int64(max(1, len(verbs)))
 		return
 	}
@@ -173,11 +173,12 @@ func (r *rowCount) uses() int64 {
 
 // withoutRows returns the counts with all uses of verbs as omitted.
 func (c *counts) withoutRows() *counts {
-	out := &counts{writes: c.writes, refused: c.refused, failed: c.failed, omitted: c.omitted, gaps: c.gaps}
+	out := *c
+	out.rows, out.verbs, out.bytes = nil, 0, 0
 	for _, one := range c.rows {
 		out.omitted += one.uses()
 	}
-	return out
+	return &out
 }
 
 func now(c clock.PassiveClock) metav1.Time { return metav1.NewTime(c.Now().Truncate(time.Second)) }

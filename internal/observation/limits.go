@@ -25,15 +25,12 @@ func (r row) size() int { return perRow + stored(r.user) + stored(r.group) + sto
 // describe adds the object of an update to the use of a verb. A name that the API type has no room for is left out: a shorter one could be
 // that of another object. Names of Roles, for example, have no limit.
 func (u *update) describe(used *v1alpha1.ObservedVerb) {
-	if !fits(u.namespace, v1alpha1.MaxObservedNamespaceLength) {
-		used.MoreNamespaces = true
-		return
-	}
+	used.Example.Namespace = u.namespace
 	if u.namespace != "" {
 		used.Namespaces = []string{u.namespace}
 	}
 	if fits(u.name, v1alpha1.MaxObservedNameLength) {
-		used.Example = v1alpha1.ObservedObject{Namespace: u.namespace, Name: u.name}
+		used.Example.Name = u.name
 	}
 }
 

@@ -67,7 +67,7 @@ func TestP9_EveryRowIsValid(t *testing.T) {
 		"group":          {func(u *update, _ *string) { u.group += "x" }, 1, ""},
 		"resource":       {func(u *update, _ *string) { u.resource += "x" }, 1, ""},
 		"verb":           {func(_ *update, verb *string) { *verb += "x" }, 1, ""},
-		"namespace":      {func(u *update, _ *string) { u.namespace += "x" }, 0, ""},
+		"namespace":      {func(u *update, _ *string) { u.namespace += "x" }, 1, ""},
 		"name":           {func(u *update, _ *string) { u.name += "x" }, 0, ""},
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestP9_EveryRowIsValid(t *testing.T) {
 				return
 			}
 			used := status.Resources[0].Verbs[0]
-			if used.Count != 1 || used.Example.Name != c.example || used.MoreNamespaces != (text == "namespace") {
+			if used.Count != 1 || used.Example != (v1alpha1.ObservedObject{Namespace: full.namespace, Name: c.example}) {
 				t.Errorf("%+v", used)
 			}
 		})

@@ -129,23 +129,30 @@ func (w *watch) Audits() bool {
 
 func (w *watch) Record(seen *admission.Observation) {
 	at := w.recorder.clock.Now()
-	w.count(func(o *watched) { o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at) })
+	for _, o := range w.counting() {
+		o.mu.Lock()
+		o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at)
+		o.mu.Unlock()
+	}
 	if seen.Refused != "" && w.recorder.refused != nil {
 		w.recorder.refused()
 	}
 }
 
-func (w *watch) Fail() { w.count(func(o *watched) { o.fresh.failed++ }) }
-
-func (w *watch) count(add func(*watched)) {
-	if !w.recorder.authenticated {
-		return
-	}
-	for _, o := range w.by {
+func (w *watch) Fail() {
+	for _, o := range w.counting() {
 		o.mu.Lock()
-		add(o)
+		o.fresh.failed++
 		o.mu.Unlock()
 	}
+}
+
+// counting returns the observations that count the update.
+func (w *watch) counting() []*watched {
+	if !w.recorder.authenticated {
+		return nil
+	}
+	return w.by
 }
 
 // take returns what was counted since the last call.

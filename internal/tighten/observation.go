@@ -138,8 +138,8 @@ func (e *Evidence) row(row *v1alpha1.ObservedResource, status *v1alpha1.Permissi
 		}
 		if v.Example.Name != "" {
 			from.Names[from.Example] = true
-			from.namespace(v.Example.Namespace)
 		}
+		from.namespace(v.Example.Namespace)
 		for _, namespace := range v.Namespaces {
 			from.namespace(namespace)
 		}
