@@ -142,8 +142,23 @@ func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
 	grant(t, s, "namer", rule("", []string{"configmaps"}, "get", "update", "patch"), rule("rbac.authorization.k8s.io", []string{"roles"}, "get", "update", "patch"))
 	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
 	mustKubectl(t, s, "", "create", "role", long, "--verb=get", "--resource=pods")
-	mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"namer"},"spec":{"subjects":[{"kind":"User","name":"namer"}],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, "apply", "-f", "-")
+	observe := func(name, user string, groups, length int) {
+		t.Helper()
+		subjects := []string{fmt.Sprintf(`{"kind":"User","name":%q}`, user)}
+		for i := range groups {
+			subjects = append(subjects, fmt.Sprintf(`{"kind":"Group","name":"%s-%d-%s"}`, name, i, strings.Repeat("y", length)))
+		}
+		mustKubectl(t, s, fmt.Sprintf(`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":%q},"spec":{"subjects":[%s],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, name, strings.Join(subjects, ",")), "create", "-f", "-")
+	}
+	conditions := func() bool {
+		return strings.Contains(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", "fieldperm-observed", "-o", "yaml"), "is-observed")
+	}
+	// Nearly as much as a match condition may have.
+	observe("namer", "namer", 63, 490)
 	observed(t, s, "namer", isObserving)
+	if !conditions() {
+		t.Error("the subjects fit a match condition, and there is none")
+	}
 	namer, err := s.User("namer")
 	must(t, err)
 	label := func(args ...string) {
@@ -161,13 +176,12 @@ func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
 
 	// As many long subjects as the definition permits: they do not fit a match condition.
 	for i := range 3 {
-		var subjects []string
-		for j := range 64 {
-			subjects = append(subjects, fmt.Sprintf(`{"kind":"Group","name":"%d-%d-%s"}`, i, j, strings.Repeat("y", 1000)))
-		}
-		mustKubectl(t, s, fmt.Sprintf(`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"full-%d"},"spec":{"subjects":[%s],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, i, strings.Join(subjects, ",")), "create", "-f", "-")
+		observe(fmt.Sprintf("full-%d", i), "somebody", 63, 1000)
 	}
 	observed(t, s, "full-2", isObserving)
+	if conditions() {
+		t.Error("the subjects do not fit a match condition, and there is one")
+	}
 	label("configmap", "seen", "team=b", "--overwrite")
 	mustKubectl(t, s, "", "label", "configmap", "seen", "team=c", "--overwrite") // Another user.
 	got = observed(t, s, "namer", func(o *v1alpha1.PermissionObservation) bool { return o.Status.Writes >= 3 })
