@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/klog/v2"
@@ -34,6 +35,8 @@ type Observation struct {
 	Verbs []string
 	// Refused is the message of the denial without the generic permission, "" if there is none or if it was not asked for.
 	Refused string
+	// Denied means that fieldperm refuses the update: it does not show what the user may do. Refused is "" then.
+	Denied bool
 }
 
 // Observe works out what an update needs. If decide is true, it also decides as if the user did not hold the generic permission. Errors are
@@ -51,7 +54,10 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 		return nil, err
 	}
 	out := &Observation{Verbs: specificVerbs(nil, requirements)}
-	if !decide {
+	if out.Denied, err = r.denied(ctx, in.Request, requirements); err != nil {
+		return nil, err
+	}
+	if out.Denied || !decide {
 		return out, nil
 	}
 	result, err := r.decide(ctx, in.Request, fieldperm.Review{Requirements: requirements})
@@ -60,6 +66,16 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	}
 	out.Refused = result.Message
 	return out, nil
+}
+
+// denied reports whether the endpoints that decide refuse an update: because of a barrier, or because a user without the generic permission
+// does not hold the verbs. The API server asks all endpoints at the same time, so that their answers are not known here.
+func (r *Reviewer) denied(ctx context.Context, req *admissionv1.AdmissionRequest, requirements []fieldperm.Requirement) (bool, error) {
+	if OnFloor(req) && slices.ContainsFunc(requirements, func(r fieldperm.Requirement) bool { return r.Barred() }) {
+		return false, nil // No barrier reaches the floor.
+	}
+	result, err := r.decide(ctx, req, fieldperm.Review{Generic: []string{"update", "patch"}, Requirements: requirements})
+	return err == nil && !result.Allowed, err
 }
 
 // Trial is what the sets that do not refuse writes say of a request: the messages of the denials if they did, "" if there is none.

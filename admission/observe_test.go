@@ -111,6 +111,41 @@ func canaryOf(req *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequest {
 	return req
 }
 
+// P9: what fieldperm refuses is no evidence: a barrier in force refuses it, or a user without the generic permission lacks the verb.
+func TestP9_ADeniedUpdateIsNotCounted(t *testing.T) {
+	const tried = "  validationActions: [Audit]\n"
+	for name, c := range map[string]struct {
+		set    string
+		holds  []string
+		denied bool
+	}{
+		"update, and no barrier":                    {"", []string{"update"}, false},
+		"update, and a barrier":                     {scaleIsUncovered, []string{"update"}, true},
+		"granular:* before a barrier":               {scaleIsUncovered, []string{"update", "granular", "granular:*"}, true},
+		"the verb of the barrier":                   {scaleIsUncovered, []string{"update", "granular:scale"}, false},
+		"a set that does not refuse":                {scaleIsUncovered + tried, []string{"update"}, false},
+		"a user without update, without the verb":   {"", []string{"granular"}, true},
+		"a user without update, with the verb":      {"", []string{"granular", "granular:scale"}, false},
+		"a user without update, without the marker": {"", []string{"granular:scale"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sets []string
+			if c.set != "" {
+				sets = append(sets, c.set)
+			}
+			watcher := &watcher{watches: true, warns: true, audits: true}
+			got := respond(t, Handlers{MaxBytes: maxBytes}.ObservationHandler(reviewer(compile(t, sets...), holding(c.holds...)), watcher), scaling())
+			if !got.Allowed || len(watcher.recorded) != 1 || watcher.recorded[0].Denied != c.denied {
+				t.Fatalf("allowed %t, recorded %+v", got.Allowed, watcher.recorded)
+			}
+			// The update is refused, and needs no warning of what would be.
+			if c.denied && (len(got.Warnings) > 0 || watcher.recorded[0].Refused != "") {
+				t.Errorf("warnings %q", got.Warnings)
+			}
+		})
+	}
+}
+
 // W2: a set that does not refuse writes warns, and bars nothing.
 func TestW2_SetsThatDoNotDeny(t *testing.T) {
 	const refused = `will be refused once the barrier is enforced: deployments.apps "web" is forbidden: User "alice" may not change .spec.replicas`

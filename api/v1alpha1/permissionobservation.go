@@ -125,6 +125,10 @@ type PermissionObservationStatus struct {
 	// action Warn only.
 	// +optional
 	Refused int64 `json:"refused,omitempty"`
+	// denied is the number of updates that fieldperm refused, by a barrier or because the user held neither the generic permission nor the
+	// verbs. They are not in writes, and their verbs are not counted: they do not show what a user may do.
+	// +optional
+	Denied int64 `json:"denied,omitempty"`
 	// failed is the number of updates whose verbs could not be determined, for example because their kind has no valid schema.
 	// +optional
 	Failed int64 `json:"failed,omitempty"`

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -14,16 +16,19 @@ var tightenCases = []struct {
 	name, args string
 	code       int
 }{
-	{"proposal.text", "--audit-log audit.log", 0},
-	{"generalized.text", "--audit-log audit.log --generalize image,condition", 0},
-	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps -o yaml", 0},
-	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml", 0},
-	{"proposal.json", "--audit-log audit.log -o json", 0},
-	{"gaps.text", "--audit-log gaps.log", 1},
+	{"proposal.text", "--audit-log audit.log", 1},
+	{"generalized.text", "--audit-log audit.log --generalize image,condition --allow-create", 0},
+	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps --allow-create -o yaml", 0},
+	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml --allow-create", 0},
+	{"proposal.json", "--audit-log audit.log -o json", 1},
+	{"barriers.text", "--audit-log audit.log --permissions barriers.yaml --allow-create", 1},
+	{"barriers.yaml", "--audit-log audit.log --permissions barriers.yaml --allow-create --allow-new -o yaml", 1},
+	{"gaps.text", "--audit-log gaps.log --allow-create", 1},
 	{"gaps.yaml", "--audit-log gaps.log -o yaml", 1},
 	{"new.yaml", "--audit-log gaps.log -o yaml --allow-new", 1},
 	{"simulation.text", "--audit-log audit.log --simulate later.log", 1},
 	{"simulation-of-the-same.text", "--audit-log audit.log --simulate audit.log", 0},
+	{"simulation-of-gaps.text", "--audit-log audit.log --simulate gaps.log", 1},
 }
 
 func TestTightenGolden(t *testing.T) {
@@ -51,8 +56,69 @@ func TestTightenReadsStandardInput(t *testing.T) {
 	}
 	// The last line is truncated.
 	code, stdout, stderr := execute(t, string(log[:len(log)-100]), "tighten", operator, "--grants", "rbac.yaml", "--audit-log", "-")
-	if code != 0 || !strings.Contains(stdout, "3 writes, the end is truncated") {
+	if code != 1 || !strings.Contains(stdout, "3 writes, the end is truncated") || !strings.Contains(stdout, `audit log "-": its end is truncated`) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// TestTightenWhatIsNotReadIsNotJudged: a simulation of a log with a line that cannot be read does not end with 0.
+func TestTightenWhatIsNotReadIsNotJudged(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	log, err := os.ReadFile("audit.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"truncated": string(log[:len(log)-100]), "broken": string(log) + "{broken\n"} {
+		code, stdout, stderr := execute(t, content, "tighten", operator, "--grants", "rbac.yaml", "--audit-log", "audit.log", "--simulate", "-")
+		if code != 1 || !strings.Contains(stdout, "0 would be refused\ncannot be judged: audit log") {
+			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
+		}
+	}
+}
+
+// TestTightenEscapesWhatOthersChoose: names in a log and in objects do not reach the terminal as they are.
+func TestTightenEscapesWhatOthersChoose(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	evil := "m\x1b[2K\r\x1b[1A\u009b1A\u202e\u2066 0 would be refused\n- x"
+	log, err := os.ReadFile("later.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, err := json.Marshal(evil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(log), `"username":"`+operator+`","groups":[`, `"username":`+string(quoted)+`,"groups":["devs",`)
+	text = strings.ReplaceAll(text, `"name":"web"`, `"name":`+string(quoted))
+	objects := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"op","annotations":{"note":` + string(quoted) + `}},"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["update"]}]}
+{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":` + string(quoted) + `},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"op"},"subjects":[{"kind":"Group","name":"devs"}]}
+{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"other"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"op"},"subjects":[{"kind":"User","name":` + string(quoted) + `}]}
+`
+	file := filepath.Join(t.TempDir(), "rbac.json")
+	if err := os.WriteFile(file, []byte(objects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"", "-o yaml", "-o json", "--simulate -"} {
+		stdin, from := text, "-"
+		if strings.HasPrefix(args, "--simulate") {
+			from = filepath.Join(t.TempDir(), "audit.log")
+			if err := os.WriteFile(from, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, stdout, stderr := execute(t, stdin, append([]string{"tighten", "group:devs", "--grants", file, "--audit-log", from}, strings.Fields(args)...)...)
+		out := stdout + stderr
+		if code > 1 || !strings.Contains(out, `u202e`) {
+			t.Errorf("%q: exit code %d: %q", args, code, out)
+		}
+		for _, r := range out {
+			if r != '\n' && !strconv.IsPrint(r) {
+				t.Errorf("%q: %U reaches the terminal", args, r)
+			}
+		}
+		if strings.Contains(out, "\n- x") {
+			t.Errorf("%q: a line of the log is a line of the output: %s", args, out)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type row struct{ user, group, resource string }
 // counts are what a replica has seen since it last wrote a status. They have the limits of a status, so that their memory is bounded. The
 // zero counts are empty.
 type counts struct {
-	writes, refused, failed, omitted int64
+	writes, refused, denied, failed, omitted int64
 
 	gaps []v1alpha1.ObservationGap
 	rows map[row]*rowCount
@@ -34,7 +34,7 @@ type rowCount struct {
 }
 
 func (c *counts) isEmpty() bool {
-	return c.writes == 0 && c.failed == 0 && c.omitted == 0 && len(c.gaps) == 0
+	return c.writes == 0 && c.denied == 0 && c.failed == 0 && c.omitted == 0 && len(c.gaps) == 0
 }
 
 func (c *counts) add(u *update, verbs []string, refused bool, at time.Time) {
@@ -144,6 +144,7 @@ func withGap(gaps []v1alpha1.ObservationGap, gap v1alpha1.ObservationGap) []v1al
 func (c *counts) addAll(more *counts) {
 	c.writes += more.writes
 	c.refused += more.refused
+	c.denied += more.denied
 	c.failed += more.failed
 	c.omitted += more.omitted
 	for _, gap := range more.gaps {

@@ -171,12 +171,16 @@ func TestP9_TwoObservationsOfOneUser(t *testing.T) {
 		t.Errorf("warns %t, audits %t", w.Warns(), w.Audits())
 	}
 	w.Record(&admission.Observation{Verbs: []string{"granular:image"}, Refused: "no"})
+	r.Watch(req).Record(&admission.Observation{Verbs: []string{"granular:securityContext"}, Denied: true})
 	r.Watch(req).Fail()
 	r.Busy()
-	for o, want := range map[*v1alpha1.PermissionObservation]counts{audits: {writes: 1, failed: 1}, warns: {writes: 1, failed: 1, refused: 1}} {
+	for o, want := range map[*v1alpha1.PermissionObservation]counts{audits: {writes: 1, denied: 1, failed: 1}, warns: {writes: 1, denied: 1, failed: 1, refused: 1}} {
 		got := r.of(o).take()
-		if got.writes != want.writes || got.failed != want.failed || got.refused != want.refused || len(got.gaps) != 1 {
+		if got.writes != want.writes || got.failed != want.failed || got.refused != want.refused || got.denied != want.denied || len(got.gaps) != 1 {
 			t.Errorf("%s: %+v", o.UID, got)
+		}
+		if status := merge(&v1alpha1.PermissionObservationStatus{Denied: 2}, &got); status.Denied != 3 || strings.Contains(fmt.Sprint(status.Resources), "securityContext") {
+			t.Errorf("%s: a denied update is in the status: %+v", o.UID, status)
 		}
 		if again := r.of(o).take(); !again.isEmpty() {
 			t.Errorf("%s: counted again: %+v", o.UID, again)

@@ -30,6 +30,7 @@ func merge(status *v1alpha1.PermissionObservationStatus, more *counts) *v1alpha1
 	known.addAll(more)
 	out.Writes += known.writes
 	out.Refused += known.refused
+	out.Denied += known.denied
 	out.Failed += known.failed
 	out.Omitted += known.omitted
 	out.Gaps = known.gaps

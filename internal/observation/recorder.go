@@ -131,7 +131,11 @@ func (w *watch) Record(seen *admission.Observation) {
 	at := w.recorder.clock.Now()
 	for _, o := range w.counting() {
 		o.mu.Lock()
-		o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at)
+		if seen.Denied {
+			o.fresh.denied++
+		} else {
+			o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at)
+		}
 		o.mu.Unlock()
 	}
 	if seen.Refused != "" && w.recorder.refused != nil {

@@ -145,5 +145,5 @@ func (o *options) read(flag, name string) ([]byte, error) {
 
 // warn writes a warning. It ignores errors of the write.
 func (o *options) warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.streams.ErrOut, "warning: "+format+"\n", args...)
+	_, _ = io.WriteString(o.streams.ErrOut, "warning: "+printf(format, args...)+"\n")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/internal/tighten/apply"
 )
@@ -38,6 +37,8 @@ type tightening struct {
 	namespaces     string
 	names          string
 	allowNew       bool
+	allowCreate    bool
+	allowRead      bool
 	simulate       []string
 	apply, undo    bool
 	dryRun         string
@@ -78,17 +79,21 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	more := tighten.Prove(proposal, &known.objects, o.groups)
+	proof := o.prove(proposal, known)
 	switch {
 	case len(o.simulate) > 0:
 		return o.replay(ctx, proposal)
+	case o.apply && len(proof.Create) > 0:
+		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
+	case o.apply && len(proof.Read) > 0:
+		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
 	case o.apply:
-		return o.applyStep(ctx, known, proposal, more)
+		return o.applyStep(ctx, known, proposal, proof.New)
 	}
-	if err := o.printProposal(proposal, evidence, more); err != nil {
+	if err := o.printProposal(proposal, evidence, proof); err != nil {
 		return err
 	}
-	if !proposal.Complete() || len(more) > 0 {
+	if !proposal.Complete() || !proof.Empty() {
 		return ErrIncomplete
 	}
 	return nil
@@ -166,12 +171,14 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	evidence.Names = o.names == string(tighten.Seen)
 	logs := &tighten.Evidence{Names: evidence.Names}
-	if err := o.readLogs(ctx, subject, o.auditLogs, func(ev *tighten.Event) {
+	_, gaps, err := o.readLogs(ctx, subject, o.auditLogs, func(ev *tighten.Event) {
 		logs.Collect(ev)
 		o.sample(ev)
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, nil, err
 	}
+	logs.Gaps = append(logs.Gaps, gaps...)
 	if gap := known.otherCluster(ctx, o.samples); gap != "" {
 		logs.Gaps = append(logs.Gaps, gap)
 	}
@@ -187,7 +194,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
-		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
+		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides, Barriers: known.barriers,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -267,13 +274,4 @@ func (o *tightening) applier(known *knownCluster) *apply.Client {
 		}
 		o.say(format, args...)
 	}}
-}
-
-// offlineObjects reads the RBAC objects of --grants.
-func (o *tightening) offlineObjects() (*knownCluster, error) {
-	objects, err := rbac.Read(o.grants)
-	if err != nil {
-		return nil, err
-	}
-	return &knownCluster{objects: objects, decides: decidesOffline}, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // knownCluster is what tighten reads of a cluster, or of files in place of it.
@@ -30,6 +31,7 @@ type knownCluster struct {
 	objects      rbac.Grants
 	observations []v1alpha1.PermissionObservation
 	decides      func(r tighten.Resource) tighten.Decides
+	barriers     *tighten.Barriers
 	// version returns a version in which a resource is served.
 	version func(r tighten.Resource) string
 
@@ -41,6 +43,7 @@ type knownCluster struct {
 	observed dynamic.ResourceInterface
 	// served are the resource lists of discovery.
 	served []*metav1.APIResourceList
+	schema *schema.Schema
 }
 
 // knownCluster reads the RBAC objects, the observations, and which resources there are.
@@ -63,7 +66,10 @@ func (o *tightening) knownCluster(ctx context.Context) (*knownCluster, error) {
 			return nil, fmt.Errorf("PermissionObservations: the cluster does not have the kind: install the CustomResourceDefinitions of fieldperm, or give --audit-log without --apply: %w", err)
 		}
 	}
-	return known, o.discover(ctx, known)
+	if err := o.discover(ctx, known); err != nil {
+		return nil, err
+	}
+	return known, o.readBarriers(ctx, known)
 }
 
 // connect returns the clients.

@@ -42,11 +42,14 @@ audit logs (audit.k8s.io/v1, JSON lines or EventLists, also compressed by gzip).
 if fieldperm has annotated it with the verbs of the changed fields. Sources may have seen the same
 writes, so the count of a verb is the largest of the sources and not the sum.
 
-The proposal is never wider than what the subject holds now: a granular verb is granted where the
-subject holds update or patch, on the same resources and names, in the same namespaces. What was
-seen and is not covered by that is listed, and is part of the proposal only with --allow-new. Rules
-with create and delete are left as they are. A Role that others share is left as it is, too: the
-subject gets a copy without update and patch.
+A granular verb is granted where the subject holds update or patch, on the same resources and names,
+in the same namespaces, if the verb passes no barrier. What was seen and is not covered by that is
+listed as new access, and is part of the proposal only with --allow-new. Granular users may also
+create objects, and patch them, which answers with the object: where the subject holds no create, or
+neither patch nor get, this is listed as new access, and is accepted with --allow-create and
+--allow-read. With --grants the barriers come from --permissions and --crd, and from nowhere
+else. Rules with create and delete are left as they are. A Role that others share is left as it is,
+too: the subject gets a copy without update and patch.
 
 --simulate replays a log against the proposal and lists the writes that would be refused.
 
@@ -54,8 +57,9 @@ subject gets a copy without update and patch.
 second, when the command is called again, takes update and patch away, if the observation has seen
 writes, and none that needs more than the granular verbs. --undo restores what was there.
 
-Ends with 0 if the proposal is complete or a step was made, with 1 if the evidence has gaps, if a
-write of the simulation would be refused, or if the second step is refused, and with 2 for an error.`,
+Ends with 0 if the proposal is complete or a step was made, with 1 if the evidence has gaps, if there
+is new access, if a write of the simulation would be refused or cannot be judged, or if the second
+step is refused, and with 2 for an error.`,
 		Example: `  # What does the operator need, by the observations of the cluster?
   kubectl fieldperm tighten system:serviceaccount:ops:operator
 
@@ -88,6 +92,10 @@ write of the simulation would be refused, or if the second step is refused, and 
 	flags.StringVar(&o.namespaces, "namespaces", string(tighten.HeldReach), `grant in the namespaces that the subject holds update in (held), or in those of the evidence (seen)`)
 	flags.StringVar(&o.names, "names", string(tighten.HeldReach), `grant on the objects that the subject holds update on (held), or on those of the evidence (seen)`)
 	flags.BoolVar(&o.allowNew, "allow-new", false, `also grant what was seen and what update and patch of the subject do not cover`)
+	flags.BoolVar(&o.allowCreate, "allow-create", false, `accept that the subject may create objects whose fields the granular verbs cover, where it holds no create`)
+	flags.BoolVar(&o.allowRead, "allow-read", false, `accept that the subject may read objects by the answer to a patch, where it holds neither patch nor get`)
+	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, for their barriers`)
+	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, for their barriers`)
 	flags.StringArrayVar(&o.simulate, "simulate", nil, "replay `FILE` with audit events against the proposal. May be given several times")
 	flags.BoolVar(&o.apply, "apply", false, `make the next step: add Roles and observe, then take update and patch away`)
 	flags.BoolVar(&o.undo, "undo", false, `restore what was there before --apply`)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema"
 )
@@ -24,12 +23,8 @@ func (o *tightening) hints(ctx context.Context, subject tighten.Subject, known *
 	if len(o.managers) == 0 {
 		return nil
 	}
-	snapshot, err := sources.Once(ctx, known.config, nil)
-	if err != nil {
-		return fmt.Errorf("--managed-fields: %w", err)
-	}
 	h := &tighten.Hints{Managers: o.managers, Kind: func(apiVersion, kind string) (*schema.Kind, error) {
-		return snapshot.Schema.Kind(runtimeschema.FromAPIVersionAndKind(apiVersion, kind))
+		return known.schema.Kind(runtimeschema.FromAPIVersionAndKind(apiVersion, kind))
 	}}
 	h.Found.Names = evidence.Names
 	grants := tighten.Held(&known.objects, subject, o.groups)

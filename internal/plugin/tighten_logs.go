@@ -18,25 +18,30 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
-// readLogs reads audit logs one after another, with progress on a terminal.
-func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, files []string, visit func(ev *tighten.Event)) error {
+// readLogs reads audit logs one after another, with progress on a terminal. It returns how many lines or events could not be read, and says
+// so as gaps.
+func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, files []string, visit func(ev *tighten.Event)) (unread int64, gaps []string, err error) {
 	for _, file := range files {
 		counts, err := o.readLog(ctx, subject, file, visit)
 		if err != nil {
-			return fmt.Errorf("audit log %q: %w", file, err)
+			return 0, nil, fmt.Errorf("audit log %q: %w", file, err)
 		}
 		o.sources = append(o.sources, fmt.Sprintf("audit log %s: %s", file, counts))
+		unread += counts.Unread()
+		for _, gap := range counts.Gaps() {
+			gaps = append(gaps, fmt.Sprintf("audit log %q: %s", file, gap))
+		}
 	}
-	return nil
+	return unread, gaps, nil
 }
 
-func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file string, visit func(ev *tighten.Event)) (string, error) {
+func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file string, visit func(ev *tighten.Event)) (*tighten.LogCounts, error) {
 	in := o.streams.In
 	size := int64(0)
 	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
-			return "", fmt.Errorf("%w: name a file that can be read", err)
+			return nil, fmt.Errorf("%w: name a file that can be read", err)
 		}
 		defer opened.Close() //nolint:errcheck // Nothing was written.
 		if info, err := opened.Stat(); err == nil && info.Mode().IsRegular() {
@@ -51,7 +56,7 @@ func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file 
 	}
 	log := tighten.Log{Subject: subject, Visit: visit}
 	err := log.Read(ctx, in)
-	return log.Counts.String(), err
+	return &log.Counts, err
 }
 
 // terminal reports whether a stream is a terminal.
@@ -166,7 +171,7 @@ func resourceOf(client metadata.Interface, s sample) metadata.ResourceInterface 
 func (o *tightening) replay(ctx context.Context, proposal *tighten.Proposal) error {
 	simulation := tighten.NewSimulation(proposal)
 	o.sources = nil
-	err := o.readLogs(ctx, proposal.Subject, o.simulate, func(ev *tighten.Event) {
+	unread, gaps, err := o.readLogs(ctx, proposal.Subject, o.simulate, func(ev *tighten.Event) {
 		if refused := simulation.Judge(ev); refused != nil {
 			o.say("line %d, %s: %s %s %s %s would be refused: it needs %s", refused.Line, refused.Time.UTC().Format(time.RFC3339), refused.User, refused.Verb, refused.Resource, refused.Object, join(refused.Missing))
 		}
@@ -181,10 +186,13 @@ func (o *tightening) replay(ctx context.Context, proposal *tighten.Proposal) err
 	if simulation.Unjudged > 0 {
 		o.say("%d writes cannot be judged: fieldperm did not observe them, or annotations left out verbs", simulation.Unjudged)
 	}
+	for _, gap := range gaps {
+		o.say("cannot be judged: %s", gap)
+	}
 	if simulation.Refused > 0 {
 		return ErrRefusals
 	}
-	if simulation.Unjudged > 0 {
+	if simulation.Unjudged+unread > 0 {
 		return ErrIncomplete
 	}
 	return nil

@@ -3,6 +3,7 @@ package plugin
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,21 +16,30 @@ import (
 
 // say writes a line of output. It ignores errors of the write.
 func (o *tightening) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.streams.Out, format+"\n", args...)
+	_, _ = io.WriteString(o.streams.Out, printf(format, args...)+"\n")
 }
 
 func join(names []string) string { return strings.Join(names, ", ") }
 
 // printProposal writes a proposal in the form of --output.
-func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Evidence, more []string) error {
+func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Evidence, proof *tighten.Proof) error {
 	if o.output == outputText {
-		return o.printText(p, evidence, more)
+		return o.printText(p, evidence, proof)
+	}
+	if o.barriersUnknown() {
+		o.warn("%s", noBarriers)
 	}
 	for _, gap := range p.Gaps {
 		o.warn("gap: %s", gap)
 	}
-	for _, text := range slices.Concat(p.New, more) {
+	for _, text := range slices.Concat(p.New, proof.New) {
 		o.warn("new access: %s", text)
+	}
+	for _, text := range proof.Create {
+		o.warn("new access to create: %s; --allow-create accepts it", text)
+	}
+	for _, text := range proof.Read {
+		o.warn("new access to read: %s; --allow-read accepts it", text)
 	}
 	for _, loss := range p.Losses {
 		o.warn("loss: %s", loss)
@@ -50,7 +60,7 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 		if err != nil {
 			return err
 		}
-		o.say("%s", text)
+		_, _ = io.WriteString(o.streams.Out, string(tighten.PrintableJSON(text))+"\n")
 		return nil
 	}
 	for i, object := range objects {
@@ -66,7 +76,7 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	return nil
 }
 
-func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, more []string) error {
+func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, proof *tighten.Proof) error {
 	o.list("Evidence of the writes of "+p.Subject.String(), o.sources)
 	o.say("")
 	o.printEvidence(evidence)
@@ -82,7 +92,7 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 		o.say("\nNothing to take away: the subject itself holds no update and no patch that granular verbs can replace.")
 	} else {
 		o.say("\nProposal: %d objects to add, then %d to change\n", len(p.Added()), len(p.Change))
-		_, _ = fmt.Fprint(o.streams.Out, diffs)
+		_, _ = io.WriteString(o.streams.Out, printableLines(diffs))
 		var why []string
 		for i := range p.Change {
 			why = append(why, p.Change[i].Ref.String()+": "+p.Change[i].Why)
@@ -93,13 +103,22 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 	o.list("Lost besides update and patch", p.Losses)
 	o.list("Kept", p.Remaining)
 	o.list("Notes", p.Notes)
-	if len(more) == 0 {
+	switch {
+	case !proof.Empty():
+	case o.barriersUnknown():
+		o.say("\nNo new access, if no barrier is concerned.")
+	default:
 		o.say("\nNo new access: what the subject holds now covers each rule of the proposal.")
 	}
-	o.list("New access: not covered by what the subject holds now", more)
-	title := "Seen, and not covered by update or patch of the subject; not in the proposal without --allow-new"
+	if o.barriersUnknown() {
+		o.say("\n!!! %s !!!", noBarriers)
+	}
+	o.list("New access: not covered by what the subject holds now", proof.New)
+	o.list("New access: objects that the subject may create, by the marker; --allow-create accepts it", proof.Create)
+	o.list("New access: objects that the subject may read, by the answer to a patch; --allow-read accepts it", proof.Read)
+	title := "Seen, and not covered by what the subject holds now; not in the proposal without --allow-new"
 	if o.allowNew {
-		title = "Seen, and not covered by update or patch of the subject; in the proposal"
+		title = "Seen, and not covered by what the subject holds now; in the proposal"
 	}
 	o.list(title, p.New)
 	o.list("The proposal is incomplete", p.Gaps)
@@ -125,7 +144,7 @@ func (o *tightening) printEvidence(evidence *tighten.Evidence) {
 		uses := evidence.Resources[r].Verbs
 		for _, verb := range slices.Sorted(maps.Keys(uses)) {
 			u := uses[verb]
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r, verb, strconv.FormatInt(u.Count, 10), date(u.First), date(u.Last), u.Example, join(u.Sources))
+			_, _ = io.WriteString(w, printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r, verb, strconv.FormatInt(u.Count, 10), date(u.First), date(u.Last), u.Example, join(u.Sources)))
 		}
 	}
 	_ = w.Flush()

@@ -16,7 +16,7 @@ import (
 // update, because all other lines are skipped before they are decoded.
 type LogCounts struct {
 	Lines int64
-	// Broken lines are no JSON objects. TooLong are longer than maxLine. Both are skipped.
+	// Broken lines are no JSON objects. TooLong are events longer than maxEvent, without the objects in them. Both are skipped.
 	Broken, TooLong int64
 	// Truncated: the log ends in the middle of a line, or of its compressed data.
 	Truncated bool
@@ -35,7 +35,7 @@ func (c *LogCounts) String() string {
 	}{
 		{c.DryRuns, "of them dry runs"}, {c.Created, "of them created the object"}, {c.Unobserved, "of them not observed by fieldperm"},
 		{c.OtherStage, "events of other stages"}, {c.Failed, "refused or failed requests"},
-		{c.Broken, "broken lines skipped"}, {c.TooLong, "lines longer than 32 MiB skipped"},
+		{c.Broken, "broken lines skipped"}, {c.TooLong, "events longer than 32 MiB skipped"},
 	} {
 		if part.n > 0 {
 			out += fmt.Sprintf(", %d %s", part.n, part.text)
@@ -47,8 +47,36 @@ func (c *LogCounts) String() string {
 	return out
 }
 
-// maxLine is the longest line that is read. An EventList on one line has a batch of events.
-const maxLine = 32 << 20
+// Unread returns how many lines or events could not be read. Each may be a write of the subject.
+func (c *LogCounts) Unread() int64 {
+	out := c.Broken + c.TooLong
+	if c.Truncated {
+		out++
+	}
+	return out
+}
+
+// Gaps say what a log does not show, because it could not be read.
+func (c *LogCounts) Gaps() []string {
+	var out []string
+	if c.Broken > 0 {
+		out = append(out, fmt.Sprintf("%d broken lines, which may be writes: look at the log, or give the log of another API server", c.Broken))
+	}
+	if c.TooLong > 0 {
+		out = append(out, fmt.Sprintf("%d events longer than 32 MiB, which may be writes: look at the log", c.TooLong))
+	}
+	if c.Truncated {
+		out = append(out, "its end is truncated, so that its last events are not known: give the whole log")
+	}
+	return out
+}
+
+const (
+	// maxLine is the longest line that is read as a whole. The events of a longer one, an EventList of a webhook, are read one by one.
+	maxLine = 4 << 20
+	// maxEvent is the longest event, without the objects in it.
+	maxEvent = 32 << 20
+)
 
 // Log reads the updates of a subject from an audit log: audit.k8s.io/v1 events or EventLists as JSON lines, compressed by gzip or not, or
 // indented JSON documents. Broken lines are counted, not errors.
@@ -60,6 +88,8 @@ type Log struct {
 
 	event  Event
 	filter []byte
+	// within: the events of one line are read one by one.
+	within bool
 }
 
 // Read reads the log until its end. Its memory does not grow with the log. An error is one of the reader, or of the context.
@@ -114,16 +144,18 @@ func (l *Log) lines(ctx context.Context, in *bufio.Reader) error {
 		ended := err == nil
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			if len(long)+len(part) > maxLine {
-				l.Counts.Lines++
-				l.Counts.TooLong++
-				long = long[:0]
-				if err := skipLine(in); err != nil {
-					return eof(err)
-				}
+			long = append(long, part...)
+			if len(long) <= maxLine {
 				continue
 			}
-			long = append(long, part...)
+			rest := &restOfLine{in: in}
+			if err := l.longLine(ctx, long, rest); err != nil {
+				return err
+			}
+			if !rest.ended {
+				return nil
+			}
+			long = nil
 			continue
 		case err != nil && !errors.Is(err, io.EOF):
 			return err
@@ -147,33 +179,66 @@ func (l *Log) lines(ctx context.Context, in *bufio.Reader) error {
 		if !ended {
 			return nil
 		}
-		if cap(long) > 4<<20 {
-			long = nil
-		}
 		long = long[:0]
 	}
 }
 
-func skipLine(in *bufio.Reader) error {
-	for {
-		if _, err := in.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
-			return err
+// longLine reads the events of a line one by one. begin is what was read of it.
+func (l *Log) longLine(ctx context.Context, begin []byte, rest *restOfLine) error {
+	l.Counts.Lines++
+	l.within = true
+	defer func() { l.within = false }()
+	if err := l.documents(ctx, io.MultiReader(bytes.NewReader(begin), rest)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		return err
+	}
+	if rest.ended && l.Counts.Truncated {
+		l.Counts.Truncated = false // The line is cut, not the log.
+		l.Counts.Broken++
+	}
+	return nil
+}
+
+// count counts an event as a line, unless it is a part of one.
+func (l *Log) count() {
+	if !l.within {
+		l.Counts.Lines++
+	}
+}
+
+// restOfLine reads until the end of a line, or of the log.
+type restOfLine struct {
+	in    *bufio.Reader
+	part  []byte
+	ended bool
+}
+
+// Read implements io.Reader.
+func (r *restOfLine) Read(b []byte) (int, error) {
+	for len(r.part) == 0 {
+		if r.ended {
+			return 0, io.EOF
+		}
+		part, err := r.in.ReadSlice('\n')
+		if r.part = part; err == nil {
+			r.ended = true
+		} else if !errors.Is(err, bufio.ErrBufferFull) && len(part) == 0 {
+			return 0, err
 		}
 	}
+	n := copy(b, r.part)
+	r.part = r.part[n:]
+	return n, nil
 }
 
-// eof is nil for the end of the log.
-func eof(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// line reads one line. A line that cannot be an update of the subject is not decoded: only its first and last byte are looked at.
+// line reads one line. A line that cannot be an update of the subject is not decoded: only its first and last byte are looked at, unless it
+// is the last of the log and has no line break.
 func (l *Log) line(line []byte, ended bool) {
 	broken := line[0] != '{' || line[len(line)-1] != '}'
-	if !broken && !(bytes.Contains(line, l.filter) && (bytes.Contains(line, []byte(`"update"`)) || bytes.Contains(line, []byte(`"patch"`)))) {
+	// A last line without a line break may be cut before the name of the subject.
+	if !broken && ended && !(bytes.Contains(line, l.filter) && (bytes.Contains(line, []byte(`"update"`)) || bytes.Contains(line, []byte(`"patch"`)))) {
 		return
 	}
 	if !broken {

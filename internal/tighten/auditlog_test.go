@@ -94,11 +94,54 @@ func TestLog_ReadsCompressedAndIndented(t *testing.T) {
 	if !counts.Truncated {
 		t.Errorf("truncated gzip: %+v", counts)
 	}
-	// A line that is longer than the buffer, and one that is longer than any event.
-	long := line("/configmaps", "", "team", "a", "granular:data(a)", `"sourceIPs"`, `"x":"`+strings.Repeat("x", 3<<20)+`","sourceIPs"`)
-	tooLong := strings.Repeat("x", maxLine+2<<20) + "\n"
-	if _, counts := collect(t, operator, long+tooLong+one); counts.Writes != 2 || counts.TooLong != 1 || counts.Lines != 3 {
-		t.Errorf("long lines: %+v", counts)
+}
+
+// TestLog_ReadsLongLinesEventByEvent: a batch of a webhook is one line, and other users choose the size of the objects in it.
+func TestLog_ReadsLongLinesEventByEvent(t *testing.T) {
+	one := line("/configmaps", "", "team", "a", "granular:data(a)")
+	with := func(member string, size int) string {
+		return line("/configmaps", "", "team", "a", "granular:data(a)", `"sourceIPs"`, `"`+member+`":{"data":{"x":"`+strings.Repeat("x", size)+`"}},"sourceIPs"`)
+	}
+	big := strings.TrimSpace(with("requestObject", 1<<20))
+	batch := `{"kind":"EventList","items":[` + strings.Repeat(big+",", 8) + strings.TrimSpace(one) + "]}\n"
+	for name, c := range map[string]struct {
+		log  string
+		want LogCounts
+	}{
+		"longer than the buffer":   {with("x", 3<<20) + one, LogCounts{Lines: 2, Writes: 2}},
+		"a batch of 8 MiB":         {batch + one, LogCounts{Lines: 2, Writes: 10}},
+		"the batch ends the log":   {one + strings.TrimSpace(batch), LogCounts{Lines: 2, Writes: 10}},
+		"a batch that is cut":      {batch[:len(batch)-40] + "\n" + one, LogCounts{Lines: 2, Writes: 9, Broken: 1}},
+		"a log that ends in it":    {one + batch[:len(batch)-40], LogCounts{Lines: 2, Writes: 9, Truncated: true}},
+		"an event that is no JSON": {strings.Repeat("x", maxLine+2<<20) + "\n" + one, LogCounts{Lines: 2, Writes: 1, Broken: 1}},
+		"an event that is too big": {with("x", maxEvent) + one, LogCounts{Lines: 2, Writes: 1, TooLong: 1}},
+		"an object of 40 MiB":      {with("responseObject", 40<<20) + one, LogCounts{Lines: 2, Writes: 2}},
+	} {
+		if _, counts := collect(t, operator, c.log); counts != c.want {
+			t.Errorf("%s: %+v, want %+v", name, counts, c.want)
+		}
+	}
+}
+
+// TestLogCounts_WhatIsNotReadIsAGap: a line that cannot be read may be a write.
+func TestLogCounts_WhatIsNotReadIsAGap(t *testing.T) {
+	one := line("/configmaps", "", "team", "a", "granular:data(a)")
+	for name, c := range map[string]struct {
+		log    string
+		unread int64
+		gap    string
+	}{
+		"a whole log":                              {one, 0, ""},
+		"without a last line break":                {strings.TrimSpace(one), 0, ""},
+		"a broken line":                            {"{broken\n" + one, 1, "1 broken lines, which may be writes"},
+		"a truncated line":                         {one + one[:200], 1, "its end is truncated"},
+		"truncated after an object":                {one + `{"kind":"Event","user":{"username":"x"}`, 1, "its end is truncated"},
+		"truncated after an object of the subject": {one + `{"kind":"Event","verb":"update","user":{"username":"` + operator + `"}`, 1, "its end is truncated"},
+	} {
+		_, counts := collect(t, operator, c.log)
+		if counts.Unread() != c.unread || !strings.HasPrefix(strings.Join(counts.Gaps(), "; "), c.gap) || (c.gap == "") != (len(counts.Gaps()) == 0) {
+			t.Errorf("%s: %d, %q", name, counts.Unread(), counts.Gaps())
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package tighten
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func own(m *metav1.ObjectMeta) {
 }
 
 func diff(out *strings.Builder, ref Ref, before, after any) error {
-	from, to := "(now) "+ref.String(), "(proposed) "+ref.String()
+	from, to := "(now) "+Printable(ref.String()), "(proposed) "+Printable(ref.String())
 	if before == "" {
 		from = "/dev/null"
 	}
@@ -120,11 +121,19 @@ func lines(o any) ([]string, error) {
 	return slices.Collect(strings.Lines(string(text))), nil
 }
 
-// YAML returns an object as a user would write it.
+// YAML returns an object as a user would write it. An object with a character that is not printable is JSON, which is YAML too.
 func YAML(o any) ([]byte, error) {
-	text, err := yaml.Marshal(o)
+	content, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("proposal: %w", err)
+	}
+	content = PrintableJSON(content)
+	text, err := yaml.JSONToYAML(content)
+	if err != nil {
+		return nil, fmt.Errorf("proposal: %w", err)
+	}
+	if strings.ContainsFunc(string(text), hidden) {
+		return append(content, '\n'), nil
 	}
 	// metav1.Time has no empty form in JSON.
 	return []byte(strings.ReplaceAll(string(text), "  creationTimestamp: null\n", "")), nil

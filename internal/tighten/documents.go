@@ -11,9 +11,10 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
-// documents reads indented JSON: events, EventLists, or a list of them. Only one event is in memory. Lines are then numbers of events.
+// documents reads JSON in any form: events, EventLists, or a list of them. Of one event only what is needed is in memory, not the objects in
+// it. Lines are then numbers of events.
 func (l *Log) documents(ctx context.Context, r io.Reader) error {
-	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		var err error
 		switch d.PeekKind() {
@@ -24,7 +25,7 @@ func (l *Log) documents(ctx context.Context, r io.Reader) error {
 		default:
 			// The end, a fault, or a value that is no event.
 			if err = d.SkipValue(); err == nil {
-				l.Counts.Lines++
+				l.count()
 				l.Counts.Broken++
 			}
 		}
@@ -51,34 +52,44 @@ func (l *Log) document(ctx context.Context, d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	event, list := []byte("{"), false
+	event, list, tooLong := []byte("{"), false, false
 	for d.PeekKind() != '}' {
-		name, err := d.ReadValue()
+		value, err := d.ReadValue()
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(name, []byte(`"items"`)) && d.PeekKind() == '[' {
+		name := string(value)
+		switch kind := d.PeekKind(); {
+		case name == `"items"` && kind == '[':
 			list = true
 			if err := l.items(ctx, d); err != nil {
 				return err
 			}
 			continue
+		case name == `"requestObject"`, name == `"responseObject"`:
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+			continue
 		}
-		event = append(append(event, name...), ':')
-		value, err := d.ReadValue()
-		if err != nil {
+		if value, err = d.ReadValue(); err != nil {
 			return err
 		}
-		if len(event)+len(value) > maxLine {
-			l.Counts.TooLong++
-			return io.EOF
+		if tooLong = tooLong || len(event)+len(name)+len(value) > maxEvent; !tooLong {
+			event = append(append(append(append(event, name...), ':'), value...), ',')
 		}
-		event = append(append(event, value...), ',')
 	}
 	if _, err := d.ReadToken(); err != nil || list {
 		return err
 	}
-	l.Counts.Lines++
+	l.count()
+	if l.Counts.Lines%4096 == 0 && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if tooLong {
+		l.Counts.TooLong++
+		return nil
+	}
 	l.text(append(bytes.TrimSuffix(event, []byte(",")), '}'))
 	return nil
 }
@@ -88,15 +99,17 @@ func (l *Log) items(ctx context.Context, d *jsontext.Decoder) error {
 		return err
 	}
 	for d.PeekKind() != ']' {
-		value, err := d.ReadValue()
-		if err != nil {
+		if d.PeekKind() == '{' {
+			if err := l.document(ctx, d); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := d.SkipValue(); err != nil {
 			return err
 		}
-		l.Counts.Lines++
-		if l.Counts.Lines%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		l.text(value)
+		l.count()
+		l.Counts.Broken++
 	}
 	_, err := d.ReadToken()
 	return err

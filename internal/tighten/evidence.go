@@ -86,6 +86,8 @@ type Evidence struct {
 	Groups map[string]bool
 	// Omitted are uses of verbs that do not fit the limits.
 	Omitted int64
+	// Denied are writes that fieldperm refused when they were observed. They are no evidence.
+	Denied int64
 	// Gaps say what the sources have missed.
 	Gaps []string
 	// Names says whether to remember the names of objects.
@@ -171,6 +173,7 @@ func (e *Evidence) name(u *Use, o Object) {
 // Merge adds what another source has seen. Both may have seen the same writes, so the count of a verb is the larger one and not the sum.
 func (e *Evidence) Merge(other *Evidence) {
 	e.Omitted += other.Omitted
+	e.Denied = max(e.Denied, other.Denied)
 	e.Gaps = append(e.Gaps, other.Gaps...)
 	for group := range other.Groups {
 		e.group(group)

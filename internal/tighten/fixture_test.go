@@ -75,7 +75,7 @@ func decides(r Resource) Decides {
 func propose(t *testing.T, subject string, objects *rbac.Grants, log string, change ...func(*Options)) *Proposal {
 	t.Helper()
 	e, _ := collect(t, subject, log)
-	options := Options{Namespaces: HeldReach, Names: HeldReach, Decides: decides}
+	options := Options{Namespaces: HeldReach, Names: HeldReach, Decides: decides, Barriers: &Barriers{Unknown: true}}
 	for _, f := range change {
 		f(&options)
 	}
@@ -83,7 +83,7 @@ func propose(t *testing.T, subject string, objects *rbac.Grants, log string, cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more := Prove(p, objects, nil); len(more) > 0 && !options.AllowNew {
+	if more := Prove(p, objects, nil, options.Barriers).New; len(more) > 0 && !options.AllowNew {
 		t.Fatalf("the proposal has new access: %q", more)
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -28,7 +29,7 @@ type granting struct {
 	grants   []Grant
 	// verbs of each place.
 	verbs map[place]map[string]bool
-	// missing are verbs that no update or patch covers, by the texts of the resources.
+	// missing are verbs that no update or patch covers, and those that may pass a barrier.
 	missing []string
 }
 
@@ -61,6 +62,9 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 				continue
 			}
 			for _, at := range g.resources(grant.Scope, r, &rule) {
+				if g.barred(grant.Scope, at, rule.ResourceNames, verb) && !g.options.AllowNew {
+					continue
+				}
 				if err := g.grant(grant.Scope, at, rule.ResourceNames, verb, u); err != nil {
 					return err
 				}
@@ -84,6 +88,21 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 		}
 	}
 	return nil
+}
+
+// barred reports whether a verb may pass a barrier that the subject does not pass now, and lists it.
+func (g *granting) barred(scope string, r Resource, names []string, verb string) bool {
+	h := &holding{rules: heldIn(g.grants, scope), barriers: g.options.Barriers}
+	one := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{r.Group}, Resources: []string{r.Name}, ResourceNames: names}
+	for _, single := range validation.BreakdownRule(one) {
+		if ok, passed := h.covers(single); !ok && len(passed) > 0 {
+			if text := describe(&one, scope) + passes(passed); !slices.Contains(g.missing, text) {
+				g.missing = append(g.missing, text)
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // resources returns where verbs of a resource are granted for a rule with update or patch: on the resource or, if the rule is about "*", and

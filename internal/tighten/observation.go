@@ -101,6 +101,7 @@ func observation(s Subject, o *v1alpha1.PermissionObservation) *Evidence {
 	if status.Failed > 0 {
 		gap("could not determine the verbs of %d writes: look at its conditions", status.Failed)
 	}
+	e.Denied = status.Denied
 	for i := range status.Gaps {
 		g := &status.Gaps[i]
 		gap("may have missed writes from %s to %s: %s", g.From.UTC().Format(timeFormat), g.To.UTC().Format(timeFormat), g.Reason)

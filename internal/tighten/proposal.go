@@ -49,6 +49,8 @@ type Options struct {
 	AllowNew bool
 	// Decides says whether granular verbs can take the place of update and patch.
 	Decides func(r Resource) Decides
+	// Barriers are those that update and patch do not pass. Nil: every granular verb may pass one.
+	Barriers *Barriers
 	// Groups are those of a user, besides those in the evidence.
 	Groups []string
 }
@@ -62,7 +64,8 @@ type Proposal struct {
 	Change []Change
 	// Gaps say why the evidence, and so the proposal, is incomplete.
 	Gaps []string
-	// New are verbs that were seen and that no update or patch of the subject covers. They are not in Add, unless Options.AllowNew.
+	// New are verbs that were seen and that no update or patch of the subject covers, because it has none there or because of a barrier.
+	// They are not in Add, unless Options.AllowNew.
 	New []string
 	// Losses are rights besides update and patch that the changes take away.
 	Losses []string
@@ -120,6 +123,9 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	p.addGranular(granting.rules())
 	p.observe()
 	p.change(c, &options, granting)
+	if evidence.Denied > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d observed writes were refused by fieldperm: they are no evidence", evidence.Denied))
+	}
 	p.after = p.applied(c, groups)
 	p.remaining()
 	return p, nil

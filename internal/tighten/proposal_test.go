@@ -198,7 +198,7 @@ func TestPropose_NewAccessIsListedAndOnlyAllowedWhenAsked(t *testing.T) {
 		t.Errorf("new: %q\n%s", p.New, diffs(t, p))
 	}
 	p = propose(t, operator, objects, log, func(o *Options) { o.AllowNew = true })
-	if more := Prove(p, objects, nil); len(more) != 2 || !strings.Contains(more[1], "granular:data(a) on configmaps in namespace team") {
+	if more := Prove(p, objects, nil, &Barriers{Unknown: true}).New; len(more) != 2 || !strings.Contains(more[1], "granular:data(a) on configmaps in namespace team") {
 		t.Errorf("the proof finds %q", more)
 	}
 }

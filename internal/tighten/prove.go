@@ -12,64 +12,120 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Prove returns the rights that a proposal adds to what the subject holds now, none for a proposal without new access. It looks only at
-// the objects, not at how they were made. A granular verb is covered by update or patch on the same resource and names, in the same
-// namespace.
-func Prove(p *Proposal, objects *rbac.Grants, groups []string) []string {
+// Proof has the rights that a proposal adds to what the subject holds now. The zero Proof has none.
+type Proof struct {
+	// New are rights that nothing covers which the subject holds.
+	New []string
+	// Create are resources of which the subject may create objects because of the marker, without holding create.
+	Create []string
+	// Read are resources that the subject may read because of the marker, by the answer to a patch, without holding patch or a verb to read.
+	Read []string
+}
+
+// Prove finds the rights that a proposal adds. It looks only at the objects, not at how they were made. A granular verb is covered by
+// update or patch on the same resource and names, in the same namespace, unless it may pass a barrier: then only granular verbs cover it.
+func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barriers) *Proof {
 	before := Held(objects, p.Subject, groups)
 	added := newCluster(&p.Add)
-	var out []string
-	prove := func(scope string, what Ref, rules []rbacv1.PolicyRule) {
-		var held []rbacv1.PolicyRule
-		for i := range before {
-			if before[i].Scope == "" || before[i].Scope == scope {
-				held = append(held, before[i].Rules...)
-			}
-		}
-		for _, rule := range rules {
-			for _, single := range validation.BreakdownRule(rule) {
-				if !covered(held, single) {
-					out = append(out, fmt.Sprintf("%s: %s", what, describe(&single, scope)))
-				}
-			}
-		}
-	}
+	out := &Proof{}
+	fault := func(format string, args ...any) { out.New = append(out.New, fmt.Sprintf(format, args...)) }
 	added.bindings(func(b boundRole) {
 		rules, ok := added.rules(b.role)
 		if !ok {
-			out = append(out, fmt.Sprintf("%s: its role %s is not in the proposal", b.binding, b.role))
+			fault("%s: its role %s is not in the proposal", b.binding, b.role)
 			return
 		}
 		if !slices.Equal(b.subjects, []rbacv1.Subject{p.Subject.RBAC()}) {
-			out = append(out, fmt.Sprintf("%s: binds others than the subject", b.binding))
+			fault("%s: binds others than the subject", b.binding)
 		}
-		prove(b.binding.Namespace, b.role, rules)
+		h := &holding{rules: heldIn(before, b.binding.Namespace), barriers: barriers}
+		for i := range rules {
+			h.prove(out, b, &rules[i])
+		}
 	})
 	for i := range p.Change {
 		ch := &p.Change[i]
 		if ch.RoleAfter != nil {
 			if ok, more := validation.Covers(ch.Role.Rules, ch.RoleAfter.Rules); !ok {
-				out = append(out, fmt.Sprintf("%s: %d rules more than before, the first %s", ch.Ref, len(more), describe(&more[0], ch.Ref.Namespace)))
+				fault("%s: %d rules more than before, the first %s", ch.Ref, len(more), describe(&more[0], ch.Ref.Namespace))
 			}
 			continue
 		}
 		for _, named := range ch.BindingAfter.Subjects {
 			if !slices.Contains(ch.Binding.Subjects, named) {
-				out = append(out, fmt.Sprintf("%s: %s %q more than before", ch.Ref, named.Kind, named.Name))
+				fault("%s: %s %q more than before", ch.Ref, named.Kind, named.Name)
 			}
+		}
+	}
+	slices.Sort(out.Create)
+	slices.Sort(out.Read)
+	out.Create, out.Read = slices.Compact(out.Create), slices.Compact(out.Read)
+	return out
+}
+
+// heldIn returns the rules that hold in a namespace, "" for all.
+func heldIn(grants []Grant, scope string) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
+	for i := range grants {
+		if grants[i].Scope == "" || grants[i].Scope == scope {
+			out = append(out, grants[i].Rules...)
 		}
 	}
 	return out
 }
 
-// covered reports whether rules cover one that has one verb, resource and name.
-func covered(held []rbacv1.PolicyRule, single rbacv1.PolicyRule) bool {
-	if ok, _ := validation.Covers(held, []rbacv1.PolicyRule{single}); ok {
-		return true
+// holding is what a subject holds in one scope.
+type holding struct {
+	rules    []rbacv1.PolicyRule
+	barriers *Barriers
+}
+
+// prove adds what a rule of a binding adds.
+func (h *holding) prove(out *Proof, b boundRole, rule *rbacv1.PolicyRule) {
+	for _, single := range validation.BreakdownRule(*rule) {
+		if ok, passed := h.covers(single); !ok {
+			out.New = append(out.New, fmt.Sprintf("%s: %s%s", b.role, describe(&single, b.binding.Namespace), passes(passed)))
+		}
+	}
+	for _, group := range rule.APIGroups {
+		for _, name := range rule.Resources {
+			one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}, ResourceNames: rule.ResourceNames, Verbs: rule.Verbs}
+			if h.creates(&one) {
+				out.Create = append(out.Create, fmt.Sprintf("%s: may also create %s whose fields these verbs cover", b.role, where(&one, b.binding.Namespace)))
+			}
+			if h.reads(&one) {
+				out.Read = append(out.Read, fmt.Sprintf("%s: may also read %s", b.role, where(&one, b.binding.Namespace)))
+			}
+		}
+	}
+}
+
+// passes is the end of a text about a verb.
+func passes(barriers []string) string {
+	if len(barriers) == 0 {
+		return ""
+	}
+	return ": it may pass " + strings.Join(barriers, ", ") + ", which update and patch do not pass"
+}
+
+// covers reports whether a rule that has one verb, resource and name is covered. If not, the second result has the barriers because of
+// which update and patch do not count.
+func (h *holding) covers(single rbacv1.PolicyRule) (ok bool, passed []string) {
+	has := func(verb string) bool {
+		single.Verbs = []string{verb}
+		ok, _ := validation.Covers(h.rules, []rbacv1.PolicyRule{single})
+		return ok
 	}
 	verb := single.Verbs[0]
-	if verb != verbs.Marker && !strings.HasPrefix(verb, verbs.Prefix) {
-		return false
+	if has(verb) {
+		return true, nil
+	}
+	if !isGranular(verb) || len(single.Resources) == 0 {
+		return false, nil
+	}
+	passed = h.barriers.Passed(Resource{single.APIGroups[0], single.Resources[0]}, verb)
+	if len(passed) > 0 {
+		return false, passed
 	}
 	generic := []string{updateVerb, patchVerb}
 	if name, _, ok := strings.Cut(verb, "("); ok {
@@ -78,18 +134,72 @@ func covered(held []rbacv1.PolicyRule, single rbacv1.PolicyRule) bool {
 	if verb != verbs.Marker {
 		generic = append(generic, verbs.All().String())
 	}
-	return slices.ContainsFunc(generic, func(verb string) bool {
-		single.Verbs = []string{verb}
-		ok, _ := validation.Covers(held, []rbacv1.PolicyRule{single})
-		return ok
+	return slices.ContainsFunc(generic, has), nil
+}
+
+func isGranular(verb string) bool {
+	return verb == verbs.Marker || strings.HasPrefix(verb, verbs.Prefix)
+}
+
+// creates reports whether a rule about one resource lets its holder create objects, and what is held does not. The marker lets a CREATE
+// in as well (A1), and the granular verbs cover the fields of the new object (C5). The marker alone creates nothing.
+func (h *holding) creates(rule *rbacv1.PolicyRule) bool {
+	if strings.Contains(rule.Resources[0], "/") {
+		return false // The marker lets no POST in to a subresource (A2).
+	}
+	covers := slices.ContainsFunc(h.rules, func(held rbacv1.PolicyRule) bool {
+		return overlaps(&held, rule) && slices.ContainsFunc(held.Verbs, func(verb string) bool { return verb != verbs.Marker && isGranular(verb) })
 	})
+	more := false
+	for _, verb := range rule.Verbs {
+		if isGranular(verb) {
+			covers = covers || verb != verbs.Marker
+			more = more || !h.covered(rule, verb)
+		}
+	}
+	return more && covers && !h.covered(rule, createVerb)
+}
+
+// covered reports whether what is held covers a verb where a rule holds.
+func (h *holding) covered(rule *rbacv1.PolicyRule, verb string) bool {
+	one := *rule
+	one.Verbs = []string{verb}
+	ok, _ := validation.Covers(h.rules, []rbacv1.PolicyRule{one})
+	return ok
+}
+
+// reads reports whether a rule about one resource lets its holder read objects, and what is held does not. The marker lets a PATCH in, and
+// the answer to a patch that changes nothing is the object. An object also shows what its subresources show.
+func (h *holding) reads(rule *rbacv1.PolicyRule) bool {
+	if !slices.Contains(rule.Verbs, verbs.Marker) || h.covered(rule, verbs.Marker) {
+		return false
+	}
+	whole := *rule
+	main, _, _ := strings.Cut(rule.Resources[0], "/")
+	whole.Resources = []string{main}
+	return !slices.ContainsFunc([]string{patchVerb, "get", "list", "watch"}, func(verb string) bool {
+		return h.covered(rule, verb) || h.covered(&whole, verb)
+	})
+}
+
+// overlaps reports whether two rules may be about one resource.
+func overlaps(a, b *rbacv1.PolicyRule) bool {
+	one := func(a, b []string, all string) bool {
+		return slices.Contains(a, all) || slices.Contains(b, all) || slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
+	}
+	return one(a.APIGroups, b.APIGroups, rbacv1.APIGroupAll) && one(a.Resources, b.Resources, rbacv1.ResourceAll)
 }
 
 func describe(r *rbacv1.PolicyRule, scope string) string {
 	if len(r.NonResourceURLs) > 0 {
 		return fmt.Sprintf("%s on %s", strings.Join(r.Verbs, ","), strings.Join(r.NonResourceURLs, ","))
 	}
-	out := fmt.Sprintf("%s on %s", strings.Join(r.Verbs, ","), Resource{strings.Join(r.APIGroups, ","), strings.Join(r.Resources, ",")})
+	return strings.Join(r.Verbs, ",") + " on " + where(r, scope)
+}
+
+// where describes the resource and the names of a rule in a namespace.
+func where(r *rbacv1.PolicyRule, scope string) string {
+	out := Resource{strings.Join(r.APIGroups, ","), strings.Join(r.Resources, ",")}.String()
 	if len(r.ResourceNames) > 0 {
 		out += fmt.Sprintf(" %q", r.ResourceNames)
 	}
@@ -98,3 +208,6 @@ func describe(r *rbacv1.PolicyRule, scope string) string {
 	}
 	return out
 }
+
+// Empty reports whether there is no new access.
+func (p *Proof) Empty() bool { return len(p.New)+len(p.Create)+len(p.Read) == 0 }

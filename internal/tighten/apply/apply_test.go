@@ -136,9 +136,9 @@ func (s *scene) propose() *tighten.Proposal {
 	l := tighten.Log{Subject: s.subject(), Visit: e.Collect}
 	must(s.t, l.Read(s.t.Context(), strings.NewReader(log)))
 	all := s.read()
-	p, err := tighten.Propose(s.subject(), &all, e, tighten.Options{Namespaces: tighten.HeldReach, Names: tighten.HeldReach, Decides: func(tighten.Resource) tighten.Decides { return tighten.DecidesYes }})
+	p, err := tighten.Propose(s.subject(), &all, e, tighten.Options{Namespaces: tighten.HeldReach, Names: tighten.HeldReach, Barriers: &tighten.Barriers{Unknown: true}, Decides: func(tighten.Resource) tighten.Decides { return tighten.DecidesYes }})
 	must(s.t, err)
-	if more := tighten.Prove(p, &all, nil); len(more) > 0 {
+	if more := tighten.Prove(p, &all, nil, &tighten.Barriers{Unknown: true}).New; len(more) > 0 {
 		s.t.Fatalf("new access: %q", more)
 	}
 	return p

@@ -54,7 +54,8 @@ func (r *Run) propose(status *v1alpha1.PermissionObservationStatus) {
 	Must(r.T, os.MkdirAll(filepath.Join(r.Dir, "proposals"), 0o700))
 	log := filepath.Join(r.Dir, "audit.log")
 	for user, rows := range users {
-		arguments := []string{"fieldperm", "tighten", user, "--audit-log", log}
+		// Many controllers hold update without create, and some without a verb to read. The proposal lists what the marker adds.
+		arguments := []string{"fieldperm", "tighten", user, "--audit-log", log, "--allow-create", "--allow-read"}
 		if r.trial.Flags != nil {
 			arguments = append(arguments, r.trial.Flags(user)...)
 		}

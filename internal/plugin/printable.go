@@ -1,0 +1,41 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// Names in logs and objects come from other users, and may have characters that move the cursor of a terminal or reorder its text. The
+// texts of this package reach a stream through say and warn, which escape them.
+
+// printableLines is tighten.Printable for a text of several lines, such as a diff.
+func printableLines(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		content, ended := strings.CutSuffix(line, "\n")
+		out.WriteString(tighten.Printable(content))
+		if ended {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+// argument is an argument of a format. What it prints is printable.
+type argument struct{ value any }
+
+// Format implements fmt.Formatter.
+func (a argument) Format(s fmt.State, verb rune) {
+	_, _ = s.Write([]byte(tighten.Printable(fmt.Sprintf(fmt.FormatString(s, verb), a.value))))
+}
+
+// printf formats a text of this program with arguments of others.
+func printf(format string, args ...any) string {
+	printable := make([]any, len(args))
+	for i, value := range args {
+		printable[i] = argument{value}
+	}
+	return fmt.Sprintf(format, printable...)
+}

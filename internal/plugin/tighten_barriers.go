@@ -1,0 +1,65 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// noBarriers says that a proposal from files is not proven.
+const noBarriers = "BARRIERS WERE NOT LOOKED AT: no cluster and no --permissions say which verbs pass one. update and patch do not pass a barrier, and a verb of the proposal may. Give --permissions and --crd, or use the cluster"
+
+// barriersUnknown reports whether a proposal is made from files without any that may have UncoveredPermissionSets.
+func (o *tightening) barriersUnknown() bool { return o.offline() && len(o.permissions) == 0 }
+
+// offlineObjects reads the RBAC objects of --grants, and the schemas of files.
+func (o *tightening) offlineObjects() (*knownCluster, error) {
+	objects, err := rbac.Read(o.grants)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.files()) == 0 {
+		return &knownCluster{objects: objects, decides: decidesOffline, barriers: &tighten.Barriers{Unknown: true}}, nil
+	}
+	documents, compiled, unmatched, err := sources.Files(o.files())
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range unmatched {
+		o.warn("%v", err)
+	}
+	barriers := tighten.NewBarriers(documents, compiled, func(runtimeschema.GroupVersionKind) error { return nil })
+	barriers.Unknown = o.barriersUnknown()
+	return &knownCluster{objects: objects, decides: decidesOffline, barriers: barriers}, nil
+}
+
+// readBarriers reads the schemas and the UncoveredPermissionSets of the cluster, as the other commands do.
+func (o *tightening) readBarriers(ctx context.Context, known *knownCluster) error {
+	snapshot, err := sources.Once(ctx, known.config, o.files())
+	if err != nil {
+		return fmt.Errorf("barriers: %w", err)
+	}
+	for _, warning := range snapshot.Warnings {
+		o.warn("%v", warning)
+	}
+	known.schema = snapshot.Schema
+	known.barriers = tighten.NewBarriers(snapshot.Documents, snapshot.Schema, snapshot.Kind)
+	return nil
+}
+
+// prove finds the new access of a proposal. Accepted rights to create and to read become notes.
+func (o *tightening) prove(p *tighten.Proposal, known *knownCluster) *tighten.Proof {
+	proof := tighten.Prove(p, &known.objects, o.groups, known.barriers)
+	if o.allowCreate {
+		p.Notes, proof.Create = append(p.Notes, proof.Create...), nil
+	}
+	if o.allowRead {
+		p.Notes, proof.Read = append(p.Notes, proof.Read...), nil
+	}
+	return proof
+}
