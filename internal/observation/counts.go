@@ -42,8 +42,11 @@ func (c *counts) add(u *update, verbs []string, refused bool, at time.Time) {
 	if refused {
 		c.refused++
 	}
-	one := c.row(row{u.user, u.group, u.resource})
-	if one == nil || !fits(u.namespace, v1alpha1.MaxObservedNamespaceLength) {
+	var one *rowCount
+	if fits(u.namespace, v1alpha1.MaxObservedNamespaceLength) {
+		one = c.row(row{u.user, u.group, u.resource})
+	}
+	if one == nil {
 		c.omitted += int64(max(1, len(verbs)))
 		return
 	}

@@ -84,6 +84,9 @@ func TestP9_EveryRowIsValid(t *testing.T) {
 				t.Errorf("%d writes, %d refused, %d omitted", status.Writes, status.Refused, status.Omitted)
 			}
 			if c.omitted > 0 {
+				if text != "verb" && len(status.Resources) > 0 {
+					t.Errorf("a row without uses: %+v", status.Resources)
+				}
 				return
 			}
 			used := status.Resources[0].Verbs[0]
