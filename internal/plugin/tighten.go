@@ -189,7 +189,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 		suffix = apply.NewSuffix()
 	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
-		Suffix: suffix,
+		Suffix:     suffix,
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
 		Also: o.further, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
 	})

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,8 +57,9 @@ type scene struct {
 	access authorizationv1.SubjectAccessReviewStatus
 
 	version int
-	// before is called before each write of the client.
-	before func(action clienttesting.Action)
+	// saying is called with each text that the client says, saving before each update of an observation.
+	saying func(text string)
+	saving func()
 	// writes counts those of the client. The one with the number crash ends the program: before the write, or after it.
 	writes, crash int
 	after, dead   bool
@@ -88,7 +90,13 @@ func newScene(t *testing.T) *scene {
 	s.rbac.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
 	s.rbac.PrependReactor("*", "*", s.reactor(tracker))
 	s.dynamic.PrependReactor("*", "*", s.reactor(s.dynamic.Tracker()))
-	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Observations: s.observations(), Say: func(format string, args ...any) { s.said = append(s.said, fmt.Sprintf(format, args...)) }}
+	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Observations: hooked{s.observations(), s}, Say: func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		s.said = append(s.said, text)
+		if s.saying != nil {
+			s.saying(text)
+		}
+	}}
 	for i := range g.ClusterRoles {
 		s.add(&object{ref: tighten.Ref{Kind: clusterRoleKind, Name: g.ClusterRoles[i].Name}, role: &g.ClusterRoles[i]})
 	}
@@ -123,13 +131,6 @@ func (s *scene) reactor(tracker clienttesting.ObjectTracker) clienttesting.React
 			return false, nil, nil
 		}
 		if action.GetSubresource() == "" {
-			if hook := s.before; hook != nil {
-				s.before = nil
-				hook(action)
-				if s.before == nil {
-					s.before = hook
-				}
-			}
 			s.writes++
 		}
 		now := action.GetSubresource() == "" && s.writes == s.crash
@@ -196,6 +197,20 @@ func (s *scene) store(tracker clienttesting.ObjectTracker, action clienttesting.
 	}
 	m.SetResourceVersion(strconv.Itoa(s.version))
 	return nil
+}
+
+// hooked are the observations with scene.saving.
+type hooked struct {
+	dynamic.ResourceInterface
+	s *scene
+}
+
+func (h hooked) Update(ctx context.Context, o *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	if hook := h.s.saving; hook != nil {
+		h.s.saving = nil
+		hook()
+	}
+	return h.ResourceInterface.Update(ctx, o, options, subresources...)
 }
 
 // add makes an object as others do.
