@@ -121,6 +121,28 @@ func TestUndo_RestoresOnlyWhatWasTaken(t *testing.T) {
 	}
 }
 
+// TestUndo_TakesBackWhatOthersWouldGet: another was bound to the role while it was restored.
+func TestUndo_TakesBackWhatOthersWouldGet(t *testing.T) {
+	s := newScene(t)
+	s.tightened()
+	s.saying = func(text string) {
+		if strings.HasPrefix(text, "ClusterRole operator restored") {
+			s.saying = nil
+			s.change(ownBinding, func(o *object) { o.binding.Subjects = append(o.binding.Subjects, user("mallory")) })
+		}
+	}
+	_, err := s.undo(false)
+	if err == nil || !strings.Contains(err.Error(), `taken away again: ClusterRole operator is bound to User "mallory" as well`) {
+		t.Errorf("%v", err)
+	}
+	if o, err := s.client.get(t.Context(), ownRole); err != nil || len(o.role.Rules) != 1 || len(o.role.Rules[0].Verbs) != 1 {
+		t.Errorf("rules %+v %v", o.role.Rules, err)
+	}
+	s.change(ownBinding, func(o *object) { o.binding.Subjects = o.binding.Subjects[:1] })
+	_, err = s.undo(false)
+	must(t, err)
+}
+
 // TestUndo_OfADeletedRole: there is nothing to restore, and what was added goes.
 func TestUndo_OfADeletedRole(t *testing.T) {
 	s := newScene(t)

@@ -50,7 +50,10 @@ type restoring struct {
 // restored is an object as it is to be written, with what that gives back.
 type restored struct {
 	*object
-	gives []string
+	taken *taken
+	// before are the rules of a role without update and patch.
+	before []rbacv1.PolicyRule
+	gives  []string
 }
 
 // restore gives update and patch back, as the record says. It looks at all objects before it writes one.
@@ -92,7 +95,37 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 		}
 		c.Say("%s restored: %s", o.ref, strings.Join(o.gives, "; "))
 	}
-	return len(r.todo), nil
+	if overwrite {
+		return len(r.todo), nil
+	}
+	return len(r.todo), r.verify(context.WithoutCancel(ctx))
+}
+
+// verify takes the rules from a role again to which others were bound while it was restored. Afterwards others cannot bind themselves to
+// rights that they do not hold.
+func (r *restoring) verify(ctx context.Context) error {
+	var err error
+	if r.objects, err = r.bound(ctx); err != nil {
+		return err
+	}
+	var faults []error
+	for _, o := range r.todo {
+		r.refused = nil
+		if o.role == nil || r.held(o.taken) {
+			continue
+		}
+		faults = append(faults, fmt.Errorf("%s: update and patch were taken away again: %s: run the command again", o.ref, strings.Join(r.refused, ", ")))
+		now, err := r.get(ctx, o.ref)
+		if err == nil && now != nil && now.meta().UID == o.taken.UID {
+			now.role.Rules = o.before
+			if o.taken.Autoupdate && now.meta().Annotations != nil {
+				now.meta().Annotations[tighten.AutoupdateAnnotation] = "false"
+			}
+			err = r.update(ctx, now)
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
 }
 
 func (r *restoring) refuse(format string, args ...any) {
@@ -128,6 +161,16 @@ func (r *restoring) role(t *taken, live *object) {
 	if live.hash() != t.After {
 		r.refuse("%s changed since --apply", t.ref())
 	}
+	r.held(t)
+	before := live.role.Rules
+	live.role.Rules = t.Rules
+	r.unpin(t, live)
+	r.todo = append(r.todo, restored{live, t, before, gives})
+}
+
+// held reports whether only the subject holds a role, by no other bindings than before. If not, it notes the reasons.
+func (r *restoring) held(t *taken) bool {
+	reasons := len(r.refused)
 	if why := tighten.Sharing(r.objects, t.ref(), r.st.subject); why != "" {
 		r.refuse("%s", why)
 	}
@@ -136,14 +179,16 @@ func (r *restoring) role(t *taken, live *object) {
 			r.refuse("%s names %s since --apply", b.Ref, t.ref())
 		}
 	}
-	live.role.Rules = t.Rules
-	r.unpin(t, live)
-	r.todo = append(r.todo, restored{live, gives})
+	return len(r.refused) == reasons
 }
 
 func (r *restoring) binding(ctx context.Context, t *taken, live *object) error {
 	subjects := putBack(slices.Clone(live.binding.Subjects), t.Subjects)
 	if len(subjects) == len(live.binding.Subjects) {
+		return nil
+	}
+	if t.Role == nil {
+		r.refuse("%s: the record does not name its role: the binding is not restored", t.ref())
 		return nil
 	}
 	role, err := r.get(ctx, t.Role.ref())
@@ -162,7 +207,7 @@ func (r *restoring) binding(ctx context.Context, t *taken, live *object) error {
 	}
 	live.binding.Subjects = subjects
 	r.unpin(t, live)
-	r.todo = append(r.todo, restored{live, []string{fmt.Sprintf("%s is bound to %s again", r.st.Subject, t.Role.ref())}})
+	r.todo = append(r.todo, restored{live, t, nil, []string{fmt.Sprintf("%s is bound to %s again", r.st.Subject, t.Role.ref())}})
 	return nil
 }
 
