@@ -90,6 +90,9 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	case o.apply:
 		return o.applyStep(ctx, known, proposal, proof.New)
 	}
+	for _, b := range tighten.Foreign(proposal, &known.objects) {
+		proof.New = append(proof.New, fmt.Sprintf("%s is not of the proposal and names %s: its subjects would get the rules", b.Ref, b.Role))
+	}
 	if err := o.printProposal(proposal, evidence, proof); err != nil {
 		return err
 	}
@@ -192,7 +195,17 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	if evidence.Empty() && len(evidence.Gaps) > 0 {
 		return nil, nil, fmt.Errorf("the evidence has no write of %q: %s", subject, strings.Join(evidence.Gaps, "; "))
 	}
+	// The objects to print have names that stay the same from run to run. Those that the command adds itself have names that others cannot
+	// know beforehand.
+	suffix, err := apply.Suffix(subject, known.observations)
+	if err != nil {
+		return nil, nil, err
+	}
+	if suffix == "" && o.apply {
+		suffix = apply.NewSuffix()
+	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
+		Suffix:     suffix,
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
 		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides, Barriers: known.barriers,
 	})
@@ -262,7 +275,7 @@ func (o *tightening) takeBack(ctx context.Context, subject tighten.Subject) erro
 		return err
 	}
 	if done == 0 {
-		o.say("Nothing to undo for %s.", subject)
+		o.say("Nothing to undo for %s: there is no PermissionObservation %s.", subject, subject.ObservationName())
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ too: the subject gets a copy without update and patch.
 
 --apply makes one step. The first adds the Roles, and a PermissionObservation with warnings. The
 second, when the command is called again, takes update and patch away, if the observation has seen
-writes, and none that needs more than the granular verbs. --undo restores what was there.
+writes, and none that needs more than the granular verbs. --undo restores what was there, by the record
+in an annotation of the PermissionObservation: keep it.
 
 Ends with 0 if the proposal is complete or a step was made, with 1 if the evidence has gaps, if there
 is new access, if a write of the simulation would be refused or cannot be judged, or if the second
@@ -101,7 +102,7 @@ step is refused, and with 2 for an error.`,
 	flags.BoolVar(&o.undo, "undo", false, `restore what was there before --apply`)
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, `none; client prints the steps of --apply and --undo; server sends them as dry runs`)
 	flags.BoolVar(&o.forceUnproven, "force-unproven", false, `let --apply take update and patch away although the observation or the evidence has gaps`)
-	flags.BoolVar(&o.forceOverwrite, "force-overwrite", false, `let --undo restore Roles that another has changed since`)
+	flags.BoolVar(&o.forceOverwrite, "force-overwrite", false, `let --undo restore although others have changed roles or bindings since, or have revoked rights`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json or yaml: the objects to add and to change`)
 	o.cluster.AddFlags(flags)
 	return cmd

@@ -1,6 +1,8 @@
 package tighten
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,7 +94,7 @@ func (p *Proposal) pin(ref Ref, meta *metav1.ObjectMeta) bool {
 func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.PolicyRule, why string) {
 	name := ""
 	if len(rules) > 0 {
-		name = copyName(role.Name, p.Subject)
+		name = copyName(role.Name, p.Suffix)
 		meta := p.meta(role.Namespace, name)
 		meta.Annotations[SourceAnnotation] = role.String()
 		p.addRole(meta, rules)
@@ -100,7 +102,7 @@ func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.Po
 	}
 	for _, grant := range grants {
 		if name != "" {
-			p.bind(p.meta(grant.Scope, copyName(grant.Binding.Name, p.Subject)), Ref{role.Kind, role.Namespace, name})
+			p.bind(p.meta(grant.Scope, copyName(grant.Binding.Name, p.Suffix)), Ref{role.Kind, role.Namespace, name})
 		}
 		before := c.clusterRoleBinding(grant.Binding)
 		after := before.DeepCopy()
@@ -114,11 +116,13 @@ func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.Po
 	}
 }
 
-func copyName(name string, s Subject) string {
+// copyName returns the name of a copy. A name that is cut keeps a hash of the whole, because others may begin like it.
+func copyName(name, suffix string) string {
 	if len(name) > nameLength {
-		name = strings.ToValidUTF8(name[:nameLength], "")
+		sum := sha256.Sum256([]byte(name))
+		name = strings.ToValidUTF8(name[:nameLength], "") + "-" + hex.EncodeToString(sum[:4])
 	}
-	return strings.TrimRight(name, ":.") + "-" + s.ID()[:8]
+	return strings.TrimRight(name, ":.") + "-" + suffix
 }
 
 // clusterRole returns a copy of a role of either kind.

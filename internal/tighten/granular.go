@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
-	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -255,16 +253,18 @@ func (g *granting) put(at place, verb string) {
 	g.verbs[at][verb] = true
 }
 
-// keep adds the verbs of granular roles that an earlier proposal added: the union over all windows is proposed.
-func (g *granting) keep(objects *rbac.Grants) {
-	added := func(meta *metav1.ObjectMeta, rules []rbacv1.PolicyRule) {
-		if meta.Labels[SubjectLabel] != g.subject.ID() || meta.Annotations[SourceAnnotation] != "" {
-			return
+// keep adds the granular verbs that the subject itself holds by the roles of an earlier proposal, which have this name: the union over all
+// windows is proposed. A role of this name that others made adds only what the subject holds anyway.
+func (g *granting) keep(name string) {
+	for i := range g.grants {
+		grant := &g.grants[i]
+		if grant.Role.Name != name || grant.Group != "" {
+			continue
 		}
-		for _, rule := range rules {
+		for _, rule := range grant.Rules {
 			for _, group := range rule.APIGroups {
-				for _, name := range rule.Resources {
-					at := place{meta.Namespace, Resource{group, name}, strings.Join(slices.Sorted(slices.Values(rule.ResourceNames)), "\x00")}
+				for _, resource := range rule.Resources {
+					at := place{grant.Scope, Resource{group, resource}, strings.Join(slices.Sorted(slices.Values(rule.ResourceNames)), "\x00")}
 					for _, verb := range rule.Verbs {
 						if _, err := verbs.Parse(verb); err == nil {
 							g.put(at, verb)
@@ -273,12 +273,6 @@ func (g *granting) keep(objects *rbac.Grants) {
 				}
 			}
 		}
-	}
-	for i := range objects.ClusterRoles {
-		added(&objects.ClusterRoles[i].ObjectMeta, objects.ClusterRoles[i].Rules)
-	}
-	for i := range objects.Roles {
-		added(&objects.Roles[i].ObjectMeta, objects.Roles[i].Rules)
 	}
 }
 

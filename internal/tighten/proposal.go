@@ -25,7 +25,8 @@ const (
 )
 
 const (
-	// SubjectLabel is on every object that was added or changed for a subject, with the subject's ID as its value.
+	// SubjectLabel is on every object that was added for a subject, with the subject's ID as its value. It is for readers: everybody who may
+	// create Roles can set it, so that no decision depends on it.
 	SubjectLabel = "fieldperm.dev/tighten"
 	// AutoupdateAnnotation makes kube-apiserver write a default role or binding again when it starts.
 	AutoupdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate"
@@ -53,11 +54,15 @@ type Options struct {
 	Barriers *Barriers
 	// Groups are those of a user, besides those in the evidence.
 	Groups []string
+	// Suffix ends the names of the objects to add. Without one, it is made of the subject, so that others can know the names beforehand.
+	Suffix string
 }
 
 // Proposal says which RBAC objects to add, and which to change, so that a subject needs no update and patch.
 type Proposal struct {
 	Subject Subject
+	// Suffix ends the names of the objects in Add.
+	Suffix string
 	// Add has the objects to add. Granular roles come before copies, roles before bindings.
 	Add rbac.Grants
 	// Change has the objects to change afterwards.
@@ -110,7 +115,10 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	}
 	c := newCluster(objects)
 	groups := slices.Concat(options.Groups, slices.Sorted(maps.Keys(evidence.Groups)))
-	p := &Proposal{Subject: s, before: c.held(s, groups)}
+	p := &Proposal{Subject: s, Suffix: options.Suffix, before: c.held(s, groups)}
+	if p.Suffix == "" {
+		p.Suffix = s.shortID()
+	}
 	p.gaps(evidence, options.Decides)
 	p.also(evidence, &options)
 
@@ -118,7 +126,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	if err := granting.collect(); err != nil {
 		return nil, err
 	}
-	granting.keep(objects)
+	granting.keep(p.granularName())
 	p.New = granting.missing
 	p.addGranular(granting.rules())
 	p.observe()
@@ -194,9 +202,12 @@ func (p *Proposal) meta(namespace, name string) metav1.ObjectMeta {
 	}
 }
 
+// granularName is the name of the roles with granular verbs.
+func (p *Proposal) granularName() string { return p.Subject.objectName("granular-", p.Suffix) }
+
 // addGranular adds one role and one binding for each scope.
 func (p *Proposal) addGranular(rules map[string][]rbacv1.PolicyRule) {
-	name := p.Subject.objectName("granular-")
+	name := p.granularName()
 	for _, scope := range slices.Sorted(maps.Keys(rules)) {
 		p.addRole(p.meta(scope, name), rules[scope])
 		p.bind(p.meta(scope, name), Ref{kindIn(scope), scope, name})

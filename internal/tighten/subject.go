@@ -121,14 +121,17 @@ func (s Subject) ID() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// shortID is long enough for names of objects.
+func (s Subject) shortID() string { return s.ID()[:8] }
+
 // ObservationName returns the name of the PermissionObservation that is made for the subject.
-func (s Subject) ObservationName() string { return s.objectName("tighten-") }
+func (s Subject) ObservationName() string { return s.objectName("tighten-", s.shortID()) }
 
 // nameLength keeps names of objects readable.
 const nameLength = 100
 
-// objectName returns the name of an object about the subject: readable, and unique by the ID.
-func (s Subject) objectName(prefix string) string {
+// objectName returns the name of an object about the subject: readable, and unique by the suffix.
+func (s Subject) objectName(prefix, suffix string) string {
 	var b strings.Builder
 	b.WriteString(prefix)
 	for _, c := range strings.ToLower(s.Namespace + "-" + s.Name) {
@@ -141,5 +144,5 @@ func (s Subject) objectName(prefix string) string {
 			break
 		}
 	}
-	return strings.Trim(b.String(), "-") + "-" + s.ID()[:8]
+	return strings.Trim(b.String(), "-") + "-" + suffix
 }

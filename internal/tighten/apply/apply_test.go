@@ -2,12 +2,10 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,155 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
-
-const operator = "system:serviceaccount:ops:operator"
-
-// objects: a role of the subject alone that is one of Kubernetes' defaults, and one that it shares, in a namespace.
-const objects = `
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: operator, annotations: {rbac.authorization.kubernetes.io/autoupdate: "true"}}, rules: [{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch]}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: operator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator}, subjects: [{kind: ServiceAccount, namespace: ops, name: operator}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: shared, namespace: team}, rules: [{apiGroups: [''], resources: [configmaps], verbs: ["*"]}]}
----
-{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: shared, namespace: team, labels: {app: x}}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: shared},
-  subjects: [{kind: User, name: jane, apiGroup: rbac.authorization.k8s.io}, {kind: ServiceAccount, namespace: ops, name: operator}, {kind: User, name: joe, apiGroup: rbac.authorization.k8s.io}]}
-`
-
-// scene is a fake API server.
-type scene struct {
-	t       *testing.T
-	rbac    *fake.Clientset
-	dynamic *dynamicfake.FakeDynamicClient
-	client  *Client
-	said    []string
-	fields  string
-	// access is the answer to every SubjectAccessReview.
-	access authorizationv1.SubjectAccessReviewStatus
-}
-
-func newScene(t *testing.T) *scene {
-	t.Helper()
-	g, err := rbac.Decode("test", []byte(objects))
-	must(t, err)
-	resource := v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource)
-	s := &scene{
-		t: t, fields: "granular:scale", access: authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "granular: the user holds it"},
-		rbac:    fake.NewClientset(&g.ClusterRoles[0], &g.ClusterRoleBindings[0], &g.Roles[0], &g.RoleBindings[0]),
-		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[runtimeschema.GroupVersionResource]string{resource: "PermissionObservationList"}),
-	}
-	s.rbac.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		review, _ := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
-		if review.Spec.User != operator || review.Spec.ResourceAttributes.Verb != "update" || len(review.Spec.Groups) != 3 {
-			t.Errorf("asked about %+v", review.Spec)
-		}
-		review.Status = s.access
-		return true, review, nil
-	})
-	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Observations: s.observations(), Say: func(format string, args ...any) { s.said = append(s.said, fmt.Sprintf(format, args...)) }}
-	return s
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s *scene) observations() dynamic.ResourceInterface {
-	return s.dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource))
-}
-
-func (s *scene) subject() tighten.Subject {
-	subject, err := tighten.ParseSubject(operator)
-	must(s.t, err)
-	return subject
-}
-
-// read returns the RBAC objects.
-func (s *scene) read() rbac.Grants {
-	ctx, api := s.t.Context(), s.rbac.RbacV1()
-	clusterRoles, err := api.ClusterRoles().List(ctx, metav1.ListOptions{})
-	must(s.t, err)
-	roles, err := api.Roles("").List(ctx, metav1.ListOptions{})
-	must(s.t, err)
-	clusterBindings, err := api.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
-	must(s.t, err)
-	bindings, err := api.RoleBindings("").List(ctx, metav1.ListOptions{})
-	must(s.t, err)
-	return rbac.Grants{Roles: roles.Items, ClusterRoles: clusterRoles.Items, RoleBindings: bindings.Items, ClusterRoleBindings: clusterBindings.Items}
-}
-
-// text returns all objects as JSON, to compare them.
-func (s *scene) text() string {
-	all := s.read()
-	for i := range all.Roles {
-		all.Roles[i].TypeMeta, all.Roles[i].ManagedFields = metav1.TypeMeta{}, nil
-	}
-	for i := range all.ClusterRoles {
-		all.ClusterRoles[i].TypeMeta, all.ClusterRoles[i].ManagedFields = metav1.TypeMeta{}, nil
-	}
-	for i := range all.RoleBindings {
-		all.RoleBindings[i].TypeMeta, all.RoleBindings[i].ManagedFields = metav1.TypeMeta{}, nil
-	}
-	for i := range all.ClusterRoleBindings {
-		all.ClusterRoleBindings[i].TypeMeta, all.ClusterRoleBindings[i].ManagedFields = metav1.TypeMeta{}, nil
-	}
-	text, err := json.MarshalIndent(all, "", " ")
-	must(s.t, err)
-	return string(text)
-}
-
-func (s *scene) propose() *tighten.Proposal {
-	s.t.Helper()
-	log := ""
-	for _, resource := range []string{`"resource":"deployments","apiGroup":"apps"`, `"resource":"configmaps","apiGroup":""`} {
-		log += `{"kind":"Event","stage":"ResponseComplete","verb":"update","user":{"username":"` + operator + `"},"objectRef":{` + resource +
-			`,"namespace":"team","name":"web"},"responseStatus":{"code":200},"annotations":{"granular.fieldperm.dev/fields":"` + s.fields + `"}}` + "\n"
-	}
-	e := &tighten.Evidence{}
-	l := tighten.Log{Subject: s.subject(), Visit: e.Collect}
-	must(s.t, l.Read(s.t.Context(), strings.NewReader(log)))
-	all := s.read()
-	p, err := tighten.Propose(s.subject(), &all, e, tighten.Options{Namespaces: tighten.HeldReach, Names: tighten.HeldReach, Barriers: &tighten.Barriers{Unknown: true}, Decides: func(tighten.Resource) tighten.Decides { return tighten.DecidesYes }})
-	must(s.t, err)
-	if more := tighten.Prove(p, &all, nil, &tighten.Barriers{Unknown: true}).New; len(more) > 0 {
-		s.t.Fatalf("new access: %q", more)
-	}
-	return p
-}
-
-func (s *scene) apply(options Options) (Step, error) {
-	s.t.Helper()
-	return s.client.Apply(s.t.Context(), s.propose(), nil, options)
-}
-
-// observe writes the status of the observation.
-func (s *scene) observe(status v1alpha1.PermissionObservationStatus) {
-	s.t.Helper()
-	o, err := s.observations().Get(s.t.Context(), s.subject().ObservationName(), metav1.GetOptions{})
-	must(s.t, err)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	must(s.t, err)
-	o.Object["status"] = content
-	_, err = s.observations().Update(s.t.Context(), o, metav1.UpdateOptions{})
-	must(s.t, err)
-}
-
-func good() v1alpha1.PermissionObservationStatus {
-	return v1alpha1.PermissionObservationStatus{Writes: 5, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionObserving, Status: metav1.ConditionTrue}}}
-}
 
 // TestApply_InTwoStepsAndBack: after --undo every object is as it was.
 func TestApply_InTwoStepsAndBack(t *testing.T) {
@@ -204,7 +58,7 @@ func TestApply_InTwoStepsAndBack(t *testing.T) {
 		t.Errorf("again: step %d: %v", step, err)
 	}
 	for i := range 2 {
-		done, err := s.client.Undo(t.Context(), s.subject(), false)
+		done, err := s.undo(false)
 		must(t, err)
 		if (done > 0) != (i == 0) {
 			t.Errorf("call %d of Undo did %d", i, done)
@@ -227,7 +81,7 @@ func TestUndo_GivesUpdateBackFirst(t *testing.T) {
 	_, err = s.apply(Options{})
 	must(t, err)
 	s.rbac.ClearActions()
-	_, err = s.client.Undo(t.Context(), s.subject(), false)
+	_, err = s.undo(false)
 	must(t, err)
 	deleted := false
 	for _, action := range s.rbac.Actions() {
@@ -358,18 +212,10 @@ func TestApply_FailsOnAConflict(t *testing.T) {
 	}
 }
 
-func TestApply_RefusesNewAccessAndForeignObjects(t *testing.T) {
+func TestApply_RefusesNewAccess(t *testing.T) {
 	s := newScene(t)
 	if _, err := s.client.Apply(t.Context(), s.propose(), []string{"granular:data(a) on secrets"}, Options{}); err == nil || !strings.Contains(err.Error(), "--allow-new") {
-		t.Errorf("new access: %v", err)
-	}
-	p := s.propose()
-	foreign := p.Add.ClusterRoles[0].DeepCopy()
-	foreign.Labels = nil
-	_, err := s.rbac.RbacV1().ClusterRoles().Create(t.Context(), foreign, metav1.CreateOptions{})
-	must(t, err)
-	if _, err := s.client.Apply(t.Context(), p, nil, Options{}); err == nil || !strings.Contains(err.Error(), "was not made for") {
-		t.Errorf("a foreign object: %v", err)
+		t.Errorf("%v", err)
 	}
 }
 
@@ -383,47 +229,7 @@ func TestApply_RefusesWhatCannotBeRecorded(t *testing.T) {
 	}
 	_, err = s.rbac.RbacV1().ClusterRoles().Update(t.Context(), r, metav1.UpdateOptions{})
 	must(t, err)
-	if _, err := s.apply(Options{}); err == nil || !strings.Contains(err.Error(), "change it by hand with -o yaml") || len(s.said) > 0 {
+	if _, err := s.apply(Options{}); err == nil || !strings.Contains(err.Error(), "by hand with -o yaml") || len(s.said) > 0 {
 		t.Errorf("%v %q", err, s.said)
-	}
-}
-
-func TestUndo_RefusesToLoseALaterChange(t *testing.T) {
-	s := newScene(t)
-	_, err := s.apply(Options{})
-	must(t, err)
-	s.observe(good())
-	_, err = s.apply(Options{})
-	must(t, err)
-	r, err := s.rbac.RbacV1().ClusterRoles().Get(t.Context(), "operator", metav1.GetOptions{})
-	must(t, err)
-	r.Rules = nil
-	_, err = s.rbac.RbacV1().ClusterRoles().Update(t.Context(), r, metav1.UpdateOptions{})
-	must(t, err)
-	if _, err := s.client.Undo(t.Context(), s.subject(), false); err == nil || !strings.Contains(err.Error(), "--force-overwrite") {
-		t.Errorf("%v", err)
-	}
-	// The granular role stays until update is back.
-	if list, _ := s.rbac.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: tighten.SubjectLabel}); len(list.Items) != 1 {
-		t.Errorf("%d roles that were added are left", len(list.Items))
-	}
-	_, err = s.client.Undo(t.Context(), s.subject(), true)
-	must(t, err)
-}
-
-// TestUndo_OfTwoSubjectsOfOneBinding: each gets back its own place.
-func TestUndo_OfTwoSubjectsOfOneBinding(t *testing.T) {
-	a, b, c := rbacv1.Subject{Name: "a"}, rbacv1.Subject{Name: "b"}, rbacv1.Subject{Name: "c"}
-	all := []rbacv1.Subject{a, b, c}
-	withoutA := takenFrom(all, []rbacv1.Subject{b, c})
-	withoutAB := takenFrom([]rbacv1.Subject{b, c}, []rbacv1.Subject{c})
-	if got := putBack(putBack([]rbacv1.Subject{c}, withoutAB), withoutA); fmt.Sprint(got) != fmt.Sprint(all) {
-		t.Errorf("in the opposite order: %v", got)
-	}
-	if got := putBack(putBack([]rbacv1.Subject{c}, withoutA), withoutAB); len(got) != 3 {
-		t.Errorf("in the same order: %v", got)
-	}
-	if got := putBack(all, withoutA); len(got) != 3 {
-		t.Errorf("put back twice: %v", got)
 	}
 }

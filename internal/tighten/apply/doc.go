@@ -1,7 +1,10 @@
 // Package apply makes the changes of a tighten.Proposal in a cluster, in an order in which the subject is never without a verb that it
 // needs, and takes them back.
 //
-// Start at Client.Apply. It adds Roles, bindings and a PermissionObservation first. Called again, it takes update and patch away if the
-// observation shows that the subject does not need them (gate.go). Client.Undo (undo.go) restores what was there. What a change takes
-// away is recorded on the changed object itself, by the same write (record.go), so that nothing is lost if the program ends in between.
+// Start at Client.Apply. It adds Roles and bindings (add.go) and a PermissionObservation first. Called again, it takes update and patch
+// away (take.go) if the observation shows that the subject does not need them (gate.go). Client.Undo (undo.go) restores what was there.
+//
+// The only memory is the record (record.go) in an annotation of the PermissionObservation (store.go), which is cluster-scoped. Others than
+// cluster administrators may write Roles and bindings of a namespace, so that nothing in these decides what is restored, deleted or filled
+// with rules. The record is written before each change that it is about. So the program may end at any moment, and can be called again.
 package apply

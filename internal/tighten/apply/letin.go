@@ -21,7 +21,7 @@ const mostQuestions = 5
 
 // proveLetIn asks kube-apiserver whether it lets the writes of the subject in by the marker. It does not if fieldperm is no authorizer of
 // it, or if enforcement is not proven. Then the subject could write nothing, so update and patch are given back at once.
-func (c *Client) proveLetIn(ctx context.Context, p *tighten.Proposal, options *Options) error {
+func (c *Client) proveLetIn(ctx context.Context, p *tighten.Proposal, st *stored, options *Options) error {
 	for _, attributes := range questions(p, options.Version) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: p.Subject.Username(), Groups: append(p.Subject.Groups(), options.Groups...), ResourceAttributes: attributes,
@@ -46,7 +46,7 @@ func (c *Client) proveLetIn(ctx context.Context, p *tighten.Proposal, options *O
 		if !wait.Interrupted(err) {
 			cause = fmt.Errorf("SubjectAccessReview: %w", err)
 		}
-		if _, undone := c.restore(context.WithoutCancel(ctx), p.Subject, false); undone != nil {
+		if _, undone := c.restore(context.WithoutCancel(ctx), st, false); undone != nil {
 			return errors.Join(cause, fmt.Errorf("update and patch could not be given back: %w: run with --undo", undone))
 		}
 		return fmt.Errorf("update and patch were given back: %w", cause)

@@ -1,38 +1,86 @@
 package apply
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
-const (
-	// changedLabel, with the ID of a subject at its end, is on every object that was changed for it.
-	changedLabel = "fieldperm.dev/tightened-"
-	// originalAnnotation, with the ID of a subject at its end, has what was taken away for it.
-	originalAnnotation = "fieldperm.dev/tighten-original-"
-	// planAnnotation of a PermissionObservation has the hashes of the roles and bindings that were to be changed when it was made.
-	planAnnotation = "fieldperm.dev/tighten-plan"
-)
+// recordAnnotation of the PermissionObservation has the record.
+const recordAnnotation = "fieldperm.dev/tighten-record"
 
 // maxRecord is the largest record in bytes. All annotations of an object together may have 256 KiB.
 const maxRecord = 200 << 10
 
-// original is what a change has taken away.
-type original struct {
-	// Rules of a role, and the hash of what took their place.
-	Rules []rbacv1.PolicyRule `json:"rules,omitempty"`
-	After string              `json:"after,omitempty"`
-	// Subjects that were taken out of a binding.
-	Subjects []placed `json:"subjects,omitempty"`
+// suffixLength is long enough that the names of added objects cannot be guessed: 50 bits.
+const suffixLength = 10
+
+// record is what Apply is about to do and has done for a subject.
+type record struct {
+	Subject string `json:"subject"`
+	// Suffix ends the names of the added objects.
+	Suffix string `json:"suffix"`
+	// Plan has the hashes of the roles that were to be changed when the first step was made.
+	Plan    map[string]string `json:"plan"`
+	Added   []made            `json:"added"`
+	Changed []taken           `json:"changed,omitempty"`
+}
+
+// identity names one object. Another object may have the name later, but never the UID.
+type identity struct {
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid,omitempty"`
+}
+
+func (i *identity) ref() tighten.Ref {
+	return tighten.Ref{Kind: i.Kind, Namespace: i.Namespace, Name: i.Name}
+}
+
+func identityOf(ref tighten.Ref, uid types.UID) identity {
+	return identity{ref.Kind, ref.Namespace, ref.Name, uid}
+}
+
+// made is an object that was added, or that is about to be. Without a UID, the program has not learnt whether it exists.
+type made struct {
+	identity
+	// Hash is that of the content. Next is that of a content that is about to take its place.
+	Hash string `json:"hash"`
+	Next string `json:"next,omitempty"`
+}
+
+// is reports whether an object is the one that was added, as it was made. Without a UID in the record, the exact content under a name that
+// others could not know decides.
+func (m *made) is(o *object) bool {
+	if o == nil || m.UID != "" && m.UID != o.meta().UID || o.meta().DeletionTimestamp != nil {
+		return false
+	}
+	sum := o.hash()
+	return sum == m.Hash || sum == m.Next
+}
+
+// taken is an object that was changed, or that is about to be.
+type taken struct {
+	identity
+	// After is the hash of a role without update and patch.
+	After string `json:"after,omitempty"`
+	// Rules of a role before, and the bindings that name it.
+	Rules    []rbacv1.PolicyRule `json:"rules,omitempty"`
+	Bindings []identity          `json:"bindings,omitempty"`
+	// Subjects that are taken out of a binding, and the role that the binding names, with its hash.
+	Subjects []placed  `json:"subjects,omitempty"`
+	Role     *identity `json:"role,omitempty"`
+	RoleHash string    `json:"roleHash,omitempty"`
 	// Autoupdate: kube-apiserver wrote the object at its start.
 	Autoupdate bool `json:"autoupdate,omitempty"`
 }
@@ -43,64 +91,106 @@ type placed struct {
 	Subject rbacv1.Subject `json:"subject"`
 }
 
-// originalOf returns what a change takes away.
-func originalOf(ch *tighten.Change) (*original, error) {
-	if ch.Role == nil {
-		return &original{Subjects: takenFrom(ch.Binding.Subjects, ch.BindingAfter.Subjects), Autoupdate: ch.Binding.Annotations[tighten.AutoupdateAnnotation] == "true"}, nil
+// NewSuffix returns the end of names that others cannot know.
+func NewSuffix() string { return strings.ToLower(rand.Text()[:suffixLength]) }
+
+// Suffix returns the suffix in the record of a subject, "" if there is none.
+func Suffix(s tighten.Subject, items []v1alpha1.PermissionObservation) (string, error) {
+	for i := range items {
+		if items[i].Name != s.ObservationName() {
+			continue
+		}
+		r, err := decode(s, &items[i])
+		if err != nil {
+			return "", err
+		}
+		return r.Suffix, nil
 	}
-	sum, err := hash(ch.RoleAfter.Rules)
-	return &original{Rules: ch.Role.Rules, After: sum, Autoupdate: ch.Role.Annotations[tighten.AutoupdateAnnotation] == "true"}, err
+	return "", nil
 }
 
-// recordable returns an error if what a change takes away is too large to be recorded.
-func recordable(ch *tighten.Change) error {
-	o, err := originalOf(ch)
-	if err != nil {
-		return err
+// decode reads the record of a subject from its observation.
+func decode(s tighten.Subject, o *v1alpha1.PermissionObservation) (*record, error) {
+	text, ok := o.Annotations[recordAnnotation]
+	if !ok {
+		return nil, fmt.Errorf("PermissionObservation %q exists and was not made by --apply for %q: rename or delete it", o.Name, s)
 	}
-	return recorded(ch.Ref, "", &metav1.ObjectMeta{}, o)
+	r := &record{}
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		return nil, fmt.Errorf("PermissionObservation %q: annotation %s is no record: %w: restore the objects by hand, then delete it", o.Name, recordAnnotation, err)
+	}
+	if r.Subject != s.String() {
+		return nil, fmt.Errorf("PermissionObservation %q has the record of %q, not of %q: rename or delete it", o.Name, r.Subject, s)
+	}
+	return r, nil
 }
 
-// recorded adds the record of a change to the metadata of the changed object. ref is for errors.
-func recorded(ref tighten.Ref, id string, meta *metav1.ObjectMeta, o *original) error {
-	text, err := json.Marshal(o)
+// text returns the record as it is written.
+func (r *record) text() (string, error) {
+	text, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return "", fmt.Errorf("record of %q: %w", r.Subject, err)
 	}
 	if len(text) > maxRecord {
-		return fmt.Errorf("%s: what is taken from it has %d bytes, more than %d, and cannot be recorded for --undo: change it by hand with -o yaml", ref, len(text), maxRecord)
+		return "", fmt.Errorf("record of %q: what is taken from its roles and bindings has %d bytes, more than %d, and cannot be recorded for --undo: make the changes by hand with -o yaml", r.Subject, len(text), maxRecord)
 	}
-	if meta.Labels == nil {
-		meta.Labels = map[string]string{}
+	return string(text), nil
+}
+
+func (r *record) added(ref tighten.Ref) *made {
+	for i := range r.Added {
+		if r.Added[i].ref() == ref {
+			return &r.Added[i]
+		}
 	}
-	if meta.Annotations == nil {
-		meta.Annotations = map[string]string{}
-	}
-	meta.Labels[changedLabel+id] = "true"
-	meta.Annotations[originalAnnotation+id] = string(text)
 	return nil
 }
 
-// record takes the record of a subject from an object. It returns false if there is none.
-func record(ref tighten.Ref, id string, meta *metav1.ObjectMeta) (*original, bool, error) {
-	text, ok := meta.Annotations[originalAnnotation+id]
-	if !ok {
-		return nil, false, nil
+// take notes an object that is about to be changed.
+func (r *record) take(t *taken) {
+	r.Changed = append(slices.DeleteFunc(r.Changed, func(other taken) bool { return other.ref() == t.ref() }), *t)
+}
+
+// changes reports whether an object is one of those that were changed.
+func (r *record) changes(t *identity) bool {
+	return slices.ContainsFunc(r.Changed, func(other taken) bool { return other.identity == *t })
+}
+
+// plan returns the hashes of the roles of a proposal: those to be changed, and those that the subject gets copies of. Other subjects of a
+// binding may come and go.
+func plan(p *tighten.Proposal) map[string]string {
+	out := map[string]string{}
+	for i := range p.Change {
+		ch := &p.Change[i]
+		if ch.Role != nil {
+			out[ch.Ref.String()] = (&object{role: ch.Role}).hash()
+		} else {
+			out[ch.Ref.String()] = hash(ch.Binding.RoleRef)
+		}
 	}
-	o := &original{}
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		return nil, false, fmt.Errorf("%s: annotation %s%s is no record: %w: restore the object by hand", ref, originalAnnotation, id, err)
+	for _, named := range p.Added() {
+		o := objectOf(named)
+		if source := o.meta().Annotations[tighten.SourceAnnotation]; source != "" && o.role != nil {
+			out[source+" without update and patch"] = o.hash()
+		}
 	}
-	delete(meta.Annotations, originalAnnotation+id)
-	delete(meta.Labels, changedLabel+id)
-	others := false
-	for key := range meta.Annotations {
-		others = others || strings.HasPrefix(key, originalAnnotation)
+	return out
+}
+
+// unchanged returns an error if a role or binding is not as it was when the first step was made.
+func (r *record) unchanged(p *tighten.Proposal) error {
+	now := plan(p)
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		// What was changed already in an earlier call that did not end is not in the proposal any more.
+		if r.Plan[name] != now[name] {
+			changed = append(changed, name)
+		}
 	}
-	if o.Autoupdate && !others && meta.Annotations[tighten.AutoupdateAnnotation] == "false" {
-		meta.Annotations[tighten.AutoupdateAnnotation] = "true"
+	if len(changed) > 0 {
+		return fmt.Errorf("%s changed since the first --apply: look at the change, then run with --undo and with --apply again", strings.Join(changed, ", "))
 	}
-	return o, true, nil
+	return nil
 }
 
 // takenFrom returns the subjects that a change takes out of a binding.
@@ -122,22 +212,4 @@ func putBack(subjects []rbacv1.Subject, taken []placed) []rbacv1.Subject {
 		}
 	}
 	return subjects
-}
-
-// hash returns a hash of what an object grants.
-func hash(parts ...any) (string, error) {
-	text, err := json.Marshal(parts)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), nil
-}
-
-// state returns the hash of the object before a change.
-func state(ch *tighten.Change) (string, error) {
-	if ch.Role != nil {
-		return hash(ch.Role.Rules, ch.Role.AggregationRule)
-	}
-	return hash(ch.Binding.Subjects, ch.Binding.RoleRef)
 }

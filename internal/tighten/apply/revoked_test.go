@@ -1,0 +1,227 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+func ref(kind, namespace, name string) tighten.Ref {
+	return tighten.Ref{Kind: kind, Namespace: namespace, Name: name}
+}
+
+func user(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
+}
+
+func binding(at tighten.Ref, to tighten.Ref, subjects ...rbacv1.Subject) *object {
+	return &object{ref: at, binding: &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: to.Kind, Name: to.Name}, Subjects: subjects,
+	}}
+}
+
+var (
+	ownRole, ownBinding       = ref(clusterRoleKind, "", "operator"), ref(clusterRoleBindingKind, "", "operator")
+	sharedRole, sharedBinding = ref(roleKind, "team", "shared"), ref(roleBindingKind, "team", "shared")
+	secrets                   = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
+)
+
+func copyOf(s *scene, kind string) tighten.Ref {
+	return ref(kind, "team", "shared-"+s.record().Suffix)
+}
+
+// TestUndo_RestoresOnlyWhatWasTaken: if anything changed after the second step so that --undo could give back more than --apply took, it
+// writes nothing.
+func TestUndo_RestoresOnlyWhatWasTaken(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(s *scene)
+		want   string
+		// left says that --force-overwrite leaves the object as it is.
+		left *tighten.Ref
+	}{
+		"the role was changed": {func(s *scene) {
+			s.change(ownRole, func(o *object) { o.role.Rules = []rbacv1.PolicyRule{secrets} })
+		}, "ClusterRole operator changed since --apply", nil},
+		"the role was made again": {func(s *scene) {
+			all := s.read()
+			s.drop(ownRole)
+			s.add(&object{ref: ownRole, role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all.ClusterRoles[0].Rules}})
+		}, "ClusterRole operator is another object than the one that was changed", &ownRole},
+		"another user was bound to the role": {func(s *scene) {
+			s.change(ownBinding, func(o *object) { o.binding.Subjects = append(o.binding.Subjects, user("mallory")) })
+		}, `ClusterRole operator is bound to User "mallory" as well`, nil},
+		"another binding of the subject names the role": {func(s *scene) {
+			s.add(binding(ref(roleBindingKind, "prod", "operator"), ownRole, s.subject().RBAC()))
+		}, "RoleBinding prod/operator names ClusterRole operator since --apply", nil},
+		"the role became a part of an aggregated one": {func(s *scene) {
+			s.change(ownRole, func(o *object) { o.role.Labels = map[string]string{"a": "b"} })
+			s.add(&object{ref: ref(clusterRoleKind, "", "all"), role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "all"}, AggregationRule: &rbacv1.AggregationRule{
+				ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}},
+			}}})
+		}, `is a part of the aggregated ClusterRole "all"`, nil},
+		"the shared role was widened": {func(s *scene) {
+			s.change(sharedRole, func(o *object) { o.role.Rules = append(o.role.Rules, secrets) })
+		}, "Role team/shared, which RoleBinding team/shared names, has other rules than before", nil},
+		"the shared role was made again": {func(s *scene) {
+			all := s.read()
+			var rules []rbacv1.PolicyRule
+			for _, r := range all.Roles {
+				if r.Name == "shared" {
+					rules = r.Rules
+				}
+			}
+			s.drop(sharedRole)
+			s.add(&object{ref: sharedRole, role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shared"}, Rules: rules}})
+		}, "is another object than before: the binding is not restored", &sharedBinding},
+		"the shared role is gone": {func(s *scene) { s.drop(sharedRole) }, "is gone: the binding is not restored", &sharedBinding},
+		"the copy was revoked":    {func(s *scene) { s.drop(copyOf(s, roleBindingKind)) }, "the rights of the subject may have been revoked", nil},
+		"the granular verbs were revoked": {func(s *scene) {
+			s.drop(ref(clusterRoleBindingKind, "", "granular-ops-operator-"+s.record().Suffix))
+		}, "was added by --apply and is gone", nil},
+		"the copy was emptied": {func(s *scene) {
+			s.change(copyOf(s, roleKind), func(o *object) { o.role.Rules = nil })
+		}, "is not as --apply made it", nil},
+		"the copy's binding was made again for another": {func(s *scene) {
+			at := copyOf(s, roleBindingKind)
+			s.drop(at)
+			s.add(binding(at, copyOf(s, roleKind), user("mallory")))
+		}, "is not as --apply made it", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.tightened()
+			test.change(s)
+			before := s.text()
+			_, err := s.undo(false)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--force-overwrite") || s.text() != before {
+				t.Fatalf("%v", err)
+			}
+			var left string
+			if test.left != nil {
+				o, err := s.client.get(t.Context(), *test.left)
+				must(t, err)
+				left = o.meta().ResourceVersion
+			}
+			_, err = s.undo(true)
+			must(t, err)
+			if said := strings.Join(s.said, "\n"); !strings.Contains(said, "Not as --apply left it: ") || !strings.Contains(said, test.want) {
+				t.Errorf("said %s", said)
+			}
+			if test.left != nil {
+				if o, err := s.client.get(t.Context(), *test.left); err != nil || o.meta().ResourceVersion != left {
+					t.Errorf("%s was written: %v", test.left, err)
+				}
+			}
+		})
+	}
+}
+
+// TestUndo_TakesBackWhatOthersWouldGet: another was bound to the role while it was restored.
+func TestUndo_TakesBackWhatOthersWouldGet(t *testing.T) {
+	s := newScene(t)
+	s.tightened()
+	s.saying = func(text string) {
+		if strings.HasPrefix(text, "ClusterRole operator restored") {
+			s.saying = nil
+			s.change(ownBinding, func(o *object) { o.binding.Subjects = append(o.binding.Subjects, user("mallory")) })
+		}
+	}
+	_, err := s.undo(false)
+	if err == nil || !strings.Contains(err.Error(), `taken away again: ClusterRole operator is bound to User "mallory" as well`) {
+		t.Errorf("%v", err)
+	}
+	if o, err := s.client.get(t.Context(), ownRole); err != nil || len(o.role.Rules) != 1 || len(o.role.Rules[0].Verbs) != 1 {
+		t.Errorf("rules %+v %v", o.role.Rules, err)
+	}
+	s.change(ownBinding, func(o *object) { o.binding.Subjects = o.binding.Subjects[:1] })
+	_, err = s.undo(false)
+	must(t, err)
+}
+
+// TestUndo_OfADeletedRole: there is nothing to restore, and what was added goes.
+func TestUndo_OfADeletedRole(t *testing.T) {
+	s := newScene(t)
+	s.tightened()
+	s.drop(ownRole)
+	_, err := s.undo(false)
+	must(t, err)
+	if all := s.read(); len(all.ClusterRoles) != 0 || len(all.Roles) != 1 || len(all.RoleBindings[0].Subjects) != 3 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestUndo_GivesBackNothingTwice: an administrator has given update back by hand, and more.
+func TestUndo_GivesBackNothingTwice(t *testing.T) {
+	s := newScene(t)
+	rules := s.read().ClusterRoles[0].Rules
+	s.tightened()
+	s.change(ownRole, func(o *object) { o.role.Rules = append(rules, secrets) })
+	_, err := s.undo(false)
+	must(t, err)
+	if all := s.read(); len(all.ClusterRoles[0].Rules) != 2 {
+		t.Errorf("rules %+v", all.ClusterRoles[0].Rules)
+	}
+}
+
+// TestUndo_SaysWhatItGivesBack: with the verbs and the resources.
+func TestUndo_SaysWhatItGivesBack(t *testing.T) {
+	s := newScene(t)
+	s.tightened()
+	_, err := s.undo(false)
+	must(t, err)
+	for _, want := range []string{
+		"ClusterRole operator restored: update, patch on deployments.apps",
+		"RoleBinding team/shared restored: system:serviceaccount:ops:operator is bound to Role team/shared again",
+	} {
+		if said := strings.Join(s.said, "\n"); !strings.Contains(said, want) {
+			t.Errorf("said %s", said)
+		}
+	}
+}
+
+// TestUndo_OfTwoSubjectsOfOneBinding: each gets back its own place, in either order. kube-apiserver does not write the binding again until
+// both have theirs.
+func TestUndo_OfTwoSubjectsOfOneBinding(t *testing.T) {
+	for _, first := range []string{operator, "jane"} {
+		s := newScene(t)
+		s.change(sharedBinding, func(o *object) {
+			o.binding.Annotations = map[string]string{tighten.AutoupdateAnnotation: "true"}
+		})
+		before := s.text()
+		s.access.Allowed = true
+		for _, s.user = range []string{operator, "jane"} {
+			_, err := s.apply(Options{})
+			must(t, err)
+			s.observe(good())
+		}
+		for _, s.user = range []string{operator, "jane"} {
+			if step, err := s.apply(Options{Unproven: true}); step != Removed || err != nil {
+				t.Fatalf("%s: step %d: %v", s.user, step, err)
+			}
+		}
+		s.user = first
+		_, err := s.undo(false)
+		must(t, err)
+		if o, err := s.client.get(t.Context(), sharedBinding); err != nil || o.meta().Annotations[tighten.AutoupdateAnnotation] != "false" || len(o.binding.Subjects) != 2 {
+			t.Errorf("after the first: %+v %v", o.binding, err)
+		}
+		if s.user = "jane"; first == "jane" {
+			s.user = operator
+		}
+		_, err = s.undo(false)
+		must(t, err)
+		o, err := s.client.get(t.Context(), sharedBinding)
+		must(t, err)
+		if len(o.binding.Subjects) != 3 || o.meta().Annotations[tighten.AutoupdateAnnotation] != "true" {
+			t.Errorf("%s first: %+v", first, o.binding)
+		}
+		if first == "jane" && s.text() != before {
+			t.Errorf("not as before:\n%s", s.text())
+		}
+	}
+}
