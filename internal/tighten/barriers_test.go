@@ -46,7 +46,7 @@ spec:
   group: example.com
   kind: Widget
   permissions:
-  - {path: .spec.dangerous, verb: example.com/danger, excludedWhen: self}
+  - {path: .spec.dangerous, verb: example.com/danger, excludedWhen: "self == true"}
   - {path: .spec.budget, verb: example.com/budget, excluded: true}
   - {path: .spec.budget.limit, verb: example.com/limit}
   - {path: .spec.color, verb: example.com/color}
@@ -230,7 +230,8 @@ func TestA1_ProveFindsObjectsThatTheSubjectMayCreate(t *testing.T) {
 		"with create":       {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch, create]}`, webLog, ""},
 		"create of a name":  {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch]}, {apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [create]}`, webLog, "create deployments.apps"},
 		"names":             {`{apiGroups: [apps], resources: [deployments], resourceNames: [web], verbs: [get, update, patch]}`, webLog, `create deployments.apps ["web"]`},
-		"held already":      {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch, granular, "granular:scale", "granular:image"]}`, webLog, "create deployments.apps"},
+		"held without":      {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch, granular, "granular:scale"]}`, webLog, "create deployments.apps"},
+		"held in general":   {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch, granular, "granular:scale", "granular:image"]}`, webLog, ""},
 		"all held already":  {`{apiGroups: [apps], resources: [deployments], verbs: [get, update, patch, granular, "granular:scale", "granular:image(web)"]}`, webLog, ""},
 		"a subresource":     {`{apiGroups: [apps], resources: [deployments/status], verbs: [get, update, patch]}`, line("apps/deployments", "status", "team", "web", "granular:condition(A)"), ""},
 		"the marker alone":  {deployments, line("apps/deployments", "", "team", "web", ""), ""},

@@ -154,7 +154,8 @@ func (h *holding) creates(rule *rbacv1.PolicyRule) bool {
 	for _, verb := range rule.Verbs {
 		if isGranular(verb) {
 			covers = covers || verb != verbs.Marker
-			more = more || !h.covered(rule, verb)
+			general, _, _ := strings.Cut(verb, "(")
+			more = more || !h.covered(rule, verb) && !h.covered(rule, general)
 		}
 	}
 	return more && covers && !h.covered(rule, createVerb)
