@@ -3,53 +3,27 @@
 package controllers
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
-	"time"
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/controllers/trial"
 )
-
-// binaries has fieldperm's commands, and controllers has kube-controller-manager and kube-scheduler. make test-controllers builds both.
-const (
-	binaries    = "../../bin"
-	controllers = "../../bin/controllers"
-)
-
-// program is a running process.
-type program struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-}
-
-func (p *program) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.done:
-	case <-time.After(10 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
-}
 
 // startControllers starts kube-controller-manager and kube-scheduler and waits until both are healthy.
-func (r *run) startControllers() {
-	r.t.Helper()
-	dir, plane := r.stack.Dir(), filepath.Join(r.stack.Cluster.Dir(), "kube-apiserver")
-	must(r.t, signer(dir))
-	must(r.t, os.WriteFile(filepath.Join(dir, "root-ca.crt"), r.stack.Admin().CAData, 0o600))
-	r.launch("kube-controller-manager", "system:kube-controller-manager",
+func startControllers(r *trial.Run) {
+	r.T.Helper()
+	dir, plane := r.Stack.Dir(), filepath.Join(r.Stack.Cluster.Dir(), "kube-apiserver")
+	trial.Must(r.T, signer(dir))
+	trial.Must(r.T, os.WriteFile(filepath.Join(dir, "root-ca.crt"), r.Admin.CAData, 0o600))
+	launch(r, "kube-controller-manager", "system:kube-controller-manager",
 		"--use-service-account-credentials",
 		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
 		"--service-account-private-key-file="+filepath.Join(plane, "sa-signer.key"),
@@ -65,46 +39,21 @@ func (r *run) startControllers() {
 		"--terminated-pod-gc-threshold=1000", "--horizontal-pod-autoscaler-sync-period=2s", "--pvclaimbinder-sync-period=3s",
 		"--attach-detach-reconcile-sync-period=5s", "--resource-quota-sync-period=10s", "--min-resync-period=2m",
 	)
-	r.launch("kube-scheduler", scheduler, "--kube-api-qps=500", "--kube-api-burst=1000", "--pod-max-in-unschedulable-pods-duration=10s")
+	launch(r, "kube-scheduler", scheduler, "--kube-api-qps=500", "--kube-api-burst=1000", "--pod-max-in-unschedulable-pods-duration=10s")
 }
 
-// launch starts a program as a user, with the flags that both have.
-func (r *run) launch(name, user string, arguments ...string) {
-	r.t.Helper()
-	identity, err := r.stack.User(user)
-	must(r.t, err)
-	port, err := cluster.FreePort()
-	must(r.t, err)
-	// The watchdog of the stack ends a noted process whose command line has the directory.
-	arguments = append(arguments,
-		"--kubeconfig="+identity.Kubeconfig, "--authentication-kubeconfig="+identity.Kubeconfig, "--authorization-kubeconfig="+identity.Kubeconfig,
-		"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
-		"--cert-dir="+filepath.Join(r.stack.Dir(), name), "--authorization-always-allow-paths=/healthz,/readyz,/livez", "--v=2",
-	)
-	log, err := os.Create(filepath.Join(r.dir, name+".log"))
-	must(r.t, err)
-	defer log.Close()
-	cmd := exec.Command(filepath.Join(controllers, name), arguments...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(os.Environ(), "GOGC=300")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	must(r.t, cmd.Start())
-	p := &program{cmd: cmd, done: make(chan struct{})}
-	go func() {
-		_ = cmd.Wait() // Its log has the reason.
-		close(p.done)
-	}()
-	r.controllers = append(r.controllers, p)
-	must(r.t, os.WriteFile(filepath.Join(r.stack.Dir(), "pids", name), []byte(fmt.Sprintln(cmd.Process.Pid)), 0o600))
-	address := fmt.Sprintf("https://127.0.0.1:%d/healthz", port)
-	await(r.t, name+" is healthy", patience, func(ctx context.Context) (bool, string) {
-		select {
-		case <-p.done:
-			r.t.Fatalf("%s has ended:\n%s", name, cluster.LogTail(log.Name()))
-		default:
-		}
-		err := healthy(ctx, address)
-		return err == nil, fmt.Sprint(err)
+// launch starts one of the two as a user, with the flags that both have. make test-controllers builds them.
+func launch(r *trial.Run, name, user string, arguments ...string) {
+	r.T.Helper()
+	port, kubeconfig := r.Port(), r.User(user).Kubeconfig
+	r.Launch(trial.Program{
+		Name: name, Path: trial.Root(r.T, "bin", "controllers", name),
+		Args: append(arguments,
+			"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+			"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
+			"--cert-dir="+filepath.Join(r.Stack.Dir(), name), "--authorization-always-allow-paths=/healthz,/readyz,/livez", "--v=2",
+		),
+		Health: fmt.Sprintf("https://127.0.0.1:%d/healthz", port),
 	})
 }
 

@@ -1,6 +1,6 @@
 //go:build controllers
 
-package controllers
+package trial
 
 import (
 	"encoding/json"
@@ -26,21 +26,18 @@ var ignored = map[string]bool{
 	"permissionobservations.fieldperm.dev": true, "validatingwebhookconfigurations.admissionregistration.k8s.io": true,
 }
 
-// What differs between two runs by its nature, and what is compared in its place.
-var differing = []struct {
-	pattern *regexp.Regexp
-	same    string
-}{
+// Differing is a text that differs between two runs by its nature, and what is compared in its place.
+type Differing struct {
+	Pattern *regexp.Regexp
+	Same    string
+}
+
+var differing = []Differing{
 	{regexp.MustCompile(`(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----`), "<certificate>"},
 	{regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z`), "<time>"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uid>"},
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`), "<address>"},
-	{regexp.MustCompile(`serving:[0-9a-f]{24}`), "serving:<hash>"},
-	{regexp.MustCompile(`minutely-\d+`), "minutely-<time>"},
-	{regexp.MustCompile(`\b(worker|away)-\d\b`), "$1-<n>"},
-	{regexp.MustCompile(`\b(kube-api-access|outside)-[a-z0-9]{5}\b`), "$1-<name>"},
-	// A message of a condition names the Pod or the ReplicaSet that was last when the condition changed.
-	{regexp.MustCompile(`"[a-z]+-[a-z0-9]{8,10}(-[a-z0-9]{5})?"`), "<name>"},
+	{regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`), "kube-api-access-<name>"},
 }
 
 var (
@@ -49,23 +46,23 @@ var (
 )
 
 // keepState writes every object, without what differs between two runs by its nature, to the directory of the run, one per line.
-func (r *run) keepState() {
-	r.t.Helper()
-	resources, err := r.world.client.ServerPreferredResources()
-	must(r.t, err)
+func (r *Run) keepState() {
+	r.T.Helper()
+	resources, err := r.Client.ServerPreferredResources()
+	Must(r.T, err)
 	resources = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create"}}, resources)
 	var all []*unstructured.Unstructured
 	var kinds []string
 	for _, list := range resources {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		must(r.t, err)
+		Must(r.T, err)
 		for _, s := range list.APIResources {
 			name := schema.GroupResource{Group: version.Group, Resource: s.Name}
-			if ignored[name.String()] {
+			if ignored[name.String()] || slices.Contains(r.trial.Ignored, name.String()) {
 				continue
 			}
-			objects, err := r.world.objects.Resource(version.WithResource(s.Name)).List(r.t.Context(), metav1.ListOptions{})
-			must(r.t, err)
+			objects, err := r.Objects.Resource(version.WithResource(s.Name)).List(r.T.Context(), metav1.ListOptions{})
+			Must(r.T, err)
 			for i := range objects.Items {
 				if o := &objects.Items[i]; !own(o) {
 					all, kinds = append(all, o), append(kinds, name.String())
@@ -80,34 +77,52 @@ func (r *run) keepState() {
 		}
 	}
 	// Names of Pods of ReplicaSets have those of the ReplicaSets in them.
-	replace := strings.NewReplacer(names...)
+	n := normalizer{strings.NewReplacer(names...), slices.Concat(differing, r.trial.Differing)}
 	var out []string
 	for i, o := range all {
-		normal, _ := json.Marshal(normalize(o.Object, replace))
+		if r.trial.Volatile != nil {
+			r.trial.Volatile(o)
+		}
+		normal, _ := json.Marshal(n.value(o.Object))
 		out = append(out, kinds[i]+" "+string(normal))
 	}
 	sort.Strings(out)
-	must(r.t, os.WriteFile(filepath.Join(r.dir, "state.txt"), []byte(strings.Join(out, "\n")), 0o600))
+	Must(r.T, os.WriteFile(filepath.Join(r.Dir, "state.txt"), []byte(strings.Join(out, "\n")), 0o600))
 }
 
-// state returns what keepState wrote.
-func state(t *testing.T, dir string) []string {
+// state returns what keepState wrote, without the roles and bindings that proposals change.
+func state(t *testing.T, dir string, proposals []*proposal) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "state.txt"))
-	must(t, err)
-	return strings.Split(string(content), "\n")
+	Must(t, err)
+	return slices.DeleteFunc(strings.Split(string(content), "\n"), func(line string) bool {
+		_, object, _ := strings.Cut(line, " ")
+		is := &unstructured.Unstructured{}
+		Must(t, json.Unmarshal([]byte(object), &is.Object))
+		return slices.ContainsFunc(proposals, func(p *proposal) bool {
+			return slices.ContainsFunc(p.objects, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == is.GetKind() && o.GetNamespace() == is.GetNamespace() && o.GetName() == is.GetName()
+			})
+		})
+	})
 }
 
 // own reports whether an object is part of the test and not of the scenario: the roles that differ on purpose, and the probes of the stack.
 func own(o *unstructured.Unstructured) bool {
 	name := o.GetName()
-	return o.GetAPIVersion() == "rbac.authorization.k8s.io/v1" && (strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "probe-")) ||
+	return o.GetAPIVersion() == "rbac.authorization.k8s.io/v1" && (strings.HasPrefix(name, "system:") || o.GetLabels()[added] != "") ||
 		strings.HasPrefix(name, "fieldperm") || strings.HasPrefix(name, "probe") ||
 		// The endpoints of the API server have its port.
 		o.GetNamespace() == "default" && name == "kubernetes"
 }
 
-func normalize(value any, names *strings.Replacer) any {
+// normalizer replaces what differs between two runs by its nature.
+type normalizer struct {
+	names *strings.Replacer
+	texts []Differing
+}
+
+func (n *normalizer) value(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		out := map[string]any{}
@@ -115,23 +130,23 @@ func normalize(value any, names *strings.Replacer) any {
 			if slices.Contains(counted, key) {
 				continue
 			}
-			v = normalize(v, names)
+			v = n.value(v)
 			if list, ok := v.([]any); ok && slices.Contains(ordered, key) {
 				slices.SortFunc(list, func(a, b any) int { return strings.Compare(text(a), text(b)) })
 			}
-			out[text(normalize(key, names))] = v
+			out[text(n.value(key))] = v
 		}
 		return out
 	case []any:
 		out := make([]any, len(value))
 		for i := range value {
-			out[i] = normalize(value[i], names)
+			out[i] = n.value(value[i])
 		}
 		return out
 	case string:
-		value = names.Replace(value)
-		for _, d := range differing {
-			value = d.pattern.ReplaceAllString(value, d.same)
+		value = n.names.Replace(value)
+		for _, d := range n.texts {
+			value = d.Pattern.ReplaceAllString(value, d.Same)
 		}
 		return value
 	default:
