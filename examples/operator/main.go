@@ -98,6 +98,9 @@ func (o *operator) mark(ctx context.Context, d *appsv1.Deployment) error {
 
 // report writes the condition. The status is another resource to RBAC, deployments/status: it has a request and verbs of its own.
 func (o *operator) report(ctx context.Context, d *appsv1.Deployment) error {
+	if d.Status.ObservedGeneration == 0 {
+		return nil // To fill an empty status needs granular:status. Its own controller does that, which is the next event.
+	}
 	status, reason, message := corev1.ConditionTrue, "Pinned", "every image has a digest"
 	if names := unpinned(d); len(names) > 0 {
 		status, reason, message = corev1.ConditionFalse, "NotPinned", "no digest in the image of "+strings.Join(names, ", ")
