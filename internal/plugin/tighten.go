@@ -32,6 +32,8 @@ type tightening struct {
 	includeHints   bool
 	groups         []string
 	generalize     []string
+	also           []string
+	resources      string
 	namespaces     string
 	names          string
 	allowNew       bool
@@ -45,6 +47,8 @@ type tightening struct {
 	sources []string
 	// samples are written objects with their UIDs, to recognize the log of another cluster.
 	samples []sample
+	// further are the verbs of also.
+	further []tighten.Also
 	// hinted are the hints that are not in the evidence, nil without any.
 	hinted *tighten.Evidence
 }
@@ -94,7 +98,7 @@ func (o *tightening) validate() error {
 	default:
 		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputText, outputJSON, outputYAML)
 	}
-	for _, f := range []struct{ flag, value string }{{"namespaces", o.namespaces}, {"names", o.names}} {
+	for _, f := range []struct{ flag, value string }{{"resources", o.resources}, {"namespaces", o.namespaces}, {"names", o.names}} {
 		if f.value != string(tighten.HeldReach) && f.value != string(tighten.Seen) {
 			return fmt.Errorf("--%s %q is not known: use %s or %s", f.flag, f.value, tighten.HeldReach, tighten.Seen)
 		}
@@ -103,6 +107,13 @@ func (o *tightening) validate() error {
 	case dryRunNone, dryRunClient, dryRunServer:
 	default:
 		return fmt.Errorf("--dry-run %q is not known: use %s, %s or %s", o.dryRun, dryRunNone, dryRunClient, dryRunServer)
+	}
+	for _, text := range o.also {
+		one, err := tighten.ParseAlso(text)
+		if err != nil {
+			return err
+		}
+		o.further = append(o.further, one)
 	}
 	stdin := 0
 	for _, file := range append(append([]string{}, o.auditLogs...), o.simulate...) {
@@ -166,9 +177,16 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 		return nil, nil, fmt.Errorf("the evidence has no write of %q: %s", subject, strings.Join(evidence.Gaps, "; "))
 	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
-		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
+		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
+		Also: o.further, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
 	})
-	return proposal, evidence, err
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, text := range proposal.Pointless {
+		o.warn("--also %s", text)
+	}
+	return proposal, evidence, nil
 }
 
 // applyStep makes the next step.

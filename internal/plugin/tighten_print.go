@@ -34,6 +34,9 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	for _, loss := range p.Losses {
 		o.warn("loss: %s", loss)
 	}
+	for _, resource := range p.Unused {
+		o.warn("unused: update and patch on %s are taken away, and no verb takes their place", resource)
+	}
 	var objects []any
 	for _, added := range p.Added() {
 		objects = append(objects, added.Object)

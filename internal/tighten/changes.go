@@ -14,8 +14,8 @@ import (
 
 // change takes update and patch from the roles that bindings of the subject itself name. A role that others share is left as it is: the
 // subject gets a copy without update and patch, and is taken out of the binding.
-func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
-	stripping := &stripping{decides: options.Decides}
+func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
+	evidence, stripping := granting.evidence, &stripping{decides: options.Decides}
 	for _, r := range evidence.sorted() {
 		if options.Decides(r) == DecidesNot && len(evidence.Resources[r].Verbs) > 0 {
 			stripping.written = append(stripping.written, r)
@@ -33,7 +33,7 @@ func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
 		if !changed {
 			continue
 		}
-		p.unused(evidence, grants[0])
+		p.unused(granting, grants[0])
 		if why := c.sharing(role, p.Subject); why != "" {
 			p.copy(c, role, grants, rules, why)
 			continue
@@ -45,13 +45,17 @@ func (p *Proposal) change(c *cluster, options *Options, evidence *Evidence) {
 	p.Notes = append(p.Notes, "the verbs create, delete and deletecollection are left as they are: granular verbs do not take their place")
 }
 
-// unused lists the resources that a role names for update and patch, and of which no write was seen.
-func (p *Proposal) unused(evidence *Evidence, grant *Grant) {
+// unused lists the resources that a role names for update and patch, of which no write was seen, and on which no earlier proposal granted a
+// verb.
+func (p *Proposal) unused(granting *granting, grant *Grant) {
 	for _, rule := range grant.writes() {
 		for _, group := range rule.APIGroups {
 			for _, name := range withoutFinalizers(rule.Resources) {
 				one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}}
-				seen := slices.ContainsFunc(evidence.sorted(), func(r Resource) bool { return matches(&one, r) })
+				seen := slices.ContainsFunc(granting.evidence.sorted(), func(r Resource) bool { return matches(&one, r) })
+				for at := range granting.verbs {
+					seen = seen || matches(&one, at.resource)
+				}
 				if text := (Resource{group, name}).String(); !seen && !slices.Contains(p.Unused, text) {
 					p.Unused = append(p.Unused, text)
 				}

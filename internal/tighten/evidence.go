@@ -237,17 +237,21 @@ func (e *Evidence) sorted() []Resource {
 }
 
 // Generalize replaces verbs with a parameter by the verb without it, for these names only: image makes granular:image of
-// granular:image(web). It returns the names that no verb has.
+// granular:image(web). RESOURCE=NAME, deployments.apps=image, is about one resource. It returns the names that no verb has.
 func (e *Evidence) Generalize(names []string) (unused []string) {
 	used := map[string]bool{}
 	for _, r := range e.sorted() {
 		w := e.Resources[r]
 		for _, text := range slices.Sorted(maps.Keys(w.Verbs)) {
 			verb, err := verbs.Parse(text)
-			if err != nil || !slices.Contains(names, verb.Name()) {
+			if err != nil {
 				continue
 			}
-			used[verb.Name()] = true
+			here := r.String() + "=" + verb.Name()
+			if !slices.Contains(names, verb.Name()) && !slices.Contains(names, here) {
+				continue
+			}
+			used[verb.Name()], used[here] = true, true
 			if !verb.HasParameter() {
 				continue
 			}

@@ -60,8 +60,10 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 			if grant.Group != "" {
 				continue
 			}
-			if err := g.grant(grant.Scope, r, rule.ResourceNames, verb, u); err != nil {
-				return err
+			for _, at := range g.resources(grant.Scope, r, &rule) {
+				if err := g.grant(grant.Scope, at, rule.ResourceNames, verb, u); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -82,6 +84,56 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 		}
 	}
 	return nil
+}
+
+// resources returns where verbs of a resource are granted for a rule with update or patch: on the resource or, if the rule is about "*", and
+// if that is asked for, on "*".
+func (g *granting) resources(scope string, r Resource, rule *rbacv1.PolicyRule) []Resource {
+	if g.options.Resources != HeldReach {
+		return []Resource{r}
+	}
+	wide := widest(rule, r)
+	if slices.ContainsFunc(g.grants, func(grant Grant) bool {
+		return grant.Group == "" && (grant.Scope == "" || grant.Scope == scope) && slices.ContainsFunc(grant.writes(), func(other rbacv1.PolicyRule) bool {
+			return len(other.ResourceNames) == 0 && matches(&other, r) && specific(widest(&other, r)) > specific(wide)
+		})
+	}) {
+		// The verbs of a resource that another rule names are no verbs of all resources.
+		return nil
+	}
+	return []Resource{wide}
+}
+
+// specific orders resources with and without "*".
+func specific(r Resource) int {
+	n := 0
+	if r.Group != rbacv1.APIGroupAll {
+		n++
+	}
+	switch {
+	case r.Name == rbacv1.ResourceAll:
+	case strings.HasPrefix(r.Name, "*/"):
+		n += 2
+	default:
+		n += 4
+	}
+	return n
+}
+
+// widest returns the resource as a rule that matches it names it: with "*" for the group or the name that the rule does not name itself.
+func widest(rule *rbacv1.PolicyRule, r Resource) Resource {
+	if !slices.Contains(rule.APIGroups, r.Group) {
+		r.Group = rbacv1.APIGroupAll
+	}
+	if slices.Contains(rule.Resources, r.Name) {
+		return r
+	}
+	if _, subresource := r.Split(); subresource != "" && slices.Contains(rule.Resources, "*/"+subresource) {
+		r.Name = "*/" + subresource
+	} else {
+		r.Name = rbacv1.ResourceAll
+	}
+	return r
 }
 
 // scoped is where a rule with update or patch holds: a namespace or "" for all, and names or none for all.

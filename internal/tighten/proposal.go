@@ -38,6 +38,11 @@ const (
 // Options of a proposal. The zero Options deny: no resource is decided by fieldperm, and nothing new is granted.
 type Options struct {
 	Namespaces, Names Reach
+	// Resources is HeldReach to grant on "*" where the subject holds update or patch on "*" and on nothing more specific. Otherwise verbs are
+	// granted on the resources of the evidence.
+	Resources Reach
+	// Also are verbs that the subject needs and that are not in the evidence. Evidence without any write stays without a proposal.
+	Also []Also
 	// AllowNew also proposes what was seen and what no update or patch of the subject covers.
 	AllowNew bool
 	// Decides says whether granular verbs can take the place of update and patch.
@@ -59,8 +64,10 @@ type Proposal struct {
 	New []string
 	// Losses are rights besides update and patch that the changes take away.
 	Losses []string
-	// Unused are resources on which update or patch is taken away, and on which no write was seen.
+	// Unused are resources on which update or patch is taken away, and on which no verb takes their place.
 	Unused []string
+	// Pointless are those of Options.Also that the proposal does not have, with the reason.
+	Pointless []string
 	// Remaining are update and patch that the subject keeps.
 	Remaining []string
 	// Notes explain decisions.
@@ -92,6 +99,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	groups := slices.Concat(options.Groups, slices.Sorted(maps.Keys(evidence.Groups)))
 	p := &Proposal{Subject: s, before: c.held(s, groups)}
 	p.gaps(evidence, options.Decides)
+	p.also(evidence, &options)
 
 	granting := &granting{subject: s, options: &options, evidence: evidence, grants: p.before, verbs: map[place]map[string]bool{}}
 	if err := granting.collect(); err != nil {
@@ -101,7 +109,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	p.New = granting.missing
 	p.addGranular(granting.rules())
 	p.observe()
-	p.change(c, &options, evidence)
+	p.change(c, &options, granting)
 	p.after = p.applied(c, groups)
 	p.remaining()
 	return p, nil

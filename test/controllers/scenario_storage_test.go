@@ -60,7 +60,10 @@ func playStorage(w *trial.World, _ *kubelets) {
 	}
 	set("main:2")
 	set("main:1")
+	// What another takes from a Pod of a StatefulSet is put back.
+	w.Patch(pods, "shop/db-0", `{"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":null,"apps.kubernetes.io/pod-index":null}}}`)
 	w.Patch(sets, "shop/db", `{"spec":{"replicas":1}}`)
+	w.Until(pods, "shop/db-0", "metadata.labels[statefulset.kubernetes.io/pod-name]", "db-0")
 	w.Gone(claims, "shop/data-db-1")
 	w.Patch(sets, "shop/db", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}`)
 	w.Until(claims, "shop/data-db-0", "metadata.ownerReferences", "")
@@ -146,6 +149,37 @@ func playGarbage(w *trial.World, _ *kubelets) {
 	w.Remove("configmaps", "shop/owner-2", metav1.DeletePropagationForeground)
 	w.Gone("configmaps", "shop/owner-2")
 	w.Gone("secrets", "shop/dependent")
+}
+
+// playAdoption deletes controllers and leaves their Pods, and makes the controllers again.
+func playAdoption(w *trial.World, _ *kubelets) {
+	w.Apply("testdata/adoption.yaml")
+	resources := []string{"deployments.apps", "daemonsets.apps", "statefulsets.apps", "replicationcontrollers", "jobs.batch"}
+	const all, nodes = "app in (adopting-replicas,adopting-nodes,adopting-set,adopting-old,adopting-job)", 2
+	pods := len(resources) - 1 + nodes
+	dependents := func(owners int) {
+		owned := func(o *unstructured.Unstructured) bool {
+			return len(o.GetOwnerReferences()) == owners && (o.GetKind() != "Pod" || trial.Dig(o.Object, "status.conditions[Ready].status") == "True")
+		}
+		w.Count("replicasets.apps", "shop", "app=adopting-replicas", 1, owned)
+		w.Count("controllerrevisions.apps", "shop", "app in (adopting-nodes,adopting-set)", 2, owned)
+		if owners == 0 {
+			// The ReplicaSet keeps its Pod.
+			w.Count("pods", "shop", all, pods-1, owned)
+			return
+		}
+		w.Count("pods", "shop", all, pods, owned)
+	}
+	dependents(1)
+	for _, resource := range resources {
+		w.Remove(resource, "shop/adopting", metav1.DeletePropagationOrphan)
+	}
+	for _, resource := range resources {
+		w.Gone(resource, "shop/adopting")
+	}
+	dependents(0)
+	w.Apply("testdata/adoption.yaml")
+	dependents(1)
 }
 
 // playNodes lets one node go away and come back, and deletes another.

@@ -22,8 +22,8 @@ var parts = []struct {
 	play func(*trial.World, *kubelets)
 }{
 	{"cluster", playCluster}, {"workloads", playWorkloads}, {"jobs", playJobs}, {"services", playServices}, {"storage", playStorage},
-	{"devices", playDevices}, {"preemption", playPreemption}, {"garbage", playGarbage}, {"certificates", playCertificates}, {"nodes", playNodes},
-	{"cron", playCron},
+	{"devices", playDevices}, {"preemption", playPreemption}, {"garbage", playGarbage}, {"adoption", playAdoption}, {"certificates", playCertificates},
+	{"nodes", playNodes}, {"cron", playCron},
 }
 
 // play plays the scenario. Each part waits for what the controllers make of it.
@@ -191,6 +191,12 @@ func playServices(w *trial.World, _ *kubelets) {
 	w.Count(slices, "shop", "kubernetes.io/service-name=outside", 1, endpoints(1))
 	w.Patch("services", "shop/web", `{"metadata":{"labels":{"team":"a"}},"spec":{"ports":[{"name":"http","port":80,"targetPort":9090}]}}`)
 	w.Until("endpoints", "shop/web", "subsets[0].ports[http].port", "9090")
+	// The labels of a Service that kube-proxy reads.
+	const proxied = "kubernetes.io/service-name=web,service.kubernetes.io/service-proxy-name"
+	w.Patch("services", "shop/web", `{"metadata":{"labels":{"service.kubernetes.io/service-proxy-name":"other"}}}`)
+	w.Count(slices, "shop", proxied, 1, nil)
+	w.Patch("services", "shop/web", `{"metadata":{"labels":{"service.kubernetes.io/service-proxy-name":null}}}`)
+	w.Count(slices, "shop", proxied, 0, nil)
 	w.Patch("deployments.apps", "shop/web", `{"spec":{"replicas":2}}`)
 	w.Count(slices, "shop", "kubernetes.io/service-name=web", 1, endpoints(2))
 	w.Patch("endpoints", "shop/outside", `{"subsets":[{"addresses":[{"ip":"198.51.100.1"},{"ip":"198.51.100.2"}],"ports":[{"name":"http","port":80}]}]}`)

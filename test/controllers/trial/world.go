@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -166,7 +167,7 @@ func (w *World) Until(resource, object, path, value string) {
 	client, name := w.On(resource, object)
 	w.Await(fmt.Sprintf("%s %s: %s is %q", resource, object, path, value), Patience, func(ctx context.Context) (bool, string) {
 		got, err := client.Get(ctx, name, metav1.GetOptions{})
-		return err == nil && dig(got.Object, path) == value, describe(got, err)
+		return err == nil && Dig(got.Object, path) == value, describe(got, err)
 	})
 }
 
@@ -191,13 +192,16 @@ func (w *World) Count(resource, namespace, selector string, n int, is func(o *un
 	})
 }
 
-// dig returns the value at a path as text, empty if there is none. "[x]" selects an item of a list by its type, name or number.
-func dig(value any, path string) string {
-	for _, part := range strings.FieldsFunc(strings.NewReplacer("[", ".[", "]", "").Replace(path), func(r rune) bool { return r == '.' }) {
-		key, item := strings.CutPrefix(part, "[")
-		if !item {
-			fields, _ := value.(map[string]any)
-			value = fields[part]
+// parts are the parts of a path.
+var parts = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
+
+// Dig returns the value at a path as text, empty if there is none: "status.conditions[Ready].status". "[x]" selects an item of a list by its
+// type, name or number, or an entry of a map.
+func Dig(value any, path string) string {
+	for _, part := range parts.FindAllString(path, -1) {
+		key := strings.Trim(part, "[]")
+		if fields, ok := value.(map[string]any); ok {
+			value = fields[key]
 			continue
 		}
 		list, _ := value.([]any)
