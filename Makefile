@@ -73,9 +73,10 @@ test-oracle-faults: controlplane ## Put known faults back, one at a time; the or
 	go run ./test/oracle/faults -seed $(SEED)
 
 .PHONY: test-controllers
-test-controllers: build controlplane ## Run kube-controller-manager and kube-scheduler with granular verbs only; UPDATE=1 writes config/roles.
+test-controllers: build controlplane ## Run Kubernetes' controllers and those of other projects with granular verbs only; UPDATE=1 writes config/roles.
 	@test/controlplane/build.sh controllers
-	go test -tags controllers -count=1 -v -timeout 30m ./test/controllers -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP))
+	@test/controllers/modules/build.sh
+	go test -tags controllers -count=1 -p 1 -v -timeout 60m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP))
 
 LOADTIME ?= 60s
 .PHONY: test-load
@@ -107,6 +108,7 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run golangci-lint.
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
+	cd examples/operator && $(BIN)/golangci-lint run --allow-parallel-runners ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)

@@ -4,7 +4,7 @@ package thirdparty
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -56,21 +56,21 @@ func playReplicaSets(ctx context.Context, client kubernetes.Interface) error {
 		}
 	}
 	for i := range sets.Items {
-		if err := playReplicaSet(ctx, client, &sets.Items[i], pods[sets.Items[i].UID]); err != nil {
-			return err
-		}
+		// One that fails does not keep the others waiting.
+		err = errors.Join(err, playReplicaSet(ctx, client, &sets.Items[i], pods[sets.Items[i].UID]))
 	}
-	return nil
+	return err
 }
 
 func playReplicaSet(ctx context.Context, client kubernetes.Interface, set *appsv1.ReplicaSet, have map[string]*corev1.Pod) error {
-	replicas := *set.Spec.Replicas
+	replicas, made := *set.Spec.Replicas, int32(0)
 	for n := range replicas {
 		name := fmt.Sprintf("%s-%d", set.Name, n)
 		if have[name] != nil {
 			delete(have, name)
 			continue
 		}
+		made++
 		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 		pod.Name = name
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
@@ -87,18 +87,17 @@ func playReplicaSet(ctx context.Context, client kubernetes.Interface, set *appsv
 			return err
 		}
 	}
-	status := appsv1.ReplicaSetStatus{
-		Replicas: replicas, FullyLabeledReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas, ObservedGeneration: set.Generation,
-	}
-	if set.Status.Replicas == replicas && set.Status.ObservedGeneration == set.Generation {
+	if made == 0 && set.Status.Replicas == replicas && set.Status.ObservedGeneration == set.Generation {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		return err
+	// Pods that are replaced are not ready for a moment.
+	for _, ready := range []int32{replicas - made, replicas} {
+		status := fmt.Sprintf(`{"status":{"replicas":%d,"fullyLabeledReplicas":%[1]d,"readyReplicas":%d,"availableReplicas":%[2]d,"observedGeneration":%d}}`, replicas, ready, set.Generation)
+		if _, err := client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
+			return err
+		}
 	}
-	_, err = client.AppsV1().ReplicaSets(set.Namespace).Patch(ctx, set.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	return err
+	return nil
 }
 
 func playJobs(ctx context.Context, client kubernetes.Interface) error {

@@ -165,3 +165,6 @@ func Must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Updating reports whether the test writes what it otherwise compares.
+func Updating() bool { return *update }
