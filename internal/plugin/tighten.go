@@ -33,6 +33,7 @@ type tightening struct {
 	groups         []string
 	generalize     []string
 	also           []string
+	keepUpdate     []string
 	resources      string
 	namespaces     string
 	names          string
@@ -47,8 +48,9 @@ type tightening struct {
 	sources []string
 	// samples are written objects with their UIDs, to recognize the log of another cluster.
 	samples []sample
-	// further are the verbs of also.
+	// further are the verbs of also, and keep the resources of keepUpdate.
 	further []tighten.Also
+	keep    []tighten.Resource
 	// hinted are the hints that are not in the evidence, nil without any.
 	hinted *tighten.Evidence
 }
@@ -115,6 +117,13 @@ func (o *tightening) validate() error {
 		}
 		o.further = append(o.further, one)
 	}
+	for _, text := range o.keepUpdate {
+		r, err := tighten.ParseResource(text)
+		if err != nil {
+			return fmt.Errorf("--keep-update %w", err)
+		}
+		o.keep = append(o.keep, r)
+	}
 	stdin := 0
 	for _, file := range append(append([]string{}, o.auditLogs...), o.simulate...) {
 		if file == "-" {
@@ -178,7 +187,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
-		Also: o.further, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
+		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides,
 	})
 	if err != nil {
 		return nil, nil, err

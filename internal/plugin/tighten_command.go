@@ -83,6 +83,7 @@ write of the simulation would be refused, or if the second step is refused, and 
 	flags.StringArrayVar(&o.groups, "group", nil, `group of the user, besides those in the evidence. May be given several times`)
 	flags.StringSliceVar(&o.generalize, "generalize", nil, `names of verbs to grant without their parameter: image makes granular:image of granular:image(web), and deployments.apps=image does so on this resource only`)
 	flags.StringArrayVar(&o.also, "also", nil, "`RESOURCE=VERB` to grant although no write with it was seen: deployments/status.apps=granular:condition(Progressing). May be given several times")
+	flags.StringSliceVar(&o.keepUpdate, "keep-update", nil, `resources on which the subject keeps update and patch: leases.coordination.k8s.io`)
 	flags.StringVar(&o.resources, "resources", string(tighten.Seen), `grant on the resources of the evidence (seen), or on "*" as well where the subject holds update on "*" (held)`)
 	flags.StringVar(&o.namespaces, "namespaces", string(tighten.HeldReach), `grant in the namespaces that the subject holds update in (held), or in those of the evidence (seen)`)
 	flags.StringVar(&o.names, "names", string(tighten.HeldReach), `grant on the objects that the subject holds update on (held), or on those of the evidence (seen)`)

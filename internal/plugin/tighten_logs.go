@@ -7,9 +7,11 @@ import (
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/metadata"
 
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -102,16 +104,18 @@ type sample struct {
 // maxSamples is how many live objects are compared with a log.
 const maxSamples = 50
 
-// sample remembers the last objects of a log, because these are the most likely to exist still.
+// sample remembers the last objects of a log, because these are the most likely to exist still. The ServiceAccount that wrote them is one: a
+// controller may write only objects that are about to be deleted.
 func (o *tightening) sample(ev *tighten.Event) {
-	if ev.UID == "" || ev.DryRun {
-		return
+	if namespace, name, err := serviceaccount.SplitUsername(ev.User); err == nil && ev.UserUID != "" {
+		o.remember(sample{corev1.SchemeGroupVersion.WithResource("serviceaccounts"), tighten.Object{Namespace: namespace, Name: name}, ev.UserUID})
 	}
-	name, subresource := ev.Resource.Split()
-	if subresource != "" {
-		return
+	if name, subresource := ev.Resource.Split(); subresource == "" && ev.UID != "" && !ev.DryRun {
+		o.remember(sample{runtimeschema.GroupVersionResource{Group: ev.Resource.Group, Version: ev.Version, Resource: name}, ev.Object, ev.UID})
 	}
-	s := sample{runtimeschema.GroupVersionResource{Group: ev.Resource.Group, Version: ev.Version, Resource: name}, ev.Object, ev.UID}
+}
+
+func (o *tightening) remember(s sample) {
 	for i := range o.samples {
 		if o.samples[i].resource == s.resource && o.samples[i].object == s.object {
 			o.samples[i] = s
@@ -146,7 +150,7 @@ func (k *knownCluster) otherCluster(ctx context.Context, samples []sample) strin
 	if same > 0 || other+gone == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the audit log seems to be of another cluster: of %d written objects none has its UID here, %d have another one, %d do not exist: use a log of this cluster", other+gone, other, gone)
+	return fmt.Sprintf("the audit log seems to be of another cluster: of %d objects in it none has its UID here, %d have another one, %d do not exist: use a log of this cluster", other+gone, other, gone)
 }
 
 func resourceOf(client metadata.Interface, s sample) metadata.ResourceInterface {

@@ -26,14 +26,23 @@ func ParseAlso(text string) (Also, error) {
 		return Also{}, fmt.Errorf("--also %q %s: write RESOURCE=VERB, as in deployments/status.apps=granular:condition(Progressing)", text, what)
 	}
 	resource, verb, ok := strings.Cut(text, "=")
-	name, group, _ := strings.Cut(resource, ".")
-	if !ok || name == "" {
+	r, err := ParseResource(resource)
+	if !ok || err != nil {
 		return fault("has no resource")
 	}
 	if _, err := verbs.Parse(verb); err != nil || verb == verbs.Marker {
 		return fault(fmt.Sprintf("has no granular verb %q", verb))
 	}
-	return Also{Resource{group, name}, verb}, nil
+	return Also{r, verb}, nil
+}
+
+// ParseResource reads a resource as String writes it: deployments/status.apps.
+func ParseResource(text string) (Resource, error) {
+	name, group, _ := strings.Cut(text, ".")
+	if main, sub, found := strings.Cut(name, "/"); main == "" || found && sub == "" || strings.ContainsAny(text, "*, =") {
+		return Resource{}, fmt.Errorf("%q is no resource: write it as deployments.apps or deployments/status.apps", text)
+	}
+	return Resource{group, name}, nil
 }
 
 // String returns the verb as ParseAlso takes it.

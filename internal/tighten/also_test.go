@@ -133,3 +133,30 @@ func TestPropose_WhatAnEarlierProposalGrantedIsNotUnused(t *testing.T) {
 		t.Errorf("unused: %q", second.Unused)
 	}
 }
+
+// TestPropose_KeepUpdate_LeavesAResourceAsItIs: the leader stays one while fieldperm is down.
+func TestPropose_KeepUpdate_LeavesAResourceAsItIs(t *testing.T) {
+	objects := grants(t, bound(`{apiGroups: [apps], resources: [deployments], verbs: [get, update]}, {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update]}`, ""))
+	log := webLog + line("coordination.k8s.io/leases", "", "ops", "operator", "granular:holder")
+	p := propose(t, operator, objects, log, func(o *Options) { o.Keep = []Resource{{"coordination.k8s.io", "leases"}} })
+	if got := rulesText(after(t, p, Ref{clusterRoleKind, "", "operator"})); got != "get apps deployments; get,update coordination.k8s.io leases" {
+		t.Error(got)
+	}
+	if got := rulesText(p.Add.ClusterRoles[0].Rules); strings.Contains(got, "leases") || !p.Complete() || len(p.Unused) > 0 {
+		t.Errorf("%q, gaps %q, unused %q", got, p.Gaps, p.Unused)
+	}
+	has(t, strings.Join(p.Notes, "\n"), "keeps update and patch on leases: --keep-update names it")
+	for _, text := range []string{"", ".apps", "*", "deployments/", "a,b"} {
+		if _, err := ParseResource(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// TestPropose_WhatKeepsUpdateIsNotUnused: no write was seen of a resource on which fieldperm does not decide.
+func TestPropose_WhatKeepsUpdateIsNotUnused(t *testing.T) {
+	p := propose(t, operator, grants(t, bound(`{apiGroups: [apps], resources: [deployments], verbs: [update]}, {apiGroups: [metrics.example.com], resources: [nodes], verbs: [update]}`, "")), webLog)
+	if len(p.Unused) > 0 {
+		t.Errorf("unused: %q", p.Unused)
+	}
+}

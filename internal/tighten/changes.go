@@ -15,7 +15,7 @@ import (
 // change takes update and patch from the roles that bindings of the subject itself name. A role that others share is left as it is: the
 // subject gets a copy without update and patch, and is taken out of the binding.
 func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
-	evidence, stripping := granting.evidence, &stripping{decides: options.Decides}
+	evidence, stripping := granting.evidence, &stripping{decides: options.Decides, asked: options.Keep}
 	for _, r := range evidence.sorted() {
 		if options.Decides(r) == DecidesNot && len(evidence.Resources[r].Verbs) > 0 {
 			stripping.written = append(stripping.written, r)
@@ -33,7 +33,7 @@ func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
 		if !changed {
 			continue
 		}
-		p.unused(granting, grants[0])
+		p.unused(granting, options, grants[0])
 		if why := c.sharing(role, p.Subject); why != "" {
 			p.copy(c, role, grants, rules, why)
 			continue
@@ -47,12 +47,15 @@ func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
 
 // unused lists the resources that a role names for update and patch, of which no write was seen, and on which no earlier proposal granted a
 // verb.
-func (p *Proposal) unused(granting *granting, grant *Grant) {
+func (p *Proposal) unused(granting *granting, options *Options, grant *Grant) {
 	for _, rule := range grant.writes() {
 		for _, group := range rule.APIGroups {
 			for _, name := range withoutFinalizers(rule.Resources) {
 				one := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{name}}
 				seen := slices.ContainsFunc(granting.evidence.sorted(), func(r Resource) bool { return matches(&one, r) })
+				if options.Decides(Resource{group, name}) == DecidesNot {
+					continue // It keeps update and patch.
+				}
 				for at := range granting.verbs {
 					seen = seen || matches(&one, at.resource)
 				}

@@ -16,6 +16,8 @@ type Event struct {
 	// User is the impersonated user if there is one: the write is authorized for it.
 	User   string
 	Groups []string
+	// UserUID is that of the ServiceAccount, if the user has authenticated as one. Other users may have one or not.
+	UserUID string
 	// Verb is update or patch.
 	Verb     string
 	Resource Resource
@@ -100,7 +102,7 @@ func (ev *Event) read(event rawjson.Value, s Subject) outcome {
 	if m.impersonated.IsObject() {
 		by = m.impersonated
 	}
-	ev.User = text(by.Get("username"))
+	ev.User, ev.UserUID = text(by.Get("username")), text(by.Get("uid"))
 	ev.Groups = ev.Groups[:0]
 	for i := by.Get("groups").Items(); i.Next(); {
 		ev.Groups = append(ev.Groups, text(i.Value()))

@@ -41,6 +41,8 @@ type Options struct {
 	// Resources is HeldReach to grant on "*" where the subject holds update or patch on "*" and on nothing more specific. Otherwise verbs are
 	// granted on the resources of the evidence.
 	Resources Reach
+	// Keep are resources on which the subject keeps update and patch, for example the Lease by which it stays the leader while fieldperm is down.
+	Keep []Resource
 	// Also are verbs that the subject needs and that are not in the evidence. Evidence without any write stays without a proposal.
 	Also []Also
 	// AllowNew also proposes what was seen and what no update or patch of the subject covers.
@@ -91,6 +93,14 @@ type Change struct {
 func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Options) (*Proposal, error) {
 	if options.Decides == nil {
 		options.Decides = func(Resource) Decides { return DecidesNot }
+	}
+	if decides := options.Decides; len(options.Keep) > 0 {
+		options.Decides = func(r Resource) Decides {
+			if slices.Contains(options.Keep, r) {
+				return DecidesNot
+			}
+			return decides(r)
+		}
 	}
 	if evidence.Empty() {
 		return nil, errors.New("the evidence has no write of the subject: observe it for longer, or give an audit log of a time in which it wrote")

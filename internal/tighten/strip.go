@@ -44,6 +44,8 @@ func matches(rule *rbacv1.PolicyRule, r Resource) bool {
 type stripping struct {
 	// decides reports whether fieldperm decides on writes of a resource. Where it does not, update and patch stay.
 	decides func(r Resource) Decides
+	// asked are resources among these that Options.Keep names.
+	asked []Resource
 	// written are the resources in the evidence on which it does not.
 	written []Resource
 	// losses say what is lost besides update and patch, kept what is not taken.
@@ -81,7 +83,7 @@ func (s *stripping) rules(role Ref, rules []rbacv1.PolicyRule) ([]rbacv1.PolicyR
 func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule, bool) {
 	kept, all := s.keeps(rule)
 	if all {
-		s.kept = append(s.kept, fmt.Sprintf("%s keeps update and patch on %s: fieldperm does not decide on their writes", role, strings.Join(rule.Resources, ", ")))
+		s.kept = append(s.kept, fmt.Sprintf("%s keeps update and patch on %s: %s", role, strings.Join(rule.Resources, ", "), s.reason(kept, "their")))
 		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
 	}
 	generic := slices.DeleteFunc([]string{updateVerb, patchVerb}, func(verb string) bool {
@@ -103,10 +105,18 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 			out = append(out, *stays)
 		}
 		if r.Name != anyFinalizers {
-			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: fieldperm does not decide on its writes", role, strings.Join(generic, " and "), r))
+			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), r, s.reason([]Resource{r}, "its")))
 		}
 	}
 	return out, true
+}
+
+// reason says why update and patch stay on resources.
+func (s *stripping) reason(kept []Resource, whose string) string {
+	if len(kept) > 0 && !slices.ContainsFunc(kept, func(r Resource) bool { return !slices.Contains(s.asked, r) }) {
+		return "--keep-update names it"
+	}
+	return "fieldperm does not decide on " + whose + " writes"
 }
 
 // keeps returns the resources of a rule whose update and patch stay, and whether these are all.

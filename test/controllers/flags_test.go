@@ -34,11 +34,6 @@ var verbsOf = map[string][]string{
 		// Those of the Service.
 		"--generalize=endpointslices.discovery.k8s.io=label",
 	},
-	"endpointslicemirroring-controller": {
-		// Those of the Endpoints.
-		"--generalize=endpointslices.discovery.k8s.io=label",
-		"--generalize=endpointslices.discovery.k8s.io=annotation",
-	},
 	"generic-garbage-collector": {
 		"--resources=held",
 	},
@@ -47,6 +42,10 @@ var verbsOf = map[string][]string{
 		"--also=horizontalpodautoscalers/status.autoscaling=granular:condition(AbleToScale)",
 		"--also=horizontalpodautoscalers/status.autoscaling=granular:condition(ScalingActive)",
 		"--also=horizontalpodautoscalers/status.autoscaling=granular:condition(ScalingLimited)",
+	},
+	"kube-scheduler": {
+		// The leader stays one while fieldperm is down. No scenario here elects one.
+		"--keep-update=leases.coordination.k8s.io,leasecandidates.coordination.k8s.io",
 	},
 	"namespace-controller": {
 		"--also=namespaces/status=granular:condition(NamespaceContentRemaining)",
