@@ -106,9 +106,9 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 	go test -count=1 ./test/exact -run Exact -pairs $(PAIRS) -seed $$RANDOM -timeout 2h
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run golangci-lint.
+lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on the example.
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
-	cd examples/operator && $(BIN)/golangci-lint run --allow-parallel-runners ./...
+	go -C examples/operator vet ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)

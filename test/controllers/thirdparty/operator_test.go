@@ -3,11 +3,16 @@
 package thirdparty
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/controllers/trial"
@@ -58,7 +63,43 @@ func TestOperator(t *testing.T) {
 			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"evil:1"}]}}}}`,
 			`{"status":{"conditions":[{"type":"Available","status":"True"}]}}`,
 		},
+		Proposed: func(t *testing.T, _ string, proposed []rbacv1.PolicyRule) {
+			if got, want := granular(proposed), granular(shipped(t, filepath.Join(manifests, "rbac.yaml"))); !slices.Equal(got, want) {
+				t.Errorf("rbac.yaml grants %q, and kubectl fieldperm tighten proposes %q", want, got)
+			}
+		},
 	}).Prove(t)
+}
+
+// shipped returns the rules of the ClusterRole of a file.
+func shipped(t *testing.T, file string) []rbacv1.PolicyRule {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	trial.Must(t, err)
+	for _, document := range strings.Split(string(content), "\n---\n") {
+		role := &rbacv1.ClusterRole{}
+		trial.Must(t, yaml.Unmarshal([]byte(document), role))
+		if role.Kind == "ClusterRole" {
+			return role.Rules
+		}
+	}
+	t.Fatalf("%s has no ClusterRole", file)
+	return nil
+}
+
+// granular returns the granular verbs of rules, each with its resource.
+func granular(rules []rbacv1.PolicyRule) (out []string) {
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, resource := range rule.Resources {
+				if strings.HasPrefix(verb, "granular") {
+					out = append(out, resource+" "+verb)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // controlled plays the Deployment's controller, which writes the status first.

@@ -26,6 +26,10 @@ func TestArgoRollouts(t *testing.T) {
 	(&trial.Trial{
 		Name:    "argo-rollouts",
 		Observe: []v1alpha1.ObservedSubject{{Kind: "ServiceAccount", Namespace: "argo-rollouts", Name: "argo-rollouts"}},
+		// The leader stays one while fieldperm is down. The scenario elects none.
+		Flags: func(string) []string {
+			return []string{"--keep-update=leases.coordination.k8s.io", "--also=events=granular:message"}
+		},
 		Prepare: func(r *trial.Run) {
 			for _, name := range []string{"rollout", "analysis-run", "analysis-template", "cluster-analysis-template", "experiment"} {
 				r.Apply(filepath.Join(dir, "manifests", "crds", name+"-crd.yaml"))
