@@ -76,7 +76,7 @@ test-oracle-faults: controlplane ## Put known faults back, one at a time; the or
 test-controllers: build controlplane ## Run Kubernetes' controllers and those of other projects with granular verbs only; UPDATE=1 writes config/roles.
 	@test/controlplane/build.sh controllers
 	@test/controllers/modules/build.sh
-	go test -tags controllers -count=1 -p 1 -v -timeout 60m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP))
+	go test -tags controllers -count=1 -p 1 -v -timeout 60m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP)) $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 
 LOADTIME ?= 60s
 .PHONY: test-load

@@ -16,6 +16,7 @@ var tightenCases = []struct {
 }{
 	{"proposal.text", "--audit-log audit.log", 0},
 	{"generalized.text", "--audit-log audit.log --generalize image,condition", 0},
+	{"width.yaml", "--audit-log audit.log --generalize deployments.apps=image --also deployments/status.apps=granular:condition(Available) --also events=granular:message --keep-update configmaps -o yaml", 0},
 	{"namespaces-seen.yaml", "--audit-log audit.log --namespaces seen --names seen -o yaml", 0},
 	{"proposal.json", "--audit-log audit.log -o json", 0},
 	{"gaps.text", "--audit-log gaps.log", 1},

@@ -3,7 +3,6 @@
 package controllers
 
 import (
-	"flag"
 	"log/slog"
 	"os"
 	"regexp"
@@ -14,8 +13,6 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/controllers/trial"
 )
-
-var shuffle = flag.Uint64("shuffle", 0, "play the parts of the scenario in another order, which this number chooses")
 
 // scheduler is the user of kube-scheduler. The controllers of kube-controller-manager are ServiceAccounts of kube-system.
 const scheduler = "system:kube-scheduler"

@@ -5,7 +5,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -41,10 +40,7 @@ func play(r *trial.Run) {
 		})
 	}
 	order := slices.Clone(parts)
-	if *shuffle != 0 {
-		free := order[2 : len(order)-1]
-		rand.New(rand.NewPCG(*shuffle, 0)).Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] }) //nolint:gosec // The order is no secret.
-	}
+	trial.Shuffle(order[2 : len(order)-1])
 	for _, part := range order {
 		begin := time.Now()
 		part.play(w, k)

@@ -73,9 +73,9 @@ var layers = []layer{
 	{"test environment", []string{
 		"test/stack",
 	}},
-	// Programs that draw requests and judge stored objects.
+	// Programs that draw requests and judge stored objects, and the trials of controllers.
 	{"test programs", []string{
-		"test/oracle",
+		"test/controllers/trial", "test/oracle",
 	}},
 	// Packages that no package imports.
 	{"tests", []string{

@@ -79,11 +79,11 @@ func (x *Trial) shipOne(t *testing.T, file, comment string, objects []*unstructu
 
 func lines(text []byte) []string { return slices.Sorted(strings.Lines(string(text))) }
 
-// comment has what the command says about the changes.
+// comment has what the command says about resources on which nothing takes the place of update and patch.
 func (p *proposal) comment() string {
 	out := ""
 	for _, remark := range p.remarks {
-		if text, ok := strings.CutPrefix(remark, "warning: "); ok {
+		if text, ok := strings.CutPrefix(remark, "warning: unused: "); ok {
 			out += fmt.Sprintf("# %s\n", text)
 		}
 	}

@@ -4,6 +4,7 @@ package trial
 
 import (
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +18,10 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the shipped roles, and the table of their README.md")
-	keep   = flag.String("keep", "", "a directory for the audit logs, the logs of the programs, the proposals and the end states")
-	reuse  = flag.Bool("reuse", false, "take the proposals and the end state of the first run from the directory of -keep")
+	update  = flag.Bool("update", false, "write the shipped roles, and the table of their README.md")
+	keep    = flag.String("keep", "", "a directory for the audit logs, the logs of the programs, the proposals and the end states")
+	shuffle = flag.Uint64("shuffle", 0, "play the parts of a scenario in another order, which this number chooses")
+	reuse   = flag.Bool("reuse", false, "take the proposals and the end state of the first run from the directory of -keep")
 )
 
 // Patience is how long a trial waits for the programs. A busy machine takes minutes for what takes seconds.
@@ -175,6 +177,14 @@ func Root(t *testing.T, path ...string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// Shuffle changes the order of parts of a scenario that do not depend on each other, if the flag -shuffle says so.
+func Shuffle[T any](parts []T) {
+	if *shuffle == 0 {
+		return
+	}
+	rand.New(rand.NewPCG(*shuffle, 0)).Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] }) //nolint:gosec // The order is no secret.
 }
 
 // Must fails the test for an error.
