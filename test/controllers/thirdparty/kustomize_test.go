@@ -127,7 +127,7 @@ func playKustomizations(r *trial.Run) {
 	applied(release("1"))
 	applied(release("2"))
 	r.Gone("configmaps", "shop/old")
-	// Somebody changes what is deployed, and Flux puts it right.
+	// A user changes what is deployed, and Flux restores it.
 	r.Patch("deployments.apps", "shop/web", `{"spec":{"replicas":7},"metadata":{"labels":{"app":"other"}}}`)
 	r.Patch("configmaps", "shop/settings", `{"data":{"color":"green"}}`)
 	r.Patch(kustomizations, "shop/shop", `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":"drift"}}}`)
