@@ -16,15 +16,15 @@ import (
 )
 
 // variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
-// The fields have the names of the API. It returns an error for an object that cannot be decoded, and for one of the kind that readers get
-// without some of its fields.
+// The fields have the names of the API, and the object is as readers get it. It returns an error for an object that cannot be decoded, and
+// for one of the kind that readers get without some of its fields.
 func variablesOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
 	return sync.OnceValues(func() (schema.Variables, error) {
 		out, err := decodeVariables(req)
 		if err != nil {
 			return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
 		}
-		if kind.MayPrune() && kind.Prunes(out.Object) {
+		if !kind.Read(out.Object) {
 			return schema.Variables{}, errors.New("match conditions: the API server drops fields of the object that its version does not have: leave them out")
 		}
 		if schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {

@@ -125,3 +125,102 @@ spec:
 		}
 	}
 }
+
+// gadgets is a definition with an embedded resource, and with a barrier in the metadata of both.
+const gadgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gadgets.example.com
+  annotations:
+    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.size","verb":"example.com/size"},{"path":".metadata.labels","verb":"labels","parameterSource":"labelKey","excludedWhen":"self == null"},{"path":".spec.template.metadata.labels","verb":"example.com/templateLabels","excludedWhen":"self == null"},{"path":".spec.template","verb":"example.com/template","excludedWhen":"self != null && !has(self.metadata.annotations)"}]}'
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+              template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+`
+
+// C2: server-side apply shows null and empty fields in a review that readers never get. Conditions read the object as readers get it.
+func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
+	review := func(t *testing.T, before, after, condition string) bool {
+		t.Helper()
+		documents := []string{gadgets}
+		if condition != "" {
+			documents = append(documents, "apiVersion: fieldperm.dev/v1alpha1\nkind: UncoveredPermissionSet\nmetadata: {name: size}\nspec: {uncoveredPermissions: ['granular:example.com/size'], resources: [{apiGroups: [example.com], resources: [gadgets]}], matchConditions: [{name: a, expression: '"+condition+"'}]}\n")
+		}
+		req := scaling()
+		req.Kind = metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
+		req.Resource = metav1.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+		object := func(metadata, spec string) []byte {
+			return []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"n","managedFields":[{"manager":"m","operation":"Update","apiVersion":"example.com/v1","time":"2026-11-23T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]` + metadata + `},"spec":` + spec + `}`)
+		}
+		metadata, spec, _ := strings.Cut(before, "|")
+		req.OldObject.Raw = object(metadata, spec)
+		metadata, spec, _ = strings.Cut(after, "|")
+		req.Object.Raw = object(metadata, spec)
+		result, err := reviewer(compile(t, documents...), holding("update")).Review(t.Context(), Granular, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Allowed
+	}
+	for _, c := range []struct {
+		condition, after string
+		want             bool
+	}{
+		{"!has(object.metadata.labels)", `|{"size":2}`, false},
+		{"!has(object.metadata.labels)", `,"labels":{"a":"b"}|{"size":2}`, true},
+		{"!has(object.metadata.labels)", `,"labels":null|{"size":2}`, false},
+		{"!has(object.metadata.labels)", `,"labels":{}|{"size":2}`, false},
+		{"!has(object.metadata.annotations)", `,"annotations":null|{"size":2}`, false},
+		{"!has(object.metadata.ownerReferences)", `,"ownerReferences":[]|{"size":2}`, false},
+		{"!has(object.metadata.finalizers)", `,"finalizers":[]|{"size":2}`, false},
+		{"!has(object.metadata.generateName)", `,"generateName":""|{"size":2}`, false},
+		{"!has(object.metadata.creationTimestamp)", `,"creationTimestamp":null|{"size":2}`, false},
+		{"object.metadata.managedFields.size() == 1", `|{"size":2}`, false},
+		{"object.metadata.managedFields.size() == 2", `|{"size":2}`, true},
+		{"!has(object.spec.template.metadata.labels)", `|{"size":2,"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":null}}}`, false},
+		{"!has(object.spec.template.metadata.labels)", `|{"size":2,"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","annotations":{"a":"b"},"labels":{"a":"b"}}}}`, true},
+	} {
+		t.Run("set/"+c.condition+" "+c.after, func(t *testing.T) {
+			if got := review(t, `|{"size":1}`, c.after, c.condition); got != c.want {
+				t.Errorf("allowed: %v, want %v", got, c.want)
+			}
+		})
+	}
+	const inTemplate = `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","annotations":{"a":"b"}%s}}}`
+	for _, c := range []struct {
+		before, after string
+		want          bool
+	}{
+		{`,"labels":{"a":"b"}|{}`, `,"labels":{"a":"c"}|{}`, true},
+		{`,"labels":{"a":"b"}|{}`, `|{}`, false},
+		{`,"labels":{"a":"b"}|{}`, `,"labels":null|{}`, false},
+		{`,"labels":{"a":"b"}|{}`, `,"labels":{}|{}`, false},
+		// null in another field of metadata is no reason to refuse: clients with typed objects apply it.
+		{`,"labels":{"a":"b"}|{}`, `,"labels":{"a":"c"},"creationTimestamp":null|{}`, true},
+		{strings.Replace(inTemplate, "%s", `,"labels":{"a":"b"}`, 1), strings.Replace(inTemplate, "%s", `,"labels":{"a":"c"}`, 1), true},
+		{strings.Replace(inTemplate, "%s", `,"labels":{"a":"b"}`, 1), strings.Replace(inTemplate, "%s", `,"labels":{}`, 1), false},
+		{strings.Replace(inTemplate, "%s", "", 1), `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"y"}}}`, false},
+		{strings.Replace(inTemplate, "%s", "", 1), `|{"template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"y","annotations":{}}}}`, false},
+	} {
+		t.Run("excludedWhen/"+c.after, func(t *testing.T) {
+			if got := review(t, c.before, c.after, ""); got != c.want {
+				t.Errorf("allowed: %v, want %v", got, c.want)
+			}
+		})
+	}
+}

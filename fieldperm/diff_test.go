@@ -142,6 +142,7 @@ func TestC5_Create(t *testing.T) {
 		{"a label", `{"metadata":{"name":"x","labels":{"a":"b"}}}`, []string{`added .metadata.labels["a"]: * metadata labels label label(a)`}},
 		{"a barrier", `{"metadata":{"name":"x"},"spec":{"node":"n"}}`, []string{"added .spec.node: (*) (specification) node"}},
 		{"planted owners", `{"metadata":{"name":"x","managedFields":[{"manager":"a","operation":"Update","fieldsType":"FieldsV1"},{"manager":"b","operation":"Update","fieldsType":"FieldsV1"}]}}`, []string{"ownership .metadata.managedFields: * metadata"}},
+		{"planted owners in the form of an API server", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x","managedFields":[` + owner("a", "Update", `{"f:spec":{"f:replicas":{}}}`) + "," + owner("b", "Update", `{"f:spec":{"f:replicas":{}}}`) + `]},"spec":{"replicas":2}}`, []string{"added .spec.replicas: * specification scale", "ownership .metadata.managedFields: * metadata"}},
 	} {
 		t.Run(c.rule, func(t *testing.T) { expectDiff(t, k, none, "", c.new, c.want...) })
 	}

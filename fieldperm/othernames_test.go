@@ -84,6 +84,7 @@ func TestD8_OwnersOfANamesakeBehindABarrier(t *testing.T) {
 		"the version says nothing":              {lossless + inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, one version says so":   {inOne, key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, both versions say so":  {inBoth, key, nil, of("1", sec("v2")), of("2")},
+		"the other version says it of a parent": {lossless + said(permission(".spec.a", "plain", ""), permission(".spec", "secret", always)), key, nil, of("1", sec("v2")), of("2")},
 		"nobody vouches, the version changes":   {inBoth, key, nil, of("1", sec("v2")), of("2", sec("v1"))},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -139,7 +139,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		shared := c.sharing.share(root)
 		c.trees[gvk] = shared
 		s.kinds[gvk] = newKind(gvk, shared)
-		s.kinds[gvk].shown, s.kinds[gvk].prunes = t.JSON, t.Prunes[gvk]
+		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
 	}
 }
 

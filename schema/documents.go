@@ -43,10 +43,10 @@ type Topology struct {
 	Replicas map[runtimeschema.GroupVersionKind]string
 	// StatusInside are the kinds of definitions without the subresource status: a write of the object writes its status too.
 	StatusInside map[runtimeschema.GroupVersionKind]bool
-	// Prunes are the kinds of definitions that keep unknown fields and in which some parts do not. What a user applies there is stored with
-	// unknown fields in such parts, and readers get it without them. The function reports whether an object has any; it does not change the
-	// object, which is decoded JSON with int64 and float64 for numbers.
-	Prunes map[runtimeschema.GroupVersionKind]func(object map[string]any) bool
+	// Reads has, for the kinds of definitions, a function that brings an object, decoded JSON with int64 and float64 for numbers, into the form
+	// in which readers get it. A review shows it in another form if it was applied by server-side apply. The function returns false if readers
+	// get the object without some of its fields.
+	Reads map[runtimeschema.GroupVersionKind]func(object map[string]any) bool
 	// Lossy are the kinds whose version may change more than it shows. If it is nil, nothing is known about conversion, and Compile
 	// compares the versions.
 	Lossy map[runtimeschema.GroupVersionKind]Loss

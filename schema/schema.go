@@ -37,8 +37,8 @@ type Kind struct {
 	mayBar bool
 	// shown: see ShownInFull.
 	shown bool
-	// prunes: see Prunes.
-	prunes func(object map[string]any) bool
+	// reads: see Read. It is nil if a review shows objects as readers get them.
+	reads func(object map[string]any) bool
 	// hidden describes the fields that a write through this version may change without showing them; nil means none.
 	hidden *hidden
 	// unlike are the fields of match conditions, by path, that are different in another version.
@@ -68,14 +68,18 @@ func (k *Kind) MayBar() bool { return k.mayBar }
 // half of an IntOrString, and strings that are not UTF-8. They may also hold JSON text byte for byte (RawExtension).
 func (k *Kind) ShownInFull() bool { return k.shown }
 
-// MayPrune reports whether Prunes can be true.
-func (k *Kind) MayPrune() bool { return k.prunes != nil }
+// ShownAsRead reports whether a review shows every object in the form in which readers get it, so that Read changes nothing.
+func (k *Kind) ShownAsRead() bool { return k.reads == nil }
 
-// Prunes reports whether readers get a new object without some of the fields that a review shows. A condition on such an object says
-// nothing of the object that readers get. The object is decoded JSON with int64 and float64 for numbers.
-func (k *Kind) Prunes(object any) bool {
+// Read brings a new object into the form in which readers get it. The object is decoded JSON with int64 and float64 for numbers. Read
+// returns false if readers get it without some of its fields, or if it is no object. A condition on it then says nothing of the object that
+// readers get.
+func (k *Kind) Read(object any) bool {
+	if k.reads == nil {
+		return true
+	}
 	fields, ok := object.(map[string]any)
-	return k.prunes != nil && (!ok || k.prunes(fields))
+	return ok && k.reads(fields)
 }
 
 // Kind returns the tree of a kind. The error is ErrUnknownKind, or the reason why the kind did not compile.

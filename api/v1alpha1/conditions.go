@@ -38,12 +38,17 @@ const (
 	// ReasonNewerVersion: a newer fieldperm wrote the webhook configuration, and says so itself.
 	ReasonNewerVersion = "NewerVersion"
 
-	// ConditionObserving is True if the webhook for observations has the rules of the object.
+	// ConditionObserving is True if the webhook for observations has the rules of the object, and the last write of the status had the
+	// counts of all verbs.
 	ConditionObserving = "Observing"
 	// ReasonObserving: kube-apiserver is to ask about the writes.
 	ReasonObserving = "Observing"
 	// ReasonIncomplete: kube-apiserver is to ask about the writes, but some were missed since the observation began. The message says how many or when.
 	ReasonIncomplete = "Incomplete"
+	// ReasonNotWritten: the API server refused the latest counts. They are in omitted.
+	ReasonNotWritten = "NotWritten"
+	// ReasonNotAuthenticated: the callers of fieldperm's webhooks are not authenticated, so that nothing is counted.
+	ReasonNotAuthenticated = "NotAuthenticated"
 )
 
 // Status is what fieldperm says of an object.

@@ -81,12 +81,23 @@ type ObservedSubject struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// These are the limits of a status. What is above them is counted in omitted.
+// These are the limits of a status. What is above them is counted in omitted. The markers of the fields repeat the numbers.
 const (
 	MaxObservedResources  = 256
 	MaxObservedVerbs      = 1024
 	MaxObservedNamespaces = 16
 	MaxObservationGaps    = 16
+)
+
+// These are the limits of the texts of a status, in characters. An API server refuses the whole status for one longer text.
+const (
+	MaxObservedUserLength      = 1024
+	MaxObservedGroupLength     = 253
+	MaxObservedResourceLength  = 253
+	MaxObservedVerbLength      = 1408
+	MaxObservedNamespaceLength = 63
+	MaxObservedNameLength      = 253
+	MaxGapReasonLength         = 256
 )
 
 // PermissionObservationStatus is what fieldperm has seen since it began to observe the specification in force. All replicas of fieldperm
@@ -117,7 +128,8 @@ type PermissionObservationStatus struct {
 	// failed is the number of updates whose verbs could not be determined, for example because their kind has no valid schema.
 	// +optional
 	Failed int64 `json:"failed,omitempty"`
-	// omitted is the number of uses of verbs that no row counts, because the status is full.
+	// omitted is the number of uses of verbs that no row counts: the status is full, the name of the user is too long, or the rows could
+	// not be written.
 	// +optional
 	Omitted int64 `json:"omitted,omitempty"`
 	// gaps are the latest periods in which updates may have been missed.
@@ -185,7 +197,7 @@ type ObservedVerb struct {
 	// lastTime is the time of the last of these updates.
 	// +required
 	LastTime metav1.Time `json:"lastTime"`
-	// example is an object that one of the updates changed.
+	// example is an object that one of the updates changed. Its name is empty if no changed object has a name short enough.
 	// +required
 	Example ObservedObject `json:"example"`
 	// namespaces are those of the changed objects, at most 16.
@@ -205,7 +217,7 @@ type ObservedObject struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// name of the object.
+	// name of the object, never shortened.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`

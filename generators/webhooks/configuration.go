@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -56,80 +55,6 @@ func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, 
 		out.Webhooks = append(out.Webhooks, UncoveredWebhook(client, rules))
 	}
 	return out
-}
-
-// Observed says which requests the webhooks of ObservedConfiguration receive.
-type Observed struct {
-	// Users and Groups are the subjects of observations, Resources what is observed of them.
-	Users, Groups []string
-	Resources     []v1alpha1.ResourceRule
-	// Tried are the rules for sets that do not refuse writes.
-	Tried []v1alpha1.ResourceRule
-}
-
-// ObservedConfiguration returns the configuration whose webhooks refuse nothing: an API server that cannot call them lets the write pass.
-// client returns how it calls a path.
-func ObservedConfiguration(client func(path string) admissionregistrationv1.WebhookClientConfig, o Observed) *admissionregistrationv1.ValidatingWebhookConfiguration {
-	out := newConfiguration(ObservedName)
-	out.Labels = map[string]string{NameLabel: RESTName}
-	if rules := withSubresources(o.Resources); len(rules) > 0 && len(o.Users)+len(o.Groups) > 0 {
-		one := webhook(ObservationsWebhook, client(ObservedPath), rules, admissionregistrationv1.MatchCondition{Name: "is-observed", Expression: isOneOf(o.Users, o.Groups)})
-		for i := range one.Rules {
-			one.Rules[i].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Update}
-		}
-		out.Webhooks = append(out.Webhooks, lenient(one))
-	}
-	if len(o.Tried) > 0 {
-		reach := client(TriedPath)
-		out.Webhooks = append(out.Webhooks, lenient(webhook(TrialsWebhook, reach, o.Tried, uncoveredConditions(namespaceOf(reach))...)))
-	}
-	return out
-}
-
-// lenientTimeoutSeconds bounds how long a write waits for an observation.
-const lenientTimeoutSeconds = 3
-
-func lenient(w admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.ValidatingWebhook {
-	ignore, timeout := admissionregistrationv1.Ignore, int32(lenientTimeoutSeconds)
-	w.FailurePolicy, w.TimeoutSeconds = &ignore, &timeout
-	return w
-}
-
-// withSubresources returns webhook rules for resources that stand for their subresources, too.
-func withSubresources(list []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
-	r := rules{}
-	for _, rule := range list {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				r.add(group, resource)
-				if resource == "*" {
-					r.add(group, "*/*")
-				} else if !strings.Contains(resource, "/") {
-					r.add(group, resource+"/*")
-				}
-			}
-		}
-	}
-	return r.list()
-}
-
-// isOneOf returns the match condition for users and members of groups.
-func isOneOf(users, groups []string) string {
-	quoted := func(names []string) string {
-		names = slices.Compact(slices.Sorted(slices.Values(names)))
-		for i, name := range names {
-			names[i] = strconv.Quote(name)
-		}
-		return "[" + strings.Join(names, ", ") + "]"
-	}
-	var out []string
-	if len(users) > 0 {
-		out = append(out, "request.userInfo.username in "+quoted(users))
-	}
-	if len(groups) > 0 {
-		out = append(out, "has(request.userInfo.groups) && request.userInfo.groups.exists(g, g in "+quoted(groups)+")")
-	}
-	return strings.Join(out, " || ")
 }
 
 func namespaceOf(client admissionregistrationv1.WebhookClientConfig) string {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -213,40 +212,5 @@ func TestW2_RulesOfSetsThatDoNotDeny(t *testing.T) {
 	}
 	if got := fmt.Sprint(Tried(s, sets, nil)); got != "[{[apps] [deployments deployments/scale]}]" {
 		t.Errorf("lets pass: %s", got)
-	}
-}
-
-// P9: the webhooks for observations fail open, and receive updates of the observed users alone.
-func TestP9_TheConfigurationForObservations(t *testing.T) {
-	url := func(path string) admissionregistrationv1.WebhookClientConfig {
-		at := "https://fieldperm.example" + path
-		return admissionregistrationv1.WebhookClientConfig{URL: &at}
-	}
-	all := []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods", "nodes/status"}}, {APIGroups: []string{"apps"}, Resources: []string{"*"}}}
-	c := ObservedConfiguration(url, Observed{Users: []string{`a"b`, "z", `a"b`}, Groups: []string{"g"}, Resources: all, Tried: []v1alpha1.ResourceRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}}}})
-	if len(c.Webhooks) != 2 || c.Name != "fieldperm-observed" {
-		t.Fatalf("%+v", c)
-	}
-	for _, w := range c.Webhooks {
-		if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.TimeoutSeconds > 3 || *w.SideEffects != admissionregistrationv1.SideEffectClassNone {
-			t.Errorf("%+v", w)
-		}
-	}
-	w := c.Webhooks[0]
-	if got, want := w.MatchConditions[0].Expression, `request.userInfo.username in ["a\"b", "z"] || has(request.userInfo.groups) && request.userInfo.groups.exists(g, g in ["g"])`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	var rules []string
-	for _, r := range w.Rules {
-		rules = append(rules, fmt.Sprint(r.Operations, r.APIGroups, r.Resources))
-	}
-	if got, want := strings.Join(rules, " "), "[UPDATE] [] [nodes/status pods pods/*] [UPDATE] [apps] [*/*]"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if c := ObservedConfiguration(url, Observed{Users: []string{"a"}}); len(c.Webhooks) > 0 {
-		t.Errorf("without resources: %+v", c)
-	}
-	if c := ObservedConfiguration(url, Observed{Resources: all}); len(c.Webhooks) > 0 {
-		t.Errorf("without users: %+v", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // update names the user and the object of an update. resource includes the subresource.
@@ -23,16 +24,9 @@ type counts struct {
 
 	gaps []v1alpha1.ObservationGap
 	rows map[row]*rowCount
-	// verbs is the number of verbs in all rows, bytes about the size of their text.
+	// verbs is the number of verbs in all rows, bytes about the size of the rows.
 	verbs, bytes int
 }
-
-const (
-	// maxBytes bounds the text of a status. An API server stores objects of up to 1.5 MB.
-	maxBytes = 768 << 10
-	// perVerb is about the size of the use of a verb in bytes, without its names.
-	perVerb = 160
-)
 
 type rowCount struct {
 	writes int64
@@ -49,29 +43,29 @@ func (c *counts) add(u *update, verbs []string, refused bool, at time.Time) {
 		c.refused++
 	}
 	one := c.row(row{u.user, u.group, u.resource})
-	if one == nil {
+	if one == nil || !fits(u.namespace, v1alpha1.MaxObservedNamespaceLength) {
 		c.omitted += int64(max(1, len(verbs)))
 		return
 	}
 	one.writes++
 	when := metav1.NewTime(at.Truncate(time.Second))
 	for _, verb := range verbs {
-		used := v1alpha1.ObservedVerb{Verb: verb, Count: 1, FirstTime: when, LastTime: when, Example: v1alpha1.ObservedObject{Namespace: u.namespace, Name: u.name}}
-		if u.namespace != "" {
-			used.Namespaces = []string{u.namespace}
-		}
+		used := v1alpha1.ObservedVerb{Verb: verb, Count: 1, FirstTime: when, LastTime: when}
+		u.describe(&used)
 		c.use(one, &used)
 	}
 }
 
-// row returns the counts of a user and resource, nil if there is no room for one more.
+// row returns the counts of a user and resource, nil if there is no room for one more, or for their names.
 func (c *counts) row(key row) *rowCount {
 	if one := c.rows[key]; one != nil {
 		return one
 	}
-	if len(c.rows) >= v1alpha1.MaxObservedResources {
+	size := key.size()
+	if !key.fits() || len(c.rows) >= v1alpha1.MaxObservedResources || c.bytes+size > maxBytes {
 		return nil
 	}
+	c.bytes += size
 	if c.rows == nil {
 		c.rows = map[row]*rowCount{}
 	}
@@ -84,11 +78,8 @@ func (c *counts) row(key row) *rowCount {
 func (c *counts) use(one *rowCount, used *v1alpha1.ObservedVerb) {
 	known := one.verbs[used.Verb]
 	if known == nil {
-		size := perVerb + len(used.Verb) + len(used.Example.Namespace) + len(used.Example.Name)
-		for _, namespace := range used.Namespaces {
-			size += len(namespace)
-		}
-		if c.verbs >= v1alpha1.MaxObservedVerbs || c.bytes+size > maxBytes {
+		size := sizeOfVerb(used)
+		if !fits(used.Verb, v1alpha1.MaxObservedVerbLength) || c.verbs >= v1alpha1.MaxObservedVerbs || c.bytes+size > maxBytes {
 			c.omitted += used.Count
 			return
 		}
@@ -103,15 +94,21 @@ func (c *counts) use(one *rowCount, used *v1alpha1.ObservedVerb) {
 		known.FirstTime = used.FirstTime
 	}
 	if known.LastTime.Before(&used.LastTime) {
-		known.LastTime, known.Example = used.LastTime, used.Example
+		known.LastTime = used.LastTime
+		if used.Example.Name != "" {
+			known.Example = used.Example
+		}
+	}
+	if known.Example.Name == "" {
+		known.Example = used.Example
 	}
 	known.MoreNamespaces = known.MoreNamespaces || used.MoreNamespaces
 	for _, namespace := range used.Namespaces {
 		at, found := slices.BinarySearch(known.Namespaces, namespace)
 		switch {
 		case found:
-		case len(known.Namespaces) < v1alpha1.MaxObservedNamespaces && c.bytes+len(namespace) <= maxBytes:
-			c.bytes += len(namespace)
+		case len(known.Namespaces) < v1alpha1.MaxObservedNamespaces && c.bytes+stored(namespace) <= maxBytes:
+			c.bytes += stored(namespace)
 			// The slice may be that of another verb's value.
 			known.Namespaces = slices.Insert(slices.Clone(known.Namespaces), at, namespace)
 		default:
@@ -128,6 +125,7 @@ func (c *counts) miss(gap v1alpha1.ObservationGap) { c.gaps = withGap(c.gaps, ga
 
 // withGap returns the gaps with one more. Above the limit the first two become one, so that no gap is lost.
 func withGap(gaps []v1alpha1.ObservationGap, gap v1alpha1.ObservationGap) []v1alpha1.ObservationGap {
+	gap.Reason = shorten.Within(gap.Reason, v1alpha1.MaxGapReasonLength)
 	if n := len(gaps); n > 0 && gaps[n-1].Reason == gap.Reason && gap.From.Sub(gaps[n-1].To.Time) < nearby {
 		if gaps[n-1].To.Before(&gap.To) {
 			gaps[n-1].To = gap.To
@@ -154,9 +152,7 @@ func (c *counts) addAll(more *counts) {
 	for key, from := range more.rows {
 		one := c.row(key)
 		if one == nil {
-			for _, used := range from.verbs {
-				c.omitted += used.Count
-			}
+			c.omitted += from.uses()
 			continue
 		}
 		one.writes += from.writes
@@ -164,6 +160,25 @@ func (c *counts) addAll(more *counts) {
 			c.use(one, used)
 		}
 	}
+}
+
+// uses returns the number of uses of verbs, one at least.
+func (r *rowCount) uses() int64 {
+	n := int64(0)
+	for _, used := range r.verbs {
+		n += used.Count
+	}
+	return max(1, n)
+}
+
+// withoutRows returns the counts with all uses of verbs as omitted.
+func (c *counts) withoutRows() *counts {
+	out := *c
+	out.rows, out.verbs, out.bytes = nil, 0, 0
+	for _, one := range c.rows {
+		out.omitted += one.uses()
+	}
+	return &out
 }
 
 func now(c clock.PassiveClock) metav1.Time { return metav1.NewTime(c.Now().Truncate(time.Second)) }

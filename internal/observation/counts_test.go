@@ -110,7 +110,7 @@ func TestP9_GapsAreBounded(t *testing.T) {
 
 // P9: an observation is about its subjects and its resources, with their subresources.
 func TestP9_WhichUpdatesAreObserved(t *testing.T) {
-	r := NewRecorder(clocktesting.NewFakePassiveClock(start), nil)
+	r := NewRecorder(clocktesting.NewFakePassiveClock(start), true, nil)
 	observe := func(name string, resources string, subjects ...v1alpha1.ObservedSubject) *v1alpha1.PermissionObservation {
 		group, resource, _ := strings.Cut(resources, "/")
 		return &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "1", Generation: 1}, Spec: v1alpha1.PermissionObservationSpec{
@@ -159,7 +159,7 @@ func TestP9_WhichUpdatesAreObserved(t *testing.T) {
 // P9: two observations of one user count the same updates, and the stronger actions hold.
 func TestP9_TwoObservationsOfOneUser(t *testing.T) {
 	refused := 0
-	r := NewRecorder(clocktesting.NewFakePassiveClock(start), func() { refused++ })
+	r := NewRecorder(clocktesting.NewFakePassiveClock(start), true, func() { refused++ })
 	subject := []v1alpha1.ObservedSubject{{Kind: "User", Name: "alice"}}
 	all := []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	audits := &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}, Spec: v1alpha1.PermissionObservationSpec{Subjects: subject, Resources: all, Actions: []v1alpha1.ObservationAction{"Audit"}}}

@@ -22,6 +22,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/refresh"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
@@ -111,7 +112,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 	k.mu.Lock()
 	k.fault = ""
 	if err != nil {
-		k.fault = err.Error()
+		k.fault = shorten.Within(err.Error(), maxMessage)
 	}
 	k.mu.Unlock()
 	if errors.Is(err, uncovered.ErrNoOwner) {
@@ -135,7 +136,8 @@ func decode(ctx context.Context, list []*unstructured.Unstructured) []*v1alpha1.
 	return out
 }
 
-// configure writes the webhook configuration if it is not as it should be.
+// configure writes the webhook configuration if it is not as it should be. If the API server rejects what observations say, kube-apiserver
+// is to ask about all updates: one observation must not stop the others. Recorder and reviewer then leave out what is not observed.
 func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionObservation) error {
 	observed := webhooks.Observed{Tried: k.config.Tried()}
 	for _, o := range objects {
@@ -150,6 +152,22 @@ func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionOb
 	if live == nil && len(objects) == 0 && len(observed.Tried) == 0 {
 		return nil
 	}
+	err = k.apply(ctx, live, observed)
+	if isInvalid(err) {
+		klog.FromContext(ctx).Info("The rules for observations are rejected, so all updates are asked about", "cause", shorten.Within(err.Error(), maxMessage))
+		observed.Everything = true
+		err = k.apply(ctx, live, observed)
+	}
+	return err
+}
+
+// isInvalid reports whether an API server rejects the content of an object.
+func isInvalid(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// apply writes one form of the configuration if live is another.
+func (k *Keeper) apply(ctx context.Context, live *admissionregistrationv1.ValidatingWebhookConfiguration, observed webhooks.Observed) error {
 	want, err := k.configuration(ctx, observed)
 	if err != nil {
 		return err

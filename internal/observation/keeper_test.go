@@ -3,6 +3,7 @@ package observation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic/fake"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -33,11 +35,14 @@ type plane struct {
 	clock   *clocktesting.FakePassiveClock
 	configs *kubernetesfake.Clientset
 	object  *v1alpha1.PermissionObservation
-	// refuse is the error for writes of the status.
-	refuse error
-	writes int
+	// refuse is the error for writes of the status, only for those of which refuses is true unless it is nil.
+	refuse  error
+	refuses func(*v1alpha1.PermissionObservationStatus) bool
+	writes  int
 	// owner is the error of Reach.
 	owner error
+	// anybody means that callers are not authenticated.
+	anybody bool
 }
 
 func newPlane(t *testing.T) *plane {
@@ -58,7 +63,7 @@ func (p *plane) replica() *Keeper {
 			p.t.Fatal(err)
 		}
 		switch {
-		case p.refuse != nil:
+		case p.refuse != nil && (p.refuses == nil || p.refuses(&applied.Status)):
 			return true, nil, p.refuse
 		case applied.ResourceVersion != p.object.ResourceVersion:
 			return true, nil, apierrors.NewConflict(runtimeschema.GroupResource{Resource: "permissionobservations"}, "o", fmt.Errorf("resource version %q", applied.ResourceVersion))
@@ -70,7 +75,7 @@ func (p *plane) replica() *Keeper {
 		return true, &unstructured.Unstructured{Object: content}, err
 	})
 	k := NewKeeper(Config{
-		Client: p.configs, Dynamic: client, Recorder: NewRecorder(p.clock, nil), Clock: p.clock,
+		Client: p.configs, Dynamic: client, Recorder: NewRecorder(p.clock, !p.anybody, nil), Clock: p.clock,
 		List: func(ctx context.Context) ([]*unstructured.Unstructured, error) { return p.objects(), ctx.Err() }, Known: p.objects,
 		Reach: func(_ context.Context, path string) (admissionregistrationv1.WebhookClientConfig, []metav1.OwnerReference, error) {
 			url := "https://fieldperm.example" + path
@@ -248,6 +253,132 @@ func TestP9_WithoutAnOwnerNothingIsObserved(t *testing.T) {
 	p.object.Generation = 2
 	p.after(30*time.Second, k)
 	if p.object.Status.ObservedGeneration != 2 || p.object.Status.Writes != 0 {
+		t.Errorf("%+v", p.object.Status)
+	}
+}
+
+// P9: a status that the API server rejects is not kept as it was: the next one says that its counts are omitted.
+func TestP9_ARejectedStatusIsSaid(t *testing.T) {
+	invalid := apierrors.NewInvalid(runtimeschema.GroupKind{Kind: "PermissionObservation"}, "o", field.ErrorList{field.TooLong(field.NewPath("status"), strings.Repeat("x", 40_000), 1)})
+	for name, c := range map[string]struct {
+		err error
+		// refuses says which statuses are not written, rows is how many the last one has.
+		refuses func(*v1alpha1.PermissionObservationStatus) bool
+		rows    int
+		omitted int64
+		tries   int
+	}{
+		"the new rows":             {invalid, func(s *v1alpha1.PermissionObservationStatus) bool { return len(s.Resources) > 1 }, 1, 2, 1},
+		"all rows":                 {invalid, func(s *v1alpha1.PermissionObservationStatus) bool { return len(s.Resources) > 0 }, 0, 3, 1},
+		"too large":                {apierrors.NewRequestEntityTooLargeError("limit"), func(s *v1alpha1.PermissionObservationStatus) bool { return len(s.Resources) > 1 }, 1, 2, 1},
+		"an error of the storage":  {apierrors.NewInternalError(errors.New("too large")), func(s *v1alpha1.PermissionObservationStatus) bool { return len(s.Resources) > 1 }, 1, 2, 3},
+		"forbidden by some policy": {apierrors.NewForbidden(runtimeschema.GroupResource{}, "o", errors.New("no")), func(s *v1alpha1.PermissionObservationStatus) bool { return len(s.Resources) > 1 }, 1, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.object.Spec.Resources[0].Resources = []string{"*"}
+			k := p.replica()
+			p.after(0, k)
+			p.after(5*time.Second, k)
+			p.write(k)
+			p.after(30*time.Second, k)
+			p.want("before", 2, 1)
+			for range 2 {
+				req := &admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: "alice"}, Resource: metav1.GroupVersionResource{Resource: "roles"}, Name: "r"}
+				k.config.Recorder.Watch(req).Record(&admission.Observation{Verbs: []string{"granular:labels"}, Refused: "no"})
+			}
+			p.refuse, p.refuses = c.err, c.refuses
+			p.clock.SetTime(p.clock.Now().Add(30 * time.Second))
+			for try := range c.tries {
+				if p.writes != 2 {
+					t.Errorf("written after %d attempts", try)
+				}
+				if err := k.keep(t.Context()); !errors.Is(err, c.err) {
+					t.Errorf("the log has not the cause: %v", err)
+				}
+			}
+			p.want("rejected", 3, 3)
+			s := &p.object.Status
+			if p.condition() != "False NotWritten" || len(s.Conditions[0].Message) > 1024 || !strings.Contains(s.Conditions[0].Message, "cannot be written: ") {
+				t.Errorf("%+v", s.Conditions)
+			}
+			if len(s.Resources) != c.rows || s.Omitted != c.omitted {
+				t.Errorf("%d rows, %d omitted: %+v", len(s.Resources), s.Omitted, s)
+			}
+			p.refuse = nil
+			p.write(k)
+			p.after(30*time.Second, k)
+			p.want("after that", 4, 4)
+			if p.condition() != "True Incomplete" || len(p.object.Status.Resources) != 1 {
+				t.Errorf("%+v", p.object.Status)
+			}
+		})
+	}
+}
+
+// P9: a fault with a long text is said in the condition.
+func TestP9_FaultsAreBounded(t *testing.T) {
+	p := newPlane(t)
+	p.owner = fmt.Errorf("webhook configuration %q %w", strings.Repeat("x", 40_000), uncovered.ErrNoOwner)
+	p.after(0, p.replica())
+	if message := p.object.Status.Conditions[0].Message; p.condition() != "False NotApplied" || len(message) > 1024 || !strings.HasSuffix(message, "…") {
+		t.Errorf("%s: %d bytes", p.condition(), len(message))
+	}
+}
+
+// P9: rules that the API server rejects do not stop observations: kube-apiserver is to ask about all updates.
+func TestP9_RejectedRulesStopNothing(t *testing.T) {
+	p := newPlane(t)
+	rejected := 0
+	p.configs.PrependReactor("patch", "validatingwebhookconfigurations", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(clienttesting.PatchAction)
+		if !strings.Contains(string(patch.GetPatch()), "alice") {
+			return false, nil, nil
+		}
+		rejected++
+		return true, nil, apierrors.NewInvalid(runtimeschema.GroupKind{}, webhooks.ObservedName, nil)
+	})
+	k := p.replica()
+	p.after(0, k)
+	p.after(5*time.Second, k)
+	p.write(k)
+	p.after(30*time.Second, k)
+	p.want("all users", 2, 1)
+	live, err := p.configs.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), webhooks.ObservedName, metav1.GetOptions{})
+	if err != nil || rejected == 0 || p.condition() != "True Observing" || len(live.Webhooks) != 1 || len(live.Webhooks[0].MatchConditions) > 0 || fmt.Sprint(live.Webhooks[0].Rules[0].Resources) != "[*/*]" {
+		t.Errorf("%d rejected, %s, %+v, %v", rejected, p.condition(), live, err)
+	}
+}
+
+// P9: where callers are not authenticated nothing is counted, what was counted before is removed, and the condition says so.
+func TestP9_UnauthenticatedCallersAddNothing(t *testing.T) {
+	p := newPlane(t)
+	before := p.replica()
+	p.after(0, before)
+	p.after(5*time.Second, before)
+	p.write(before)
+	p.after(30*time.Second, before)
+	p.want("before", 2, 1)
+	p.anybody = true
+	p.after(30 * time.Second)
+	k := p.replica()
+	p.after(0, k)
+	p.want("callers are not authenticated", 3, 0)
+	p.write(k)
+	req := &admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: "alice"}, Resource: metav1.GroupVersionResource{Resource: "pods"}}
+	k.config.Recorder.Watch(req).Fail()
+	p.after(time.Minute, k)
+	p.want("after a minute", 4, 0)
+	if s := &p.object.Status; p.condition() != "False NotAuthenticated" || s.Since != nil || s.Failed > 0 || len(s.Resources) > 0 || !strings.Contains(s.Conditions[0].Message, "--admission-callers=any") {
+		t.Errorf("%+v", s)
+	}
+	p.anybody = false
+	after := p.replica()
+	p.after(0, after)
+	p.after(30*time.Second, after)
+	p.write(after)
+	p.after(30*time.Second, after)
+	if p.object.Status.Writes != 1 || p.condition() != "True Observing" || !p.object.Status.Since.After(start.Add(time.Minute)) {
 		t.Errorf("%+v", p.object.Status)
 	}
 }

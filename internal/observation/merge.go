@@ -18,7 +18,9 @@ func merge(status *v1alpha1.PermissionObservationStatus, more *counts) *v1alpha1
 		r := &out.Resources[i]
 		one := known.row(row{r.User, r.Group, r.Resource})
 		if one == nil {
-			continue // No API server stores more rows than the schema of the status permits.
+			// An earlier fieldperm had other limits.
+			known.omitted += usesOf(r)
+			continue
 		}
 		one.writes = r.Writes
 		for j := range r.Verbs {
@@ -43,4 +45,23 @@ func merge(status *v1alpha1.PermissionObservationStatus, more *counts) *v1alpha1
 		return cmp.Or(strings.Compare(a.User, b.User), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
 	})
 	return out
+}
+
+// withoutRows returns a status with all uses of verbs as omitted.
+func withoutRows(status *v1alpha1.PermissionObservationStatus) *v1alpha1.PermissionObservationStatus {
+	out := status.DeepCopy()
+	for i := range out.Resources {
+		out.Omitted += usesOf(&out.Resources[i])
+	}
+	out.Resources = nil
+	return out
+}
+
+// usesOf returns the number of uses of verbs in a row, one at least.
+func usesOf(r *v1alpha1.ObservedResource) int64 {
+	n := int64(0)
+	for i := range r.Verbs {
+		n += r.Verbs[i].Count
+	}
+	return max(1, n)
 }

@@ -19,6 +19,8 @@ type Recorder struct {
 	clock clock.PassiveClock
 	// watched are replaced as a whole.
 	watched atomic.Pointer[[]*watched]
+	// authenticated is false if any client can send a review. Then nothing is counted: each count would be what such a client wants it to be.
+	authenticated bool
 	// refused is called for each update that would have been refused, unless it is nil.
 	refused func()
 }
@@ -38,9 +40,10 @@ type watched struct {
 
 var _ admission.Observer = (*Recorder)(nil)
 
-// NewRecorder returns a Recorder that watches nothing. refused is called for each update that would have been refused; it may be nil.
-func NewRecorder(c clock.PassiveClock, refused func()) *Recorder {
-	r := &Recorder{clock: c, refused: refused}
+// NewRecorder returns a Recorder that watches nothing. authenticated says whether only authenticated callers send reviews; if not, nothing
+// is counted. refused is called for each update that would have been refused; it may be nil.
+func NewRecorder(c clock.PassiveClock, authenticated bool, refused func()) *Recorder {
+	r := &Recorder{clock: c, authenticated: authenticated, refused: refused}
 	r.watched.Store(&[]*watched{})
 	return r
 }
@@ -126,7 +129,7 @@ func (w *watch) Audits() bool {
 
 func (w *watch) Record(seen *admission.Observation) {
 	at := w.recorder.clock.Now()
-	for _, o := range w.by {
+	for _, o := range w.counting() {
 		o.mu.Lock()
 		o.fresh.add(&w.update, seen.Verbs, o.warns && seen.Refused != "", at)
 		o.mu.Unlock()
@@ -137,11 +140,19 @@ func (w *watch) Record(seen *admission.Observation) {
 }
 
 func (w *watch) Fail() {
-	for _, o := range w.by {
+	for _, o := range w.counting() {
 		o.mu.Lock()
 		o.fresh.failed++
 		o.mu.Unlock()
 	}
+}
+
+// counting returns the observations that count the update.
+func (w *watch) counting() []*watched {
+	if !w.recorder.authenticated {
+		return nil
+	}
+	return w.by
 }
 
 // take returns what was counted since the last call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
 )
 
@@ -24,6 +26,10 @@ const (
 	idle = 60 * time.Second
 	// absent is how long a replica that has just started waits for the writes of others. If there are none, no replica was running.
 	absent = 75 * time.Second
+	// enough is how many writes of a status may fail for another cause than its content.
+	enough = 3
+	// maxMessage bounds the message of a condition in bytes. The API type allows more, but no reader needs it.
+	maxMessage = 1024
 )
 
 // known is what this replica knows of the status of one observation.
@@ -35,6 +41,8 @@ type known struct {
 	last *v1alpha1.PermissionObservationStatus
 	// version is the resource version after that.
 	version string
+	// failures is how many writes failed since the last one that did not.
+	failures int
 }
 
 // writeStatuses writes each status that is due. last means that there will be no other write.
@@ -75,6 +83,11 @@ func (k *Keeper) writeStatus(ctx context.Context, o *v1alpha1.PermissionObservat
 	if status.ObservedGeneration != o.Generation {
 		status, one.heard = &v1alpha1.PermissionObservationStatus{ObservedGeneration: o.Generation}, true
 	}
+	if !k.config.Recorder.authenticated {
+		// What was counted before may be forged as well.
+		status = &v1alpha1.PermissionObservationStatus{ObservedGeneration: o.Generation, Conditions: status.Conditions, Updated: status.Updated}
+		one.heard = true
+	}
 	if status.Updated == nil || !status.Updated.Time.Before(k.begun.Truncate(time.Second)) {
 		one.heard = true
 	}
@@ -92,18 +105,16 @@ func (k *Keeper) writeStatus(ctx context.Context, o *v1alpha1.PermissionObservat
 		counted.miss(v1alpha1.ObservationGap{From: *status.Updated, To: metav1.NewTime(k.begun.Truncate(time.Second)), Reason: "no fieldperm was running"})
 	}
 	next := merge(status, &counted)
-	next.Updated = &metav1.Time{Time: now.Truncate(time.Second)}
-	if next.Since == nil && k.isApplied(now) {
-		next.Since = &metav1.Time{Time: k.applied.Add(settled).Truncate(time.Second)}
+	k.date(next, now)
+	written, err := k.applyStatus(ctx, o, version, next, k.condition(next, now))
+	failed := err
+	if err != nil && one.isRejected(err) {
+		next, written, err = k.writeLess(ctx, o, version, status, &counted, err)
 	}
-	condition := k.condition(next, now)
-	condition.ObservedGeneration, condition.LastTransitionTime = o.Generation, metav1.NewTime(now)
-	meta.SetStatusCondition(&next.Conditions, condition)
-	written, err := k.apply(ctx, o, version, next)
 	switch {
 	case err == nil:
-		one.last, one.version, one.heard = next, written.GetResourceVersion(), true
-		return nil
+		one.last, one.version, one.heard, one.failures = next, written, true, 0
+		return failed
 	case apierrors.IsNotFound(err):
 		return nil // Deleted meanwhile.
 	}
@@ -113,6 +124,44 @@ func (k *Keeper) writeStatus(ctx context.Context, o *v1alpha1.PermissionObservat
 		return nil // Another replica was faster. The informer brings its status.
 	}
 	return err
+}
+
+// isRejected reports whether a status cannot be written as it is, so that trying again is of no use.
+func (one *known) isRejected(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false
+	}
+	one.failures++
+	code := int(status.Status().Code)
+	return code >= 400 && code < 500 && code != http.StatusTooManyRequests || one.failures >= enough
+}
+
+// writeLess writes a status after one that the API server rejected. It has the rows that the API server stores, or else none, and counts
+// the others as omitted: a status that stayed as it was would seem complete.
+func (k *Keeper) writeLess(
+	ctx context.Context, o *v1alpha1.PermissionObservation, version string, status *v1alpha1.PermissionObservationStatus, counted *counts, cause error,
+) (next *v1alpha1.PermissionObservationStatus, written string, err error) {
+	now := k.config.Clock.Now()
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionObserving, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotWritten, Message: "the latest counts are omitted, because they cannot be written: " + cause.Error(),
+	}
+	for _, before := range []*v1alpha1.PermissionObservationStatus{status, withoutRows(status)} {
+		next = merge(before, counted.withoutRows())
+		k.date(next, now)
+		if written, err = k.applyStatus(ctx, o, version, next, condition); err == nil {
+			return next, written, nil
+		}
+	}
+	return nil, "", fmt.Errorf("%w; without its rows: %w", cause, err)
+}
+
+// date sets the times of a status that is written now.
+func (k *Keeper) date(status *v1alpha1.PermissionObservationStatus, now time.Time) {
+	status.Updated = &metav1.Time{Time: now.Truncate(time.Second)}
+	if status.Since == nil && k.isApplied(now) && k.config.Recorder.authenticated {
+		status.Since = &metav1.Time{Time: k.applied.Add(settled).Truncate(time.Second)}
+	}
 }
 
 // due reports whether a status must be written: if there is something new and it has not been written for a while, or to show that a
@@ -140,6 +189,11 @@ func (k *Keeper) isApplied(now time.Time) bool {
 // condition returns the condition Observing.
 func (k *Keeper) condition(status *v1alpha1.PermissionObservationStatus, now time.Time) metav1.Condition {
 	out := metav1.Condition{Type: v1alpha1.ConditionObserving, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonObserving, Message: "kube-apiserver asks about the updates"}
+	if !k.config.Recorder.authenticated {
+		out.Status, out.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotAuthenticated
+		out.Message = "nothing is counted, because fieldperm runs with --admission-callers=any, and any client could add to the counts: use an audit log"
+		return out
+	}
 	if !k.isApplied(now) {
 		out.Status, out.Reason, out.Message = metav1.ConditionFalse, v1alpha1.ReasonNotApplied, "the API servers are learning of the rules"
 		if k.fault != "" {
@@ -155,7 +209,7 @@ func (k *Keeper) condition(status *v1alpha1.PermissionObservationStatus, now tim
 		missing = append(missing, fmt.Sprintf("the verbs of %d updates are not known: see the log of fieldperm", status.Failed))
 	}
 	if status.Omitted > 0 {
-		missing = append(missing, fmt.Sprintf("%d uses of verbs are not listed, because the status is full: observe fewer users or resources", status.Omitted))
+		missing = append(missing, fmt.Sprintf("%d uses of verbs are not listed, because the status is full or has no room for a name: observe fewer users or resources", status.Omitted))
 	}
 	if len(missing) > 0 {
 		out.Reason, out.Message = v1alpha1.ReasonIncomplete, strings.Join(missing, "; ")
@@ -163,17 +217,26 @@ func (k *Keeper) condition(status *v1alpha1.PermissionObservationStatus, now tim
 	return out
 }
 
-// apply writes the status only if the object is still the one that was merged.
-func (k *Keeper) apply(ctx context.Context, o *v1alpha1.PermissionObservation, version string, status *v1alpha1.PermissionObservationStatus) (*unstructured.Unstructured, error) {
+// applyStatus writes the status with a condition, only if the object is still the one that was merged. It returns the resource version.
+func (k *Keeper) applyStatus(
+	ctx context.Context, o *v1alpha1.PermissionObservation, version string, status *v1alpha1.PermissionObservationStatus, condition metav1.Condition,
+) (string, error) {
+	condition.ObservedGeneration, condition.LastTransitionTime = o.Generation, metav1.NewTime(k.config.Clock.Now())
+	condition.Message = shorten.Within(condition.Message, maxMessage)
+	meta.SetStatusCondition(&status.Conditions, condition)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	patch := &unstructured.Unstructured{Object: map[string]any{"status": content}}
 	patch.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.PermissionObservationKind))
 	patch.SetName(o.Name)
 	patch.SetUID(o.UID)
 	patch.SetResourceVersion(version)
-	return k.config.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource)).
+	written, err := k.config.Dynamic.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource)).
 		ApplyStatus(ctx, o.Name, patch, metav1.ApplyOptions{FieldManager: uncovered.FieldManager, Force: true})
+	if err != nil {
+		return "", err
+	}
+	return written.GetResourceVersion(), nil
 }

@@ -175,8 +175,10 @@ func TestCluster_TightenAppliesAndUndoes(t *testing.T) {
 				t.Fatalf("an observation without a status: %v", err)
 			}
 			p.observation("first", subject.rows...)
-			if out, err := p.tighten(subject.name, "--apply", "--dry-run", "server"); err != nil || p.objects() != before {
-				t.Fatalf("a dry run: %v: %s", err, out)
+			for _, where := range []string{"client", "server"} {
+				if out, err := p.tighten(subject.name, "--apply", "--dry-run", where); err != nil || p.objects() != before {
+					t.Fatalf("a dry run of the %s: %v: %s", where, err, out)
+				}
 			}
 			if _, err := p.tighten(subject.name, "--apply"); err != nil {
 				t.Fatal(err)
@@ -297,6 +299,36 @@ func TestCluster_TightenReadsAuditLogs(t *testing.T) {
 	must(t, os.WriteFile(other, bytes.ReplaceAll(log, []byte(object.UID), []byte("00000000-0000-4000-8000-000000000000")), 0o600))
 	if out, err := p.tighten(operator, "--audit-log", other); !errors.Is(err, ErrIncomplete) || !strings.Contains(out, "seems to be of another cluster") {
 		t.Errorf("the log of another cluster: %v", err)
+	}
+}
+
+// unreachable is an aggregated API whose server does not exist, and a role that updates its resources.
+const unreachable = `
+{apiVersion: v1, kind: Service, metadata: {name: gone, namespace: ops}, spec: {ports: [{port: 443}]}}
+---
+{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.gone.example.com}, spec: {group: gone.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 10, insecureSkipTLSVerify: true, service: {namespace: ops, name: gone}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: remote}, rules: [{apiGroups: [gone.example.com], resources: [things], verbs: [update]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: remote}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: remote}, subjects: [{kind: ServiceAccount, namespace: ops, name: operator}]}
+`
+
+// TestCluster_TightenKeepsUpdateWhereDiscoveryFails: the command cannot know if fieldperm decides on resources of a group that is not discovered.
+func TestCluster_TightenKeepsUpdateWhereDiscoveryFails(t *testing.T) {
+	p := newTightenPlane(t)
+	p.kubectl(unreachable, "create", "-f", "-")
+	s, err := tighten.ParseSubject(operator)
+	must(t, err)
+	p.kubectl(observationOf("first", s), "create", "-f", "-")
+	p.observation("first", row(operator, "apps", "deployments", "shop", "web", "granular:scale"))
+	out, err := p.tighten(operator)
+	must(t, err)
+	if !strings.Contains(out, `group "gone.example.com" cannot be discovered, so update and patch on it stay`) ||
+		!strings.Contains(out, "ClusterRole remote keeps update on things.gone.example.com: fieldperm does not decide on its writes") {
+		t.Error("the command does not say that update stays")
+	}
+	if !strings.Contains(out, "+++ (proposed) ClusterRole operator") || strings.Contains(out, "+++ (proposed) ClusterRole remote") {
+		t.Error("the proposal changes the role of the unknown group, or not the other")
 	}
 }
 

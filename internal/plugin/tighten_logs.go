@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,13 +129,14 @@ func (o *tightening) remember(s sample) {
 	o.samples = append(o.samples, s)
 }
 
-// otherCluster says if a log seems to be of another cluster, "" if not.
+// otherCluster says if a log seems to be of another cluster, "" if not. One object that is the same is enough. The last are the most likely to
+// exist, so they are looked at first.
 func (k *knownCluster) otherCluster(ctx context.Context, samples []sample) string {
 	if k.metadata == nil {
 		return ""
 	}
-	var same, other, gone int
-	for _, s := range samples {
+	var other, gone int
+	for _, s := range slices.Backward(samples) {
 		object, err := resourceOf(k.metadata, s).Get(ctx, s.object.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -142,12 +144,12 @@ func (k *knownCluster) otherCluster(ctx context.Context, samples []sample) strin
 		case err != nil:
 			// The user of the command may not read it.
 		case string(object.UID) == s.uid:
-			same++
+			return ""
 		default:
 			other++
 		}
 	}
-	if same > 0 || other+gone == 0 {
+	if other+gone == 0 {
 		return ""
 	}
 	return fmt.Sprintf("the audit log seems to be of another cluster: of %d objects in it none has its UID here, %d have another one, %d do not exist: use a log of this cluster", other+gone, other, gone)

@@ -37,7 +37,7 @@ func (o *Options) Complete(ctx context.Context) (*Server, error) {
 	if s.barriers, err = newBarriers(o, config, s.metrics, s.schemas, s.certificates, s.enforcement); err != nil {
 		return nil, err
 	}
-	if s.observations, err = newObservations(config, s.metrics, s.schemas, s.barriers); err != nil {
+	if s.observations, err = newObservations(config, s.metrics, s.schemas, s.barriers, s.options.AdmissionCallers != callersAny); err != nil {
 		return nil, err
 	}
 	if s.authorization, err = newAuthorization(ctx, o, config, s.metrics, s.tracer, s.schemas, s.enforcement); err != nil {

@@ -136,7 +136,18 @@ func (s *Server) handler() http.Handler {
 	)...)
 	mux.Handle("/readyz", s.withFaults(ready))
 	mux.Handle("/readyz/", ready)
-	return recovered(mux)
+	return recovered(s.parting(mux))
+}
+
+// parting tells clients to close their connection once the server accepts no more. The HTTP/2 server does so itself, except on a connection
+// whose handshake ends later. A client that writes all the time would keep it, and the server, until --shutdown-timeout.
+func (s *Server) parting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.closing.Load() {
+			w.Header().Set("Connection", "close") // HTTP/2 sends GOAWAY instead.
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // withFaults adds the faults of schema documents and of single resources to /readyz?verbose. A fault does not make fieldperm

@@ -23,8 +23,8 @@ type observations struct {
 	keeper   *observation.Keeper
 }
 
-func newObservations(config *rest.Config, m *metrics.Metrics, known *schemas, b *barriers) (*observations, error) {
-	o := &observations{recorder: observation.NewRecorder(clock.RealClock{}, m.ObservedRefusal)}
+func newObservations(config *rest.Config, m *metrics.Metrics, known *schemas, b *barriers, authenticated bool) (*observations, error) {
+	o := &observations{recorder: observation.NewRecorder(clock.RealClock{}, authenticated, m.ObservedRefusal)}
 	o.objects = sources.NewObjects(known.client, known.defined, observation.Kinds(), func() {
 		if o.keeper != nil {
 			o.keeper.Changed()

@@ -29,6 +29,8 @@ type Server struct {
 	observations  *observations
 	authorization *authorization
 	draining      atomic.Bool
+	// closing is whether the server accepts no more connections.
+	closing atomic.Bool
 }
 
 // Addr returns the address that the server listens on.
@@ -90,6 +92,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.draining.Store(true)
 	time.Sleep(s.options.ShutdownDelay)
 	stopProving() // The server is closing. A probe would reach another server.
+	s.closing.Store(true)
 	close(closing)
 	<-stopped
 	// Flush the last spans. An error is only logged: the collector may be gone, and all responses have been sent.

@@ -145,7 +145,7 @@ func TestPropose_KeepUpdate_LeavesAResourceAsItIs(t *testing.T) {
 	if got := rulesText(p.Add.ClusterRoles[0].Rules); strings.Contains(got, "leases") || !p.Complete() || len(p.Unused) > 0 {
 		t.Errorf("%q, gaps %q, unused %q", got, p.Gaps, p.Unused)
 	}
-	has(t, strings.Join(p.Notes, "\n"), "keeps update and patch on leases: --keep-update names it")
+	has(t, strings.Join(p.Notes, "\n"), "keeps update on leases.coordination.k8s.io: --keep-update names it")
 	for _, text := range []string{"", ".apps", "*", "deployments/", "a,b"} {
 		if _, err := ParseResource(text); err == nil {
 			t.Errorf("%q is accepted", text)

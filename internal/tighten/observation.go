@@ -134,7 +134,10 @@ func (e *Evidence) row(row *v1alpha1.ObservedResource, status *v1alpha1.Permissi
 		from := &Use{
 			Count: v.Count, First: v.FirstTime.Time, Last: v.LastTime.Time, Example: Object{v.Example.Namespace, v.Example.Name},
 			Sources: []string{observationSource}, Namespaces: map[string]bool{}, MoreNamespaces: v.MoreNamespaces,
-			Names: map[Object]bool{{v.Example.Namespace, v.Example.Name}: true}, MoreNames: v.Count > 1,
+			Names: map[Object]bool{}, MoreNames: v.Count > 1 || v.Example.Name == "",
+		}
+		if v.Example.Name != "" {
+			from.Names[from.Example] = true
 		}
 		from.namespace(v.Example.Namespace)
 		for _, namespace := range v.Namespaces {

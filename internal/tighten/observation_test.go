@@ -87,3 +87,13 @@ func TestObservations_OfAGroup(t *testing.T) {
 		t.Error("an observation of a group of the user is not used")
 	}
 }
+
+// TestObservations_AnExampleWithoutAName: the name was too long for the status, so that not all names are known.
+func TestObservations_AnExampleWithoutAName(t *testing.T) {
+	row := rowOf(operator, 1, "granular:scale", 5)
+	row.Verbs[0].Example.Name = ""
+	e, _ := Observations(mustSubject(t, operator), []v1alpha1.PermissionObservation{observationOf("a", row)})
+	if u := e.Resources[Resource{"apps", "deployments"}].Verbs["granular:scale"]; len(u.Names) > 0 || !u.MoreNames || !u.Namespaces["team"] {
+		t.Errorf("%+v", u)
+	}
+}

@@ -82,13 +82,17 @@ func (s *stripping) rules(role Ref, rules []rbacv1.PolicyRule) ([]rbacv1.PolicyR
 
 func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule, bool) {
 	kept, all := s.keeps(rule)
-	if all {
-		s.kept = append(s.kept, fmt.Sprintf("%s keeps update and patch on %s: %s", role, strings.Join(rule.Resources, ", "), s.reason(kept, "their")))
-		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
-	}
 	generic := slices.DeleteFunc([]string{updateVerb, patchVerb}, func(verb string) bool {
 		return !slices.Contains(rule.Verbs, verb) && !slices.Contains(rule.Verbs, rbacv1.VerbAll)
 	})
+	for _, r := range kept {
+		if r.Name != anyFinalizers {
+			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), r, s.reason(r)))
+		}
+	}
+	if all {
+		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
+	}
 	var out []rbacv1.PolicyRule
 	stripped := rule.DeepCopy()
 	stripped.Verbs = s.verbs(role, rule)
@@ -104,19 +108,16 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 		} else {
 			out = append(out, *stays)
 		}
-		if r.Name != anyFinalizers {
-			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), r, s.reason([]Resource{r}, "its")))
-		}
 	}
 	return out, true
 }
 
-// reason says why update and patch stay on resources.
-func (s *stripping) reason(kept []Resource, whose string) string {
-	if len(kept) > 0 && !slices.ContainsFunc(kept, func(r Resource) bool { return !slices.Contains(s.asked, r) }) {
+// reason says why update and patch stay on a resource.
+func (s *stripping) reason(r Resource) string {
+	if slices.Contains(s.asked, r) {
 		return "--keep-update names it"
 	}
-	return "fieldperm does not decide on " + whose + " writes"
+	return "fieldperm does not decide on its writes"
 }
 
 // keeps returns the resources of a rule whose update and patch stay, and whether these are all.

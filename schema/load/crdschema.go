@@ -20,7 +20,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
 		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
-		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Prunes: map[runtimeschema.GroupVersionKind]func(map[string]any) bool{}, Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
+		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Reads: map[runtimeschema.GroupVersionKind]func(map[string]any) bool{}, Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
 	}
 	for i := range d.crd.Spec.Versions {
 		v := &d.crd.Spec.Versions[i]
@@ -46,12 +46,9 @@ func (d *definition) topology() (schema.Topology, error) {
 		if loss, lossy := losses[v.Name]; lossy {
 			topology.Lossy[gvk] = loss
 		}
-		drops, err := prunes(v)
+		topology.Reads[gvk], err = reading(v)
 		if err != nil {
 			return schema.Topology{}, fault(d.source, at, "is no structural schema: %v: correct it as the API server would ask", err)
-		}
-		if drops != nil {
-			topology.Prunes[gvk] = drops
 		}
 		topology.StatusInside[gvk] = v.Subresources == nil || v.Subresources.Status == nil
 		if v.Subresources != nil && v.Subresources.Scale != nil {

@@ -17,3 +17,18 @@ func LogTail(file string) string {
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
+
+// StacksOf returns what the Go runtime wrote to a log when the process got SIGQUIT, with the lines before it.
+func StacksOf(file string) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	before, stacks, found := strings.Cut(string(content), "SIGQUIT: quit")
+	lines := strings.Split(strings.TrimSpace(before), "\n")
+	tail := strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
+	if !found {
+		return tail
+	}
+	return tail + "\nSIGQUIT: quit" + stacks
+}

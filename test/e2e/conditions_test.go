@@ -143,3 +143,34 @@ func TestC2_ABarrierOnZeroReplicasHoldsForAScale(t *testing.T) {
 	inForce(t, "by its scale", to("/scale", "0"), 403)
 	expect(t, to("/scale", "2")(), 200)
 }
+
+// TestC2_ConditionsReadObjectsAsReadersDo: server-side apply shows null and empty fields in a review, and no reader ever gets them. A set holds
+// if its condition is true of the object that the API server returns.
+func TestC2_ConditionsReadObjectsAsReadersDo(t *testing.T) {
+	s := startAs(t, stack.Static)
+	install(t, s)
+	mustKubectl(t, s, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.readers.example.com"},"spec":{"group":"readers.example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"template":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`, "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=90s", "crd/gadgets.readers.example.com")
+	grant(t, s, "editor", rule("readers.example.com", []string{"gadgets"}, "get", "create", "update", "patch"))
+	editor := wire(t, s, "editor")
+	const one = "/apis/readers.example.com/v1/namespaces/default/gadgets/one"
+	apply := func(metadata, spec string, parameters ...string) *corpus.Answer {
+		return send(t, editor, http.MethodPatch, one, "application/apply-patch+yaml", fields(t, `{"apiVersion":"readers.example.com/v1","kind":"Gadget","metadata":{"name":"one"`+metadata+`},"spec":`+spec+`}`), append(parameters, "fieldManager=editor", "force=true")...)
+	}
+	expect(t, apply("", `{"size":1}`), 201)
+	const rest = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"`
+	for _, c := range []struct{ condition, metadata, spec string }{
+		{"!has(object.metadata.labels)", `,"labels":null`, `{"size":2}`},
+		{"!has(object.metadata.labels)", `,"labels":{}`, `{"size":2}`},
+		{"!has(object.metadata.finalizers)", `,"finalizers":[]`, `{"size":2}`},
+		{"!has(object.metadata.ownerReferences)", `,"ownerReferences":[]`, `{"size":2}`},
+		{"!has(object.spec.template) || !has(object.spec.template.metadata.labels)", "", `{"size":2,"template":` + rest + `,"labels":null}}}`},
+	} {
+		mustKubectl(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "`+c.condition+`"}]`+"\n", "apply", "-f", "-")
+		inForce(t, c.condition, func() *corpus.Answer { return apply("", `{"size":2}`, "dryRun=All") }, 403)
+		expect(t, apply(c.metadata, c.spec), 403)
+	}
+	mustKubectl(t, s, uncoveredSet("absent", "granular:specification", "readers.example.com", "gadgets")+`  matchConditions: [{name: absent, expression: "!has(object.metadata.labels)"}]`+"\n", "apply", "-f", "-")
+	inForce(t, "with labels", func() *corpus.Answer { return apply(`,"labels":{"a":"b"}`, `{"size":2}`, "dryRun=All") }, 200)
+}

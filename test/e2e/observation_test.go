@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -131,4 +132,89 @@ func TestW2_ASetWithoutDenyLetsWritesPass(t *testing.T) {
 		_, err := patch(strings.Repeat("x", i))
 		return err != nil, nil
 	}))
+}
+
+// TestP9_WhatHasNoRoomStopsNoObservation: names that are too long, and observations with too many of them, are said, and others count.
+func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
+	s := startAs(t, stack.Static)
+	install(t, s)
+	long := strings.Repeat("r", 300)
+	grant(t, s, "namer", rule("", []string{"configmaps"}, "get", "update", "patch"), rule("rbac.authorization.k8s.io", []string{"roles"}, "get", "update", "patch"))
+	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
+	mustKubectl(t, s, "", "create", "role", long, "--verb=get", "--resource=pods")
+	observe := func(name, user string, groups, length int) {
+		t.Helper()
+		subjects := []string{fmt.Sprintf(`{"kind":"User","name":%q}`, user)}
+		for i := range groups {
+			subjects = append(subjects, fmt.Sprintf(`{"kind":"Group","name":"%s-%d-%s"}`, name, i, strings.Repeat("y", length)))
+		}
+		mustKubectl(t, s, fmt.Sprintf(`{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":%q},"spec":{"subjects":[%s],"resources":[{"apiGroups":["*"],"resources":["*"]}]}}`, name, strings.Join(subjects, ",")), "create", "-f", "-")
+	}
+	conditions := func() bool {
+		return strings.Contains(mustKubectl(t, s, "", "get", "validatingwebhookconfiguration", "fieldperm-observed", "-o", "yaml"), "is-observed")
+	}
+	// Nearly as much as a match condition may have.
+	observe("namer", "namer", 63, 490)
+	observed(t, s, "namer", isObserving)
+	if !conditions() {
+		t.Error("the subjects fit a match condition, and there is none")
+	}
+	namer, err := s.User("namer")
+	must(t, err)
+	label := func(args ...string) {
+		t.Helper()
+		if _, stderr, err := s.Kubectl(namer).Run(t.Context(), "", append([]string{"label"}, args...)...); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	label("role", long, "team=a")
+	label("configmap", "seen", "team=a")
+	got := observed(t, s, "namer", func(o *v1alpha1.PermissionObservation) bool { return o.Status.Writes >= 2 })
+	if !isObserving(got) || len(got.Status.Resources) != 2 || got.Status.Resources[1].Verbs[0].Example != (v1alpha1.ObservedObject{Namespace: "default"}) || got.Status.Resources[0].Verbs[0].Example.Name != "seen" {
+		t.Errorf("%+v", got.Status)
+	}
+
+	// As many long subjects as the definition permits: they do not fit a match condition.
+	for i := range 3 {
+		observe(fmt.Sprintf("full-%d", i), "somebody", 63, 1000)
+	}
+	observed(t, s, "full-2", isObserving)
+	if conditions() {
+		t.Error("the subjects do not fit a match condition, and there is one")
+	}
+	label("configmap", "seen", "team=b", "--overwrite")
+	mustKubectl(t, s, "", "label", "configmap", "seen", "team=c", "--overwrite") // Another user.
+	got = observed(t, s, "namer", func(o *v1alpha1.PermissionObservation) bool { return o.Status.Writes >= 3 })
+	if !isObserving(got) || got.Status.Writes != 3 {
+		t.Errorf("%+v", got.Status)
+	}
+}
+
+// TestP9_WithoutAuthenticatedCallersNothingIsCounted: the client is warned, and the status says why it counts nothing.
+func TestP9_WithoutAuthenticatedCallersNothingIsCounted(t *testing.T) {
+	bin, err := Build(t.Context())
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Topology: stack.REST, Arguments: []string{"--admission-callers=any"}})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	install(t, s)
+	grant(t, s, "mover", rule("", []string{"configmaps"}, "get", "update", "patch"))
+	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
+	mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"PermissionObservation","metadata":{"name":"mover"},"spec":{"subjects":[{"kind":"User","name":"mover"}],"resources":[{"apiGroups":["*"],"resources":["*"]}],"actions":["Warn"]}}`, "apply", "-f", "-")
+	is := func(o *v1alpha1.PermissionObservation) bool {
+		return slices.ContainsFunc(o.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == v1alpha1.ConditionObserving && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAuthenticated
+		})
+	}
+	first := observed(t, s, "mover", is)
+	mover, err := s.User("mover")
+	must(t, err)
+	_, stderr, err := s.Kubectl(mover).Run(t.Context(), "", "label", "configmap", "seen", "team=a")
+	if err != nil || !strings.Contains(stderr, "without update and patch this write is refused") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	got := observed(t, s, "mover", func(o *v1alpha1.PermissionObservation) bool { return o.Status.Updated.After(first.Status.Updated.Time) })
+	if !is(got) || got.Status.Writes > 0 || len(got.Status.Resources) > 0 || got.Status.Since != nil {
+		t.Errorf("%+v", got.Status)
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
 // replica is one place for a fieldperm-webhook: an address, and its process.
@@ -132,9 +134,15 @@ func (s *Stack) StopReplica(number int) error {
 		return nil
 	case <-time.After(stopTimeout):
 	}
-	_ = p.cmd.Process.Kill()
-	<-p.done
-	return fmt.Errorf("%s: did not end within %s and was killed", r.name, stopTimeout)
+	// The Go runtime answers this signal with the stacks of all goroutines.
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.done:
+	case <-time.After(stopTimeout):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	return fmt.Errorf("%s: did not end within %s and was killed: %s", r.name, stopTimeout, cluster.StacksOf(s.replicaLog(r)))
 }
 
 // SignalReplica sends a signal to one fieldperm-webhook: SIGKILL, SIGSTOP, SIGCONT.

@@ -1,26 +1,23 @@
 package walk
 
 import (
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// conditions caches the results of conditional barriers. Many owners name paths through the same node, so a node is entered many times,
-// and its values may be large. Each condition is evaluated once for a pair of values, and each value is decoded once.
+// conditions are the values that conditional barriers read. Each value is decoded once, because values may be large and conditions may exist
+// at every level.
 type conditions struct {
-	holds   map[condition]bool
 	decoded map[rawjson.Value]any
-	// prunes is whether readers get the new object without some of its fields, nil if it is not known yet.
-	prunes *bool
-}
-
-// condition is the key of one permission for one change.
-type condition struct {
-	permission *schema.Permission
-	old, new   rawjson.Value
+	// read says whether the two below are known.
+	read bool
+	// nothing means that readers get the new object without some of its fields, or that it cannot be decoded.
+	nothing bool
+	// otherwise are the values of the new object that readers get otherwise, or with parts that they get otherwise.
+	otherwise map[rawjson.Value]bool
 }
 
 // bars reports whether a permission is a barrier for a change from old to new.
@@ -28,35 +25,66 @@ func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
 		return p.MayBar()
 	}
-	if d.isOwning {
+	if d.isOwning || d.Err != nil {
 		return true
 	}
-	at := condition{p, old, new}
-	holds, known := d.conditions.holds[at]
-	if known || d.Err != nil {
-		return holds || !known
-	}
-	holds = d.prunes() || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.readOtherwise(new) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
-	if d.conditions.holds == nil {
-		d.conditions.holds = map[condition]bool{}
-	}
-	d.conditions.holds[at] = holds
 	return holds
 }
 
-// prunes reports whether readers get the new object without some of its fields, so that no condition on it counts. An object that cannot
-// be decoded counts as such.
-func (d *Differ) prunes() bool {
-	if !d.Kind.MayPrune() {
+// readOtherwise reports whether readers may get a value of the new object in another form, so that a condition on it does not count.
+func (d *Differ) readOtherwise(v rawjson.Value) bool {
+	if d.Kind.ShownAsRead() {
 		return false
 	}
-	if d.conditions.prunes == nil {
-		var object any
-		prunes := utiljson.Unmarshal(d.New.Raw(), &object) != nil || d.Kind.Prunes(object)
-		d.conditions.prunes = &prunes
+	c := &d.conditions
+	if !c.read {
+		c.read, c.otherwise = true, map[rawjson.Value]bool{}
+		shown := d.native(d.New)
+		read, is := runtime.DeepCopyJSONValue(shown).(map[string]any)
+		c.nothing = !is || !d.Kind.Read(read)
+		if !c.nothing {
+			c.compare(d.New, shown, read)
+		}
 	}
-	return *d.conditions.prunes
+	return c.nothing || c.otherwise[v]
+}
+
+// compare notes the values, from v down, whose decoded form is not the one that readers get. It reports whether v is one. A field that is null
+// is one that is absent.
+func (c *conditions) compare(v rawjson.Value, shown, read any) bool {
+	var differs bool
+	switch shown := shown.(type) {
+	case map[string]any:
+		fields, is := read.(map[string]any)
+		differs = !is
+		for m := v.Members(); m.Next(); {
+			name := m.Name().String()
+			differs = c.compare(m.Value(), shown[name], fields[name]) || differs
+		}
+		for name := range fields {
+			_, is := shown[name]
+			differs = differs || !is
+		}
+	case []any:
+		items, is := read.([]any)
+		differs = !is || len(items) != len(shown)
+		i := 0
+		for each := v.Items(); each.Next(); i++ {
+			var item any
+			if i < len(items) {
+				item = items[i]
+			}
+			differs = c.compare(each.Value(), shown[i], item) || differs
+		}
+	default:
+		differs = shown != read
+	}
+	if differs {
+		c.otherwise[v] = true
+	}
+	return differs
 }
 
 // native returns a value as CEL takes it. It caches the value and its parts, because conditions may exist at every level.
