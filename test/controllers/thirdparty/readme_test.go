@@ -101,7 +101,7 @@ func (s *shell) run(line, want string) string {
 	}
 	for deadline := time.Now().Add(limit); ; time.Sleep(time.Second) {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
-		cmd := exec.CommandContext(ctx, "bash", "-c", line)
+		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 		cmd.Dir, cmd.Env = s.dir, s.env
 		out, _ := cmd.CombinedOutput() // A refusal is what some commands show.
 		cancel()
@@ -123,7 +123,7 @@ func (s *shell) run(line, want string) string {
 
 func (s *shell) background(command string) {
 	s.t.Helper()
-	cmd := exec.Command("bash", "-c", command)
+	cmd := exec.Command("/bin/sh", "-c", command)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	trial.Must(s.t, cmd.Start())
