@@ -73,9 +73,10 @@ test-oracle-faults: controlplane ## Put known faults back, one at a time; the or
 	go run ./test/oracle/faults -seed $(SEED)
 
 .PHONY: test-controllers
-test-controllers: build controlplane ## Run kube-controller-manager and kube-scheduler with granular verbs only; UPDATE=1 writes config/roles.
+test-controllers: build controlplane ## Run Kubernetes' controllers and those of other projects with granular verbs only; UPDATE=1 writes config/roles.
 	@test/controlplane/build.sh controllers
-	go test -tags controllers -count=1 -p 1 -v -timeout 30m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP)) $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
+	@test/controllers/modules/build.sh
+	go test -tags controllers -count=1 -p 1 -v -timeout 60m ./test/controllers/... -args $(if $(UPDATE),-update) $(if $(KEEP),-keep=$(KEEP)) $(if $(SHUFFLE),-shuffle=$(SHUFFLE))
 
 LOADTIME ?= 60s
 .PHONY: test-load
@@ -105,8 +106,9 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 	go test -count=1 ./test/exact -run Exact -pairs $(PAIRS) -seed $$RANDOM -timeout 2h
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run golangci-lint.
+lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on the example.
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
+	go -C examples/operator vet ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)

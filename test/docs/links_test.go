@@ -16,7 +16,7 @@ const root = "../.."
 func pages(t *testing.T) []string {
 	t.Helper()
 	var out []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "test/*.md", "testdata/*.md", "schema/catalog/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "test/*.md", "testdata/*.md", "schema/catalog/*.md", "examples/*/*.md", "config/roles/*/*.md"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -19,15 +19,20 @@ import (
 type event struct {
 	Stage string
 	Verb  string
-	User  struct {
-		Username string
-		Groups   []string
-	}
-	ObjectRef      struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	ResponseStatus struct {
+	User  identity
+	// ImpersonatedUser is nil without impersonation. With it, it is the user that RBAC and fieldperm see.
+	ImpersonatedUser *identity
+	ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	ResponseStatus   struct {
 		Code    int
 		Message string
 	}
+}
+
+// identity is a user.
+type identity struct {
+	Username string
+	Groups   []string
 }
 
 // resource is a group, and a resource with its subresource.
@@ -80,6 +85,9 @@ func (r *Run) events(f func(e *event)) {
 		e := &event{}
 		if err := json.Unmarshal(lines.Bytes(), e); err != nil {
 			continue // The last line is being written.
+		}
+		if e.ImpersonatedUser != nil {
+			e.User = *e.ImpersonatedUser
 		}
 		if e.Stage == "ResponseComplete" && r.trial.observes(e) {
 			f(e)

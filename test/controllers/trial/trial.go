@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -51,6 +52,8 @@ type Trial struct {
 	Differing []Differing
 	// Foreign are JSON merge patches of fields that no program writes, tried before those of all trials.
 	Foreign []string
+	// Proposed is called with the rules that the proposal for a user adds. Nil: nothing.
+	Proposed func(t *testing.T, user string, rules []rbacv1.PolicyRule)
 	// Roles is the directory of the shipped roles, relative to the root of the repository. "" for none.
 	Roles string
 }
@@ -72,6 +75,7 @@ func (x *Trial) Prove(t *testing.T) {
 		t.Fatalf("no user of the trial %q updated anything", x.Name)
 	}
 	x.named(t, proposals)
+	x.proposed(t, proposals)
 	r := x.withProposals(t, filepath.Join(dir, "granular"), proposals)
 	if diff := compare(state(t, first, proposals), state(t, r.Dir, proposals)); diff != "" {
 		t.Errorf("the end states differ: - with update, + granular:\n%s", diff)
@@ -120,6 +124,21 @@ func (x *Trial) play(r *Run) {
 	x.Play(r)
 	r.settle()
 	r.keepState()
+}
+
+func (x *Trial) proposed(t *testing.T, proposals []*proposal) {
+	t.Helper()
+	if x.Proposed == nil {
+		return
+	}
+	for _, p := range proposals {
+		var all []rbacv1.PolicyRule
+		add, _ := p.split()
+		for _, o := range add {
+			all = append(all, rules(t, o)...)
+		}
+		x.Proposed(t, p.user, all)
+	}
 }
 
 // named fails the test for users that the trial names and that have no proposal.
@@ -175,3 +194,6 @@ func Must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Updating reports whether the test writes what it otherwise compares.
+func Updating() bool { return *update }

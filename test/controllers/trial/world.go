@@ -17,6 +17,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,7 +52,6 @@ func newWorld(t *testing.T, admin *rest.Config) *World {
 	compact.ContentType = runtime.ContentTypeProtobuf
 	w.Client, err = kubernetes.NewForConfig(compact)
 	Must(t, err)
-	// It discovers again what it does not know.
 	w.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(w.Client.Discovery()))
 	return w
 }
@@ -62,9 +62,24 @@ func (w *World) Await(what string, limit time.Duration, f func(ctx context.Conte
 	await(w.T, what, limit, f)
 }
 
+// discover calls f, and again after a new discovery while it does not know a kind: its definition was made a moment ago.
+func (w *World) discover(f func() error) error {
+	err := f()
+	for tries := 0; meta.IsNoMatchError(err) && tries < 50; tries++ {
+		time.Sleep(200 * time.Millisecond)
+		w.mapper.Reset()
+		err = f()
+	}
+	return err
+}
+
 // At returns the objects of a resource, "deployments.apps" or "pods", in a namespace.
 func (w *World) At(config *rest.Config, resource, namespace string) (dynamic.ResourceInterface, error) {
-	gvr, err := w.mapper.ResourceFor(schema.ParseGroupResource(resource).WithVersion(""))
+	var gvr schema.GroupVersionResource
+	err := w.discover(func() (err error) {
+		gvr, err = w.mapper.ResourceFor(schema.ParseGroupResource(resource).WithVersion(""))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +124,11 @@ func (w *World) Apply(file string) {
 			continue
 		}
 		kind := object.GroupVersionKind()
-		mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		var mapping *meta.RESTMapping
+		err := w.discover(func() (err error) {
+			mapping, err = w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			return err
+		})
 		if err != nil {
 			w.T.Fatalf("%s: %v", file, err)
 		}

@@ -1,0 +1,5 @@
+//go:build tools
+
+package kustomizecontroller
+
+import _ "github.com/fluxcd/kustomize-controller"
