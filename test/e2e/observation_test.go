@@ -139,7 +139,7 @@ func TestP9_WhatHasNoRoomStopsNoObservation(t *testing.T) {
 	s := startAs(t, stack.Static)
 	install(t, s)
 	long := strings.Repeat("r", 300)
-	grant(t, s, "namer", rule("", []string{"configmaps"}, "get", "update", "patch"), rule("rbac.authorization.k8s.io", []string{"roles"}, "get", "update", "patch"))
+	grant(t, s, "namer", rule("", []string{"configmaps"}, "get", "update", "patch"), rule("", []string{"pods"}, "get"), rule("rbac.authorization.k8s.io", []string{"roles"}, "get", "update", "patch"))
 	mustKubectl(t, s, "", "create", "configmap", "seen", "--from-literal=a=b")
 	mustKubectl(t, s, "", "create", "role", long, "--verb=get", "--resource=pods")
 	observe := func(name, user string, groups, length int) {

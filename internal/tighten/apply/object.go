@@ -97,7 +97,8 @@ func hash(parts ...any) string {
 // get returns an object, nil if there is none.
 func (c *Client) get(ctx context.Context, ref tighten.Ref) (*object, error) {
 	api, options := c.RBAC.RbacV1(), metav1.GetOptions{}
-	out, err := &object{ref: ref}, error(nil)
+	out := &object{ref: ref}
+	var err error
 	switch ref.Kind {
 	case roleKind:
 		var r *rbacv1.Role

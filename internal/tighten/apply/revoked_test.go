@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,7 +161,7 @@ func TestUndo_GivesBackNothingTwice(t *testing.T) {
 	s := newScene(t)
 	rules := s.read().ClusterRoles[0].Rules
 	s.tightened()
-	s.change(ownRole, func(o *object) { o.role.Rules = append(rules, secrets) })
+	s.change(ownRole, func(o *object) { o.role.Rules = append(slices.Clone(rules), secrets) })
 	_, err := s.undo(false)
 	must(t, err)
 	if all := s.read(); len(all.ClusterRoles[0].Rules) != 2 {

@@ -61,7 +61,8 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 	if len(st.Changed) == 0 {
 		return 0, nil
 	}
-	r, err := &restoring{Client: c, st: st}, error(nil)
+	r := &restoring{Client: c, st: st}
+	var err error
 	if r.others, err = c.others(ctx, st); err != nil {
 		return 0, err
 	}
