@@ -97,12 +97,12 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Trial{}
-	warns := barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationWarn)
+	out, variables := &Trial{}, variablesOf(kind, req)
+	warns := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationWarn)
 	if out.Warning, err = r.try(ctx, in, kind, warns); err != nil {
 		return nil, err
 	}
-	audits := barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationAudit)
+	audits := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationAudit)
 	if maps.Equal(warns, audits) {
 		out.Audited = out.Warning
 		return out, nil

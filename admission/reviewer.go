@@ -208,20 +208,20 @@ func (r *Reviewer) schema() *schema.Schema {
 
 // barriersInForce returns the barriers that refuse writes.
 func barriersInForce(ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, compiled, kind, req, v1alpha1.ValidationDeny)
+	return barriersFor(ctx, compiled, req, variablesOf(kind, req), v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They
 // differ if a resource is served under several groups. A user that addresses the other name must meet the same barriers. The action selects
 // the sets: Deny those that refuse writes, another one those that have it and do not.
 func barriersFor(
-	ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest, action v1alpha1.ValidationAction,
+	ctx context.Context, compiled *schema.Schema, req *admissionv1.AdmissionRequest, variables func() (schema.Variables, error), action v1alpha1.ValidationAction,
 ) schema.VerbSet {
 	if OnFloor(req) {
 		return nil
 	}
 	refs := [2]schema.ResourceRef{{Group: req.Resource.Group, Resource: req.Resource.Resource, Subresource: req.SubResource}, RequestedResource(req)}
-	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variablesOf(kind, req)}
+	barred := schema.Request{Kind: runtimeschema.GroupVersionKind(req.Kind), Variables: variables}
 	if req.RequestKind != nil {
 		sentAs := runtimeschema.GroupVersionKind(*req.RequestKind)
 		barred.SentAs = &sentAs

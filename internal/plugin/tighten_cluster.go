@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,41 +96,11 @@ func (o *tightening) connect(ctx context.Context) (*knownCluster, error) {
 
 // readObjects lists the RBAC objects.
 func (k *knownCluster) readObjects(ctx context.Context) error {
-	api := k.client.RbacV1()
-	for kind, list := range map[string]pager.ListPageFunc{
-		"ClusterRoles": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.ClusterRoles().List(ctx, options)
-		},
-		"Roles": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.Roles("").List(ctx, options)
-		},
-		"ClusterRoleBindings": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.ClusterRoleBindings().List(ctx, options)
-		},
-		"RoleBindings": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.RoleBindings("").List(ctx, options)
-		},
-	} {
-		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			if m, ok := item.(metav1.Object); ok {
-				m.SetManagedFields(nil)
-			}
-			switch object := item.(type) {
-			case *rbacv1.ClusterRole:
-				k.objects.ClusterRoles = append(k.objects.ClusterRoles, *object)
-			case *rbacv1.Role:
-				k.objects.Roles = append(k.objects.Roles, *object)
-			case *rbacv1.ClusterRoleBinding:
-				k.objects.ClusterRoleBindings = append(k.objects.ClusterRoleBindings, *object)
-			case *rbacv1.RoleBinding:
-				k.objects.RoleBindings = append(k.objects.RoleBindings, *object)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
+	objects, err := rbac.List(ctx, k.client)
+	if err != nil {
+		return err
 	}
+	k.objects = *objects
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Grants are the RBAC objects to decide by, in the order in which they were read. The zero Grants allow nothing.
@@ -14,6 +15,23 @@ type Grants struct {
 	ClusterRoles        []rbacv1.ClusterRole
 	RoleBindings        []rbacv1.RoleBinding
 	ClusterRoleBindings []rbacv1.ClusterRoleBinding
+}
+
+// add adds an object, and reports whether it is of one of the four kinds.
+func (g *Grants) add(object runtime.Object) bool {
+	switch o := object.(type) {
+	case *rbacv1.Role:
+		g.Roles = append(g.Roles, *o)
+	case *rbacv1.ClusterRole:
+		g.ClusterRoles = append(g.ClusterRoles, *o)
+	case *rbacv1.RoleBinding:
+		g.RoleBindings = append(g.RoleBindings, *o)
+	case *rbacv1.ClusterRoleBinding:
+		g.ClusterRoleBindings = append(g.ClusterRoleBindings, *o)
+	default:
+		return false
+	}
+	return true
 }
 
 // append adds the objects of more after those of g.

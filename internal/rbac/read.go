@@ -115,14 +115,6 @@ func (d *decoder) object(raw []byte) error {
 				return fmt.Errorf("items[%d]: %w", i, err)
 			}
 		}
-	case *rbacv1.Role:
-		d.out.Roles = append(d.out.Roles, *o)
-	case *rbacv1.ClusterRole:
-		d.out.ClusterRoles = append(d.out.ClusterRoles, *o)
-	case *rbacv1.RoleBinding:
-		d.out.RoleBindings = append(d.out.RoleBindings, *o)
-	case *rbacv1.ClusterRoleBinding:
-		d.out.ClusterRoleBindings = append(d.out.ClusterRoleBindings, *o)
 	case *rbacv1.RoleList:
 		d.out.Roles = append(d.out.Roles, o.Items...)
 	case *rbacv1.ClusterRoleList:
@@ -132,7 +124,9 @@ func (d *decoder) object(raw []byte) error {
 	case *rbacv1.ClusterRoleBindingList:
 		d.out.ClusterRoleBindings = append(d.out.ClusterRoleBindings, o.Items...)
 	default:
-		return fmt.Errorf("kind %q grants nothing: use Role, ClusterRole, RoleBinding or ClusterRoleBinding", meta.Kind)
+		if !d.out.add(object) {
+			return fmt.Errorf("kind %q grants nothing: use Role, ClusterRole, RoleBinding or ClusterRoleBinding", meta.Kind)
+		}
 	}
 	return nil
 }

@@ -14,7 +14,11 @@ func LogTail(file string) string {
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return tail(string(content))
+}
+
+func tail(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
 
@@ -25,10 +29,8 @@ func StacksOf(file string) string {
 		return err.Error()
 	}
 	before, stacks, found := strings.Cut(string(content), "SIGQUIT: quit")
-	lines := strings.Split(strings.TrimSpace(before), "\n")
-	tail := strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 	if !found {
-		return tail
+		return tail(before)
 	}
-	return tail + "\nSIGQUIT: quit" + stacks
+	return tail(before) + "\nSIGQUIT: quit" + stacks
 }

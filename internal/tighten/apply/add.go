@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
@@ -141,7 +142,7 @@ func (c *Client) writeAll(ctx context.Context, items []*wanted) error {
 
 // foreign returns an error if a binding that is not the proposal's names a role that it adds.
 func (c *Client) foreign(ctx context.Context, p *tighten.Proposal) error {
-	objects, err := c.bound(ctx)
+	objects, err := rbac.ListBound(ctx, c.RBAC)
 	if err != nil {
 		return err
 	}

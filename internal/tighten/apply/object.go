@@ -10,11 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 
-	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
@@ -192,36 +189,4 @@ func (c *Client) dryRun() []string {
 		return []string{metav1.DryRunAll}
 	}
 	return nil
-}
-
-// bound lists what says who holds a role: the bindings, and the ClusterRoles that may be aggregated from others.
-func (c *Client) bound(ctx context.Context) (*rbac.Grants, error) {
-	api, out := c.RBAC.RbacV1(), &rbac.Grants{}
-	for kind, list := range map[string]pager.ListPageFunc{
-		"ClusterRoles": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.ClusterRoles().List(ctx, options)
-		},
-		"ClusterRoleBindings": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.ClusterRoleBindings().List(ctx, options)
-		},
-		"RoleBindings": func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return api.RoleBindings("").List(ctx, options)
-		},
-	} {
-		err := pager.New(list).EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			switch o := item.(type) {
-			case *rbacv1.ClusterRole:
-				out.ClusterRoles = append(out.ClusterRoles, *o)
-			case *rbacv1.ClusterRoleBinding:
-				out.ClusterRoleBindings = append(out.ClusterRoleBindings, *o)
-			case *rbacv1.RoleBinding:
-				out.RoleBindings = append(out.RoleBindings, *o)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
-		}
-	}
-	return out, nil
 }

@@ -18,7 +18,7 @@ func (c *Client) intents(ctx context.Context, p *tighten.Proposal, st *stored) (
 	if err != nil {
 		return nil, err
 	}
-	objects, err := c.bound(ctx)
+	objects, err := rbac.ListBound(ctx, c.RBAC)
 	if err != nil {
 		return nil, err
 	}

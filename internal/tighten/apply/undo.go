@@ -66,7 +66,7 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 	if r.others, err = c.others(ctx, st); err != nil {
 		return 0, err
 	}
-	if r.objects, err = c.bound(ctx); err != nil {
+	if r.objects, err = rbac.ListBound(ctx, c.RBAC); err != nil {
 		return 0, err
 	}
 	for i := range st.Changed {
@@ -106,7 +106,7 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 // rights that they do not hold.
 func (r *restoring) verify(ctx context.Context) error {
 	var err error
-	if r.objects, err = r.bound(ctx); err != nil {
+	if r.objects, err = rbac.ListBound(ctx, r.RBAC); err != nil {
 		return err
 	}
 	var faults []error

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
@@ -129,12 +130,12 @@ func keptProposals(t *testing.T, dir string) []*proposal {
 func documents(t *testing.T, content []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
-	for _, text := range strings.Split("\n"+string(content), "\n---\n") {
+	all, err := manifest.Documents(content)
+	Must(t, err)
+	for _, raw := range all {
 		object := &unstructured.Unstructured{}
-		Must(t, yaml.Unmarshal([]byte(text), &object.Object))
-		if len(object.Object) > 0 {
-			out = append(out, object)
-		}
+		Must(t, json.Unmarshal(raw, &object.Object))
+		out = append(out, object)
 	}
 	return out
 }
