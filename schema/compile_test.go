@@ -111,6 +111,17 @@ func TestCompile_AFaultFailsEveryKindThatSharesIt(t *testing.T) {
 	}
 }
 
+// TestCompile_AFaultFailsEveryKindOfItsDocument proves it for a kind that was compiled before the fault was found.
+func TestCompile_AFaultFailsEveryKindOfItsDocument(t *testing.T) {
+	good, bad := v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale", Excluded: true}, v1alpha1.FieldPermission{Path: ".spec.replica", Verb: "scale"}
+	s, _ := Compile(things(t, document("f.yaml", "A", RankAdministrator, good), document("f.yaml", "B", RankAdministrator, bad)))
+	for _, name := range []string{"A", "B"} {
+		if _, err := s.Kind(kindOf(name)); err == nil {
+			t.Errorf("kind %s is served, and its document has a fault", name)
+		}
+	}
+}
+
 func TestCompile_LaterSourcesWinPerNode(t *testing.T) {
 	low := document("catalogue", "A", RankCatalogue, v1alpha1.FieldPermission{Path: ".spec", Verb: "low"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
 	high := document("admin", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "high"})
