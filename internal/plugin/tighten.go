@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/internal/tighten/apply"
 )
@@ -197,12 +199,9 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	// The objects to print have names that stay the same from run to run. Those that the command adds itself have names that others cannot
 	// know beforehand.
-	suffix, err := apply.Suffix(subject, known.observations)
+	suffix, err := o.suffix(ctx, known, subject)
 	if err != nil {
 		return nil, nil, err
-	}
-	if suffix == "" && o.apply {
-		suffix = apply.NewSuffix()
 	}
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
 		Suffix:     suffix,
@@ -216,6 +215,23 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 		o.warn("--also %s", text)
 	}
 	return proposal, evidence, nil
+}
+
+// suffix returns the end of the names of added objects: that of the record, or a new one for --apply.
+func (o *tightening) suffix(ctx context.Context, known *knownCluster, subject tighten.Subject) (string, error) {
+	if known.client == nil {
+		return "", nil
+	}
+	suffix, err := apply.Suffix(ctx, apply.Records(known.client), subject)
+	switch {
+	case apierrors.IsForbidden(err) && !o.apply:
+		o.warn("what --apply has added is not known: %v", err)
+	case err != nil:
+		return "", err
+	case suffix == "" && o.apply:
+		return apply.NewSuffix(), nil
+	}
+	return suffix, nil
 }
 
 // applyStep makes the next step.
@@ -275,13 +291,13 @@ func (o *tightening) takeBack(ctx context.Context, subject tighten.Subject) erro
 		return err
 	}
 	if done == 0 {
-		o.say("Nothing to undo for %s: there is no PermissionObservation %s.", subject, subject.ObservationName())
+		o.say("Nothing to undo for %s: there is no record of an --apply.", subject)
 	}
 	return nil
 }
 
 func (o *tightening) applier(known *knownCluster) *apply.Client {
-	return &apply.Client{RBAC: known.client, Observations: known.observed, DryRun: o.dryRun == dryRunServer, LetIn: letIn, Say: func(format string, args ...any) {
+	return &apply.Client{RBAC: known.client, Records: apply.Records(known.client), Observations: known.observed, DryRun: o.dryRun == dryRunServer, LetIn: letIn, Say: func(format string, args ...any) {
 		if o.dryRun == dryRunServer {
 			format += " (dry run)"
 		}

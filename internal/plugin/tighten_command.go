@@ -56,7 +56,7 @@ too: the subject gets a copy without update and patch.
 --apply makes one step. The first adds the Roles, and a PermissionObservation with warnings. The
 second, when the command is called again, takes update and patch away, if the observation has seen
 writes, and none that needs more than the granular verbs. --undo restores what was there, by the record
-in an annotation of the PermissionObservation: keep it.
+in a Secret of the namespace kube-system: keep it.
 
 Ends with 0 if the proposal is complete or a step was made, with 1 if the evidence has gaps, if there
 is new access, if a write of the simulation would be refused or cannot be judged, or if the second

@@ -42,7 +42,10 @@ func (c *Client) add(ctx context.Context, p *tighten.Proposal, st *stored) (bool
 	if !todo {
 		return false, nil
 	}
-	if err := c.save(ctx, st, prepare(p)); err != nil {
+	if err := c.save(ctx, st); err != nil {
+		return true, err
+	}
+	if err := c.observe(ctx, st, prepare(p)); err != nil {
 		return true, err
 	}
 	err = c.writeAll(ctx, items)
@@ -52,14 +55,17 @@ func (c *Client) add(ctx context.Context, p *tighten.Proposal, st *stored) (bool
 	if err != nil {
 		return true, err
 	}
-	if err := c.save(ctx, st, warn(p)); err != nil {
+	if err := c.save(ctx, st); err != nil {
 		// Without the record, --undo would not find what was added.
 		if lost := (&lostError{}); errors.As(err, &lost) {
 			err = errors.Join(err, c.takeBack(context.WithoutCancel(ctx), items))
 		}
 		return true, err
 	}
-	c.Say("PermissionObservation %s started", st.name)
+	if err := c.observe(ctx, st, warn(p)); err != nil {
+		return true, err
+	}
+	c.Say("PermissionObservation %s started", p.Subject.ObservationName())
 	return true, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
@@ -16,6 +17,8 @@ import (
 // Client changes the RBAC objects of a cluster.
 type Client struct {
 	RBAC kubernetes.Interface
+	// Records are the Secrets with the records, as the function Records returns them.
+	Records typedcorev1.SecretInterface
 	// Observations are the PermissionObservations.
 	Observations dynamic.ResourceInterface
 	// DryRun sends every write as a dry run.
@@ -71,7 +74,7 @@ func (c *Client) Apply(ctx context.Context, p *tighten.Proposal, more []string, 
 		return Nothing, err
 	}
 	if st == nil {
-		st = &stored{record: record{Subject: p.Subject.String(), Suffix: p.Suffix, Plan: plan(p)}, subject: p.Subject, name: p.Subject.ObservationName()}
+		st = &stored{record: record{Subject: p.Subject.String(), Suffix: p.Suffix, Plan: plan(p)}, subject: p.Subject}
 	}
 	if st.Suffix != p.Suffix {
 		return Nothing, st.lost()

@@ -224,8 +224,8 @@ func TestApply_RefusesWhatCannotBeRecorded(t *testing.T) {
 	s := newScene(t)
 	r, err := s.rbac.RbacV1().ClusterRoles().Get(t.Context(), "operator", metav1.GetOptions{})
 	must(t, err)
-	for i := range 3000 {
-		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{fmt.Sprintf("things-with-a-long-name-%d", i)}})
+	for i := range 12000 {
+		r.Rules = append(r.Rules, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{fmt.Sprintf("things-with-a-long-long-long-name-%d", i)}})
 	}
 	_, err = s.rbac.RbacV1().ClusterRoles().Update(t.Context(), r, metav1.UpdateOptions{})
 	must(t, err)

@@ -4,7 +4,8 @@
 // Start at Client.Apply. It adds Roles and bindings (add.go) and a PermissionObservation first. Called again, it takes update and patch
 // away (take.go) if the observation shows that the subject does not need them (gate.go). Client.Undo (undo.go) restores what was there.
 //
-// The only memory is the record (record.go) in an annotation of the PermissionObservation (store.go), which is cluster-scoped. Others than
-// cluster administrators may write Roles and bindings of a namespace, so that nothing in these decides what is restored, deleted or filled
-// with rules. The record is written before each change that it is about. So the program may end at any moment, and can be called again.
+// The only memory is the record (record.go), a Secret in the namespace of Kubernetes' own components (store.go). Others than cluster
+// administrators may write Roles and bindings of a namespace, or PermissionObservations, so that nothing in these decides what is restored,
+// deleted or filled with rules. The record is written before each change that it is about. So the program may end at any moment, and can be
+// called again.
 package apply

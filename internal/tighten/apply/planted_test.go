@@ -7,9 +7,11 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
@@ -24,7 +26,7 @@ func TestUndo_ReadsNoRecordOfARole(t *testing.T) {
 		id := s.subject().ID()
 		planted := role(ref(roleKind, "team", "harmless"), map[string]string{tighten.SubjectLabel: id, "fieldperm.dev/tightened-" + id: "true"})
 		planted.role.Annotations = map[string]string{
-			recordAnnotation:                       `{"subject":"` + operator + `","changed":[]}`,
+			"fieldperm.dev/tighten-record":         `{"subject":"` + operator + `","changed":[]}`,
 			"fieldperm.dev/tighten-original-" + id: `{"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}],"after":"` + hash(nil) + `"}`,
 		}
 		s.add(planted)
@@ -186,37 +188,22 @@ func TestApply_RefusesWhatWasAddedAndChanged(t *testing.T) {
 	}
 }
 
-// TestApply_TwoAtOnce: the second one that writes the record fails and changes nothing. A status that fieldperm writes does not count.
+// TestApply_TwoAtOnce: the second one that writes the record fails and changes nothing.
 func TestApply_TwoAtOnce(t *testing.T) {
 	s := newScene(t)
 	_, err := s.apply(Options{})
 	must(t, err)
 	s.observe(good())
-	for _, other := range []bool{false, true} {
-		s.saving = func() {
-			if other {
-				st, err := s.client.load(t.Context(), s.subject())
-				must(t, err)
-				st.Changed = []taken{{identity: identityOf(ownRole, "")}}
-				must(t, s.client.save(t.Context(), st, nil))
-			} else {
-				s.observe(good())
-			}
-		}
-		step, err := s.apply(Options{})
-		if other != (err != nil && strings.Contains(err.Error(), "by another --apply or --undo at the same time")) || other == (step == Removed) {
-			t.Errorf("another %t: step %d: %v", other, step, err)
-		}
-		if !other {
-			// Both steps again, up to the second.
-			_, err := s.undo(false)
-			must(t, err)
-			_, err = s.apply(Options{})
-			must(t, err)
-			s.observe(good())
-		}
+	s.saving = func() {
+		st, err := s.client.load(t.Context(), s.subject())
+		must(t, err)
+		st.Changed = []taken{{identity: identityOf(ownRole, "")}}
+		must(t, s.client.save(t.Context(), st))
 	}
-	// Two begin: the observation of the other is there.
+	if step, err := s.apply(Options{}); err == nil || !strings.Contains(err.Error(), "by another --apply or --undo at the same time") || step == Removed {
+		t.Errorf("step %d: %v", step, err)
+	}
+	// Two begin: the record of the other is there.
 	s = newScene(t)
 	p := s.propose()
 	_, err = s.apply(Options{})
@@ -224,6 +211,31 @@ func TestApply_TwoAtOnce(t *testing.T) {
 	before := s.text()
 	if _, err := s.client.Apply(t.Context(), p, nil, Options{}); err == nil || !strings.Contains(err.Error(), "at the same time") || s.text() != before {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestApply_AStatusThatFieldpermWritesDoesNotCount: it is written every 30 seconds. A specification that another writes does.
+func TestApply_AStatusThatFieldpermWritesDoesNotCount(t *testing.T) {
+	for name, spec := range map[string]bool{"status": false, "specification": true} {
+		s := newScene(t)
+		_, err := s.apply(Options{})
+		must(t, err)
+		s.fields = "granular:label(a)"
+		// After the record was read, and before the observation is written.
+		s.saving = func() {
+			s.observe(good())
+			if spec {
+				o, err := s.observations().Get(t.Context(), s.subject().ObservationName(), metav1.GetOptions{})
+				must(t, err)
+				must(t, unstructured.SetNestedStringSlice(o.Object, []string{"Audit"}, "spec", "actions"))
+				_, err = s.observations().Update(t.Context(), o, metav1.UpdateOptions{})
+				must(t, err)
+			}
+		}
+		step, err := s.apply(Options{})
+		if lost := err != nil && strings.Contains(err.Error(), "at the same time"); lost != spec || !lost && (step != Added || err != nil) {
+			t.Errorf("%s: step %d: %v", name, step, err)
+		}
 	}
 }
 
@@ -250,10 +262,9 @@ func TestApply_WhileAnotherUndoes(t *testing.T) {
 	}
 }
 
-// TestApply_NeedsARecordOfItsOwn: an observation that --apply has not made is not taken for one.
+// TestApply_NeedsARecordOfItsOwn: a Secret that --apply has not made for the subject is not taken for a record.
 func TestApply_NeedsARecordOfItsOwn(t *testing.T) {
-	for annotation, want := range map[string]string{
-		"":                       "was not made by --apply",
+	for text, want := range map[string]string{
 		"{":                      "is no record",
 		`{"subject":"user:eve"}`: `has the record of "user:eve"`,
 	} {
@@ -261,19 +272,94 @@ func TestApply_NeedsARecordOfItsOwn(t *testing.T) {
 		p := s.propose()
 		_, err := s.apply(Options{})
 		must(t, err)
-		o, err := s.observations().Get(t.Context(), s.subject().ObservationName(), metav1.GetOptions{})
+		secret, err := s.client.Records.Get(t.Context(), recordName(s.subject()), metav1.GetOptions{})
 		must(t, err)
-		o.SetAnnotations(map[string]string{recordAnnotation: annotation})
-		if annotation == "" {
-			o.SetAnnotations(nil)
-		}
-		_, err = s.observations().Update(t.Context(), o, metav1.UpdateOptions{})
+		secret.Data[recordKey] = []byte(text)
+		_, err = s.client.Records.Update(t.Context(), secret, metav1.UpdateOptions{})
 		must(t, err)
 		if _, err := s.client.Apply(t.Context(), p, nil, Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", annotation, err)
+			t.Errorf("%q: %v", text, err)
 		}
 		if _, err := s.undo(false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("--undo, %q: %v", annotation, err)
+			t.Errorf("--undo, %q: %v", text, err)
+		}
+	}
+}
+
+// TestUndo_ReadsNoRecordOfAnObservation: a user that may write PermissionObservations cannot have a binding restored that never was.
+func TestUndo_ReadsNoRecordOfAnObservation(t *testing.T) {
+	planted := func(s *scene) map[string]string {
+		uid := s.add(binding(ref(clusterRoleBindingKind, "", "root"), ownRole, user("admin")))
+		text, err := (&record{Subject: s.subject().String(), Changed: []taken{{
+			identity: identityOf(ref(clusterRoleBindingKind, "", "root"), uid), Subjects: []placed{{0, user("mallory")}},
+		}}}).text()
+		must(t, err)
+		return map[string]string{"fieldperm.dev/tighten-record": string(text)}
+	}
+	// The observation alone.
+	s := newScene(t)
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.PermissionObservationKind}}
+	o.SetName(s.subject().ObservationName())
+	o.SetAnnotations(planted(s))
+	_, err := s.observations().Create(t.Context(), o, metav1.CreateOptions{})
+	must(t, err)
+	before := s.text()
+	for name, command := range map[string]func() error{
+		"--apply": func() error { _, err := s.apply(Options{}); return err },
+		"--undo":  func() error { _, err := s.undo(true); return err },
+	} {
+		if err := command(); err == nil || !strings.Contains(err.Error(), "was not made by --apply") || s.text() != before {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Beside a record.
+	s = newScene(t)
+	annotations, before := planted(s), s.text()
+	_, err = s.apply(Options{})
+	must(t, err)
+	o, err = s.observations().Get(t.Context(), s.subject().ObservationName(), metav1.GetOptions{})
+	must(t, err)
+	o.SetAnnotations(annotations)
+	_, err = s.observations().Update(t.Context(), o, metav1.UpdateOptions{})
+	must(t, err)
+	_, err = s.undo(true)
+	must(t, err)
+	if after := s.text(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestApply_ObservesAgainAfterAnotherHasChangedTheObservation: the second step needs the counts of an observation as --apply makes it.
+func TestApply_ObservesAgainAfterAnotherHasChangedTheObservation(t *testing.T) {
+	for name, change := range map[string]func(s *scene, o *unstructured.Unstructured){
+		"fewer resources": func(s *scene, o *unstructured.Unstructured) {
+			must(t, unstructured.SetNestedSlice(o.Object, []any{map[string]any{"apiGroups": []any{"apps"}, "resources": []any{"daemonsets"}}}, "spec", "resources"))
+			_, err := s.observations().Update(t.Context(), o, metav1.UpdateOptions{})
+			must(t, err)
+			s.observe(good())
+		},
+		"deleted": func(s *scene, o *unstructured.Unstructured) {
+			must(t, s.observations().Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
+		},
+	} {
+		s := newScene(t)
+		before := s.text()
+		_, err := s.apply(Options{})
+		must(t, err)
+		o, err := s.observations().Get(t.Context(), s.subject().ObservationName(), metav1.GetOptions{})
+		must(t, err)
+		change(s, o)
+		if step, err := s.apply(Options{}); step != Added || err != nil {
+			t.Errorf("%s: step %d: %v", name, step, err)
+		}
+		s.observe(good())
+		if step, err := s.apply(Options{}); step != Removed || err != nil {
+			t.Errorf("%s: step %d: %v", name, step, err)
+		}
+		_, err = s.undo(false)
+		must(t, err)
+		if after := s.text(); after != before {
+			t.Errorf("%s: before:\n%s\nafter:\n%s", name, before, after)
 		}
 	}
 }

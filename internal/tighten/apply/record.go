@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -8,18 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
-// recordAnnotation of the PermissionObservation has the record.
-const recordAnnotation = "fieldperm.dev/tighten-record"
-
-// maxRecord is the largest record in bytes. All annotations of an object together may have 256 KiB.
-const maxRecord = 200 << 10
+// maxRecord is the largest record in bytes. A Secret may have 1 MiB.
+const maxRecord = 900 << 10
 
 // suffixLength is long enough that the names of added objects cannot be guessed: 50 bits.
 const suffixLength = 10
@@ -95,46 +94,44 @@ type placed struct {
 func NewSuffix() string { return strings.ToLower(rand.Text()[:suffixLength]) }
 
 // Suffix returns the suffix in the record of a subject, "" if there is none.
-func Suffix(s tighten.Subject, items []v1alpha1.PermissionObservation) (string, error) {
-	for i := range items {
-		if items[i].Name != s.ObservationName() {
-			continue
-		}
-		r, err := decode(s, &items[i])
-		if err != nil {
-			return "", err
-		}
-		return r.Suffix, nil
+func Suffix(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject) (string, error) {
+	secret, err := secretOf(ctx, records, s)
+	if err != nil || secret == nil {
+		return "", err
 	}
-	return "", nil
+	r, err := decode(s, secret)
+	if err != nil {
+		return "", err
+	}
+	return r.Suffix, nil
 }
 
-// decode reads the record of a subject from its observation.
-func decode(s tighten.Subject, o *v1alpha1.PermissionObservation) (*record, error) {
-	text, ok := o.Annotations[recordAnnotation]
-	if !ok {
-		return nil, fmt.Errorf("PermissionObservation %q exists and was not made by --apply for %q: rename or delete it", o.Name, s)
-	}
+// decode reads the record of a subject.
+func decode(s tighten.Subject, secret *corev1.Secret) (*record, error) {
 	r := &record{}
-	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("PermissionObservation %q: annotation %s is no record: %w: restore the objects by hand, then delete it", o.Name, recordAnnotation, err)
+	if err := json.Unmarshal(secret.Data[recordKey], r); err != nil {
+		return nil, noRecord(secret, err)
 	}
 	if r.Subject != s.String() {
-		return nil, fmt.Errorf("PermissionObservation %q has the record of %q, not of %q: rename or delete it", o.Name, r.Subject, s)
+		return nil, fmt.Errorf("Secret %s/%s has the record of %q, not of %q: rename or delete it", recordNamespace, secret.Name, r.Subject, s)
 	}
 	return r, nil
 }
 
+func noRecord(secret *corev1.Secret, cause error) error {
+	return fmt.Errorf("Secret %s/%s: key %q is no record: %w: restore the objects by hand, then delete it", recordNamespace, secret.Name, recordKey, cause)
+}
+
 // text returns the record as it is written.
-func (r *record) text() (string, error) {
+func (r *record) text() ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return "", fmt.Errorf("record of %q: %w", r.Subject, err)
+		return nil, fmt.Errorf("record of %q: %w", r.Subject, err)
 	}
 	if len(text) > maxRecord {
-		return "", fmt.Errorf("record of %q: what is taken from its roles and bindings has %d bytes, more than %d, and cannot be recorded for --undo: make the changes by hand with -o yaml", r.Subject, len(text), maxRecord)
+		return nil, fmt.Errorf("record of %q: what is taken from its roles and bindings has %d bytes, more than %d, and cannot be recorded for --undo: make the changes by hand with -o yaml", r.Subject, len(text), maxRecord)
 	}
-	return string(text), nil
+	return text, nil
 }
 
 func (r *record) added(ref tighten.Ref) *made {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -57,7 +59,7 @@ type scene struct {
 	access authorizationv1.SubjectAccessReviewStatus
 
 	version int
-	// saying is called with each text that the client says, saving before each update of an observation.
+	// saying is called with each text that the client says, saving before each update of a record.
 	saying func(text string)
 	saving func()
 	// writes counts those of the client. The one with the number crash ends the program: before the write, or after it.
@@ -90,7 +92,7 @@ func newScene(t *testing.T) *scene {
 	s.rbac.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
 	s.rbac.PrependReactor("*", "*", s.reactor(tracker))
 	s.dynamic.PrependReactor("*", "*", s.reactor(s.dynamic.Tracker()))
-	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Observations: hooked{s.observations(), s}, Say: func(format string, args ...any) {
+	s.client = &Client{LetIn: 700 * time.Millisecond, RBAC: s.rbac, Records: hooked{Records(s.rbac), s}, Observations: s.observations(), Say: func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		s.said = append(s.said, text)
 		if s.saying != nil {
@@ -199,18 +201,18 @@ func (s *scene) store(tracker clienttesting.ObjectTracker, action clienttesting.
 	return nil
 }
 
-// hooked are the observations with scene.saving.
+// hooked are the records with scene.saving.
 type hooked struct {
-	dynamic.ResourceInterface
+	typedcorev1.SecretInterface
 	s *scene
 }
 
-func (h hooked) Update(ctx context.Context, o *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (h hooked) Update(ctx context.Context, o *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error) {
 	if hook := h.s.saving; hook != nil {
 		h.s.saving = nil
 		hook()
 	}
-	return h.ResourceInterface.Update(ctx, o, options, subresources...)
+	return h.SecretInterface.Update(ctx, o, options)
 }
 
 // add makes an object as others do.
@@ -295,15 +297,7 @@ func (s *scene) text() string {
 // suffix returns that of the record, or a new one.
 func (s *scene) suffix() string {
 	s.t.Helper()
-	list, err := s.observations().List(s.t.Context(), metav1.ListOptions{})
-	must(s.t, err)
-	var items []v1alpha1.PermissionObservation
-	for i := range list.Items {
-		o, err := typed(&list.Items[i])
-		must(s.t, err)
-		items = append(items, *o)
-	}
-	suffix, err := Suffix(s.subject(), items)
+	suffix, err := Suffix(s.t.Context(), s.client.Records, s.subject())
 	must(s.t, err)
 	if suffix == "" {
 		suffix = NewSuffix()
@@ -353,7 +347,7 @@ func (s *scene) tightened() {
 	}
 }
 
-// record returns what the observation has.
+// record returns the record of the subject.
 func (s *scene) record() *record {
 	s.t.Helper()
 	st, err := s.client.load(s.t.Context(), s.subject())

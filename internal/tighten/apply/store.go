@@ -4,38 +4,80 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
-// stored is a record, and the PermissionObservation that has it.
+// The record is a Secret in the namespace of Kubernetes' own components. A user that can write Secrets there can take the identities of
+// these components anyway, so that the record gives no more to anybody that can change it.
+const (
+	recordNamespace = metav1.NamespaceSystem
+	recordType      = corev1.SecretType("fieldperm.dev/tighten-record")
+	recordKey       = "record"
+)
+
+// Records returns the client of the Secrets with records.
+func Records(client kubernetes.Interface) typedcorev1.SecretInterface {
+	return client.CoreV1().Secrets(recordNamespace)
+}
+
+// recordName returns the name of the Secret with the record of a subject.
+func recordName(s tighten.Subject) string { return "fieldperm-" + s.ObservationName() }
+
+// stored is a record, the Secret that has it, and the PermissionObservation that belongs to it.
 type stored struct {
 	record
 	subject tighten.Subject
-	name    string
-	// observation is as it was read or written last, nil before the first write.
+	// secret and observation are as they were read or written last, nil before the first write.
+	secret      *corev1.Secret
 	observation *v1alpha1.PermissionObservation
 }
 
 // load returns the record of a subject, nil if there is none.
 func (c *Client) load(ctx context.Context, s tighten.Subject) (*stored, error) {
 	o, err := c.observation(ctx, s.ObservationName())
-	if err != nil || o == nil {
-		return nil, err
-	}
-	r, err := decode(s, o)
 	if err != nil {
 		return nil, err
 	}
-	return &stored{*r, s, o.Name, o}, nil
+	secret, err := secretOf(ctx, c.Records, s)
+	if err != nil {
+		return nil, err
+	}
+	if secret == nil && o != nil {
+		return nil, fmt.Errorf("PermissionObservation %q exists and was not made by --apply for %q: rename or delete it", o.Name, s)
+	}
+	if secret == nil {
+		return nil, nil
+	}
+	r, err := decode(s, secret)
+	if err != nil {
+		return nil, err
+	}
+	return &stored{*r, s, secret, o}, nil
+}
+
+// secretOf returns the Secret with the record of a subject, nil if there is none.
+func secretOf(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject) (*corev1.Secret, error) {
+	secret, err := records.Get(ctx, recordName(s), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record of %q: %w", s, err)
+	}
+	return secret, nil
 }
 
 // observation returns an observation, nil if there is none.
@@ -58,30 +100,57 @@ func typed(u *unstructured.Unstructured) (*v1alpha1.PermissionObservation, error
 	return out, nil
 }
 
-// mostConflicts is how many times in a row fieldperm may write the status while the record is written.
-const mostConflicts = 10
-
-// save writes the record. change changes the rest of the observation, or is nil. It fails if another has written the record since it was read.
-func (c *Client) save(ctx context.Context, st *stored, change func(o *v1alpha1.PermissionObservation)) error {
+// save writes the record. It fails if another has written the record since it was read.
+func (c *Client) save(ctx context.Context, st *stored) error {
 	text, err := st.text()
 	if err != nil {
 		return err
 	}
+	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: recordName(st.subject), Labels: map[string]string{tighten.SubjectLabel: st.subject.ID()}}, Type: recordType}
+	var written *corev1.Secret
+	if st.secret == nil {
+		next.Data = map[string][]byte{recordKey: text}
+		written, err = c.Records.Create(ctx, next, metav1.CreateOptions{DryRun: c.dryRun()})
+	} else {
+		next = st.secret.DeepCopy()
+		next.Data = map[string][]byte{recordKey: text}
+		written, err = c.Records.Update(ctx, next, metav1.UpdateOptions{DryRun: c.dryRun()})
+	}
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return st.lost()
+	case err != nil:
+		return fmt.Errorf("record of %q: %w", st.Subject, err)
+	case !c.DryRun: // After a dry run, the next write begins at the same.
+		st.secret = written
+	}
+	return nil
+}
+
+// lostError says that another call of Apply or Undo has written or deleted the record or the observation.
+type lostError struct{ subject string }
+
+// Error names the subject.
+func (e *lostError) Error() string {
+	return fmt.Sprintf("the record of %q was changed by another --apply or --undo at the same time: run the command again", e.subject)
+}
+
+func (st *stored) lost() error { return &lostError{st.Subject} }
+
+// mostConflicts is how many times in a row fieldperm may write the status while the observation is written.
+const mostConflicts = 10
+
+// observe writes the observation, as change makes it.
+func (c *Client) observe(ctx context.Context, st *stored, change func(o *v1alpha1.PermissionObservation)) error {
 	for range mostConflicts {
 		next := &v1alpha1.PermissionObservation{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PermissionObservationKind},
-			ObjectMeta: metav1.ObjectMeta{Name: st.name},
+			ObjectMeta: metav1.ObjectMeta{Name: st.subject.ObservationName()},
 		}
 		if st.observation != nil {
 			next = st.observation.DeepCopy()
 		}
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[recordAnnotation] = text
-		if change != nil {
-			change(next)
-		}
+		change(next)
 		err := c.write(ctx, st, next)
 		if !apierrors.IsConflict(err) {
 			return err
@@ -94,21 +163,11 @@ func (c *Client) save(ctx context.Context, st *stored, change func(o *v1alpha1.P
 	return st.lost()
 }
 
-// lostError says that another call of Apply or Undo has written or deleted the record.
-type lostError struct{ name string }
-
-// Error names the observation.
-func (e *lostError) Error() string {
-	return fmt.Sprintf("PermissionObservation %q was changed by another --apply or --undo at the same time: run the command again", e.name)
-}
-
-func (st *stored) lost() error { return &lostError{st.name} }
-
 // write creates or updates the observation.
 func (c *Client) write(ctx context.Context, st *stored, next *v1alpha1.PermissionObservation) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
 	if err != nil {
-		return fmt.Errorf("PermissionObservation %q: %w", st.name, err)
+		return fmt.Errorf("PermissionObservation %q: %w", next.Name, err)
 	}
 	var written *unstructured.Unstructured
 	if st.observation == nil {
@@ -122,11 +181,11 @@ func (c *Client) write(ctx context.Context, st *stored, next *v1alpha1.Permissio
 	case apierrors.IsAlreadyExists(err):
 		return st.lost()
 	case apierrors.IsNotFound(err) && st.observation == nil:
-		return fmt.Errorf("PermissionObservation %q: the cluster does not have the kind: install the CustomResourceDefinitions of fieldperm: %w", st.name, err)
+		return fmt.Errorf("PermissionObservation %q: the cluster does not have the kind: install the CustomResourceDefinitions of fieldperm: %w", next.Name, err)
 	case apierrors.IsNotFound(err):
 		return st.lost()
 	case err != nil:
-		return fmt.Errorf("PermissionObservation %q: %w", st.name, err)
+		return fmt.Errorf("PermissionObservation %q: %w", next.Name, err)
 	case c.DryRun:
 		// Nothing was written, so that the next write begins at the same.
 		return nil
@@ -137,37 +196,48 @@ func (c *Client) write(ctx context.Context, st *stored, next *v1alpha1.Permissio
 
 // refresh reads the observation again. It fails if more than the status changed.
 func (c *Client) refresh(ctx context.Context, st *stored) error {
-	now, err := c.observation(ctx, st.name)
+	now, err := c.observation(ctx, st.observation.Name)
 	if err != nil {
 		return err
 	}
-	if now == nil || now.UID != st.observation.UID || now.Generation != st.observation.Generation || !maps.Equal(now.Annotations, st.observation.Annotations) {
+	if now == nil || now.UID != st.observation.UID || now.Generation != st.observation.Generation {
 		return st.lost()
 	}
 	st.observation = now
 	return nil
 }
 
-// forget deletes the observation with the record.
+// forget deletes the observation, and then the record.
 func (c *Client) forget(ctx context.Context, st *stored) error {
-	for range mostConflicts {
-		uid, version := st.observation.UID, st.observation.ResourceVersion
-		err := c.Observations.Delete(ctx, st.name, metav1.DeleteOptions{DryRun: c.dryRun(), Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case apierrors.IsConflict(err):
-			if err := c.refresh(ctx, st); err != nil {
-				return err
-			}
-		case err != nil:
-			return fmt.Errorf("PermissionObservation %q: %w", st.name, err)
-		default:
-			c.Say("PermissionObservation %s deleted", st.name)
-			return nil
-		}
+	if err := c.unobserve(ctx, st); err != nil {
+		return err
 	}
-	return st.lost()
+	err := c.Records.Delete(ctx, st.secret.Name, metav1.DeleteOptions{DryRun: c.dryRun(), Preconditions: &metav1.Preconditions{UID: &st.secret.UID, ResourceVersion: &st.secret.ResourceVersion}})
+	switch {
+	case apierrors.IsConflict(err):
+		return st.lost()
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("record of %q: %w", st.Subject, err)
+	}
+	return nil
+}
+
+// unobserve deletes the observation.
+func (c *Client) unobserve(ctx context.Context, st *stored) error {
+	if st.observation == nil {
+		return nil
+	}
+	err := c.Observations.Delete(ctx, st.observation.Name, metav1.DeleteOptions{DryRun: c.dryRun(), Preconditions: &metav1.Preconditions{UID: &st.observation.UID}})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return st.lost()
+	case err != nil:
+		return fmt.Errorf("PermissionObservation %q: %w", st.observation.Name, err)
+	}
+	c.Say("PermissionObservation %s deleted", st.observation.Name)
+	return nil
 }
 
 // prepare makes the specification of an observation without warnings: granular verbs are being added.
@@ -193,32 +263,45 @@ func warn(p *tighten.Proposal) func(o *v1alpha1.PermissionObservation) {
 	}
 }
 
-// warns reports whether an observation is of the subject and with warnings, as warn makes it.
+// warns reports whether an observation is with warnings, of the subject, and of all resources that are to be observed. It may have more: the
+// copies of roles that the first step adds have fewer.
 func warns(p *tighten.Proposal, o *v1alpha1.PermissionObservation) bool {
 	var want v1alpha1.PermissionObservation
 	warn(p)(&want)
-	return slices.Equal(o.Spec.Subjects, want.Spec.Subjects) && slices.Contains(o.Spec.Actions, v1alpha1.ObservationWarn)
+	return slices.Equal(o.Spec.Subjects, want.Spec.Subjects) && slices.Contains(o.Spec.Actions, v1alpha1.ObservationWarn) &&
+		!slices.ContainsFunc(want.Spec.Resources, func(r v1alpha1.ResourceRule) bool { return !covers(o.Spec.Resources, &r) })
+}
+
+// covers reports whether each resource of a rule is in one of the rules.
+func covers(rules []v1alpha1.ResourceRule, want *v1alpha1.ResourceRule) bool {
+	has := func(list []string, name string) bool {
+		return slices.Contains(list, name) || slices.Contains(list, rbacv1.ResourceAll)
+	}
+	for _, group := range want.APIGroups {
+		for _, resource := range want.Resources {
+			if !slices.ContainsFunc(rules, func(r v1alpha1.ResourceRule) bool { return has(r.APIGroups, group) && has(r.Resources, resource) }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // others returns the records of other subjects.
 func (c *Client) others(ctx context.Context, st *stored) ([]record, error) {
-	items, err := c.Observations.List(ctx, metav1.ListOptions{})
+	items, err := c.Records.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("type", string(recordType)).String()})
 	if err != nil {
-		return nil, fmt.Errorf("PermissionObservations: %w", err)
+		return nil, fmt.Errorf("records of --apply: %w", err)
 	}
 	var out []record
 	for i := range items.Items {
-		o, err := typed(&items.Items[i])
-		if err != nil {
-			return nil, err
-		}
-		text, ok := o.Annotations[recordAnnotation]
-		if !ok || o.Name == st.name {
+		secret := &items.Items[i]
+		if secret.Type != recordType || secret.Name == recordName(st.subject) {
 			continue
 		}
 		r := record{}
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			return nil, fmt.Errorf("PermissionObservation %q: annotation %s is no record: %w: restore the objects by hand, then delete it", o.Name, recordAnnotation, err)
+		if err := json.Unmarshal(secret.Data[recordKey], &r); err != nil {
+			return nil, noRecord(secret, err)
 		}
 		out = append(out, r)
 	}

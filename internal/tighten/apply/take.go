@@ -96,7 +96,7 @@ func (c *Client) take(ctx context.Context, p *tighten.Proposal, st *stored, inte
 	for i := range intents {
 		st.record.take(&intents[i])
 	}
-	if err := c.save(ctx, st, nil); err != nil {
+	if err := c.save(ctx, st); err != nil {
 		return err
 	}
 	for i := range p.Change {
@@ -118,11 +118,11 @@ func (c *Client) confirm(ctx context.Context, st *stored) error {
 	if c.DryRun {
 		return nil
 	}
-	now, err := c.observation(ctx, st.name)
+	now, err := secretOf(ctx, c.Records, st.subject)
 	if err != nil {
 		return err
 	}
-	if now != nil && now.UID == st.observation.UID && now.Annotations[recordAnnotation] == st.observation.Annotations[recordAnnotation] {
+	if now != nil && now.UID == st.secret.UID && now.ResourceVersion == st.secret.ResourceVersion {
 		return nil
 	}
 	_, err = c.restore(context.WithoutCancel(ctx), st, true)

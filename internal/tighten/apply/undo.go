@@ -80,8 +80,8 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 		}
 	}
 	if len(r.refused) > 0 && !overwrite {
-		return 0, fmt.Errorf("nothing is restored, because %q could get back more than --apply took:\n- %s\nrestore the objects by hand from annotation %s of PermissionObservation %q, or give --force-overwrite; to leave the rights taken away, delete the PermissionObservation and the Roles and bindings that it names",
-			st.Subject, strings.Join(r.refused, "\n- "), recordAnnotation, st.name)
+		return 0, fmt.Errorf("nothing is restored, because %q could get back more than --apply took:\n- %s\nrestore the objects by hand from the record in Secret %s/%s, or give --force-overwrite; to leave the rights taken away, delete PermissionObservation %q, the Roles and bindings that the record names, and the Secret",
+			st.Subject, strings.Join(r.refused, "\n- "), recordNamespace, recordName(st.subject), st.subject.ObservationName())
 	}
 	for _, reason := range r.refused {
 		c.Say("Not as --apply left it: %s", reason)
