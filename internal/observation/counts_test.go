@@ -3,6 +3,7 @@ package observation
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func TestP9_TwoObservationsOfOneUser(t *testing.T) {
 	w.Record(&admission.Observation{Verbs: []string{"granular:image"}, Refused: "no"})
 	r.Watch(req).Record(&admission.Observation{Verbs: []string{"granular:securityContext"}, Denied: true})
 	r.Watch(req).Fail()
-	r.Busy()
+	r.Refused(http.StatusServiceUnavailable)
 	for o, want := range map[*v1alpha1.PermissionObservation]counts{audits: {writes: 1, denied: 1, failed: 1}, warns: {writes: 1, denied: 1, failed: 1, refused: 1}} {
 		got := r.of(o).take()
 		if got.writes != want.writes || got.failed != want.failed || got.refused != want.refused || got.denied != want.denied || len(got.gaps) != 1 {
@@ -200,5 +201,23 @@ func TestP9_TwoObservationsOfOneUser(t *testing.T) {
 	r.follow([]*v1alpha1.PermissionObservation{audits, warns})
 	if a, b := r.of(audits).take(), r.of(warns).take(); a.failed != 1 || !b.isEmpty() {
 		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
+// TestP9_AQuestionThatIsNotReadIsAGap: kube-apiserver stores the update all the same, because the webhook's failurePolicy is Ignore.
+func TestP9_AQuestionThatIsNotReadIsAGap(t *testing.T) {
+	for code, want := range map[int]string{
+		http.StatusServiceUnavailable:    "fieldperm was too busy",
+		http.StatusTooManyRequests:       "fieldperm was too busy",
+		http.StatusBadRequest:            "fieldperm did not read the question about an update (HTTP 400, Bad Request): see its log",
+		http.StatusRequestEntityTooLarge: "fieldperm did not read the question about an update (HTTP 413, Request Entity Too Large): see its log",
+	} {
+		r := NewRecorder(clocktesting.NewFakePassiveClock(start), true, nil)
+		o := &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}}
+		r.follow([]*v1alpha1.PermissionObservation{o})
+		r.Refused(code)
+		if got := r.of(o).take(); len(got.gaps) != 1 || got.gaps[0].Reason != want {
+			t.Errorf("HTTP %d: gaps %+v", code, got.gaps)
+		}
 	}
 }

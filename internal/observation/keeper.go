@@ -67,11 +67,18 @@ type Keeper struct {
 	// wanted is the configuration that was last found or written, and applied is when: API servers ask about its requests from then on.
 	wanted  *admissionregistrationv1.ValidatingWebhookConfiguration
 	applied time.Time
-	// stood is when the configuration was last found as it should be.
+	// stood is when the configuration was last found as it should be, and found says which one that was.
 	stood    time.Time
+	found    generation
 	fault    string
 	begun    time.Time
 	statuses map[types.UID]*known
+}
+
+// generation names the content of one object. An object that is made again has another UID.
+type generation struct {
+	uid    types.UID
+	number int64
 }
 
 // NewKeeper returns a Keeper. Run starts it.
@@ -174,18 +181,21 @@ func (k *Keeper) apply(ctx context.Context, live *admissionregistrationv1.Valida
 	}
 	now := k.config.Clock.Now()
 	if uncovered.Same(live, want) {
-		k.noteApplied(want, now)
+		k.noteReplaced(want, live, now)
+		k.noteApplied(want, live, now)
 		return nil
 	}
 	k.noteChanged(want, live, now)
-	if _, err := uncovered.Write(ctx, k.config.Client, live, want); apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+	written, err := uncovered.Write(ctx, k.config.Client, live, want)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	klog.FromContext(ctx).Info("Wrote the rules for observations", "configuration", want.Name, "webhooks", len(want.Webhooks))
-	k.noteApplied(want, now)
+	k.noteApplied(want, written, now)
 	return nil
 }
 
@@ -202,13 +212,13 @@ func (k *Keeper) configuration(ctx context.Context, observed webhooks.Observed) 
 }
 
 // noteApplied records that the configuration is as it should be.
-func (k *Keeper) noteApplied(want *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
+func (k *Keeper) noteApplied(want, live *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.wanted == nil || !uncovered.Same(k.wanted, want) {
 		k.wanted, k.applied = want, now
 	}
-	k.stood = now
+	k.stood, k.found = now, generation{live.UID, live.Generation}
 }
 
 // noteChanged records a gap if another client has changed the configuration: what fieldperm wants is what it wanted before.
@@ -218,9 +228,24 @@ func (k *Keeper) noteChanged(want, live *admissionregistrationv1.ValidatingWebho
 	if k.wanted == nil || !uncovered.Same(k.wanted, want) || k.stood.IsZero() {
 		return
 	}
-	reason := "the webhook configuration " + webhooks.ObservedName + " was changed"
+	what := "changed"
 	if live == nil {
-		reason = "the webhook configuration " + webhooks.ObservedName + " was deleted"
+		what = "deleted"
 	}
+	k.missed(what, now)
+}
+
+// noteReplaced records a gap if the configuration is as it was, but another client has deleted and made it, or changed it and changed it back.
+func (k *Keeper) noteReplaced(want, live *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.wanted != nil && uncovered.Same(k.wanted, want) && !k.stood.IsZero() && k.found != (generation{live.UID, live.Generation}) {
+		k.missed("replaced", now)
+	}
+}
+
+// missed records a gap since the configuration was last found as it should be. k.mu is held.
+func (k *Keeper) missed(what string, now time.Time) {
+	reason := "the webhook configuration " + webhooks.ObservedName + " was " + what
 	k.config.Recorder.Missed(v1alpha1.ObservationGap{From: metav1.NewTime(k.stood.Truncate(time.Second)), To: metav1.NewTime(now.Truncate(time.Second)), Reason: reason})
 }

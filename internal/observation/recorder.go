@@ -1,6 +1,8 @@
 package observation
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -85,10 +87,13 @@ func (r *Recorder) Missed(gap v1alpha1.ObservationGap) {
 	}
 }
 
-// Busy records that an update was not reviewed because too many others were.
-func (r *Recorder) Busy() {
-	now := now(r.clock)
-	r.Missed(v1alpha1.ObservationGap{From: now, To: now, Reason: "fieldperm was too busy"})
+// Refused records that kube-apiserver's question about an update was not read. code is the HTTP status of the answer.
+func (r *Recorder) Refused(code int) {
+	now, reason := now(r.clock), "fieldperm was too busy"
+	if code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable {
+		reason = fmt.Sprintf("fieldperm did not read the question about an update (HTTP %d, %s): see its log", code, http.StatusText(code))
+	}
+	r.Missed(v1alpha1.ObservationGap{From: now, To: now, Reason: reason})
 }
 
 // Watch implements admission.Observer.

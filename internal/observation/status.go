@@ -107,8 +107,8 @@ func (k *Keeper) writeStatus(ctx context.Context, o *v1alpha1.PermissionObservat
 	next := merge(status, &counted)
 	k.date(next, now)
 	written, err := k.applyStatus(ctx, o, version, next, k.condition(next, now))
-	failed := err
-	if err != nil && one.isRejected(err) {
+	failed, rejected := err, err != nil && one.isRejected(err)
+	if rejected {
 		next, written, err = k.writeLess(ctx, o, version, status, &counted, err)
 	}
 	switch {
@@ -122,6 +122,9 @@ func (k *Keeper) writeStatus(ctx context.Context, o *v1alpha1.PermissionObservat
 	one.last = nil
 	if apierrors.IsConflict(err) && !last {
 		return nil // Another replica was faster. The informer brings its status.
+	}
+	if rejected {
+		err = errors.Join(err, k.sayNotWritten(ctx, o, version, status, failed))
 	}
 	return err
 }
@@ -142,10 +145,7 @@ func (one *known) isRejected(err error) bool {
 func (k *Keeper) writeLess(
 	ctx context.Context, o *v1alpha1.PermissionObservation, version string, status *v1alpha1.PermissionObservationStatus, counted *counts, cause error,
 ) (next *v1alpha1.PermissionObservationStatus, written string, err error) {
-	now := k.config.Clock.Now()
-	condition := metav1.Condition{
-		Type: v1alpha1.ConditionObserving, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotWritten, Message: "the latest counts are omitted, because they cannot be written: " + cause.Error(),
-	}
+	now, condition := k.config.Clock.Now(), notWritten("the latest counts are omitted, because they cannot be written", cause)
 	for _, before := range []*v1alpha1.PermissionObservationStatus{status, withoutRows(status)} {
 		next = merge(before, counted.withoutRows())
 		k.date(next, now)
@@ -154,6 +154,19 @@ func (k *Keeper) writeLess(
 		}
 	}
 	return nil, "", fmt.Errorf("%w; without its rows: %w", cause, err)
+}
+
+// sayNotWritten writes the condition beside the status that the API server has, which it accepts as it is. The counts stay in memory.
+func (k *Keeper) sayNotWritten(ctx context.Context, o *v1alpha1.PermissionObservation, version string, status *v1alpha1.PermissionObservationStatus, cause error) error {
+	_, err := k.applyStatus(ctx, o, version, status.DeepCopy(), notWritten("the counts of fieldperm cannot be written", cause))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func notWritten(what string, cause error) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionObserving, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotWritten, Message: what + ": " + cause.Error()}
 }
 
 // date sets the times of a status that is written now.

@@ -59,17 +59,16 @@ func (s *Server) endpoints() []endpoint {
 		return authenticated(callers.webhooks(), cureCertificate, next)
 	}
 	admit := func(next http.Handler) http.Handler { return called(bounded(bytes.reviews, calls, longest, next)) }
-	observe := func(next http.Handler) http.Handler {
-		return called(bounded(bytes.observed, observations, longest, next))
-	}
-	// A request that is not reviewed may be one that is observed.
+	read := func(next http.Handler) http.Handler { return bounded(bytes.observed, observations, longest, next) }
 	recorder := s.observations.recorder
-	watched := func(next http.Handler) http.Handler { return onRefusal(recorder.Busy, observe(next)) }
+	// A request that is not reviewed may be one that is observed. Authentication comes first: others must not add gaps.
+	watched := func(next http.Handler) http.Handler { return called(onRefusal(recorder.Refused, read(next))) }
+	tried := func(next http.Handler) http.Handler { return called(read(next)) }
 	return []endpoint{
 		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.authorization.writes), admit, public},
 		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
 		{webhooks.ObservedPath, handlers.ObservationHandler(s.authorization.writes, recorder), watched, public},
-		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), observe, public},
+		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), tried, public},
 		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
 		{"/authorize", asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
@@ -83,8 +82,8 @@ const reviewShare = 10
 // observedShare is how many concurrent webhook calls that enforce are allowed for each concurrent observation.
 const observedShare = 4
 
-// onRefusal calls refused for each request that is refused because fieldperm is too busy.
-func onRefusal(refused func(), next http.Handler) http.Handler {
+// onRefusal calls refused with the HTTP status of each request that is not answered.
+func onRefusal(refused func(code int), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&refusalWriter{ResponseWriter: w, refused: refused}, r)
 	})
@@ -92,12 +91,12 @@ func onRefusal(refused func(), next http.Handler) http.Handler {
 
 type refusalWriter struct {
 	http.ResponseWriter
-	refused func()
+	refused func(code int)
 }
 
 func (w *refusalWriter) WriteHeader(code int) {
-	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
-		w.refused()
+	if code != http.StatusOK {
+		w.refused(code)
 	}
 	w.ResponseWriter.WriteHeader(code)
 }

@@ -48,3 +48,17 @@ func TestServe_CallersAnyReachAdmissionOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestP9_EveryRefusedQuestionIsCounted: also one that kube-apiserver asked in a way that fieldperm does not read.
+func TestP9_EveryRefusedQuestionIsCounted(t *testing.T) {
+	for code, want := range map[int]bool{
+		http.StatusOK: false, http.StatusBadRequest: true, http.StatusRequestEntityTooLarge: true, http.StatusTooManyRequests: true, http.StatusServiceUnavailable: true,
+	} {
+		refused := 0
+		handler := onRefusal(func(got int) { refused = got }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/admit/observed", http.NoBody))
+		if refused != 0 != want || want && refused != code {
+			t.Errorf("HTTP %d: refused %d", code, refused)
+		}
+	}
+}
