@@ -32,42 +32,52 @@ var (
 	secrets                   = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 )
 
+// outcome of --force-overwrite for an object that --undo does not restore.
+type outcome int
+
+const (
+	restores outcome = iota
+	leaves
+	refuses
+)
+
 func copyOf(s *scene, kind string) tighten.Ref {
 	return ref(kind, "team", "shared-"+s.record().Suffix)
 }
 
-// TestUndo_RestoresOnlyWhatWasTaken: if anything changed after the second step so that --undo could give back more than --apply took, it
-// writes nothing.
+// TestUndo_RestoresOnlyWhatWasTaken: if an object changed after the second step so that --undo could give back more than --apply took, it
+// stays as it is, and the other one is restored.
 func TestUndo_RestoresOnlyWhatWasTaken(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(s *scene)
 		want   string
-		// left says that --force-overwrite leaves the object as it is.
-		left *tighten.Ref
+		stays  tighten.Ref
+		// forced is what --force-overwrite does.
+		forced outcome
 	}{
 		"the role was changed": {func(s *scene) {
 			s.change(ownRole, func(o *object) { o.role.Rules = []rbacv1.PolicyRule{secrets} })
-		}, "ClusterRole operator changed since --apply", nil},
+		}, "ClusterRole operator changed since --apply", ownRole, restores},
 		"the role was made again": {func(s *scene) {
 			all := s.read()
 			s.drop(ownRole)
 			s.add(&object{ref: ownRole, role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all.ClusterRoles[0].Rules}})
-		}, "ClusterRole operator is another object than the one that was changed", &ownRole},
+		}, "ClusterRole operator is another object than the one that was changed", ownRole, leaves},
 		"another user was bound to the role": {func(s *scene) {
 			s.change(ownBinding, func(o *object) { o.binding.Subjects = append(o.binding.Subjects, user("mallory")) })
-		}, `ClusterRole operator is bound to User "mallory" as well`, nil},
+		}, `ClusterRole operator is bound to User "mallory" as well`, ownRole, refuses},
 		"another binding of the subject names the role": {func(s *scene) {
 			s.add(binding(ref(roleBindingKind, "prod", "operator"), ownRole, s.subject().RBAC()))
-		}, "RoleBinding prod/operator names ClusterRole operator since --apply", nil},
+		}, "RoleBinding prod/operator names ClusterRole operator since --apply", ownRole, restores},
 		"the role became a part of an aggregated one": {func(s *scene) {
 			s.change(ownRole, func(o *object) { o.role.Labels = map[string]string{"a": "b"} })
 			s.add(&object{ref: ref(clusterRoleKind, "", "all"), role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "all"}, AggregationRule: &rbacv1.AggregationRule{
 				ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}},
 			}}})
-		}, `is a part of the aggregated ClusterRole "all"`, nil},
+		}, `is a part of the aggregated ClusterRole "all"`, ownRole, refuses},
 		"the shared role was widened": {func(s *scene) {
 			s.change(sharedRole, func(o *object) { o.role.Rules = append(o.role.Rules, secrets) })
-		}, "Role team/shared, which RoleBinding team/shared names, has other rules than before", nil},
+		}, "Role team/shared, which RoleBinding team/shared names, has other rules than before", sharedBinding, restores},
 		"the shared role was made again": {func(s *scene) {
 			all := s.read()
 			var rules []rbacv1.PolicyRule
@@ -78,45 +88,55 @@ func TestUndo_RestoresOnlyWhatWasTaken(t *testing.T) {
 			}
 			s.drop(sharedRole)
 			s.add(&object{ref: sharedRole, role: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shared"}, Rules: rules}})
-		}, "is another object than before: the binding is not restored", &sharedBinding},
-		"the shared role is gone": {func(s *scene) { s.drop(sharedRole) }, "is gone: the binding is not restored", &sharedBinding},
-		"the copy was revoked":    {func(s *scene) { s.drop(copyOf(s, roleBindingKind)) }, "the rights of the subject may have been revoked", nil},
+		}, "is another object than before: the binding is not restored", sharedBinding, leaves},
+		"the shared role is gone": {func(s *scene) { s.drop(sharedRole) }, "is gone: the binding is not restored", sharedBinding, leaves},
+		"the copy was revoked":    {func(s *scene) { s.drop(copyOf(s, roleBindingKind)) }, "the rights of the subject may have been revoked", sharedBinding, restores},
 		"the granular verbs were revoked": {func(s *scene) {
 			s.drop(ref(clusterRoleBindingKind, "", "granular-ops-operator-"+s.record().Suffix))
-		}, "was added by --apply and is gone", nil},
+		}, "was added by --apply and is gone", ownRole, restores},
 		"the copy was emptied": {func(s *scene) {
 			s.change(copyOf(s, roleKind), func(o *object) { o.role.Rules = nil })
-		}, "is not as --apply made it", nil},
+		}, "is not as --apply made it", sharedBinding, restores},
 		"the copy's binding was made again for another": {func(s *scene) {
 			at := copyOf(s, roleBindingKind)
 			s.drop(at)
 			s.add(binding(at, copyOf(s, roleKind), user("mallory")))
-		}, "is not as --apply made it", nil},
+		}, "is not as --apply made it", sharedBinding, restores},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			s.tightened()
 			test.change(s)
-			before := s.text()
+			other := sharedBinding
+			if test.stays == other {
+				other = ownRole
+			}
+			version := func() string {
+				o, err := s.client.get(t.Context(), test.stays)
+				must(t, err)
+				return o.meta().ResourceVersion
+			}
+			before := version()
 			_, err := s.undo(false)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--force-overwrite") || s.text() != before {
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--force-overwrite") || version() != before {
 				t.Fatalf("%v", err)
 			}
-			var left string
-			if test.left != nil {
-				o, err := s.client.get(t.Context(), *test.left)
-				must(t, err)
-				left = o.meta().ResourceVersion
-			}
-			_, err = s.undo(true)
-			must(t, err)
-			if said := strings.Join(s.said, "\n"); !strings.Contains(said, "Not as --apply left it: ") || !strings.Contains(said, test.want) {
+			if said := strings.Join(s.said, "\n"); !strings.Contains(said, other.String()+" restored: ") || strings.Contains(said, " deleted") {
 				t.Errorf("said %s", said)
 			}
-			if test.left != nil {
-				if o, err := s.client.get(t.Context(), *test.left); err != nil || o.meta().ResourceVersion != left {
-					t.Errorf("%s was written: %v", test.left, err)
+			_, err = s.undo(true)
+			if test.forced == refuses {
+				if err == nil || !strings.Contains(err.Error(), test.want) || version() != before {
+					t.Errorf("%v", err)
 				}
+				return
+			}
+			must(t, err)
+			if said := strings.Join(s.said, "\n"); !strings.Contains(said, "Not as --apply left it: ") || !strings.Contains(said, test.want) || !strings.Contains(said, " deleted") {
+				t.Errorf("said %s", said)
+			}
+			if (version() == before) != (test.forced == leaves) {
+				t.Errorf("%s: written is %t", test.stays, version() != before)
 			}
 		})
 	}

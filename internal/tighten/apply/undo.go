@@ -16,8 +16,8 @@ import (
 )
 
 // Undo restores the roles and bindings that the record of a subject has, and then deletes what was added for it, and the record. It returns
-// how many objects that were. Nothing is written if another has changed one of the objects since, unless overwrite is set. Undo may be
-// called again at any time.
+// how many objects that were. It does not restore an object that another has changed since, unless overwrite is set, and never one whose
+// rights others would get. Then it keeps the record and what was added. Undo may be called again at any time.
 func (c *Client) Undo(ctx context.Context, s tighten.Subject, overwrite bool) (int, error) {
 	st, err := c.load(ctx, s)
 	if err != nil || st == nil {
@@ -42,9 +42,9 @@ type restoring struct {
 	st      *stored
 	others  []record
 	objects *rbac.Grants
-	// todo are the objects to write, refused the reasons not to write any.
-	todo    []restored
-	refused []string
+	// todo are the objects to write. left are the reasons not to write others, which overwrite does not change.
+	todo []restored
+	left []string
 }
 
 // restored is an object as it is to be written, with what that gives back.
@@ -54,9 +54,16 @@ type restored struct {
 	// before are the rules of a role without update and patch.
 	before []rbacv1.PolicyRule
 	gives  []string
+	// shared are the reasons why others would get the rights, doubts those why the subject could get more than was taken from it.
+	shared, doubts []string
 }
 
-// restore gives update and patch back, as the record says. It looks at all objects before it writes one.
+func (o *restored) doubt(format string, args ...any) {
+	o.doubts = append(o.doubts, fmt.Sprintf(format, args...))
+}
+
+// restore gives update and patch back, as the record says. It looks at all objects before it writes one. Each object is judged by itself:
+// the administrator of one namespace does not keep the subject from what it had elsewhere.
 func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, error) {
 	if len(st.Changed) == 0 {
 		return 0, nil
@@ -74,32 +81,55 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 			return 0, err
 		}
 	}
-	if len(r.todo) > 0 {
-		if err := r.revoked(ctx); err != nil {
-			return 0, err
-		}
+	if err := r.revoked(ctx); err != nil {
+		return 0, err
 	}
-	if len(r.refused) > 0 && !overwrite {
-		return 0, fmt.Errorf("nothing is restored, because %q could get back more than --apply took:\n- %s\nrestore the objects by hand from the record in Secret %s/%s, or give --force-overwrite; to leave the rights taken away, delete PermissionObservation %q, the Roles and bindings that the record names, and the Secret",
-			st.Subject, strings.Join(r.refused, "\n- "), recordNamespace, recordName(st.subject), st.subject.ObservationName())
-	}
-	for _, reason := range r.refused {
-		c.Say("Not as --apply left it: %s", reason)
-	}
-	for i, o := range r.todo {
-		err := c.update(ctx, o.object)
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return i, fmt.Errorf("%s changed meanwhile: run the command again", o.ref)
+	var refused []string
+	done := 0
+	for i := range r.todo {
+		o := &r.todo[i]
+		if len(o.shared) > 0 || len(o.doubts) > 0 && !overwrite {
+			refused = append(append(refused, o.shared...), o.doubts...)
+			continue
 		}
-		if err != nil {
-			return i, fmt.Errorf("%s: %w", o.ref, err)
+		for _, reason := range o.doubts {
+			c.Say("Not as --apply left it: %s", reason)
 		}
-		c.Say("%s restored: %s", o.ref, strings.Join(o.gives, "; "))
+		if err := r.write(ctx, o); err != nil {
+			return done, err
+		}
+		done++
 	}
 	if overwrite {
-		return len(r.todo), nil
+		for _, reason := range r.left {
+			c.Say("Not as --apply left it: %s", reason)
+		}
+	} else {
+		refused = append(refused, r.left...)
 	}
-	return len(r.todo), r.verify(context.WithoutCancel(ctx))
+	return done, errors.Join(r.refusal(refused), r.verify(context.WithoutCancel(ctx)))
+}
+
+// refusal is the error for what was not restored.
+func (r *restoring) refusal(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	slices.Sort(reasons)
+	return fmt.Errorf("these objects are not restored, because %q or others could get more than --apply took:\n- %s\nremove the reasons and run the command again, restore the objects by hand from the record in Secret %s/%s, or give --force-overwrite for what only %q could get; to leave the rights taken away, delete PermissionObservation %q, the Roles and bindings that the record names, and the Secret",
+		r.st.Subject, strings.Join(slices.Compact(reasons), "\n- "), recordNamespace, recordName(r.st.subject), r.st.Subject, r.st.subject.ObservationName())
+}
+
+func (r *restoring) write(ctx context.Context, o *restored) error {
+	err := r.update(ctx, o.object)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s changed meanwhile: run the command again", o.ref)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.ref, err)
+	}
+	r.Say("%s restored: %s", o.ref, strings.Join(o.gives, "; "))
+	return nil
 }
 
 // verify takes the rules from a role again to which others were bound while it was restored. Afterwards others cannot bind themselves to
@@ -110,12 +140,15 @@ func (r *restoring) verify(ctx context.Context) error {
 		return err
 	}
 	var faults []error
-	for _, o := range r.todo {
-		r.refused = nil
-		if o.role == nil || r.held(o.taken) {
+	for i := range r.todo {
+		o := &r.todo[i]
+		if o.role == nil || len(o.shared) > 0 {
 			continue
 		}
-		faults = append(faults, fmt.Errorf("%s: update and patch were taken away again: %s: run the command again", o.ref, strings.Join(r.refused, ", ")))
+		why := tighten.Sharing(r.objects, o.ref, r.st.subject)
+		if why == "" {
+			continue
+		}
 		now, err := r.get(ctx, o.ref)
 		if err == nil && now != nil && now.meta().UID == o.taken.UID {
 			now.role.Rules = o.before
@@ -124,13 +157,13 @@ func (r *restoring) verify(ctx context.Context) error {
 			}
 			err = r.update(ctx, now)
 		}
-		faults = append(faults, err)
+		faults = append(faults, fmt.Errorf("%s: update and patch were taken away again: %s: run the command again", o.ref, why), err)
 	}
 	return errors.Join(faults...)
 }
 
-func (r *restoring) refuse(format string, args ...any) {
-	r.refused = append(r.refused, fmt.Sprintf(format, args...))
+func (r *restoring) leave(format string, args ...any) {
+	r.left = append(r.left, fmt.Sprintf(format, args...))
 }
 
 // examine finds out what to write to one object.
@@ -144,7 +177,7 @@ func (r *restoring) examine(ctx context.Context, t *taken) error {
 		return nil
 	}
 	if live.meta().UID != t.UID {
-		r.refuse("%s is another object than the one that was changed: it is not restored", t.ref())
+		r.leave("%s is another object than the one that was changed: it is not restored", t.ref())
 		return nil
 	}
 	if live.role != nil {
@@ -155,32 +188,24 @@ func (r *restoring) examine(ctx context.Context, t *taken) error {
 }
 
 func (r *restoring) role(t *taken, live *object) {
-	gives := missing(live.role.Rules, t.Rules)
-	if len(gives) == 0 {
+	o := restored{object: live, taken: t, before: live.role.Rules, gives: missing(live.role.Rules, t.Rules)}
+	if len(o.gives) == 0 {
 		return
 	}
 	if live.hash() != t.After {
-		r.refuse("%s changed since --apply", t.ref())
+		o.doubt("%s changed since --apply", t.ref())
 	}
-	r.held(t)
-	before := live.role.Rules
-	live.role.Rules = t.Rules
-	r.unpin(t, live)
-	r.todo = append(r.todo, restored{live, t, before, gives})
-}
-
-// held reports whether only the subject holds a role, by no other bindings than before. If not, it notes the reasons.
-func (r *restoring) held(t *taken) bool {
-	reasons := len(r.refused)
 	if why := tighten.Sharing(r.objects, t.ref(), r.st.subject); why != "" {
-		r.refuse("%s", why)
+		o.shared = append(o.shared, why)
 	}
 	for _, b := range tighten.Bindings(r.objects) {
 		if b.Role == t.ref() && !slices.Contains(t.Bindings, identityOf(b.Ref, b.UID)) {
-			r.refuse("%s names %s since --apply", b.Ref, t.ref())
+			o.doubt("%s names %s since --apply", b.Ref, t.ref())
 		}
 	}
-	return len(r.refused) == reasons
+	live.role.Rules = t.Rules
+	r.unpin(t, live)
+	r.todo = append(r.todo, o)
 }
 
 func (r *restoring) binding(ctx context.Context, t *taken, live *object) error {
@@ -189,26 +214,27 @@ func (r *restoring) binding(ctx context.Context, t *taken, live *object) error {
 		return nil
 	}
 	if t.Role == nil {
-		r.refuse("%s: the record does not name its role: the binding is not restored", t.ref())
+		r.leave("%s: the record does not name its role: the binding is not restored", t.ref())
 		return nil
 	}
 	role, err := r.get(ctx, t.Role.ref())
 	if err != nil {
 		return err
 	}
+	o := restored{object: live, taken: t, gives: []string{fmt.Sprintf("%s is bound to %s again", r.st.Subject, t.Role.ref())}}
 	switch {
 	case role == nil:
-		r.refuse("%s, which %s names, is gone: the binding is not restored", t.Role.ref(), t.ref())
+		r.leave("%s, which %s names, is gone: the binding is not restored", t.Role.ref(), t.ref())
 		return nil
 	case role.meta().UID != t.Role.UID:
-		r.refuse("%s, which %s names, is another object than before: the binding is not restored", t.Role.ref(), t.ref())
+		r.leave("%s, which %s names, is another object than before: the binding is not restored", t.Role.ref(), t.ref())
 		return nil
 	case role.hash() != t.RoleHash:
-		r.refuse("%s, which %s names, has other rules than before", t.Role.ref(), t.ref())
+		o.doubt("%s, which %s names, has other rules than before", t.Role.ref(), t.ref())
 	}
 	live.binding.Subjects = subjects
 	r.unpin(t, live)
-	r.todo = append(r.todo, restored{live, t, nil, []string{fmt.Sprintf("%s is bound to %s again", r.st.Subject, t.Role.ref())}})
+	r.todo = append(r.todo, o)
 	return nil
 }
 
@@ -219,23 +245,41 @@ func (r *restoring) unpin(t *taken, live *object) {
 	}
 }
 
-// revoked looks for what was added. If an object is gone or changed, the rights of the subject were taken away meanwhile, perhaps on purpose.
+// revoked looks for what was added. If an object is gone or changed, the rights of the subject where it was were taken away meanwhile, perhaps
+// on purpose.
 func (r *restoring) revoked(ctx context.Context) error {
+	if len(r.todo) == 0 {
+		return nil
+	}
 	for i := range r.st.Added {
 		m := &r.st.Added[i]
 		live, err := r.get(ctx, m.ref())
 		if err != nil {
 			return err
 		}
+		how := ""
 		switch {
 		case live == nil && m.UID == "": // It was never made.
 		case live == nil:
-			r.refuse("%s was added by --apply and is gone: the rights of the subject may have been revoked", m.ref())
+			how = "was added by --apply and is gone"
 		case !m.is(live):
-			r.refuse("%s is not as --apply made it: the rights of the subject may have been revoked", m.ref())
+			how = "is not as --apply made it"
+		}
+		for i := range r.todo {
+			if o := &r.todo[i]; how != "" && o.taken.gives(m.Namespace) {
+				o.doubt("%s %s: the rights of the subject may have been revoked, so that %s is not restored", m.ref(), how, o.ref)
+			}
 		}
 	}
 	return nil
+}
+
+// gives reports whether an object that was changed gives rights in a namespace, "" for all of them.
+func (t *taken) gives(namespace string) bool {
+	if t.Kind != clusterRoleKind {
+		return t.Namespace == namespace
+	}
+	return slices.ContainsFunc(t.Bindings, func(b identity) bool { return b.Namespace == namespace })
 }
 
 // missing returns texts of the rights in rules that the present rules do not have.
