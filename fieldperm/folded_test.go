@@ -59,3 +59,55 @@ func TestD8_PartsInAnUnknownVersionAreNotTheWhole(t *testing.T) {
 		t.Errorf("%q, %v; want the barrier in the list", renderAll(got), err)
 	}
 }
+
+// D8: the parts of a value have owners in one version, and the value is atomic in another version with the same names. An owner of a part
+// does not own the whole, and an entry in the first version keeps its parts.
+func TestD8_PartsInAVersionWithTheSameNamesAreNotTheWhole(t *testing.T) {
+	m := func(how string) string {
+		return structOf("spec", `"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	}
+	guarded := permission(".spec.m.b", "secret", always)
+	const atomic, granular = `"x-kubernetes-map-type":"atomic",`, `"x-kubernetes-map-type":"granular",`
+	const whole, part, parts = `{}`, `{"f:a":{}}`, `{"f:a":{},"f:b":{}}`
+	for name, c := range map[string]struct{ v1, v2, was, owned, is, owns string }{
+		"a part becomes the whole": {atomic, granular, "v2", part, "v1", whole},
+		"the whole becomes a part": {granular, atomic, "v2", whole, "v1", part},
+		"a part is added":          {atomic, granular, "v2", part, "v2", parts},
+		"a part is lost":           {atomic, granular, "v2", parts, "v2", part},
+	} {
+		k := safesOf(t, byName+said(guarded, guarded), m(c.v1), m(c.v2))("v1")
+		of := func(version, fields string) string {
+			return object("v1", `"spec":{"m":{"a":"1","b":"2"}}`, ownerIn(version, "argo", "Apply", `{"f:spec":{"f:m":`+fields+`}}`))
+		}
+		if !asks(t, k, nil, of(c.was, c.owned), of(c.is, c.owns), secretVerb) {
+			t.Errorf("%s: the barrier is passed", name)
+		}
+	}
+}
+
+// D8: a version may not be served, or not be known, and its values may have parts that this version does not have. An API server that folds
+// an entry leaves no part in it.
+func TestD8_PartsInAVersionWhoseTypesAreNotKnown(t *testing.T) {
+	m := structOf("spec", `"m":{"type":"object","x-kubernetes-map-type":"atomic","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)
+	guarded := permission(".spec.m.b", "secret", always)
+	k := safesOf(t, byName+`"fieldperm.dev/permission-verbs":`+quoted(`{"v1":[`+guarded+`]}`)+unserved, m, m)("v1")
+	const whole, part, parts = `{}`, `{"f:a":{}}`, `{"f:a":{},"f:b":{}}`
+	for _, version := range []string{"v2", "v0"} {
+		of := func(fields string) string {
+			return object("v1", `"spec":{"m":{"a":"1","b":"2"}}`, ownerIn(version, "argo", "Apply", `{"f:spec":{"f:m":`+fields+`}}`))
+		}
+		for name, c := range map[string]struct {
+			owned, owns string
+			charged     bool
+		}{
+			"a part is added":          {part, parts, true},
+			"a part is lost":           {parts, part, true},
+			"the whole becomes a part": {whole, part, true},
+			"the parts are folded":     {parts, whole, false},
+		} {
+			if asks(t, k, nil, of(c.owned), of(c.owns), secretVerb) != c.charged {
+				t.Errorf("%s in %s: the barrier holds: %t, want %t", name, version, !c.charged, c.charged)
+			}
+		}
+	}
+}
