@@ -126,11 +126,11 @@ func TestD8_UnownedFieldsAroundAFieldThatAnotherVersionRenames(t *testing.T) {
 
 // D8: an item whose key has no owner is removed, whatever the name of the list in another version is.
 func TestD8_KeysOfItemsThatAnotherVersionRenames(t *testing.T) {
-	fields := func(name string) string {
-		return structOf("spec", fmt.Sprintf(`"color":{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
-			"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"guard":{"type":"string"}}}}`, name))
+	fields := func(color, name string) string {
+		return structOf("spec", fmt.Sprintf(`%q:{"type":"string"},%q:{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+			"items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"guard":{"type":"string"}}}}`, color, name))
 	}
-	k := safesOf(t, lossless+said(permission(".spec.safes[*].guard", "secret", always), permission(".spec.boxes[*].guard", "secret", always)), fields("safes"), fields("boxes"))("v1")
+	k := safesOf(t, lossless+said(permission(".spec.safes[*].guard", "secret", always), permission(".spec.boxes[*].guard", "secret", always)), fields("color", "safes"), fields("tint", "boxes"))("v1")
 	of := func(color string, owners ...string) string {
 		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"safes":[{"name":"a","guard":"g"}]}`, color), owners...)
 	}
@@ -147,6 +147,47 @@ func TestD8_KeysOfItemsThatAnotherVersionRenames(t *testing.T) {
 	} {
 		if !asks(t, k, nil, c.old, c.new, secretVerb) {
 			t.Errorf("%s: the barrier is passed", name)
+		}
+	}
+}
+
+// D8: the owner of a struct keeps the fields of it that have no owner. A value may lose its owner beside a change, because the changed
+// value may be that value.
+func TestD8_TheOwnerOfAContainerThatAnotherVersionRenames(t *testing.T) {
+	fields := func(color, box string) string {
+		return structOf("spec", fmt.Sprintf(`%q:{"type":"string"},%q:{"type":"object","properties":{"key":{"type":"string"}}}`, color, box))
+	}
+	k := safesOf(t, lossless+said(permission(".spec.box", "box", ""), permission(".spec.chest", "box", "")), fields("color", "box"), fields("tint", "chest"))("v1")
+	of := func(color string, owners ...string) string {
+		return object("v1", fmt.Sprintf(`"spec":{"color":%q,"box":{"key":"s"}}`, color), owners...)
+	}
+	for owned, charged := range map[string]bool{`{}`: true, `{"f:key":{}}`: false} {
+		creator := ownerIn("v2", "creator", "Update", `{"f:spec":{"f:chest":`+owned+`}}`)
+		if got := chargesAt(t, k, of("c", creator), of("d"), ".spec.chest"); got != charged {
+			t.Errorf("the owner of %s goes: the struct is charged: %t, want %t", owned, got, charged)
+		}
+	}
+}
+
+// D8: a conversion may keep fields in annotations that a version does not have. So only versions with the same fields, whose conversion
+// loses nothing, have the annotations in common.
+func TestD8_AnnotationsThatAConversionMayWrite(t *testing.T) {
+	spec := func(name string) string { return structOf("spec", `"`+name+`":{"type":"string"}`) }
+	of := func(fields string) string {
+		return `{"apiVersion":"g.example/v1","metadata":{"name":"x","annotations":{"a":"1"},"managedFields":[` +
+			ownerIn("v2", "creator", "Update", `{"f:metadata":{"f:annotations":{"f:b":{}`+fields+`}}}`) + `]},"spec":{"x":"x"}}`
+	}
+	for name, c := range map[string]struct {
+		says, there string
+		whole       bool
+	}{
+		"the same fields, nothing is lost":  {lossless + said("", ""), "x", false},
+		"other fields":                      {lossless + said("", ""), "y", true},
+		"the same fields, some may be lost": {said("", ""), "x", true},
+	} {
+		k := safesOf(t, c.says, spec("x"), spec(c.there))("v1")
+		if got := chargesAt(t, k, of(`,"f:a":{}`), of(""), "."); got != c.whole {
+			t.Errorf("%s: an owner of an annotation goes: the object is charged: %t, want %t", name, got, c.whole)
 		}
 	}
 }
@@ -215,25 +256,6 @@ func TestD8_AnAtomicItemIsHeldByItsOwner(t *testing.T) {
 	expectDiff(t, k, nil, old, object("v1", `"spec":{"refs":[{"name":"p"}]}`), `ownership .spec.refs[name="p"]: * specification g.example/ref`)
 }
 
-// D8: if a schema made a list atomic, an API server gives its owners the whole list in place of its parts.
-func TestD8_OwnersOfAValueThatBecameAtomic(t *testing.T) {
-	k, none := compileGadget(t)
-	of := func(replicas int, owners ...string) string {
-		return owned(fmt.Sprintf(`|,"spec":{"replicas":%d,"rules":[{"host":"h","admin":true}]}`, replicas), owners...)
-	}
-	parts := owner("creator", "Update", `{"f:spec":{"f:rules":{"k:{\"host\":\"h\"}":{".":{},"f:admin":{},"f:host":{}}}}}`)
-	whole := owner("creator", "Update", `{"f:spec":{"f:rules":{}}}`)
-	const scale = "modified .spec.replicas: * specification scale"
-	expectDiff(t, k, none, of(2, parts), of(3, whole), scale)
-	changed := strings.Replace(of(2, owner("me", "Update", `{"f:spec":{"f:rules":{}}}`)), `"host":"h","admin"`, `"host":"i","admin"`, 1)
-	expectDiff(t, k, none, of(2, parts), changed, "modified .spec.rules: * specification rules")
-	for name, owners := range map[string][]string{"nobody": nil, "another": {owner("other", "Update", `{"f:spec":{"f:rules":{}}}`)}} {
-		if got, err := Diff(t.Context(), []byte(of(2, parts)), []byte(of(3, owners...)), k, none); err != nil || len(got) < 2 {
-			t.Errorf("%s comes to own the whole: %q, %v", name, renderAll(got), err)
-		}
-	}
-}
-
 // D8: a list whose items have more fields in another version is the same list.
 func TestD8_ItemsOfWhichAVersionHasMore(t *testing.T) {
 	items := func(more string) string {
@@ -270,40 +292,6 @@ func TestD8_EntriesOfAVersionThatIsNotServed(t *testing.T) {
 	}
 	if !asks(t, k, nil, safe("v1", "c"), safe("v1", "c", safeEntry("v2", "sec", `"f:hidden":{}`)), secretVerb) {
 		t.Error("a guarded field gets a new owner")
-	}
-}
-
-// D8: no API server turns the parts of a value in one version into the whole value in another.
-func TestD8_PartsInAnUnknownVersionAreNotTheWhole(t *testing.T) {
-	k, none := compileGadget(t)
-	of := func(entry string) string {
-		return owned(`|,"spec":{"replicas":2,"rules":[{"host":"h","admin":true}]}`, entry)
-	}
-	parts := strings.Replace(owner("argo", "Apply", `{"f:spec":{"f:rules":{"k:{\"host\":\"h\"}":{".":{},"f:host":{}}}}}`), "/v1", "/v0", 1)
-	got, err := Diff(t.Context(), []byte(of(parts)), []byte(of(owner("argo", "Apply", `{"f:spec":{"f:rules":{}}}`))), k, none)
-	if err != nil || !slices.ContainsFunc(got, func(r Requirement) bool { return r.Barred() }) {
-		t.Errorf("%q, %v; want the barrier in the list", renderAll(got), err)
-	}
-}
-
-// D8: an API server folds the parts of a value that is atomic in the version of the entry.
-func TestD8_OwnersOfAValueThatBecameAtomicInAnotherVersion(t *testing.T) {
-	atomic := func(how, more string) string {
-		return structOf("spec", `"color":{"type":"string"},"m":{"type":"object",`+how+`"properties":{"a":{"type":"string"}`+more+`}}`)
-	}
-	const whole = `"x-kubernetes-map-type":"atomic",`
-	for name, first := range map[string]string{"in both": atomic(whole, ""), "in the other": atomic("", "")} {
-		k := safesOf(t, lossless+said("", ""), first, atomic(whole, `,"extra":{"type":"string"}`))
-		of := func(version, color string, owners ...string) string {
-			return object(version, `"spec":{"color":"`+color+`","m":{"a":"1"}}`, owners...)
-		}
-		entry := func(m string) string { return ownerIn("v2", "creator", "Update", `{"f:spec":{"f:m":`+m+`}}`) }
-		for _, version := range []string{"v1", "v2"} {
-			got, err := Diff(t.Context(), []byte(of(version, "1", entry(`{"f:a":{}}`))), []byte(of(version, "2", entry(`{}`))), k(version), nil)
-			if err != nil || len(got) != 1 {
-				t.Errorf("%s, through %s: %q, %v; want the color alone", name, version, renderAll(got), err)
-			}
-		}
 	}
 }
 

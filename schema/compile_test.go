@@ -122,6 +122,31 @@ func TestCompile_AFaultFailsEveryKindOfItsDocument(t *testing.T) {
 	}
 }
 
+// A kind whose source has a fault names that fault, and not the fault of the source of another version.
+func TestCompile_AFailedKindNamesTheFaultOfItsOwnSource(t *testing.T) {
+	bad := []Entry{{FieldPermission: v1alpha1.FieldPermission{Path: ".spec.replica", Verb: "scale"}}}
+	var docs Documents
+	for _, version := range []string{"v1", "v2"} {
+		of := func(kind string) runtimeschema.GroupVersionKind {
+			return runtimeschema.GroupVersionKind{Group: "example.com", Version: version, Kind: kind}
+		}
+		types := things(t).Topologies[0]
+		types.Source, types.TypePermissions = version+".json", map[string][]Entry{"b": bad}
+		types.Kinds = map[runtimeschema.GroupVersionKind]string{of("A"): "a", of("B"): "b"}
+		types.Lossy = map[runtimeschema.GroupVersionKind]Loss{of("A"): {}}
+		docs.Topologies = append(docs.Topologies, types)
+	}
+	s, _ := Compile(docs)
+	for gvk, err := range s.Failed() {
+		if want := gvk.Version + ".json:"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%s fails because of %v, want a fault of %s", gvk, err, want)
+		}
+	}
+	if len(s.Failed()) != 4 {
+		t.Errorf("%v fail, want both versions of both kinds", s.Failed())
+	}
+}
+
 func TestCompile_LaterSourcesWinPerNode(t *testing.T) {
 	low := document("catalogue", "A", RankCatalogue, v1alpha1.FieldPermission{Path: ".spec", Verb: "low"}, v1alpha1.FieldPermission{Path: ".spec.replicas", Verb: "scale"})
 	high := document("admin", "A", RankAdministrator, v1alpha1.FieldPermission{Path: ".spec", Verb: "high"})

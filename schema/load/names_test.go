@@ -83,6 +83,7 @@ func TestA2_AnotherNameOfAFieldHasItsBarrier(t *testing.T) {
 		"a part that both versions have":                   {documents: []string{guardOf("Box", "v1", secret)}, new: `{"metadata":{"name":"x"},"spec":{"size":1,"hidden":"a"},"status":{"size":1}}`},
 		"the same field in both":                           {documents: []string{guardOf("Box", "v1", `{path: .spec.size, verb: size, excluded: true}`)}},
 		"a label":                                          {documents: []string{guardOf("Box", "v1", `{path: '.metadata.labels["a"]', verb: label, excluded: true}`)}},
+		"a field of another type in what holds it":         {versions: versions{v1beta1: strings.Replace(named, "a: {type: string}", "a: {type: object, properties: {b: {type: string}}}", 1)}, documents: []string{guardOf("Box", "v1", `{path: .spec.pair, verb: secret, excluded: true}`)}, new: `{"metadata":{"name":"x"},"spec":{"size":2,"hidden":"a"}}`, want: bars},
 		"a verb without a barrier":                         {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}},
 		"both versions have their own":                     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}},
 		"one of two has its own":                           {documents: []string{guardOf("Box", "v1", secret+`, {path: .spec.pair, verb: secret, excluded: true}`), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}, want: bars},

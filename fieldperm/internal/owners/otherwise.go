@@ -31,12 +31,13 @@ func (o *owners) split(in *managedFields, who manager) (here, otherwise *smdpath
 	return here, all.Difference(here)
 }
 
-// theirs returns the kind in the version of the manager's old entry, nil if that version is not known.
+// theirs returns the kind in the version of the manager's entry, of the old one if there are two. It is nil if that version is not known.
 func (o *owners) theirs(who manager) *schema.Kind {
-	if e := o.was.entry(who); e != nil {
-		return o.d.Kind.In(e.wroteIn)
+	e := o.was.entry(who)
+	if e == nil {
+		e = o.is.entry(who)
 	}
-	return nil
+	return o.d.Kind.In(e.wroteIn)
 }
 
 // inNames returns the paths of an entry in the names of the object's version.

@@ -151,11 +151,14 @@ func (o *owners) compare(who manager) {
 	}
 	before, otherwiseBefore := o.split(o.was, who)
 	after, otherwiseAfter := o.split(o.is, who)
-	if !o.versionChanged(who) {
-		before, after = folded(o.d.Kind.Root, before), folded(o.d.Kind.Root, after)
-		if their := o.theirs(who); their != nil {
-			otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore), folded(their.Root, otherwiseAfter)
-		}
+	switch their := o.theirs(who); {
+	case o.versionChanged(who):
+	case their != nil:
+		before, after = folded(their.Root, before), folded(their.Root, after)
+		otherwiseBefore, otherwiseAfter = folded(their.Root, otherwiseBefore), folded(their.Root, otherwiseAfter)
+	case folded(o.d.Kind.Root, after) == after:
+		// The types of the version are not known. An API server that folds the parts leaves none of them.
+		before = folded(o.d.Kind.Root, before)
 	}
 	otherwiseBefore, otherwiseAfter = otherwiseBefore.Difference(otherwiseAfter), otherwiseAfter.Difference(otherwiseBefore)
 	lost, gained := before.Difference(after), after.Difference(before)
