@@ -76,6 +76,31 @@ func TestTightenWhatIsNotReadIsNotJudged(t *testing.T) {
 	}
 }
 
+// TestC1_TightenListsAnAggregatedClusterRole: a controller would write the rules of the proposal into it.
+func TestC1_TightenListsAnAggregatedClusterRole(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	roles, err := os.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rbac.yaml")
+	roles = append(roles, `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: platform}
+aggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: restricted, operator: DoesNotExist}]}]}
+rules: []
+`...)
+	if err := os.WriteFile(file, roles, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := execute(t, "", "tighten", operator, "--grants", file, "--audit-log", "audit.log", "--allow-create")
+	if code != 1 || !strings.Contains(stdout, "New access: not covered by what the subject holds without the proposal:\n- ClusterRole platform is aggregated and selects ClusterRole granular-") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+}
+
 // TestTightenEscapesWhatOthersChoose: names in a log and in objects do not reach the terminal as they are.
 func TestTightenEscapesWhatOthersChoose(t *testing.T) {
 	t.Chdir("testdata/tighten")

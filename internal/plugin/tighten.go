@@ -95,6 +95,9 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	for _, b := range tighten.Foreign(proposal, &known.objects) {
 		proof.New = append(proof.New, fmt.Sprintf("%s is not of the proposal and names %s: its subjects would get the rules", b.Ref, b.Role))
 	}
+	for _, a := range tighten.Aggregating(proposal, &known.objects) {
+		proof.New = append(proof.New, fmt.Sprintf("%s is aggregated and selects %s: its subjects would get the rules", a.By, a.Role))
+	}
 	if err := o.printProposal(proposal, evidence, proof); err != nil {
 		return err
 	}
@@ -217,20 +220,22 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	return proposal, evidence, nil
 }
 
-// suffix returns the end of the names of added objects: that of the record, or a new one for --apply.
+// suffix returns the end of the names of added objects: that of the record, or a new one for --apply. It also notes what the subject would
+// hold without the record.
 func (o *tightening) suffix(ctx context.Context, known *knownCluster, subject tighten.Subject) (string, error) {
-	if known.client == nil {
+	if known.before = &known.objects; known.client == nil {
 		return "", nil
 	}
-	suffix, err := apply.Suffix(ctx, apply.Records(known.client), subject)
+	suffix, before, err := apply.Before(ctx, apply.Records(known.client), subject, &known.objects)
 	switch {
 	case apierrors.IsForbidden(err) && !o.apply:
-		o.warn("what --apply has added is not known: %v", err)
+		o.warn("what --apply has added is not known, and counts as held: %v", err)
 	case err != nil:
 		return "", err
 	case suffix == "" && o.apply:
 		return apply.NewSuffix(), nil
 	}
+	known.before = before
 	return suffix, nil
 }
 

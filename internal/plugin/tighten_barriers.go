@@ -54,7 +54,7 @@ func (o *tightening) readBarriers(ctx context.Context, known *knownCluster) erro
 
 // prove finds the new access of a proposal. Accepted rights to create and to read become notes.
 func (o *tightening) prove(p *tighten.Proposal, known *knownCluster) *tighten.Proof {
-	proof := tighten.Prove(p, &known.objects, o.groups, known.barriers)
+	proof := tighten.Prove(p, known.before, o.groups, known.barriers)
 	if o.allowCreate {
 		p.Notes, proof.Create = append(p.Notes, proof.Create...), nil
 	}

@@ -54,4 +54,10 @@ func TestCluster_TightenFindsNewAccess(t *testing.T) {
 	if _, err := p.run(operator, "--apply", "--allow-create", "--allow-new"); err != nil {
 		t.Error(err)
 	}
+	// What the first step added is not held without it.
+	for _, args := range [][]string{{operator, "--allow-create"}, {operator, "--apply", "--allow-create", "--force-unproven"}} {
+		if out, err := p.run(args...); err == nil || !strings.Contains(out+err.Error(), barrier) {
+			t.Errorf("after the first step, %q: %v", args, err)
+		}
+	}
 }

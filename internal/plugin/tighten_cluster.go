@@ -27,7 +27,9 @@ import (
 
 // knownCluster is what tighten reads of a cluster, or of files in place of it.
 type knownCluster struct {
-	objects      rbac.Grants
+	objects rbac.Grants
+	// before are the objects as they would be without --apply.
+	before       *rbac.Grants
 	observations []v1alpha1.PermissionObservation
 	decides      func(r tighten.Resource) tighten.Decides
 	barriers     *tighten.Barriers

@@ -108,12 +108,12 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 	case o.barriersUnknown():
 		o.say("\nNo new access, if no barrier is concerned.")
 	default:
-		o.say("\nNo new access: what the subject holds now covers each rule of the proposal.")
+		o.say("\nNo new access: what the subject holds without the proposal covers each of its rules.")
 	}
 	if o.barriersUnknown() {
 		o.say("\n!!! %s !!!", noBarriers)
 	}
-	o.list("New access: not covered by what the subject holds now", proof.New)
+	o.list("New access: not covered by what the subject holds without the proposal", proof.New)
 	o.list("New access: objects that the subject may create, by the marker; --allow-create accepts it", proof.Create)
 	o.list("New access: objects that the subject may read, by the answer to a patch; --allow-read accepts it", proof.Read)
 	title := "Seen, and not covered by what the subject holds now; not in the proposal without --allow-new"

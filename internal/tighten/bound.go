@@ -1,7 +1,11 @@
 package tighten
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
@@ -52,6 +56,54 @@ func Foreign(p *Proposal, objects *rbac.Grants) []Binding {
 		}
 		if !mine {
 			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Aggregation is an aggregated ClusterRole that selects a ClusterRole to add, whose rules a controller writes into it.
+type Aggregation struct {
+	By, Role Ref
+	// Subjects are those of the bindings that name the aggregated ClusterRole.
+	Subjects []rbacv1.Subject
+}
+
+// Aggregating returns the aggregated ClusterRoles that select a ClusterRole which the proposal adds. Their subjects would get the rules of
+// the role. The labels count that the role is added with and, if it is there, those that it has.
+func Aggregating(p *Proposal, objects *rbac.Grants) []Aggregation {
+	c := newCluster(objects)
+	var out []Aggregation
+	for i := range p.Add.ClusterRoles {
+		added := &p.Add.ClusterRoles[i]
+		ref := Ref{clusterRoleKind, "", added.Name}
+		by := c.aggregating(added.Labels)
+		if live := c.cluster[ref]; live != nil {
+			by = append(by, c.aggregating(live.Labels)...)
+		}
+		slices.SortFunc(by, compareRefs)
+		for _, aggregated := range slices.Compact(by) {
+			one := Aggregation{By: aggregated, Role: ref}
+			c.bindings(func(b boundRole) {
+				if b.role == aggregated {
+					one.Subjects = append(one.Subjects, b.subjects...)
+				}
+			})
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// aggregating returns the aggregated ClusterRoles of which a selector matches labels.
+func (c *cluster) aggregating(set labels.Set) []Ref {
+	var out []Ref
+	for i := range c.objects.ClusterRoles {
+		r := &c.objects.ClusterRoles[i]
+		if r.AggregationRule != nil && slices.ContainsFunc(r.AggregationRule.ClusterRoleSelectors, func(s metav1.LabelSelector) bool {
+			selector, err := metav1.LabelSelectorAsSelector(&s)
+			return err == nil && selector.Matches(set)
+		}) {
+			out = append(out, Ref{clusterRoleKind, "", r.Name})
 		}
 	}
 	return out

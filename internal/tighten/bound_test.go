@@ -82,3 +82,44 @@ func TestPropose_NamesEndWithTheSuffix(t *testing.T) {
 		t.Errorf("%s twice", a)
 	}
 }
+
+// TestC1_AnAggregatedClusterRoleGetsTheVerbsOfARoleThatItSelects: a controller writes the rules of a role to add into it.
+func TestC1_AnAggregatedClusterRoleGetsTheVerbsOfARoleThatItSelects(t *testing.T) {
+	objects := grants(t, bound(deployments, ""))
+	p := propose(t, operator, objects, webLog)
+	added := p.Add.ClusterRoles[0].Name
+	live := `
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: ` + added + `, labels: {team: a}}, rules: []}
+`
+	for name, test := range map[string]struct {
+		selectors, more string
+		selects         bool
+	}{
+		"without a label":           {`{matchExpressions: [{key: restricted, operator: DoesNotExist}]}`, "", true},
+		"everything":                {`{}`, "", true},
+		"the label of the proposal": {`{matchLabels: {fieldperm.dev/tighten: ` + p.Subject.ID() + `}}`, "", true},
+		"one of two":                {`{matchLabels: {team: a}}, {matchExpressions: [{key: fieldperm.dev/tighten, operator: Exists}]}`, "", true},
+		"another label":             {`{matchLabels: {rbac.authorization.k8s.io/aggregate-to-admin: "true"}}`, "", false},
+		"none of the proposals":     {`{matchExpressions: [{key: fieldperm.dev/tighten, operator: DoesNotExist}]}`, "", false},
+		"a label that it has now":   {`{matchLabels: {team: a}}`, live, true},
+		"a label that it has not":   {`{matchLabels: {team: b}}`, live, false},
+	} {
+		text := bound(deployments, "") + test.more + `
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform}, aggregationRule: {clusterRoleSelectors: [` + test.selectors + `]}, rules: []}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: platform, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: platform}, subjects: [{kind: User, name: pat}]}
+`
+		got := Aggregating(p, grants(t, text))
+		if !test.selects {
+			if len(got) > 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].By != (Ref{clusterRoleKind, "", "platform"}) || got[0].Role != (Ref{clusterRoleKind, "", added}) || len(got[0].Subjects) != 1 || got[0].Subjects[0].Name != "pat" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

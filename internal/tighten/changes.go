@@ -10,8 +10,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fieldperm/fieldperm/internal/rbac"
 )
 
 // change takes update and patch from the roles that bindings of the subject itself name. A role that others share is left as it is: the
@@ -167,27 +165,7 @@ func (p *Proposal) applied(c *cluster, groups []string) []Grant {
 	for i := range p.Change {
 		changed[p.Change[i].Ref] = true
 	}
-	var all rbac.Grants
-	for i := range c.objects.Roles {
-		if r := &c.objects.Roles[i]; !changed[Ref{roleKind, r.Namespace, r.Name}] {
-			all.Roles = append(all.Roles, *r)
-		}
-	}
-	for i := range c.objects.ClusterRoles {
-		if r := &c.objects.ClusterRoles[i]; !changed[Ref{clusterRoleKind, "", r.Name}] {
-			all.ClusterRoles = append(all.ClusterRoles, *r)
-		}
-	}
-	for i := range c.objects.RoleBindings {
-		if b := &c.objects.RoleBindings[i]; !changed[Ref{roleBindingKind, b.Namespace, b.Name}] {
-			all.RoleBindings = append(all.RoleBindings, *b)
-		}
-	}
-	for i := range c.objects.ClusterRoleBindings {
-		if b := &c.objects.ClusterRoleBindings[i]; !changed[Ref{clusterRoleBindingKind, "", b.Name}] {
-			all.ClusterRoleBindings = append(all.ClusterRoleBindings, *b)
-		}
-	}
+	all := Without(c.objects, func(ref Ref) bool { return changed[ref] })
 	for i := range p.Change {
 		switch ch := &p.Change[i]; ch.Ref.Kind {
 		case roleKind:
@@ -208,5 +186,5 @@ func (p *Proposal) applied(c *cluster, groups []string) []Grant {
 	all.ClusterRoles = append(all.ClusterRoles, p.Add.ClusterRoles...)
 	all.RoleBindings = append(all.RoleBindings, p.Add.RoleBindings...)
 	all.ClusterRoleBindings = append(all.ClusterRoleBindings, p.Add.ClusterRoleBindings...)
-	return Held(&all, p.Subject, groups)
+	return Held(all, p.Subject, groups)
 }

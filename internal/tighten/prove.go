@@ -12,7 +12,7 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Proof has the rights that a proposal adds to what the subject holds now. The zero Proof has none.
+// Proof has the rights that a proposal adds to what the subject holds without it. The zero Proof has none.
 type Proof struct {
 	// New are rights that nothing covers which the subject holds.
 	New []string
@@ -24,8 +24,9 @@ type Proof struct {
 
 // Prove finds the rights that a proposal adds. It looks only at the objects, not at how they were made. A granular verb is covered by
 // update or patch on the same resource and names, in the same namespace, unless it may pass a barrier: then only granular verbs cover it.
+// The objects are those without an --apply (apply.Before): what a proposal has added covers none of it.
 func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barriers) *Proof {
-	before := Held(objects, p.Subject, groups)
+	before := Held(p.without(objects), p.Subject, groups)
 	added := newCluster(&p.Add)
 	out := &Proof{}
 	fault := func(format string, args ...any) { out.New = append(out.New, fmt.Sprintf(format, args...)) }
@@ -61,6 +62,19 @@ func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barrier
 	slices.Sort(out.Read)
 	out.Create, out.Read = slices.Compact(out.Create), slices.Compact(out.Read)
 	return out
+}
+
+// without returns objects without those that have the names of objects to add: an earlier step may have made them, and a barrier may have
+// been made since, or rights may have been taken away. A proposal that changes nothing is what is there already.
+func (p *Proposal) without(objects *rbac.Grants) *rbac.Grants {
+	if len(p.Change) == 0 {
+		return objects
+	}
+	own := map[Ref]bool{}
+	for _, named := range p.Added() {
+		own[named.Ref] = true
+	}
+	return Without(objects, func(ref Ref) bool { return own[ref] })
 }
 
 // heldIn returns the rules that hold in a namespace, "" for all.

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/spelling"
@@ -91,6 +89,32 @@ func newCluster(objects *rbac.Grants) *cluster {
 		c.cluster[Ref{clusterRoleKind, "", r.Name}] = r
 	}
 	return c
+}
+
+// Without returns objects without some of them.
+func Without(objects *rbac.Grants, some func(Ref) bool) *rbac.Grants {
+	out := &rbac.Grants{}
+	for _, r := range objects.Roles {
+		if !some(Ref{roleKind, r.Namespace, r.Name}) {
+			out.Roles = append(out.Roles, r)
+		}
+	}
+	for _, r := range objects.ClusterRoles {
+		if !some(Ref{clusterRoleKind, "", r.Name}) {
+			out.ClusterRoles = append(out.ClusterRoles, r)
+		}
+	}
+	for _, b := range objects.RoleBindings {
+		if !some(Ref{roleBindingKind, b.Namespace, b.Name}) {
+			out.RoleBindings = append(out.RoleBindings, b)
+		}
+	}
+	for _, b := range objects.ClusterRoleBindings {
+		if !some(Ref{clusterRoleBindingKind, "", b.Name}) {
+			out.ClusterRoleBindings = append(out.ClusterRoleBindings, b)
+		}
+	}
+	return out
 }
 
 // rules returns the rules of a role, and whether it exists.
@@ -225,17 +249,8 @@ func (c *cluster) sharing(role Ref, s Subject) string {
 	if r.AggregationRule != nil {
 		return fmt.Sprintf("%s is aggregated, so that a controller writes its rules", role)
 	}
-	for i := range c.objects.ClusterRoles {
-		other := &c.objects.ClusterRoles[i]
-		if other.AggregationRule == nil {
-			continue
-		}
-		for j := range other.AggregationRule.ClusterRoleSelectors {
-			selector, err := metav1.LabelSelectorAsSelector(&other.AggregationRule.ClusterRoleSelectors[j])
-			if err == nil && selector.Matches(labels.Set(r.Labels)) {
-				return fmt.Sprintf("%s is a part of the aggregated ClusterRole %q", role, other.Name)
-			}
-		}
+	if by := c.aggregating(r.Labels); len(by) > 0 {
+		return fmt.Sprintf("%s is a part of the aggregated ClusterRole %q", role, by[0].Name)
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
@@ -146,7 +147,7 @@ func (c *Client) writeAll(ctx context.Context, items []*wanted) error {
 	return nil
 }
 
-// foreign returns an error if a binding that is not the proposal's names a role that it adds.
+// foreign returns an error if a binding that is not the proposal's names a role that it adds, or if an aggregated ClusterRole selects one.
 func (c *Client) foreign(ctx context.Context, p *tighten.Proposal) error {
 	objects, err := rbac.ListBound(ctx, c.RBAC)
 	if err != nil {
@@ -154,13 +155,24 @@ func (c *Client) foreign(ctx context.Context, p *tighten.Proposal) error {
 	}
 	var faults []error
 	for _, b := range tighten.Foreign(p, objects) {
-		var names []string
-		for i := range b.Subjects {
-			names = append(names, fmt.Sprintf("%s %q", b.Subjects[i].Kind, b.Subjects[i].Name))
-		}
-		faults = append(faults, fmt.Errorf("%s is not of the proposal and binds %s to %s, which would give them its rules: delete it, or run with --undo, then run the command again", b.Ref, strings.Join(names, ", "), b.Role))
+		faults = append(faults, fmt.Errorf("%s is not of the proposal and binds %s to %s, which would give them its rules: delete it, or run with --undo, then run the command again", b.Ref, names(b.Subjects), b.Role))
+	}
+	for _, a := range tighten.Aggregating(p, objects) {
+		faults = append(faults, fmt.Errorf("%s is aggregated and selects %s, which would give its rules to all that are bound to it, now %s: add {key: %s, operator: DoesNotExist} to matchExpressions of its clusterRoleSelectors, then run the command again", a.By, a.Role, names(a.Subjects), tighten.SubjectLabel))
 	}
 	return errors.Join(faults...)
+}
+
+// names returns the kinds and names of subjects.
+func names(subjects []rbacv1.Subject) string {
+	if len(subjects) == 0 {
+		return "none"
+	}
+	var out []string
+	for i := range subjects {
+		out = append(out, fmt.Sprintf("%s %q", subjects[i].Kind, subjects[i].Name))
+	}
+	return strings.Join(out, ", ")
 }
 
 // takeBack takes the rules that this call has written from the added roles again.

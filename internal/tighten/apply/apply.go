@@ -61,10 +61,10 @@ func (e *BlockedError) Error() string {
 }
 
 // Apply makes the next step of a proposal, whose Suffix is the one in the record of the subject, or a new one. more is what it would grant
-// besides what the subject holds now.
+// besides what the subject holds without it.
 func (c *Client) Apply(ctx context.Context, p *tighten.Proposal, more []string, options Options) (Step, error) {
 	if more = slices.Concat(p.New, more); len(more) > 0 && !options.New {
-		return Nothing, fmt.Errorf("the proposal is more than the subject holds now, or less than it needs: %s: look at it, then give --allow-new", strings.Join(more, "; "))
+		return Nothing, fmt.Errorf("the proposal is more than the subject holds without it, or less than it needs: %s: look at it, then give --allow-new", strings.Join(more, "; "))
 	}
 	if len(p.Change) == 0 {
 		return Nothing, nil

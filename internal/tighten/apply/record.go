@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
@@ -93,17 +94,17 @@ type placed struct {
 // NewSuffix returns the end of names that others cannot know.
 func NewSuffix() string { return strings.ToLower(rand.Text()[:suffixLength]) }
 
-// Suffix returns the suffix in the record of a subject, "" if there is none.
-func Suffix(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject) (string, error) {
+// Before returns the suffix in the record of a subject, "" if there is none, and the objects as they would be without Apply.
+func Before(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject, objects *rbac.Grants) (string, *rbac.Grants, error) {
 	secret, err := secretOf(ctx, records, s)
 	if err != nil || secret == nil {
-		return "", err
+		return "", objects, err
 	}
 	r, err := decode(s, secret)
 	if err != nil {
-		return "", err
+		return "", objects, err
 	}
-	return r.Suffix, nil
+	return r.Suffix, r.before(objects), nil
 }
 
 // decode reads the record of a subject.

@@ -297,7 +297,7 @@ func (s *scene) text() string {
 // suffix returns that of the record, or a new one.
 func (s *scene) suffix() string {
 	s.t.Helper()
-	suffix, err := Suffix(s.t.Context(), s.client.Records, s.subject())
+	suffix, _, err := Before(s.t.Context(), s.client.Records, s.subject(), &rbac.Grants{})
 	must(s.t, err)
 	if suffix == "" {
 		suffix = NewSuffix()
