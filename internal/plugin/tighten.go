@@ -84,13 +84,10 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	switch {
 	case len(o.simulate) > 0:
 		return o.replay(ctx, proposal)
-	case o.apply && len(proof.Create) > 0:
-		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
-	case o.apply && len(proof.Read) > 0:
-		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
-	case o.apply && len(proposal.Losses) > 0 && !o.allowLoss:
-		return fmt.Errorf("the subject would lose rights besides update and patch: %s: look at it, then give --allow-loss", strings.Join(proposal.Losses, "; "))
 	case o.apply:
+		if err := o.refusal(proposal, proof); err != nil {
+			return err
+		}
 		return o.applyStep(ctx, known, proposal, proof.New)
 	}
 	for _, b := range tighten.Foreign(proposal, &known.objects) {
@@ -101,6 +98,19 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	}
 	if !proposal.Complete() || !proof.Empty() || len(proposal.Losses) > 0 && !o.allowLoss {
 		return ErrIncomplete
+	}
+	return nil
+}
+
+// refusal returns why a proposal is not applied without a further flag.
+func (o *tightening) refusal(p *tighten.Proposal, proof *tighten.Proof) error {
+	switch {
+	case len(proof.Create) > 0:
+		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
+	case len(proof.Read) > 0:
+		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
+	case len(p.Losses) > 0 && !o.allowLoss:
+		return fmt.Errorf("the subject would lose rights besides update and patch: %s: look at it, then give --allow-loss", strings.Join(p.Losses, "; "))
 	}
 	return nil
 }
