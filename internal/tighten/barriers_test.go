@@ -290,36 +290,3 @@ func TestPrintable_EscapesWhatMovesTheCursor(t *testing.T) {
 		t.Errorf("YAML is %q, %v", content, err)
 	}
 }
-
-// TestProve_ABarrierMayBeYoungerThanTheFirstStep: the verbs that the first step added pass no barrier in the second. What the subject held
-// before does, and after the second step nothing is added.
-func TestProve_ABarrierMayBeYoungerThanTheFirstStep(t *testing.T) {
-	barrier := barriersOf(t, set("images", "granular:image", "apps", "deployments", ""))
-	for name, c := range map[string]struct {
-		rules string
-		news  bool
-	}{
-		"by the first step": {deployments, true},
-		"held before":       {deployments + `, {apiGroups: [apps], resources: [deployments], verbs: ["granular:image(web)"]}`, false},
-		"by all verbs":      {`{apiGroups: [apps], resources: [deployments], verbs: ["*"]}`, false},
-	} {
-		objects := grants(t, bound(c.rules, ""))
-		first := propose(t, operator, objects, webLog)
-		objects.ClusterRoles = append(objects.ClusterRoles, first.Add.ClusterRoles...)
-		objects.ClusterRoleBindings = append(objects.ClusterRoleBindings, first.Add.ClusterRoleBindings...)
-		e, _ := collect(t, operator, webLog)
-		options := Options{Namespaces: HeldReach, Names: HeldReach, Decides: decides, Barriers: barrier}
-		second, err := Propose(first.Subject, objects, e, options)
-		must(t, err)
-		more := Prove(second, objects, nil, barrier).New
-		if got := strings.Join(more, "; "); c.news != (len(more) == 1) || c.news != strings.Contains(got, "granular:image(web) on deployments.apps: it may pass the barrier granular:image") {
-			t.Errorf("%s: new access %q", name, got)
-		}
-		objects.ClusterRoles[0].Rules = second.Change[0].RoleAfter.Rules
-		third, err := Propose(first.Subject, objects, e, options)
-		must(t, err)
-		if more := Prove(third, objects, nil, barrier).New; len(third.Change)+len(more) > 0 {
-			t.Errorf("%s: after the second step: new access %q", name, more)
-		}
-	}
-}

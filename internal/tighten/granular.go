@@ -90,8 +90,7 @@ func (g *granting) use(r Resource, verb string, u *Use) error {
 
 // barred reports whether a verb may pass a barrier that the subject does not pass now, and lists it.
 func (g *granting) barred(scope string, r Resource, names []string, verb string) bool {
-	held := heldIn(g.grants, scope)
-	h := &holding{rules: held, lasting: held, barriers: g.options.Barriers}
+	h := &holding{rules: heldIn(g.grants, scope), barriers: g.options.Barriers}
 	one := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{r.Group}, Resources: []string{r.Name}, ResourceNames: names}
 	for _, single := range validation.BreakdownRule(one) {
 		if ok, passed := h.covers(single); !ok && len(passed) > 0 {

@@ -26,11 +26,6 @@ type Proof struct {
 // update or patch on the same resource and names, in the same namespace, unless it may pass a barrier: then only granular verbs cover it.
 func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barriers) *Proof {
 	before := Held(objects, p.Subject, groups)
-	lasting := before
-	if name := p.granularName(); len(p.Change) > 0 {
-		// A barrier may be younger than the verbs that the first step added.
-		lasting = slices.DeleteFunc(slices.Clone(before), func(g Grant) bool { return g.Role.Name == name })
-	}
 	added := newCluster(&p.Add)
 	out := &Proof{}
 	fault := func(format string, args ...any) { out.New = append(out.New, fmt.Sprintf(format, args...)) }
@@ -43,7 +38,7 @@ func Prove(p *Proposal, objects *rbac.Grants, groups []string, barriers *Barrier
 		if !slices.Equal(b.subjects, []rbacv1.Subject{p.Subject.RBAC()}) {
 			fault("%s: binds others than the subject", b.binding)
 		}
-		h := &holding{rules: heldIn(before, b.binding.Namespace), lasting: heldIn(lasting, b.binding.Namespace), barriers: barriers}
+		h := &holding{rules: heldIn(before, b.binding.Namespace), barriers: barriers}
 		for i := range rules {
 			h.prove(out, b, &rules[i])
 		}
@@ -81,9 +76,7 @@ func heldIn(grants []Grant, scope string) []rbacv1.PolicyRule {
 
 // holding is what a subject holds in one scope.
 type holding struct {
-	rules []rbacv1.PolicyRule
-	// lasting are those rules that no earlier call of the command added. Only these may pass a barrier.
-	lasting  []rbacv1.PolicyRule
+	rules    []rbacv1.PolicyRule
 	barriers *Barriers
 }
 
@@ -118,24 +111,23 @@ func passes(barriers []string) string {
 // covers reports whether a rule that has one verb, resource and name is covered. If not, the second result has the barriers because of
 // which update and patch do not count.
 func (h *holding) covers(single rbacv1.PolicyRule) (ok bool, passed []string) {
-	in := func(rules []rbacv1.PolicyRule, verb string) bool {
+	has := func(verb string) bool {
 		single.Verbs = []string{verb}
-		ok, _ := validation.Covers(rules, []rbacv1.PolicyRule{single})
+		ok, _ := validation.Covers(h.rules, []rbacv1.PolicyRule{single})
 		return ok
 	}
-	has := func(verb string) bool { return in(h.rules, verb) }
 	verb := single.Verbs[0]
-	if in(h.lasting, verb) {
+	if has(verb) {
 		return true, nil
 	}
 	if !isGranular(verb) || len(single.Resources) == 0 {
-		return has(verb), nil
+		return false, nil
 	}
 	passed = h.barriers.Passed(Resource{single.APIGroups[0], single.Resources[0]}, verb)
 	if len(passed) > 0 {
 		return false, passed
 	}
-	generic := []string{verb, updateVerb, patchVerb}
+	generic := []string{updateVerb, patchVerb}
 	if name, _, ok := strings.Cut(verb, "("); ok {
 		generic = append(generic, name)
 	}
