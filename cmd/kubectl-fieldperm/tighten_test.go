@@ -76,6 +76,58 @@ func TestTightenWhatIsNotReadIsNotJudged(t *testing.T) {
 	}
 }
 
+// TestTightenALogWithoutAWriteOfTheSubjectIsNotJudged: a wrong or empty log does not say that nothing would be refused.
+func TestTightenALogWithoutAWriteOfTheSubjectIsNotJudged(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	log, err := os.ReadFile("audit.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ content, want string }{
+		"empty":           {"", "the log has no write of"},
+		"of another user": {strings.ReplaceAll(string(log), operator, "jane"), "the log has no write of"},
+		"another stage":   {strings.ReplaceAll(string(log), `"ResponseComplete"`, `"RequestReceived"`), "the log has no write of"},
+		"no items":        {`{"kind":"EventList","items":null}` + "\n", "the log has no write of"},
+		"no code":         {strings.ReplaceAll(string(log), `"code":200`, `"x":200`), "broken lines, which may be writes"},
+	} {
+		code, stdout, stderr := execute(t, c.content, "tighten", operator, "--grants", "rbac.yaml", "--audit-log", "audit.log", "--simulate", "-")
+		if code != 1 || !strings.Contains(stdout, "0 would be refused\ncannot be judged: ") || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, stdout, stderr)
+		}
+	}
+}
+
+// TestTightenALossIsAcceptedOnlyByItsFlag: the subject may create Roles, and loses the right to grant update with them.
+func TestTightenALossIsAcceptedOnlyByItsFlag(t *testing.T) {
+	t.Chdir("testdata/tighten")
+	rbac, err := os.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rbac.yaml")
+	text := strings.Replace(string(rbac), "rules:\n", "rules:\n- {apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [create]}\n", 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const loss = "can no longer grant update on deployments.apps, patch on deployments.apps, update on deployments/status.apps"
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", 1, "\nLost besides update and patch; --allow-loss accepts it:\n- roles.rbac.authorization.k8s.io: "},
+		{"--allow-loss", 0, loss},
+		{"-o yaml", 1, "loss: roles.rbac.authorization.k8s.io: "},
+		{"--simulate audit.log", 1, "cannot be judged: a right besides update and patch is lost: roles.rbac.authorization.k8s.io: "},
+		{"--simulate audit.log --allow-loss", 0, "0 would be refused\n"},
+	} {
+		code, stdout, stderr := execute(t, "", append([]string{"tighten", operator, "--grants", file, "--audit-log", "audit.log", "--allow-create"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%q: exit code %d, want %d: %s%s", c.args, code, c.code, stdout, stderr)
+		}
+	}
+}
+
 // TestC1_TightenListsAnAggregatedClusterRole: a controller would write the rules of the proposal into it.
 func TestC1_TightenListsAnAggregatedClusterRole(t *testing.T) {
 	t.Chdir("testdata/tighten")

@@ -41,6 +41,7 @@ type tightening struct {
 	allowNew       bool
 	allowCreate    bool
 	allowRead      bool
+	allowLoss      bool
 	simulate       []string
 	apply, undo    bool
 	dryRun         string
@@ -85,11 +86,10 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	switch {
 	case len(o.simulate) > 0:
 		return o.replay(ctx, proposal)
-	case o.apply && len(proof.Create) > 0:
-		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
-	case o.apply && len(proof.Read) > 0:
-		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
 	case o.apply:
+		if err := o.refusal(proposal, proof); err != nil {
+			return err
+		}
 		return o.applyStep(ctx, known, proposal, proof.New)
 	}
 	for _, b := range tighten.Foreign(proposal, &known.objects) {
@@ -101,8 +101,21 @@ func (o *tightening) run(ctx context.Context, text string) error {
 	if err := o.printProposal(proposal, evidence, proof); err != nil {
 		return err
 	}
-	if !proposal.Complete() || !proof.Empty() {
+	if !proposal.Complete() || !proof.Empty() || len(proposal.Losses) > 0 && !o.allowLoss {
 		return ErrIncomplete
+	}
+	return nil
+}
+
+// refusal returns why a proposal is not applied without a further flag.
+func (o *tightening) refusal(p *tighten.Proposal, proof *tighten.Proof) error {
+	switch {
+	case len(proof.Create) > 0:
+		return fmt.Errorf("the subject could create objects that it cannot create now: %s: look at it, then give --allow-create", strings.Join(proof.Create, "; "))
+	case len(proof.Read) > 0:
+		return fmt.Errorf("the subject could read objects that it cannot read now: %s: look at it, then give --allow-read", strings.Join(proof.Read, "; "))
+	case len(p.Losses) > 0 && !o.allowLoss:
+		return fmt.Errorf("the subject would lose rights besides update and patch: %s: look at it, then give --allow-loss", strings.Join(p.Losses, "; "))
 	}
 	return nil
 }
@@ -179,7 +192,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	evidence.Names = o.names == string(tighten.Seen)
 	logs := &tighten.Evidence{Names: evidence.Names}
-	_, gaps, err := o.readLogs(ctx, subject, o.auditLogs, func(ev *tighten.Event) {
+	gaps, err := o.readLogs(ctx, subject, o.auditLogs, func(ev *tighten.Event) {
 		logs.Collect(ev)
 		o.sample(ev)
 	})
@@ -241,6 +254,9 @@ func (o *tightening) suffix(ctx context.Context, known *knownCluster, subject ti
 
 // applyStep makes the next step.
 func (o *tightening) applyStep(ctx context.Context, known *knownCluster, proposal *tighten.Proposal, more []string) error {
+	for _, loss := range proposal.Losses {
+		o.say("Lost with the second step: %s", loss)
+	}
 	if o.dryRun == dryRunClient {
 		for _, added := range proposal.Added() {
 			o.say("%s would be added in the first step", added.Ref)

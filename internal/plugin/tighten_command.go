@@ -51,6 +51,10 @@ neither patch nor get, this is listed as new access, and is accepted with --allo
 else. Rules with create and delete are left as they are. A Role that others share is left as it is,
 too: the subject gets a copy without update and patch.
 
+A right besides update and patch may be lost too: verbs of other programs that were a part of "*", or
+the right to write Roles and bindings that grant update and patch. It is listed, and is accepted
+with --allow-loss.
+
 --simulate replays a log against the proposal and lists the writes that would be refused.
 
 --apply makes one step. The first adds the Roles, and a PermissionObservation with warnings. The
@@ -59,8 +63,8 @@ writes, and none that needs more than the granular verbs. --undo restores what w
 in a Secret of the namespace kube-system: keep it.
 
 Ends with 0 if the proposal is complete or a step was made, with 1 if the evidence has gaps, if there
-is new access, if a write of the simulation would be refused or cannot be judged, or if the second
-step is refused, and with 2 for an error.`,
+is new access or a loss, if a write of the simulation would be refused or cannot be judged, if a
+simulation has no write, or if the second step is refused, and with 2 for an error.`,
 		Example: `  # What does the operator need, by the observations of the cluster?
   kubectl fieldperm tighten system:serviceaccount:ops:operator
 
@@ -95,6 +99,7 @@ step is refused, and with 2 for an error.`,
 	flags.BoolVar(&o.allowNew, "allow-new", false, `also grant what was seen and what update and patch of the subject do not cover`)
 	flags.BoolVar(&o.allowCreate, "allow-create", false, `accept that the subject may create objects whose fields the granular verbs cover, where it holds no create`)
 	flags.BoolVar(&o.allowRead, "allow-read", false, `accept that the subject may read objects by the answer to a patch, where it holds neither patch nor get`)
+	flags.BoolVar(&o.allowLoss, "allow-loss", false, `accept that the subject loses rights besides update and patch, which are listed`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, for their barriers`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, for their barriers`)
 	flags.StringArrayVar(&o.simulate, "simulate", nil, "replay `FILE` with audit events against the proposal. May be given several times")

@@ -18,21 +18,19 @@ import (
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
-// readLogs reads audit logs one after another, with progress on a terminal. It returns how many lines or events could not be read, and says
-// so as gaps.
-func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, files []string, visit func(ev *tighten.Event)) (unread int64, gaps []string, err error) {
+// readLogs reads audit logs one after another, with progress on a terminal. It returns as gaps what could not be read.
+func (o *tightening) readLogs(ctx context.Context, subject tighten.Subject, files []string, visit func(ev *tighten.Event)) (gaps []string, err error) {
 	for _, file := range files {
 		counts, err := o.readLog(ctx, subject, file, visit)
 		if err != nil {
-			return 0, nil, fmt.Errorf("audit log %q: %w", file, err)
+			return nil, fmt.Errorf("audit log %q: %w", file, err)
 		}
 		o.sources = append(o.sources, fmt.Sprintf("audit log %s: %s", file, counts))
-		unread += counts.Unread()
 		for _, gap := range counts.Gaps() {
 			gaps = append(gaps, fmt.Sprintf("audit log %q: %s", file, gap))
 		}
 	}
-	return unread, gaps, nil
+	return gaps, nil
 }
 
 func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file string, visit func(ev *tighten.Event)) (*tighten.LogCounts, error) {
@@ -171,7 +169,7 @@ func resourceOf(client metadata.Interface, s sample) metadata.ResourceInterface 
 func (o *tightening) replay(ctx context.Context, proposal *tighten.Proposal) error {
 	simulation := tighten.NewSimulation(proposal)
 	o.sources = nil
-	unread, gaps, err := o.readLogs(ctx, proposal.Subject, o.simulate, func(ev *tighten.Event) {
+	gaps, err := o.readLogs(ctx, proposal.Subject, o.simulate, func(ev *tighten.Event) {
 		if refused := simulation.Judge(ev); refused != nil {
 			o.say("line %d, %s: %s %s %s %s would be refused: it needs %s", refused.Line, refused.Time.UTC().Format(time.RFC3339), refused.User, refused.Verb, refused.Resource, refused.Object, join(refused.Missing))
 		}
@@ -186,13 +184,24 @@ func (o *tightening) replay(ctx context.Context, proposal *tighten.Proposal) err
 	if simulation.Unjudged > 0 {
 		o.say("%d writes cannot be judged: fieldperm did not observe them, or annotations left out verbs", simulation.Unjudged)
 	}
+	if simulation.Granting > 0 {
+		o.say("%d writes of Roles and bindings cannot be judged: kube-apiserver asks whether the subject holds what they grant, and it loses rights", simulation.Granting)
+	}
+	if !o.allowLoss {
+		for _, loss := range proposal.Losses {
+			gaps = append(gaps, fmt.Sprintf("a right besides update and patch is lost: %s; --allow-loss accepts it", loss))
+		}
+	}
+	if simulation.Writes+simulation.Unjudged+simulation.Granting == 0 {
+		gaps = append(gaps, fmt.Sprintf("the log has no write of %q: give a log of a time in which it wrote", proposal.Subject))
+	}
 	for _, gap := range gaps {
 		o.say("cannot be judged: %s", gap)
 	}
 	if simulation.Refused > 0 {
 		return ErrRefusals
 	}
-	if simulation.Unjudged+unread > 0 {
+	if simulation.Unjudged+simulation.Granting > 0 || len(gaps) > 0 {
 		return ErrIncomplete
 	}
 	return nil

@@ -42,7 +42,7 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 		o.warn("new access to read: %s; --allow-read accepts it", text)
 	}
 	for _, loss := range p.Losses {
-		o.warn("loss: %s", loss)
+		o.warn("loss: %s; --allow-loss accepts it", loss)
 	}
 	for _, resource := range p.Unused {
 		o.warn("unused: update and patch on %s are taken away, and no verb takes their place", resource)
@@ -100,7 +100,7 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 		o.list("Changes", why)
 	}
 	o.list("Taken away without a replacement, because no write was seen", p.Unused)
-	o.list("Lost besides update and patch", p.Losses)
+	o.list("Lost besides update and patch; --allow-loss accepts it", p.Losses)
 	o.list("Kept", p.Remaining)
 	o.list("Notes", p.Notes)
 	switch {

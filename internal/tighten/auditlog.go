@@ -16,7 +16,7 @@ import (
 // update, because all other lines are skipped before they are decoded.
 type LogCounts struct {
 	Lines int64
-	// Broken lines are no JSON objects. TooLong are events longer than maxEvent, without the objects in them. Both are skipped.
+	// Broken are lines that are no JSON objects, and events without a stage, a verb or the code of the response. TooLong are events longer than maxEvent, without the objects in them. Both are skipped.
 	Broken, TooLong int64
 	// Truncated: the log ends in the middle of a line, or of its compressed data.
 	Truncated bool
@@ -43,15 +43,6 @@ func (c *LogCounts) String() string {
 	}
 	if c.Truncated {
 		out += ", the end is truncated"
-	}
-	return out
-}
-
-// Unread returns how many lines or events could not be read. Each may be a write of the subject.
-func (c *LogCounts) Unread() int64 {
-	out := c.Broken + c.TooLong
-	if c.Truncated {
-		out++
 	}
 	return out
 }

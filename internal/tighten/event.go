@@ -119,8 +119,11 @@ func (ev *Event) read(event rawjson.Value, s Subject) outcome {
 
 // write fills what is the same for all users.
 func (ev *Event) write(m *members) outcome {
-	code, _ := m.status.Get("code").Int()
-	if code < 200 || code > 299 {
+	code, ok := m.status.Get("code").Int()
+	switch {
+	case !ok || code < 100:
+		return isBroken // It may have succeeded.
+	case code < 200 || code > 299:
 		return isFailed
 	}
 	ev.Created = code == 201

@@ -86,6 +86,8 @@ type Proposal struct {
 	Observe []v1alpha1.ResourceRule
 
 	before, after []Grant
+	// guarded are RBAC objects whose writes kube-apiserver may refuse after the changes. Losses says which rights are missing.
+	guarded []guard
 }
 
 // Change is an object before and after. Exactly one pair is set.
@@ -136,6 +138,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	}
 	p.after = p.applied(c, groups)
 	p.remaining()
+	p.guards()
 	return p, nil
 }
 

@@ -24,17 +24,19 @@ type Refused struct {
 // Simulation replays writes against what the subject holds after a proposal. A verb with a parameter is also covered by the verb without
 // it, and every verb by granular:*. More general verbs of a chain depend on the schema and do not count. Barriers do not either.
 type Simulation struct {
-	// Writes were judged, Unjudged were not: their changes are not known.
-	Writes, Unjudged int64
-	Refused          int64
+	// Writes were judged, Unjudged were not: their changes are not known. Granting were not either: they write Roles or bindings, and
+	// kube-apiserver also asks whether the subject holds what they grant.
+	Writes, Unjudged, Granting int64
+	Refused                    int64
 
-	after []Grant
-	cache map[question]bool
+	after   []Grant
+	guarded []guard
+	cache   map[question]bool
 }
 
 // NewSimulation returns a simulation of a proposal.
 func NewSimulation(p *Proposal) *Simulation {
-	return &Simulation{after: p.after, cache: map[question]bool{}}
+	return &Simulation{after: p.after, guarded: p.guarded, cache: map[question]bool{}}
 }
 
 // question is whether the subject holds a verb.
@@ -55,12 +57,26 @@ func (s *Simulation) Judge(ev *Event) *Refused {
 		s.Refused++
 		return &Refused{ev.Line, ev.Time, ev.User, ev.Verb, ev.Resource, ev.Object, missing}
 	}
-	if judged {
-		s.Writes++
-	} else {
+	switch {
+	case !judged:
 		s.Unjudged++
+	case s.grants(ev):
+		s.Granting++
+	default:
+		s.Writes++
 	}
 	return nil
+}
+
+// grants reports whether a write is one of an RBAC object whose rights kube-apiserver compares with those of the subject, which has lost some.
+func (s *Simulation) grants(ev *Event) bool {
+	if !slices.ContainsFunc(s.guarded, func(g guard) bool {
+		return g.resource == ev.Resource && (g.scope == "" || g.scope == ev.Object.Namespace)
+	}) {
+		return false
+	}
+	known := ev.Observed && !ev.Created && !ev.fields.none && ev.fields.cut == 0 && ev.fields.faulty == 0
+	return !known || slices.ContainsFunc(ev.fields.verbs, func(verb string) bool { return !isGarbageCollection(verb) })
 }
 
 func (s *Simulation) missing(ev *Event) (missing []string, judged bool) {

@@ -17,11 +17,6 @@ const (
 	finalizersSuffix = "/finalizers"
 )
 
-// otherVerbs are what is left of the verb "*" on resources.
-func otherVerbs() []string {
-	return []string{"get", "list", "watch", createVerb, "delete", "deletecollection"}
-}
-
 func grantsUpdate(rule *rbacv1.PolicyRule) bool {
 	return len(rule.Resources) > 0 && slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 		return verb == updateVerb || verb == patchVerb || verb == rbacv1.VerbAll
@@ -48,6 +43,8 @@ type stripping struct {
 	asked []Resource
 	// written are the resources in the evidence on which it does not.
 	written []Resource
+	// impersonates: the subject may use constrained impersonation, which asks about further verbs of each resource.
+	impersonates bool
 	// losses say what is lost besides update and patch, kept what is not taken.
 	losses, kept []string
 }
@@ -157,30 +154,18 @@ func (s *stripping) verbs(role Ref, rule *rbacv1.PolicyRule) []string {
 	if !slices.Contains(rule.Verbs, rbacv1.VerbAll) {
 		return out
 	}
-	for _, verb := range otherVerbs() {
+	for _, verb := range otherVerbs(rule) {
 		if !slices.Contains(out, verb) {
 			out = append(out, verb)
 		}
 	}
-	s.losses = append(s.losses, fmt.Sprintf(`%s: the verb "*" on %s also grants %s. It becomes %s; every other verb is lost`,
-		role, strings.Join(rule.Resources, ", "), strings.Join(special(rule), ", "), strings.Join(out, ", ")))
-	return out
-}
-
-// special names verbs that the verb "*" of a rule grants besides those of reading and writing.
-func special(rule *rbacv1.PolicyRule) []string {
-	out := []string{"granular:*"}
-	for _, v := range []struct {
-		verb      string
-		resources []Resource
-	}{
-		{"bind and escalate", []Resource{{rbacv1.GroupName, "roles"}, {rbacv1.GroupName, "clusterroles"}}},
-		{"impersonate", []Resource{{"", "users"}, {"", "groups"}, {"", "serviceaccounts"}}},
-		{"approve, sign and attest", []Resource{{"certificates.k8s.io", "signers"}}},
-	} {
-		if slices.ContainsFunc(v.resources, func(r Resource) bool { return matches(rule, r) }) {
-			out = append(out, v.verb)
-		}
+	names := strings.Join(rule.Resources, ", ")
+	s.kept = append(s.kept, fmt.Sprintf(`%s: the verb "*" on %s becomes %s. It also granted granular:*, in place of which there are the granular verbs of the evidence`, role, names, strings.Join(out, ", ")))
+	if slices.ContainsFunc(rule.APIGroups, isForeign) {
+		s.losses = append(s.losses, fmt.Sprintf(`%s: the verb "*" on %s also grants verbs that other programs than kube-apiserver ask about. Those that the role does not name are lost`, role, names))
+	}
+	if s.impersonates {
+		s.losses = append(s.losses, fmt.Sprintf(`%s: the verb "*" on %s also grants impersonate-on:MODE:VERB, which constrained impersonation needs. It is lost if the role does not name it`, role, names))
 	}
 	return out
 }
