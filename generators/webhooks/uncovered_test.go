@@ -68,10 +68,10 @@ func TestW2_UncoveredRules(t *testing.T) {
 		"labels of pods":  {[]string{permissionSchema("", "Pod", ".metadata.labels.a", "a", "excluded: true")}, []string{": bindings", ": pods", ": pods/binding", ": pods/ephemeralcontainers", ": pods/resize", ": pods/status"}},
 		"resources":       {[]string{permissionSchema("", "Pod", ".spec.containers", "containers", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
 		// Neither endpoint writes the field; both change its owners.
-		"owners":     {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
+		"owners": {[]string{permissionSchema("", "Pod", ".spec.tolerations", "tolerations", "excluded: true")}, []string{": pods", ": pods/ephemeralcontainers", ": pods/resize"}},
 		// The recorder found no value that ingresses/status accepts.
 		"only refused values": {[]string{permissionSchema("networking.k8s.io", "Ingress", ".status", "status", "excluded: true")}, []string{"networking.k8s.io: ingresses", "networking.k8s.io: ingresses/status"}},
-		"two groups": {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
+		"two groups":          {[]string{permissionSchema("", "Event", ".message", "message", "excluded: true")}, []string{": events", "events.k8s.io: events"}},
 		"custom": {[]string{
 			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: mice.example.com}\nspec: {group: example.com, scope: Cluster, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer, x-kubernetes-permission-verb: size, x-kubernetes-permission-excluded: true}}}}}]}",
 		}, []string{"example.com: mice"}},

@@ -266,7 +266,7 @@ func TestApply_WhileAnotherUndoes(t *testing.T) {
 func TestApply_NeedsARecordOfItsOwn(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                      "is no record",
-		`{"subject":"user:eve"}`: `has the record of "user:eve"`,
+		`{"subject":"user:eve"}`: `is that of "user:eve"`,
 	} {
 		s := newScene(t)
 		p := s.propose()

@@ -114,13 +114,13 @@ func decode(s tighten.Subject, secret *corev1.Secret) (*record, error) {
 		return nil, noRecord(secret, err)
 	}
 	if r.Subject != s.String() {
-		return nil, fmt.Errorf("Secret %s/%s has the record of %q, not of %q: rename or delete it", recordNamespace, secret.Name, r.Subject, s)
+		return nil, fmt.Errorf("record in Secret %s/%s: is that of %q, not of %q: rename or delete it", recordNamespace, secret.Name, r.Subject, s)
 	}
 	return r, nil
 }
 
 func noRecord(secret *corev1.Secret, cause error) error {
-	return fmt.Errorf("Secret %s/%s: key %q is no record: %w: restore the objects by hand, then delete it", recordNamespace, secret.Name, recordKey, cause)
+	return fmt.Errorf("record in Secret %s/%s: key %q is no record: %w: restore the objects by hand, then delete it", recordNamespace, secret.Name, recordKey, cause)
 }
 
 // text returns the record as it is written.
