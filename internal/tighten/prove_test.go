@@ -50,7 +50,8 @@ func TestProve_NothingToChange(t *testing.T) {
 	objects := grants(t, bound(deployments, ""))
 	first := propose(t, operator, objects, webLog)
 	objects = Without(objects, func(ref Ref) bool { return ref.Kind == clusterRoleKind })
-	objects.ClusterRoles = slices.Concat(first.Add.ClusterRoles, []rbacv1.ClusterRole{*first.Change[0].RoleAfter})
+	objects.ClusterRoles = first.Add.ClusterRoles
+	objects.ClusterRoles = append(objects.ClusterRoles, *first.Change[0].RoleAfter)
 	objects.ClusterRoleBindings = append(objects.ClusterRoleBindings, first.Add.ClusterRoleBindings...)
 	if p := propose(t, operator, objects, webLog); len(p.Change) > 0 || len(p.Add.ClusterRoles) == 0 {
 		t.Errorf("%d changes", len(p.Change))
