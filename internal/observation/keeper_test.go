@@ -87,6 +87,15 @@ func (p *plane) replica() *Keeper {
 	return k
 }
 
+// observing returns a keeper whose configuration the API servers have.
+func (p *plane) observing() *Keeper {
+	p.t.Helper()
+	k := p.replica()
+	p.after(0, k)
+	p.after(5*time.Second, k)
+	return k
+}
+
 func (p *plane) objects() []*unstructured.Unstructured {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.object)
 	if err != nil {
@@ -159,9 +168,7 @@ func TestP9_TheStatusIsWrittenEvery30Seconds(t *testing.T) {
 // P9: counts that could not be written are not lost, and not counted twice.
 func TestP9_CountsOutliveErrors(t *testing.T) {
 	p := newPlane(t)
-	k := p.replica()
-	p.after(0, k)
-	p.after(5*time.Second, k)
+	k := p.observing()
 	p.write(k)
 	p.refuse = apierrors.NewInternalError(fmt.Errorf("no"))
 	p.clock.SetTime(p.clock.Now().Add(time.Minute))
@@ -208,9 +215,7 @@ func TestP9_ARestartIsAGap(t *testing.T) {
 // P9: a status says when the webhook configuration was not as it should be.
 func TestP9_AChangedConfigurationIsAGap(t *testing.T) {
 	p := newPlane(t)
-	k := p.replica()
-	p.after(0, k)
-	p.after(5*time.Second, k)
+	k := p.observing()
 	configurations := p.configs.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	live, err := configurations.Get(t.Context(), webhooks.ObservedName, metav1.GetOptions{})
 	if err != nil || len(live.Webhooks) != 1 || *live.Webhooks[0].FailurePolicy != admissionregistrationv1.Ignore {
@@ -277,9 +282,7 @@ func TestP9_ARejectedStatusIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
 			p.object.Spec.Resources[0].Resources = []string{"*"}
-			k := p.replica()
-			p.after(0, k)
-			p.after(5*time.Second, k)
+			k := p.observing()
 			p.write(k)
 			p.after(30*time.Second, k)
 			p.want("before", 2, 1)
@@ -338,9 +341,7 @@ func TestP9_RejectedRulesStopNothing(t *testing.T) {
 		rejected++
 		return true, nil, apierrors.NewInvalid(runtimeschema.GroupKind{}, webhooks.ObservedName, nil)
 	})
-	k := p.replica()
-	p.after(0, k)
-	p.after(5*time.Second, k)
+	k := p.observing()
 	p.write(k)
 	p.after(30*time.Second, k)
 	p.want("all users", 2, 1)

@@ -20,9 +20,7 @@ func TestP9_AReplacedConfigurationIsAGap(t *testing.T) {
 		"another generation": func(live *admissionregistrationv1.ValidatingWebhookConfiguration) { live.Generation += 2 },
 	} {
 		p := newPlane(t)
-		k := p.replica()
-		p.after(0, k)
-		p.after(5*time.Second, k)
+		k := p.observing()
 		configurations := p.configs.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		live, err := configurations.Get(t.Context(), webhooks.ObservedName, metav1.GetOptions{})
 		if err != nil {
@@ -41,9 +39,7 @@ func TestP9_AReplacedConfigurationIsAGap(t *testing.T) {
 // P9: an API server with an earlier CustomResourceDefinition accepts no status with a new field. The condition says so, and no count is lost.
 func TestP9_AStatusOfWhichNoCountIsAcceptedHasTheCondition(t *testing.T) {
 	p := newPlane(t)
-	k := p.replica()
-	p.after(0, k)
-	p.after(5*time.Second, k)
+	k := p.observing()
 	p.write(k)
 	p.after(30*time.Second, k)
 	p.want("before", 2, 1)

@@ -215,7 +215,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	}
 	// The objects to print have names that stay the same from run to run. Those that the command adds itself have names that others cannot
 	// know beforehand.
-	suffix, err := o.suffix(ctx, known, subject)
+	suffix, err := o.readRecord(ctx, known, subject)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,9 +233,9 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	return proposal, evidence, nil
 }
 
-// suffix returns the end of the names of added objects: that of the record, or a new one for --apply. It also notes what the subject would
-// hold without the record.
-func (o *tightening) suffix(ctx context.Context, known *knownCluster, subject tighten.Subject) (string, error) {
+// readRecord notes the objects as they would be without --apply. It returns the end of the names of added objects: that of the record, or a
+// new one for --apply.
+func (o *tightening) readRecord(ctx context.Context, known *knownCluster, subject tighten.Subject) (suffix string, err error) {
 	if known.before = &known.objects; known.client == nil {
 		return "", nil
 	}

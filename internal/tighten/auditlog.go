@@ -16,7 +16,8 @@ import (
 // update, because all other lines are skipped before they are decoded.
 type LogCounts struct {
 	Lines int64
-	// Broken are lines that are no JSON objects, and events without a stage, a verb or the code of the response. TooLong are events longer than maxEvent, without the objects in them. Both are skipped.
+	// Broken are lines that are no JSON objects, and events without a stage, a verb or the code of the response. TooLong are events longer
+	// than maxEvent, without the objects in them. Both are skipped.
 	Broken, TooLong int64
 	// Truncated: the log ends in the middle of a line, or of its compressed data.
 	Truncated bool

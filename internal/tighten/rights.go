@@ -93,28 +93,18 @@ func newCluster(objects *rbac.Grants) *cluster {
 
 // Without returns objects without some of them.
 func Without(objects *rbac.Grants, some func(Ref) bool) *rbac.Grants {
-	out := &rbac.Grants{}
-	for _, r := range objects.Roles {
-		if !some(Ref{roleKind, r.Namespace, r.Name}) {
-			out.Roles = append(out.Roles, r)
-		}
+	return &rbac.Grants{
+		Roles: slices.DeleteFunc(slices.Clone(objects.Roles), func(r rbacv1.Role) bool { return some(Ref{roleKind, r.Namespace, r.Name}) }),
+		ClusterRoles: slices.DeleteFunc(slices.Clone(objects.ClusterRoles), func(r rbacv1.ClusterRole) bool {
+			return some(Ref{clusterRoleKind, "", r.Name})
+		}),
+		RoleBindings: slices.DeleteFunc(slices.Clone(objects.RoleBindings), func(b rbacv1.RoleBinding) bool {
+			return some(Ref{roleBindingKind, b.Namespace, b.Name})
+		}),
+		ClusterRoleBindings: slices.DeleteFunc(slices.Clone(objects.ClusterRoleBindings), func(b rbacv1.ClusterRoleBinding) bool {
+			return some(Ref{clusterRoleBindingKind, "", b.Name})
+		}),
 	}
-	for _, r := range objects.ClusterRoles {
-		if !some(Ref{clusterRoleKind, "", r.Name}) {
-			out.ClusterRoles = append(out.ClusterRoles, r)
-		}
-	}
-	for _, b := range objects.RoleBindings {
-		if !some(Ref{roleBindingKind, b.Namespace, b.Name}) {
-			out.RoleBindings = append(out.RoleBindings, b)
-		}
-	}
-	for _, b := range objects.ClusterRoleBindings {
-		if !some(Ref{clusterRoleBindingKind, "", b.Name}) {
-			out.ClusterRoleBindings = append(out.ClusterRoleBindings, b)
-		}
-	}
-	return out
 }
 
 // rules returns the rules of a role, and whether it exists.

@@ -33,8 +33,11 @@ func (r *record) before(objects *rbac.Grants) *rbac.Grants {
 	return out
 }
 
-// rulesBefore returns the rules of a role before Apply, and notes the hash that the role has now.
+// rulesBefore returns the rules of a role before Apply, and notes the hash that the role has now if the record is about it.
 func (r *record) rulesBefore(hashes map[identity]string, id identity, now *rbacv1.ClusterRole) []rbacv1.PolicyRule {
+	if !slices.ContainsFunc(r.Changed, func(t taken) bool { return t.identity == id || t.Role != nil && *t.Role == id }) {
+		return now.Rules
+	}
 	sum := (&object{role: now}).hash()
 	hashes[id] = sum
 	for i := range r.Changed {
