@@ -35,7 +35,9 @@ type Run struct {
 	// Dir keeps the audit log, the logs of the programs and the end state.
 	Dir string
 
-	trial    *Trial
+	trial *Trial
+	// adds is what the marker adds to what the users held before the proposals, in the second run.
+	adds     string
 	programs []*process
 	ends     []func()
 }

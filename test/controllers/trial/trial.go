@@ -88,7 +88,7 @@ func (x *Trial) Prove(t *testing.T) {
 	}
 	text := table(rows)
 	t.Logf("with granular verbs only:\n%s", text)
-	x.ship(t, proposals, text)
+	x.ship(t, proposals, text, r.adds)
 }
 
 // withUpdate is the first run, with update and patch, and the proposals for it. All of it is kept in a directory.
@@ -111,6 +111,8 @@ func (x *Trial) withUpdate(t *testing.T, dir string) {
 func (x *Trial) withProposals(t *testing.T, dir string, proposals []*proposal) *Run {
 	begin := time.Now()
 	r := x.start(t, dir)
+	r.adds = r.markerAdds(proposals)
+	t.Logf("what the marker adds:\n%s", r.adds)
 	r.apply(proposals)
 	x.play(r)
 	t.Logf("with granular verbs: %s", time.Since(begin).Round(time.Second))
