@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
@@ -154,6 +156,10 @@ func (s *shard) second(ctx context.Context, r *Request, v *victim, before []byte
 	if len(j.wrong.Charges) == 0 || s.tolerate(r, j.wrong) {
 		return nil, nil
 	}
+	if slices.IndexFunc(j.wrong.Charges, func(c exact.Charge) bool { return !isCounter(kindOf(last.New), c.Path) }) < 0 {
+		s.table.add(s.table.tolerated, "the API server counts what the other applier changes: behind a barrier that apply needs the verb of the counter, a change of owners needs the field's own")
+		return nil, nil
+	}
 	if !v.applier.serverSide && s.holdsLastApplied(r, before) {
 		s.table.add(s.table.tolerated, "a user with the verb of last-applied-configuration chooses the fields that the next kubectl apply deletes")
 		return nil, nil
@@ -173,6 +179,16 @@ func byUser(charges []exact.Charge, stored []byte, serverWrote bool) []exact.Cha
 		return charges
 	}
 	return slices.DeleteFunc(slices.Clone(charges), func(c exact.Charge) bool { return within(c.Path, ".status") })
+}
+
+// kindOf returns the kind of a stored object, the zero Kind if it cannot be read.
+func kindOf(stored []byte) endpoint.Kind {
+	object := metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(stored, &object); err != nil {
+		return endpoint.Kind{}
+	}
+	gvk := object.GroupVersionKind()
+	return endpoint.Kind{Group: gvk.Group, Kind: gvk.Kind}
 }
 
 // isEmptied reports whether a struct or map with content has become null at a path of plain names.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,11 @@ func written(c exact.Change) bool {
 		}
 	}
 	return false
+}
+
+// isCounter reports whether the API server counts in a field the changes of another.
+func isCounter(kind endpoint.Kind, path string) bool {
+	return slices.ContainsFunc(writings[kind], func(w writing) bool { return w.Counts && w.path.MatchString(path) })
 }
 
 func (w *writing) explains(c exact.Change) bool {

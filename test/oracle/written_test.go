@@ -5,6 +5,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/test/exact"
 )
 
@@ -47,6 +48,20 @@ func TestD13_FieldsWrittenBecauseOfAnotherField(t *testing.T) {
 		}
 		if got := free(change); got != c.may {
 			t.Errorf("%s: free is %v, want %v", name, got, c.may)
+		}
+	}
+}
+
+// D13: only what the API server counts itself is a counter.
+func TestD13_Counters(t *testing.T) {
+	sets := endpoint.Kind{Group: "apps", Kind: "DaemonSet"}
+	for path, want := range map[string]bool{
+		`.metadata.annotations["deprecated.daemonset.template.generation"]`: true,
+		`.metadata.annotations["note"]`:                                     false,
+		".spec.template":                                                    false,
+	} {
+		if isCounter(sets, path) != want || isCounter(endpoint.Kind{Group: "apps", Kind: "Deployment"}, path) {
+			t.Errorf("%s: want a counter of a DaemonSet %v, of a Deployment never", path, want)
 		}
 	}
 }
