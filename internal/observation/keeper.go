@@ -185,7 +185,7 @@ func (k *Keeper) apply(ctx context.Context, live *admissionregistrationv1.Valida
 		k.noteApplied(want, live, now)
 		return nil
 	}
-	k.noteChanged(want, live, now)
+	k.noteChanged(live, now)
 	written, err := uncovered.Write(ctx, k.config.Client, live, want)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		k.Changed()
@@ -221,18 +221,20 @@ func (k *Keeper) noteApplied(want, live *admissionregistrationv1.ValidatingWebho
 	k.stood, k.found = now, generation{live.UID, live.Generation}
 }
 
-// noteChanged records a gap if another client has changed the configuration: what fieldperm wants is what it wanted before.
-func (k *Keeper) noteChanged(want, live *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
+// noteChanged records a gap if the configuration is not as fieldperm left it. If it is, only what fieldperm wants has changed. Of a replica
+// that wants something else for a moment, the configuration is a gap too.
+func (k *Keeper) noteChanged(live *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.wanted == nil || !uncovered.Same(k.wanted, want) || k.stood.IsZero() {
-		return
+	switch {
+	case k.wanted == nil || k.stood.IsZero():
+	case live == nil:
+		k.missed("deleted", now)
+	case !uncovered.Same(live, k.wanted):
+		k.missed("changed", now)
+	case k.found != (generation{live.UID, live.Generation}):
+		k.missed("replaced", now)
 	}
-	what := "changed"
-	if live == nil {
-		what = "deleted"
-	}
-	k.missed(what, now)
 }
 
 // noteReplaced records a gap if the configuration is as it was, but another client has deleted and made it, or changed it and changed it back.

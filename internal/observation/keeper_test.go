@@ -35,6 +35,8 @@ type plane struct {
 	clock   *clocktesting.FakePassiveClock
 	configs *kubernetesfake.Clientset
 	object  *v1alpha1.PermissionObservation
+	// other is another observation, whose status is not kept. Nil for none.
+	other *v1alpha1.PermissionObservation
 	// refuse is the error for writes of the status, only for those of which refuses is true unless it is nil.
 	refuse  error
 	refuses func(*v1alpha1.PermissionObservationStatus) bool
@@ -58,6 +60,10 @@ func (p *plane) replica() *Keeper {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[runtimeschema.GroupVersionResource]string{})
 	client.PrependReactor("patch", "permissionobservations", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch, _ := action.(clienttesting.PatchAction)
+		if p.other != nil && patch.GetName() == p.other.Name {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.other)
+			return true, &unstructured.Unstructured{Object: content}, err
+		}
 		applied := &v1alpha1.PermissionObservation{}
 		if err := json.Unmarshal(patch.GetPatch(), applied); err != nil {
 			p.t.Fatal(err)
@@ -97,11 +103,18 @@ func (p *plane) observing() *Keeper {
 }
 
 func (p *plane) objects() []*unstructured.Unstructured {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.object)
-	if err != nil {
-		p.t.Fatal(err)
+	var out []*unstructured.Unstructured
+	for _, o := range []*v1alpha1.PermissionObservation{p.object, p.other} {
+		if o == nil {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: content})
 	}
-	return []*unstructured.Unstructured{{Object: content}}
+	return out
 }
 
 // after moves the clock and runs the keepers once.

@@ -36,6 +36,48 @@ func TestP9_AReplacedConfigurationIsAGap(t *testing.T) {
 	}
 }
 
+// P9: another client changes the configuration in the moment in which an administrator makes another observation.
+func TestP9_AConfigurationThatChangesWithTheObservationsIsAGap(t *testing.T) {
+	for what, change := range map[string]func(p *plane, name string) error{
+		"": func(*plane, string) error { return nil },
+		"deleted": func(p *plane, name string) error {
+			return p.configs.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(p.t.Context(), name, metav1.DeleteOptions{})
+		},
+		"changed": func(p *plane, name string) error {
+			return p.update(name, func(live *admissionregistrationv1.ValidatingWebhookConfiguration) { live.Webhooks = nil })
+		},
+		"replaced": func(p *plane, name string) error {
+			return p.update(name, func(live *admissionregistrationv1.ValidatingWebhookConfiguration) { live.UID = "another" })
+		},
+	} {
+		p := newPlane(t)
+		k := p.observing()
+		if err := change(p, webhooks.ObservedName); err != nil {
+			t.Fatal(err)
+		}
+		p.other = p.object.DeepCopy()
+		p.other.Name, p.other.UID, p.other.Spec.Subjects[0].Name = "other", "v", "bob"
+		p.after(5*time.Second, k)
+		p.after(30*time.Second, k)
+		if what == "" {
+			p.want("nothing", 1, 0)
+		} else {
+			p.want(what, 2, 0, "5s the webhook configuration fieldperm-observed was "+what)
+		}
+	}
+}
+
+func (p *plane) update(name string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) error {
+	configurations := p.configs.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	live, err := configurations.Get(p.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	change(live)
+	_, err = configurations.Update(p.t.Context(), live, metav1.UpdateOptions{})
+	return err
+}
+
 // P9: an API server with an earlier CustomResourceDefinition accepts no status with a new field. The condition says so, and no count is lost.
 func TestP9_AStatusOfWhichNoCountIsAcceptedHasTheCondition(t *testing.T) {
 	p := newPlane(t)
