@@ -45,6 +45,30 @@ func copyOf(s *scene, kind string) tighten.Ref {
 	return ref(kind, "team", "shared-"+s.record().Suffix)
 }
 
+// TestUndo_AnAddedClusterRoleCountsEverywhere: a ClusterRole gives rights in each namespace in which a binding names it. If the added one was
+// deleted or has lost rules, nothing is restored without --force-overwrite.
+func TestUndo_AnAddedClusterRoleCountsEverywhere(t *testing.T) {
+	for name, revoke := range map[string]func(*scene, tighten.Ref){
+		"deleted": func(s *scene, at tighten.Ref) { s.drop(at) },
+		"emptied": func(s *scene, at tighten.Ref) { s.change(at, func(o *object) { o.role.Rules = nil }) },
+	} {
+		s := newScene(t)
+		s.tightened()
+		revoke(s, ref(clusterRoleKind, "", "granular-ops-operator-"+s.record().Suffix))
+		_, err := s.undo(false)
+		if err == nil || strings.Contains(strings.Join(s.said, "\n"), " restored: ") {
+			t.Fatalf("%s: %v: said %s", name, err, s.said)
+		}
+		for _, o := range []tighten.Ref{ownRole, sharedBinding} {
+			if !strings.Contains(err.Error(), "so that "+o.String()+" is not restored") {
+				t.Errorf("%s: %s: %v", name, o, err)
+			}
+		}
+		_, err = s.undo(true)
+		must(t, err)
+	}
+}
+
 // TestUndo_RestoresOnlyWhatWasTaken: if an object changed after the second step so that --undo could give back more than --apply took, it
 // stays as it is, and the other one is restored.
 func TestUndo_RestoresOnlyWhatWasTaken(t *testing.T) {
@@ -244,5 +268,33 @@ func TestUndo_OfTwoSubjectsOfOneBinding(t *testing.T) {
 		if first == "jane" && s.text() != before {
 			t.Errorf("not as before:\n%s", s.text())
 		}
+	}
+}
+
+// TestUndo_OfARoleThatWasChangedForAnother: the role that the binding names has no update to give back until it has its rules again.
+func TestUndo_OfARoleThatWasChangedForAnother(t *testing.T) {
+	s := newScene(t)
+	s.change(sharedBinding, func(o *object) { o.binding.Subjects = o.binding.Subjects[:2] })
+	before := s.text()
+	for _, s.user = range []string{operator, "jane"} {
+		_, err := s.apply(Options{})
+		must(t, err)
+		_, err = s.apply(Options{Unproven: true})
+		must(t, err)
+	}
+	s.user = operator
+	for _, overwrite := range []bool{false, true} {
+		_, err := s.undo(overwrite)
+		if err == nil || !strings.Contains(err.Error(), `Role team/shared, which RoleBinding team/shared names, was changed for "jane": run the command with --undo for that subject first`) {
+			t.Fatalf("overwrite %t: %v", overwrite, err)
+		}
+		s.record()
+	}
+	for _, s.user = range []string{"jane", operator} {
+		_, err := s.undo(false)
+		must(t, err)
+	}
+	if after := s.text(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }

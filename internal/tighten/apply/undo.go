@@ -54,7 +54,7 @@ type restored struct {
 	// before are the rules of a role without update and patch.
 	before []rbacv1.PolicyRule
 	gives  []string
-	// shared are the reasons why others would get the rights, doubts those why the subject could get more than was taken from it.
+	// shared are the reasons that overwrite does not change, for example that others would get the rights, doubts those why the subject could get more than was taken from it.
 	shared, doubts []string
 }
 
@@ -230,6 +230,10 @@ func (r *restoring) binding(ctx context.Context, t *taken, live *object) error {
 		r.leave("%s, which %s names, is another object than before: the binding is not restored", t.Role.ref(), t.ref())
 		return nil
 	case role.hash() != t.RoleHash:
+		if i := slices.IndexFunc(r.others, func(other record) bool { return other.changes(t.Role) }); i >= 0 {
+			// The role has no update and patch to give back, and what was added would be deleted.
+			o.shared = append(o.shared, fmt.Sprintf("%s, which %s names, was changed for %q: run the command with --undo for that subject first", t.Role.ref(), t.ref(), r.others[i].Subject))
+		}
 		o.doubt("%s, which %s names, has other rules than before", t.Role.ref(), t.ref())
 	}
 	live.binding.Subjects = subjects
@@ -246,7 +250,8 @@ func (r *restoring) unpin(t *taken, live *object) {
 }
 
 // revoked looks for what was added. If an object is gone or changed, the rights of the subject where it was were taken away meanwhile, perhaps
-// on purpose.
+// on purpose. A ClusterRole may have been bound in any namespace, so that it counts in all of them: no administrator of one namespace can
+// change it.
 func (r *restoring) revoked(ctx context.Context) error {
 	if len(r.todo) == 0 {
 		return nil
@@ -266,7 +271,7 @@ func (r *restoring) revoked(ctx context.Context) error {
 			how = "is not as --apply made it"
 		}
 		for i := range r.todo {
-			if o := &r.todo[i]; how != "" && o.taken.gives(m.Namespace) {
+			if o := &r.todo[i]; how != "" && (m.Kind == clusterRoleKind || o.taken.gives(m.Namespace)) {
 				o.doubt("%s %s: the rights of the subject may have been revoked, so that %s is not restored", m.ref(), how, o.ref)
 			}
 		}
