@@ -222,7 +222,7 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
 		Suffix:     suffix,
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
-		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides, Barriers: known.barriers,
+		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides, Undecided: known.undecided, Barriers: known.barriers,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,7 @@ func (o *tightening) offlineObjects() (*knownCluster, error) {
 		return nil, err
 	}
 	if len(o.files()) == 0 {
-		return &knownCluster{objects: objects, decides: decidesOffline, barriers: &tighten.Barriers{Unknown: true}}, nil
+		return &knownCluster{objects: objects, decides: decidesOffline, undecided: undecidedOffline(), barriers: &tighten.Barriers{Unknown: true}}, nil
 	}
 	documents, compiled, unmatched, err := sources.Files(o.files())
 	if err != nil {
@@ -35,7 +35,7 @@ func (o *tightening) offlineObjects() (*knownCluster, error) {
 	}
 	barriers := tighten.NewBarriers(documents, compiled, func(runtimeschema.GroupVersionKind) error { return nil })
 	barriers.Unknown = o.barriersUnknown()
-	return &knownCluster{objects: objects, decides: decidesOffline, barriers: barriers}, nil
+	return &knownCluster{objects: objects, decides: decidesOffline, undecided: undecidedOffline(), barriers: barriers}, nil
 }
 
 // readBarriers reads the schemas and the UncoveredPermissionSets of the cluster, as the other commands do.

@@ -32,7 +32,9 @@ type knownCluster struct {
 	before       *rbac.Grants
 	observations []v1alpha1.PermissionObservation
 	decides      func(r tighten.Resource) tighten.Decides
-	barriers     *tighten.Barriers
+	// undecided are those on which fieldperm does not decide.
+	undecided []tighten.Resource
+	barriers  *tighten.Barriers
 	// version returns a version in which a resource is served.
 	version func(r tighten.Resource) string
 
@@ -132,10 +134,12 @@ func (o *tightening) discover(ctx context.Context, known *knownCluster) error {
 	}
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
 	unread := map[string]bool{}
+	var unknown []string
 	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
 		for gv, cause := range failed {
 			o.warn("group %q cannot be discovered, so update and patch on it stay: %v", gv.Group, cause)
 			unread[gv.Group] = true
+			unknown = append(unknown, gv.Group)
 		}
 	} else if err != nil {
 		return fmt.Errorf("discovery: %w", err)
@@ -169,6 +173,7 @@ func (o *tightening) discover(ctx context.Context, known *knownCluster) error {
 	for _, group := range groups {
 		if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return groupOf(l) == group.Name }) {
 			unread[group.Name] = true
+			unknown = append(unknown, group.Name)
 		}
 	}
 	known.decides = func(r tighten.Resource) tighten.Decides {
@@ -181,6 +186,7 @@ func (o *tightening) discover(ctx context.Context, known *knownCluster) error {
 		}
 		return tighten.DecidesNot
 	}
+	known.undecided = undecided(lists, unknown, known.decides)
 	return nil
 }
 

@@ -15,10 +15,10 @@ import (
 // change takes update and patch from the roles that bindings of the subject itself name. A role that others share is left as it is: the
 // subject gets a copy without update and patch, and is taken out of the binding.
 func (p *Proposal) change(c *cluster, options *Options, granting *granting) {
-	evidence, stripping := granting.evidence, &stripping{decides: options.Decides, asked: options.Keep, impersonates: impersonates(p.before)}
+	evidence, stripping := granting.evidence, &stripping{decides: options.Decides, asked: options.Keep, staying: slices.Concat(options.Keep, options.Undecided), impersonates: impersonates(p.before)}
 	for _, r := range evidence.sorted() {
 		if options.Decides(r) == DecidesNot && len(evidence.Resources[r].Verbs) > 0 {
-			stripping.written = append(stripping.written, r)
+			stripping.staying = append(stripping.staying, r)
 		}
 	}
 	byRole := map[Ref][]*Grant{}

@@ -50,6 +50,9 @@ type Options struct {
 	AllowNew bool
 	// Decides says whether granular verbs can take the place of update and patch.
 	Decides func(r Resource) Decides
+	// Undecided are the resources with update or patch for which Decides returns DecidesNot, as far as they are known. A name may be "*". The
+	// subject keeps update and patch on them where a rule with "*" grants these.
+	Undecided []Resource
 	// Barriers are those that update and patch do not pass. Nil: every granular verb may pass one.
 	Barriers *Barriers
 	// Groups are those of a user, besides those in the evidence.

@@ -2,6 +2,7 @@ package tighten
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,8 +42,9 @@ type stripping struct {
 	decides func(r Resource) Decides
 	// asked are resources among these that Options.Keep names.
 	asked []Resource
-	// written are the resources in the evidence on which it does not.
-	written []Resource
+	// staying are resources on which it does not: those of Options.Undecided and of Options.Keep, and those in the evidence. A rule with "*"
+	// covers them without their names.
+	staying []Resource
 	// impersonates: the subject may use constrained impersonation, which asks about further verbs of each resource.
 	impersonates bool
 	// losses say what is lost besides update and patch, kept what is not taken.
@@ -82,10 +84,14 @@ func (s *stripping) rule(role Ref, rule *rbacv1.PolicyRule) ([]rbacv1.PolicyRule
 	generic := slices.DeleteFunc([]string{updateVerb, patchVerb}, func(verb string) bool {
 		return !slices.Contains(rule.Verbs, verb) && !slices.Contains(rule.Verbs, rbacv1.VerbAll)
 	})
+	names := map[string][]string{}
 	for _, r := range kept {
 		if r.Name != anyFinalizers {
-			s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), r, s.reason(r)))
+			names[s.reason(r)] = append(names[s.reason(r)], r.String())
 		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(names)) {
+		s.kept = append(s.kept, fmt.Sprintf("%s keeps %s on %s: %s", role, strings.Join(generic, " and "), strings.Join(names[reason], ", "), reason))
 	}
 	if all {
 		return []rbacv1.PolicyRule{*rule.DeepCopy()}, false
@@ -138,7 +144,7 @@ func (s *stripping) keeps(rule *rbacv1.PolicyRule) (kept []Resource, all bool) {
 			}
 		}
 	}
-	for _, r := range s.written {
+	for _, r := range s.staying {
 		if matches(rule, r) && !slices.Contains(kept, r) {
 			kept = append(kept, r)
 		}
