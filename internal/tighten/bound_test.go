@@ -78,8 +78,13 @@ func TestPropose_NamesEndWithTheSuffix(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("a", nameLength)
-	if a, b := copyName(long+"b", "x"), copyName(long+"c", "x"); a == b {
-		t.Errorf("%s twice", a)
+	names := map[string]string{}
+	for _, name := range []string{long + "b", long + "c", copyName(long+"b", "x"), "a", "a.", "a:", "a.:", "a-x"} {
+		if of := copyName(name, "x"); names[of] == "" {
+			names[of] = name
+		} else {
+			t.Errorf("%q and %q have the copy %s", name, names[of], of)
+		}
 	}
 }
 

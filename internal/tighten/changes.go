@@ -114,13 +114,14 @@ func (p *Proposal) copy(c *cluster, role Ref, grants []*Grant, rules []rbacv1.Po
 	}
 }
 
-// copyName returns the name of a copy. A name that is cut keeps a hash of the whole, because others may begin like it.
+// copyName returns the name of a copy. No two names have copies with one name: a name that is cut is longer than others, and has a hash of the
+// whole.
 func copyName(name, suffix string) string {
 	if len(name) > nameLength {
 		sum := sha256.Sum256([]byte(name))
-		name = strings.ToValidUTF8(name[:nameLength], "") + "-" + hex.EncodeToString(sum[:4])
+		name = strings.ToValidUTF8(name[:nameLength], "") + "-" + hex.EncodeToString(sum[:])
 	}
-	return strings.TrimRight(name, ":.") + "-" + suffix
+	return name + "-" + suffix
 }
 
 // clusterRole returns a copy of a role of either kind.

@@ -355,10 +355,13 @@ func TestUnknown_NamesSimilarSubjects(t *testing.T) {
 			t.Errorf("%s: %v", subject, err)
 		}
 	}
-	for _, bad := range []string{"", "group:", "system:serviceaccount:ops", "group:system:masters"} {
+	for _, bad := range []string{"", "group:", "system:serviceaccount:ops", "user:system:serviceaccount:ops", "group:system:masters"} {
 		if _, err := ParseSubject(bad); err == nil {
 			t.Errorf("subject %q is accepted", bad)
 		}
+	}
+	if got := mustSubject(t, "user:"+operator); got != mustSubject(t, operator) {
+		t.Errorf("a ServiceAccount by its username is %+v", got)
 	}
 	for _, good := range []string{operator, "jane", "group:team", "user:group:x"} {
 		if got := mustSubject(t, good).String(); got != good {

@@ -23,15 +23,16 @@ type Subject struct {
 }
 
 // ParseSubject reads a subject of the command line: the name of a user, system:serviceaccount:NAMESPACE:NAME, or group:NAME. user:NAME
-// is a user whose name begins like one of the other forms.
+// is a user whose name begins like one of the other forms. A user with the name of a ServiceAccount is the ServiceAccount.
 func ParseSubject(text string) (Subject, error) {
 	kind, name := rbacv1.UserKind, text
 	if rest, ok := strings.CutPrefix(text, "group:"); ok {
 		kind, name = rbacv1.GroupKind, rest
 	} else if rest, ok := strings.CutPrefix(text, "user:"); ok {
 		name = rest
-	} else if strings.HasPrefix(text, serviceaccount.ServiceAccountUsernamePrefix) {
-		namespace, account, err := serviceaccount.SplitUsername(text)
+	}
+	if kind == rbacv1.UserKind && strings.HasPrefix(name, serviceaccount.ServiceAccountUsernamePrefix) {
+		namespace, account, err := serviceaccount.SplitUsername(name)
 		if err != nil {
 			return Subject{}, fmt.Errorf("subject %q is no ServiceAccount: write system:serviceaccount:NAMESPACE:NAME", text)
 		}

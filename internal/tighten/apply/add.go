@@ -27,7 +27,7 @@ type wanted struct {
 func (w *wanted) done() bool { return w.live != nil && w.entry.Next == "" }
 
 // add creates the objects to add, and corrects roles of an earlier step. It reports whether anything was to be done. While objects are being
-// added, the observation has no warnings: that says that the step is not complete.
+// added, the observation has no warnings, and the record has none: that says that the step is not complete.
 func (c *Client) add(ctx context.Context, p *tighten.Proposal, st *stored) (bool, error) {
 	items, err := c.look(ctx, p, st)
 	if err != nil {
@@ -36,13 +36,14 @@ func (c *Client) add(ctx context.Context, p *tighten.Proposal, st *stored) (bool
 	if err := c.foreign(ctx, p); err != nil {
 		return false, err
 	}
-	todo := st.observation == nil || !warns(p, st.observation)
+	todo := st.observation == nil || !warns(p, st.observation) || observedBy(st.observation) != st.Observed
 	for _, w := range items {
 		todo = todo || !w.done()
 	}
 	if !todo {
 		return false, nil
 	}
+	st.Observed = observed{}
 	if err := c.save(ctx, st); err != nil {
 		return true, err
 	}
@@ -65,6 +66,12 @@ func (c *Client) add(ctx context.Context, p *tighten.Proposal, st *stored) (bool
 	}
 	if err := c.observe(ctx, st, warn(p)); err != nil {
 		return true, err
+	}
+	if !c.DryRun {
+		st.Observed = observedBy(st.observation)
+		if err := c.save(ctx, st); err != nil {
+			return true, err
+		}
 	}
 	c.Say("PermissionObservation %s started", p.Subject.ObservationName())
 	return true, nil

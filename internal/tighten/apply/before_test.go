@@ -55,6 +55,28 @@ func TestC2_BeforeIsWithoutWhatApplyDid(t *testing.T) {
 	}
 }
 
+// TestC2_BeforeIsWithoutWhatWasAddedForOthers: a subject is in a group for which granular verbs were added. A barrier may have been made since.
+func TestC2_BeforeIsWithoutWhatWasAddedForOthers(t *testing.T) {
+	s := newScene(t)
+	s.change(sharedBinding, func(o *object) {
+		o.binding.Subjects = append(o.binding.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "team"})
+	})
+	held := func() string {
+		all := s.read()
+		_, before, err := Before(t.Context(), s.client.Records, s.subject(), &all)
+		must(t, err)
+		return fmt.Sprintf("%+v", tighten.Held(before, s.subject(), []string{"team"}))
+	}
+	s.user = "jane"
+	want := held()
+	s.user = "group:team"
+	_, err := s.apply(Options{})
+	must(t, err)
+	if s.user = "jane"; held() != want {
+		t.Errorf("held %s\nwant %s", held(), want)
+	}
+}
+
 // aggregated is a ClusterRole that selects all ClusterRoles without the label restricted.
 func aggregated() *object {
 	o := role(ref(clusterRoleKind, "", "platform"), map[string]string{"restricted": "true"})

@@ -338,6 +338,23 @@ func TestApply_ObservesAgainAfterAnotherHasChangedTheObservation(t *testing.T) {
 			must(t, err)
 			s.observe(good())
 		},
+		"changed and changed back": func(s *scene, o *unstructured.Unstructured) {
+			actions, _, err := unstructured.NestedSlice(o.Object, "spec", "actions")
+			must(t, err)
+			for _, list := range [][]any{actions[:1], actions} {
+				must(t, unstructured.SetNestedSlice(o.Object, list, "spec", "actions"))
+				o, err = s.observations().Update(t.Context(), o, metav1.UpdateOptions{})
+				must(t, err)
+			}
+			s.observe(good())
+		},
+		"deleted and made again": func(s *scene, o *unstructured.Unstructured) {
+			must(t, s.observations().Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
+			o.SetResourceVersion("")
+			_, err := s.observations().Create(t.Context(), o, metav1.CreateOptions{})
+			must(t, err)
+			s.observe(good())
+		},
 		"deleted": func(s *scene, o *unstructured.Unstructured) {
 			must(t, s.observations().Delete(t.Context(), o.GetName(), metav1.DeleteOptions{}))
 		},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
@@ -30,9 +31,11 @@ type record struct {
 	// Suffix ends the names of the added objects.
 	Suffix string `json:"suffix"`
 	// Plan has the hashes of the roles that were to be changed when the first step was made.
-	Plan    map[string]string `json:"plan"`
-	Added   []made            `json:"added"`
-	Changed []taken           `json:"changed,omitempty"`
+	Plan  map[string]string `json:"plan"`
+	Added []made            `json:"added"`
+	// Observed is the observation that the first step ended with. It is zero while the step is not complete.
+	Observed observed `json:"observed,omitzero"`
+	Changed  []taken  `json:"changed,omitempty"`
 }
 
 // identity names one object. Another object may have the name later, but never the UID.
@@ -50,6 +53,14 @@ func (i *identity) ref() tighten.Ref {
 func identityOf(ref tighten.Ref, uid types.UID) identity {
 	return identity{ref.Kind, ref.Namespace, ref.Name, uid}
 }
+
+// observed is what an observation counts for: another one, or another generation of it, begins to count again.
+type observed struct {
+	UID        types.UID `json:"uid"`
+	Generation int64     `json:"generation"`
+}
+
+func observedBy(o *v1alpha1.PermissionObservation) observed { return observed{o.UID, o.Generation} }
 
 // made is an object that was added, or that is about to be. Without a UID, the program has not learnt whether it exists.
 type made struct {
@@ -94,8 +105,20 @@ type placed struct {
 // NewSuffix returns the end of names that others cannot know.
 func NewSuffix() string { return strings.ToLower(rand.Text()[:suffixLength]) }
 
-// Before returns the suffix in the record of a subject, "" if there is none, and the objects as they would be without Apply.
+// Before returns the suffix in the record of a subject, "" if there is none, and the objects as they would be without Apply for the subject,
+// and without what it added for others: a group of the subject is one of them.
 func Before(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject, objects *rbac.Grants) (string, *rbac.Grants, error) {
+	others, err := othersOf(ctx, records, s)
+	if err != nil {
+		return "", objects, err
+	}
+	added := map[tighten.Ref]bool{}
+	for i := range others {
+		for j := range others[i].Added {
+			added[others[i].Added[j].ref()] = true
+		}
+	}
+	objects = tighten.Without(objects, func(ref tighten.Ref) bool { return added[ref] })
 	secret, err := secretOf(ctx, records, s)
 	if err != nil || secret == nil {
 		return "", objects, err

@@ -309,7 +309,7 @@ func (s *scene) propose() *tighten.Proposal {
 	s.t.Helper()
 	log := ""
 	for _, resource := range []string{`"resource":"deployments","apiGroup":"apps"`, `"resource":"configmaps","apiGroup":""`} {
-		log += `{"kind":"Event","stage":"ResponseComplete","verb":"update","user":{"username":"` + s.user + `"},"objectRef":{` + resource +
+		log += `{"kind":"Event","stage":"ResponseComplete","verb":"update","user":{"username":"` + s.user + `","groups":["` + s.subject().Name + `"]},"objectRef":{` + resource +
 			`,"namespace":"team","name":"web"},"responseStatus":{"code":200},"annotations":{"granular.fieldperm.dev/fields":"` + s.fields + `"}}` + "\n"
 	}
 	e := &tighten.Evidence{}

@@ -287,16 +287,16 @@ func covers(rules []v1alpha1.ResourceRule, want *v1alpha1.ResourceRule) bool {
 	return true
 }
 
-// others returns the records of other subjects.
-func (c *Client) others(ctx context.Context, st *stored) ([]record, error) {
-	items, err := c.Records.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("type", string(recordType)).String()})
+// othersOf returns the records of other subjects.
+func othersOf(ctx context.Context, records typedcorev1.SecretInterface, s tighten.Subject) ([]record, error) {
+	items, err := records.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("type", string(recordType)).String()})
 	if err != nil {
 		return nil, fmt.Errorf("records of --apply: %w", err)
 	}
 	var out []record
 	for i := range items.Items {
 		secret := &items.Items[i]
-		if secret.Type != recordType || secret.Name == recordName(st.subject) {
+		if secret.Type != recordType || secret.Name == recordName(s) {
 			continue
 		}
 		r := record{}

@@ -14,7 +14,7 @@ import (
 
 // intents returns what the changes of a proposal will take away.
 func (c *Client) intents(ctx context.Context, p *tighten.Proposal, st *stored) ([]taken, error) {
-	others, err := c.others(ctx, st)
+	others, err := othersOf(ctx, c.Records, st.subject)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (c *Client) restore(ctx context.Context, st *stored, overwrite bool) (int, 
 	}
 	r := &restoring{Client: c, st: st}
 	var err error
-	if r.others, err = c.others(ctx, st); err != nil {
+	if r.others, err = othersOf(ctx, c.Records, st.subject); err != nil {
 		return 0, err
 	}
 	if r.objects, err = rbac.ListBound(ctx, c.RBAC); err != nil {
