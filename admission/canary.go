@@ -56,8 +56,8 @@ func (h Handlers) canary(ctx context.Context, w http.ResponseWriter, endpoint En
 	log := klog.FromContext(ctx)
 	switch {
 	case answer.Token == "" || !dry:
-		log.Info("Refused a request of the canary user that is no canary: somebody else impersonates it", "dryRun", dry)
-		return refuseCanary(req, "is no canary of fieldperm's: nobody else may be "+CanaryUser), true
+		log.Info("Refused a request of the canary user that is no probe: another client impersonates it", "dryRun", dry)
+		return refuseCanary(req, "is no probe of fieldperm: no other client may use the name "+CanaryUser), true
 	case (endpoint == Uncovered) != (answer.Barred != nil):
 		return &admissionv1.AdmissionResponse{UID: req.UID, Allowed: true}, true
 	case answer.Barred != nil:

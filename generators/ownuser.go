@@ -22,7 +22,7 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 #   permissionschemas,            read the administrator's schemas, and say in their status whether they compiled and
 #   uncoveredpermissionsets       are enforced.
 #   permissionobservations        say in their status which verbs the observed updates needed.
-#   users, userextras             send the canaries: as a user who may do nothing, with a nonce. One name and one key.
+#   users, userextras             send the probes: as a user without rights, with a nonce. One name and one key.
 #   roles, rolebindings,          answer for RBAC in process: for an --authorization-config with an authorizer of type RBAC.
 #   clusterroles,                 Without one, drop the rule.
 #   clusterrolebindings

@@ -16,7 +16,7 @@ func staticWebhooks(o Options) (string, string, []any, error) {
 }
 
 const restComment = `# Validating admission webhooks as objects of the cluster.
-# fieldperm             granular asks fieldperm about every write of those who lack the generic permission. schemas
+# fieldperm             granular asks fieldperm about every write of users who lack the generic permission. schemas
 #                       refuses permission schemas that do not compile; it is passed over while fieldperm is down.
 #                       The finalizer keeps both enforced after "kubectl delete": fieldperm allows nothing any more,
 #                       waits until no API server can still hold an Allow of it, and then removes the finalizer.

@@ -42,7 +42,7 @@ func GuardPolicy(o Options) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	}
 	for _, v := range guardValidations() {
 		v.Reason = &reason
-		v.Message += `; who must do so all the same deletes the ValidatingAdmissionPolicyBinding "` + GuardName + `" first`
+		v.Message += `; to do so all the same, delete the ValidatingAdmissionPolicyBinding "` + GuardName + `" first`
 		policy.Spec.Validations = append(policy.Spec.Validations, v)
 	}
 	return policy
@@ -113,7 +113,7 @@ func guardValidations() []admissionregistrationv1.Validation {
 		Expression: `request.operation != 'UPDATE' || object.metadata.name != '` + UncoveredName + `' || variables.own || variables.garbageCollector
   || !has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences) && object.metadata.ownerReferences == oldObject.metadata.ownerReferences`,
 	}, {
-		Message: UncoveredName + " may get no finalizers: nobody would remove them, and it could not be deleted when fieldperm is gone",
+		Message: UncoveredName + " may get no finalizers: no controller would remove them, and it could not be deleted when fieldperm is gone",
 		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + UncoveredName + `' || variables.own || !has(object.metadata.finalizers)
   || request.operation == 'UPDATE' && has(oldObject.metadata.finalizers) && object.metadata.finalizers.all(f, f in oldObject.metadata.finalizers)`,
 	}, {

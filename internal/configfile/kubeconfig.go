@@ -165,10 +165,10 @@ func (k *kubeconfig) cluster(at string, cluster *clientcmdapi.Cluster) []string 
 	case cluster.Server == "":
 		k.report(server, "is missing", "write the webhook's address, https://…")
 	case !strings.HasPrefix(cluster.Server, "https://"):
-		k.report(server, quoted(cluster.Server)+" is not https", "write https://…: who may do what must not be asked in the clear")
+		k.report(server, quoted(cluster.Server)+" is not https", "write https://…: questions about rights must be encrypted")
 	}
 	if cluster.InsecureSkipTLSVerify {
-		k.warn(child(at, "insecure-skip-tls-verify"), "is true: whoever is on the way can answer in place of the webhook", "name its CA in certificate-authority instead")
+		k.warn(child(at, "insecure-skip-tls-verify"), "is true: an attacker in the network can answer in place of the webhook", "name its CA in certificate-authority instead")
 	}
 	return k.exist(map[string]string{child(at, "certificate-authority"): cluster.CertificateAuthority})
 }

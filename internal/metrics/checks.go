@@ -19,7 +19,7 @@ func newCheckMetrics() checkMetrics {
 	return checkMetrics{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Namespace: namespace, Name: "checks_total", StabilityLevel: metrics.ALPHA,
-			Help: "Permission checks, cached ones included, by result (allowed, denied, error, canceled: whoever asked gave up).",
+			Help: "Permission checks, cached ones included, by result (allowed, denied, error, canceled: the caller stopped waiting).",
 		}, []string{"result"}),
 		durations: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Namespace: namespace, Name: "check_duration_seconds", StabilityLevel: metrics.ALPHA,

@@ -245,10 +245,11 @@ func (o *tightening) readRecord(ctx context.Context, known *knownCluster, subjec
 		o.warn("what --apply has added is not known, and counts as held: %v", err)
 	case err != nil:
 		return "", err
-	case suffix == "" && o.apply:
-		return apply.NewSuffix(), nil
 	}
 	known.before = before
+	if suffix == "" && o.apply {
+		suffix = apply.NewSuffix()
+	}
 	return suffix, nil
 }
 

@@ -61,13 +61,13 @@ func NewCommand(probes Probes) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check-config [--authorization-config FILE] [--authentication-config FILE] [--permission-schemas FILES]",
 		Short: "Validate configuration and permission schemas without serving",
-		Long: `check-config reads files as serve does, and serves nothing. If they are valid it prints what they amount to:
-the chain of authorizers in its order, the issuers with what their claims become, the kinds of the schemas
-with their verbs and barriers, and warnings of what is valid and hardly meant. Otherwise it prints every
-fault with its file, line and cure, and exits with 1.
+		Long: `check-config reads files as serve does, and serves nothing. If they are valid, it prints a summary:
+the chain of authorizers in order, the issuers with the mapping of their claims, the kinds of the schemas
+with their verbs and barriers, and warnings about settings that are valid and probably a mistake. Otherwise it
+prints every fault with its file, line and cure, and exits with 1.
 
-Of the network it asks nobody, unless --probe is given: then every webhook must answer a review, and every
-issuer must show its discovery document and its keys.`,
+It sends requests only with --probe: then every webhook must answer a review, and every issuer must return its
+discovery document and its keys.`,
 		Example: `  # In the CI of the repository that has the files.
   fieldperm-webhook check-config --authorization-config authorization.yaml \
     --authentication-config authentication.yaml --permission-schemas schemas/
@@ -89,7 +89,7 @@ issuer must show its discovery document and its keys.`,
 	}
 	fs := command.Flags()
 	fs.StringVar(&f.authorization, "authorization-config", "", "`FILE` with an AuthorizationConfiguration of apiserver.config.k8s.io, v1 or v1beta1: fieldperm's own chain.")
-	fs.StringVar(&f.authentication, "authentication-config", "", "`FILE` with an AuthenticationConfiguration of apiserver.config.k8s.io, v1, v1beta1 or v1alpha1: who may call the review API.")
+	fs.StringVar(&f.authentication, "authentication-config", "", "`FILE` with an AuthenticationConfiguration of apiserver.config.k8s.io, v1, v1beta1 or v1alpha1: the callers of the review API.")
 	fs.StringSliceVar(&f.schemas, "permission-schemas", nil, "`FILES` or directories with CustomResourceDefinitions, PermissionSchemas and UncoveredPermissionSets.")
 	fs.BoolVar(&f.probe, "probe", false, "Also ask the webhooks and the issuers that the files name.")
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig by which --probe asks the kube-apiserver of a webhook with InClusterConfig; in-cluster configuration if empty.")

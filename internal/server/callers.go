@@ -73,7 +73,7 @@ func (c callers) people() authenticator.Request {
 	return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := both.AuthenticateRequest(r)
 		if err == nil && ok && response.User.GetName() == user.Anonymous && r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-			return nil, false, errors.New("client certificate: is not accepted, and who presents one is not anonymous")
+			return nil, false, errors.New("client certificate: is not accepted, and a caller that presents one is not anonymous")
 		}
 		return response, ok, err
 	})

@@ -37,24 +37,24 @@ func newServeCommand() *cobra.Command {
 		Long: `Serves, by HTTPS:
 
   /admit/granular    ValidatingAdmissionWebhook for users without the generic verb
-  /admit/uncovered   ValidatingAdmissionWebhook for everyone, on resources that have uncovered verbs
+  /admit/uncovered   ValidatingAdmissionWebhook for all users, on resources with barriers
   /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
-  /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" through
-  /review            what a write would take, for the caller itself or for another user
+  /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" in
+  /review            the verbs that a write needs, for the caller or for another user
   /permissions       the verbs of every kind
   /livez /healthz    the process is alive
-  /readyz            it is of use: the checks schemas, discovery, certificate, authorization, interlock, shutdown
+  /readyz            it is ready: the checks schemas, discovery, certificate, authorization, interlock, shutdown
   /metrics           Prometheus metrics
 
-The interlock: /authorize lets nobody through before canaries have proven, on every kube-apiserver of
---api-servers, that admission refuses what fieldperm refuses, and they prove it again every
---interlock-interval. While it is open holders of "granular" get a 403, and /readyz/interlock says why and
-what to do. In a Pod, use /readyz?exclude=interlock: without an endpoint no canary comes back.
+Proof of enforcement: /authorize lets no user in before probes have proven, on every kube-apiserver of
+--api-servers, that admission refuses what fieldperm refuses. The probes are repeated every --interlock-interval.
+While enforcement is not proven, holders of "granular" get a 403, and /readyz/interlock gives the reason and the
+cure. In a Pod, use /readyz?exclude=interlock: without an endpoint no probe comes back.
 
-All but the health checks need a client certificate that a CA of --client-ca-file has signed. With
---admission-callers any, /admit needs none; with --authentication-config, /review and /permissions take a
-bearer token too, and so do /admit and /authorize of --webhook-token-users. The configuration for the kube-apiserver is written by:
-fieldperm-gen manifests.`,
+All endpoints but the health checks need a client certificate of a CA in --client-ca-file. With
+--admission-callers any, /admit needs none. With --authentication-config, /review and /permissions also accept a
+bearer token. /admit and /authorize accept those of --webhook-token-users. fieldperm-gen manifests writes the
+configuration of the kube-apiserver.`,
 		Example: `  # Beside a kube-apiserver that has the webhook granular as a static manifest.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \
     --tls-cert-file serving.crt --tls-private-key-file serving.key --client-ca-file ca.crt \

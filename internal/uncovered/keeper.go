@@ -175,7 +175,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return nil
 	}
 	if wait := k.repairs.wait(want, time.Now()); wait > 0 {
-		return fmt.Errorf("webhook configuration %q: is changed by someone else again and again: see the audit log for who it is; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
+		return fmt.Errorf("webhook configuration %q: is changed by another client again and again: find its user in the audit log; it is written again in %s", k.config.Name, wait.Round(time.Millisecond))
 	}
 	written, err := Write(ctx, k.config.Client, live, want)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {

@@ -111,7 +111,7 @@ func observed(live, want *admissionregistrationv1.ValidatingWebhookConfiguration
 	case live.DeletionTimestamp != nil:
 		out.fault = fmt.Sprintf("webhook configuration %q is being deleted", live.Name)
 	case len(out.rules) > 0 && !enforces(live, want):
-		out.fault = fmt.Sprintf("webhook configuration %q was changed by someone else", live.Name)
+		out.fault = fmt.Sprintf("webhook configuration %q was changed by another client", live.Name)
 	}
 	return out
 }

@@ -167,7 +167,7 @@ var faulty = map[string]struct {
 	},
 	"FieldpermCanaryNotEnforced": {
 		series: map[string]string{`fieldperm_canaries_total` + of + `server="192.0.2.1:6443",result="not_enforced"}`: "0x59 1x340"},
-		after:  15 * time.Minute, says: []string{"kube-apiserver 192.0.2.1:6443 was let through"},
+		after:  15 * time.Minute, says: []string{"kube-apiserver 192.0.2.1:6443 passed admission"},
 	},
 	"FieldpermCanaryErrors": {
 		series: map[string]string{`fieldperm_canaries_total` + of + `server="192.0.2.1:6443",result="error"}`: "0x59 0+6x340"},
@@ -323,7 +323,7 @@ func TestA5_CanaryAlertDoesNotNeedAnEarlierSample(t *testing.T) {
 	all := alerts(t)
 	fired := firings(t, map[string]rulefmt.Rule{"FieldpermCanaryNotEnforced": all["FieldpermCanaryNotEnforced"]},
 		[]string{`fieldperm_interlock_open_reason{instance="a",reason="canary_not_enforced"} 1x10`}, time.Minute)
-	if at := fired["FieldpermCanaryNotEnforced"]; at.after != 0 || !strings.Contains(at.says, "to a kube-apiserver was let through") {
+	if at := fired["FieldpermCanaryNotEnforced"]; at.after != 0 || !strings.Contains(at.says, "to a kube-apiserver passed admission") {
 		t.Errorf("fires after %s: %q", at.after, at.says)
 	}
 }
