@@ -140,12 +140,11 @@ func (c *ConditionalAuthorizer) evaluate(ctx context.Context, data authorizer.Co
 	if err != nil {
 		return nil, err
 	}
-	switch request.Operation {
-	case admissionv1.Create, admissionv1.Update:
-		return c.Reviewer.Review(ctx, Granular, request)
+	if request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
+		// A2: the marker lets no other operation in.
+		return &Result{Message: fmt.Sprintf("granular verbs do not cover operation %q", request.Operation)}, nil
 	}
-	// A2: the marker lets no other operation in.
-	return &Result{Message: fmt.Sprintf("granular verbs do not cover operation %q", request.Operation)}, nil
+	return c.Reviewer.Review(ctx, Granular, request)
 }
 
 // requestOf returns the admission request of a webhook with the same data.
