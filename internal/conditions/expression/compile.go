@@ -17,9 +17,11 @@ import (
 const (
 	// MaxLength is the longest expression, in bytes. The library limits conditions to it.
 	MaxLength = 10240
-	// EstimatedElements and EstimatedLength are the sizes of lists and maps, and of strings in bytes, that the cost of an expression is
-	// estimated with where its types do not limit them. They are limits of the estimate only: the cost at run time is limited apart.
-	EstimatedElements, EstimatedLength = 64, 1024
+	// EstimatedElements is the size of lists and maps that the cost of an expression is estimated with. It is a limit of the estimate only:
+	// the cost at run time is limited apart.
+	EstimatedElements = 64
+	// EstimatedLength is the length of strings in bytes that the cost of an expression is estimated with.
+	EstimatedLength = 1024
 	// cachedExpressions is the number of compiled texts that a Compiler keeps.
 	cachedExpressions = 512
 )

@@ -34,10 +34,6 @@ const (
 // verbField is the field of request that only the authorization phase knows.
 const verbField = "verb"
 
-func isVariable(name string) bool {
-	return slices.Contains([]string{Object, OldObject, Request, Options, Changes}, name)
-}
-
 // Types are the types of the object in the versions of a resource. Compiler.Types makes them. A nil *Types means that the type is not known.
 type Types struct {
 	versions []typedVersion

@@ -165,6 +165,10 @@ func (f *folder) foldClosed(at celast.Expr, closed closedPart, boolean bool) (pa
 		if boolean {
 			return failed(at.ID(), err, types.False), true
 		}
+		if closed.zero == nil && !readsVerb(at) {
+			// An error of another type may not fit its surroundings.
+			return part{}, false
+		}
 		return failed(at.ID(), err, closed.zero), true
 	}
 	if _, isBool := value.(types.Bool); boolean || isBool {
