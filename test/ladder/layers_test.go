@@ -37,7 +37,8 @@ var layers = []layer{
 	}},
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
-		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions", "internal/configfile", "internal/metrics",
+		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions", "internal/conditions/expression",
+		"internal/configfile", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
 	// What endpoints and controllers consist of.
@@ -106,6 +107,8 @@ var mayNot = map[string][]string{
 var mayNotImport = map[string][]string{
 	// The server imports the review API, and must not get the commands of the plugin with it.
 	"internal/review": {"github.com/spf13/"},
+	// The language of conditions is a pure function of its input.
+	"internal/conditions/expression": {"k8s.io/client-go/", "k8s.io/klog/", "net/http", module},
 	// A schema does not read objects. It depends on the reader of JSON only because paths render the values of keys.
 	"schema":                    {"k8s.io/client-go/", "k8s.io/klog/", module + "internal/rawjson"},
 	"schema/load":               {module + "internal/rawjson"},

@@ -1,0 +1,130 @@
+package expression
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/version"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/openapi"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// These are the variables of an expression.
+const (
+	// Object is the object of the request, null on DELETE.
+	Object = "object"
+	// OldObject is the stored object, null on CREATE.
+	OldObject = "oldObject"
+	// Request is the request of ValidatingAdmissionPolicy, and request.verb, the verb of the authorization request. An expression names a
+	// field of it.
+	Request = "request"
+	// Options are the options of the operation.
+	Options = "options"
+	// Changes is the list of the changed fields; see Change.
+	Changes = "changes"
+)
+
+// verbField is the field of request that only the authorization phase knows.
+const verbField = "verb"
+
+// Types are the types of the object in the versions of a resource. Compiler.Types makes them. A nil *Types means that the type is not known.
+type Types struct {
+	versions []typedVersion
+}
+
+type typedVersion struct {
+	name string
+	env  *cel.Env
+}
+
+// Types returns the types of the object from the OpenAPI schema of each version, for Compile. A version without a schema is an error.
+func (c *Compiler) Types(versions map[string]*spec.Schema) (*Types, error) {
+	out := &Types{}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		if versions[name] == nil {
+			return nil, fmt.Errorf("version %q has no schema: name versions that have one", name)
+		}
+		object := common.SchemaDeclType(&openapi.Schema{Schema: versions[name]}, true)
+		if object == nil {
+			return nil, fmt.Errorf("the schema of version %q has no type: use a structural schema", name)
+		}
+		env, err := newEnv(object.MaybeAssignTypeName("fieldperm.dev.Object"))
+		if err != nil {
+			return nil, fmt.Errorf("the schema of version %q does not fit CEL: %w", name, err)
+		}
+		out.versions = append(out.versions, typedVersion{name: name, env: env})
+	}
+	return out, nil
+}
+
+// environments are the two views of CEL on a text.
+type environments struct {
+	// checked has the libraries of Kubernetes and the variables.
+	checked *cel.Env
+	// plain leaves macros as calls, so that a syntax tree can be changed and printed.
+	plain *cel.Env
+}
+
+// newEnvironments takes tens of milliseconds.
+func newEnvironments() (*environments, error) {
+	checked, err := newEnv(nil)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := checked.Extend(cel.ClearMacros())
+	if err != nil {
+		return nil, err
+	}
+	return &environments{checked: checked, plain: plain}, nil
+}
+
+var sharedEnvironments = sync.OnceValues(newEnvironments)
+
+// newEnv returns an environment in which object and oldObject have the type; nil is dyn.
+func newEnv(object *apiservercel.DeclType) (*cel.Env, error) {
+	request, change := requestType(), changeType()
+	types := []*apiservercel.DeclType{request, change}
+	objectType := cel.DynType
+	if object != nil {
+		types, objectType = append(types, object), object.CelType()
+	}
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		DeclTypes:         types,
+		EnvOptions: []cel.EnvOption{
+			cel.Variable(Object, objectType),
+			cel.Variable(OldObject, objectType),
+			cel.Variable(Request, request.CelType()),
+			cel.Variable(Options, cel.DynType),
+			cel.Variable(Changes, cel.ListType(change.CelType())),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set.Env(environment.NewExpressions)
+}
+
+// requestType is the request of ValidatingAdmissionPolicy and the verb.
+func requestType() *apiservercel.DeclType {
+	of := plugincel.BuildRequestType()
+	of.Fields[verbField] = apiservercel.NewDeclField(verbField, apiservercel.StringType, true, nil, nil)
+	return of
+}
+
+func changeType() *apiservercel.DeclType {
+	text := func(name string) *apiservercel.DeclField {
+		return apiservercel.NewDeclField(name, apiservercel.StringType, true, nil, nil)
+	}
+	list := apiservercel.NewListType(apiservercel.StringType, -1)
+	return apiservercel.NewObjectType("fieldperm.dev.Change", map[string]*apiservercel.DeclField{
+		"path": text("path"), "operation": text("operation"), "verbs": apiservercel.NewDeclField("verbs", list, true, nil, nil),
+	})
+}
