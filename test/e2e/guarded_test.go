@@ -116,7 +116,7 @@ func wanted(t *testing.T, err error, message string) {
 	switch {
 	case message == "":
 		must(t, err)
-	case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), `deletes the ValidatingAdmissionPolicyBinding "fieldperm-guard" first`):
+	case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), `to do so all the same, delete the ValidatingAdmissionPolicyBinding "fieldperm-guard" first`):
 		t.Errorf("error is %v; want a refusal with %q and the way out", err, message)
 	}
 }
