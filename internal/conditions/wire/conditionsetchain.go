@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+)
+
+// mergedText is the merged text of KEP-5681: spec.conditionalAuthorization.mode and status.conditionSetChain. A set has one type for all of its
+// conditions, and may be a chain itself. A set of no opinion is left out.
+var mergedText = codec{
+	field: "conditionalAuthorization", ask: askForMode(), handles: handlesMode,
+	encode: func(d authorizer.ConditionsAwareDecision) (any, error) {
+		return setsOf(d, 0)
+	},
+	decode: func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error) {
+		var sets []mergedSet
+		if err := strict(value, &sets); err != nil {
+			return authorizer.ConditionsAwareDecision{}, err
+		}
+		return readSets("", sets, &counter{}, 0)
+	},
+}
+
+type mergedSet struct {
+	Allowed        bool             `json:"allowed,omitzero"`
+	Denied         bool             `json:"denied,omitzero"`
+	FailureMode    string           `json:"failureMode,omitempty"`
+	AuthorizerName string           `json:"authorizerName"`
+	ConditionsType string           `json:"conditionsType,omitempty"`
+	Conditions     []chainCondition `json:"conditions,omitempty"`
+	Chain          []mergedSet      `json:"conditionSetChain,omitempty"`
+}
+
+// setsOf returns a decision as a chain.
+func setsOf(d authorizer.ConditionsAwareDecision, depth int) ([]mergedSet, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("the decision is deeper than %d chains: flatten it", maxDepth)
+	}
+	if !d.IsUnion() {
+		set, err := setOf(soleAuthorizer, d, depth)
+		return []mergedSet{set}, err
+	}
+	var out []mergedSet
+	for name, inner := range d.UnionedDecisions() {
+		if inner.IsNoOpinion() {
+			continue
+		}
+		set, err := setOf(name, inner, depth)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, set)
+	}
+	return out, nil
+}
+
+func setOf(name string, d authorizer.ConditionsAwareDecision, depth int) (mergedSet, error) {
+	out := mergedSet{AuthorizerName: name, Allowed: d.IsAllow(), Denied: d.IsDeny()}
+	var err error
+	switch {
+	case d.IsUnion():
+		out.Chain, err = setsOf(d, depth+1)
+	case d.IsConditionsMap():
+		out.Conditions, err = writeChain(d.ConditionsMap())
+		for i := range out.Conditions {
+			c := &out.Conditions[i]
+			switch {
+			case i == 0:
+				out.ConditionsType = c.Type
+			case c.Type != out.ConditionsType:
+				return out, fmt.Errorf("authorizer %q has conditions of the types %q and %q: the dialect %s has one type for all", name, out.ConditionsType, c.Type, ConditionSetChain)
+			}
+			c.Type = ""
+		}
+	}
+	return out, err
+}
+
+func readSets(at string, sets []mergedSet, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
+	var none authorizer.ConditionsAwareDecision
+	if depth > maxDepth {
+		return none, fmt.Errorf("%s: is deeper than %d chains: flatten it", at, maxDepth)
+	}
+	if len(sets) == 0 {
+		return none, fmt.Errorf("%s: is empty: leave it out for no opinion", at)
+	}
+	var out members
+	for i := range sets {
+		s, path := &sets[i], fmt.Sprintf("%s[%d]", at, i)
+		inner, err := s.read(path, n, depth)
+		if err != nil {
+			return none, err
+		}
+		if err := out.add(path, s.AuthorizerName, inner); err != nil {
+			return none, err
+		}
+	}
+	return out.union.ToDecision(), nil
+}
+
+func (s *mergedSet) read(at string, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
+	if s.Chain == nil {
+		return readSet(at, s.Allowed, s.Denied, s.FailureMode, s.Conditions, &s.ConditionsType, n)
+	}
+	if s.Allowed || s.Denied || s.Conditions != nil || s.ConditionsType != "" || s.FailureMode != "" {
+		return authorizer.ConditionsAwareDecision{}, fmt.Errorf("%s: has more than conditionSetChain: send one of allowed, denied, conditions and conditionSetChain", at)
+	}
+	return readSets(at+".conditionSetChain", s.Chain, n, depth+1)
+}
