@@ -3,6 +3,8 @@ package fieldperm
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // Subject describes the request for a message: the user, the action and the object.
@@ -22,7 +24,7 @@ const maxNameInMessage = 256
 // Message returns the denial as text, in the form that an API server uses for its own denials (P5).
 func (d *Denial) Message(s Subject) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shorten(s.Name), shorten(s.User))
+	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shortened(s.Name), shortened(s.User))
 	if d.Requirement == nil {
 		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
 		if s.Verb != "delete" {
@@ -31,7 +33,7 @@ func (d *Denial) Message(s Subject) string {
 		d.Refusal.write(&b)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "may not change %s", shorten(d.Field()))
+	fmt.Fprintf(&b, "may not change %s", shortened(d.Field()))
 	if d.Requirement.Path.IsRoot() {
 		b.WriteString(" (the object as a whole)")
 	}
@@ -41,7 +43,7 @@ func (d *Denial) Message(s Subject) string {
 	case Ownership:
 		b.WriteString(" (its field managers")
 		if d.Requirement.Entry != "" {
-			b.WriteString(": " + shorten(d.Requirement.Entry))
+			b.WriteString(": " + shortened(d.Requirement.Entry))
 		}
 		b.WriteString(")")
 	case Modified, Added, Removed:
@@ -83,9 +85,9 @@ func (r *Refusal) write(b *strings.Builder) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "; authorizer %q denies %s", shorten(r.By), shorten(r.Verb))
+	fmt.Fprintf(b, "; authorizer %q denies %s", shortened(r.By), shortened(r.Verb))
 	if r.Reason != "" {
-		fmt.Fprintf(b, ": %q", shorten(r.Reason))
+		fmt.Fprintf(b, ": %q", shortened(r.Reason))
 	}
 }
 
@@ -104,9 +106,4 @@ func plural(n int, singular, several string) string {
 	return several
 }
 
-func shorten(s string) string {
-	if len(s) <= maxNameInMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxNameInMessage], "") + "…"
-}
+func shortened(name string) string { return shorten.Text(name, maxNameInMessage) }
