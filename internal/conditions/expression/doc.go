@@ -3,7 +3,8 @@
 // residual is evaluated on the objects.
 //
 // The law of the package: an expression and its residual have the same value on the same request. Errors are values here. An error never
-// becomes true or false, and true or false never becomes an error.
+// becomes true or false, and true or false never becomes an error. The cost limits are apart from the law: a residual costs less than its
+// expression, so that it can have a value where the expression costs too much.
 //
 // KEP-5681 says that `<residual> && false` may be an error. In CEL it is not: `&&` is false if one operand is false, whatever the other is,
 // and `||` is true if one operand is true, also if the other is an error. So Fold prunes both sides, for every effect. All other operators and

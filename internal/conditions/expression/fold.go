@@ -37,6 +37,8 @@ type Folded struct {
 // Fold evaluates what is known. Facts that admission may see otherwise count as not known: the operation, unless the verb determines it; the
 // name on create; an empty namespace.
 //
+// The first call compiles the parts of the expression that depend on nothing but the request, about a millisecond for each.
+//
 // If a residual does not compile, or ctx ends, the outcome is Failed.
 func (e *Expression) Fold(ctx context.Context, known Known) Folded {
 	if e == nil || e.program == nil {
