@@ -36,7 +36,11 @@ type Reviewer struct {
 	Schema func() *schema.Schema
 	// Authorizer returns the authorizer for the user and the object of the request.
 	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
-	Limits     fieldperm.Limits
+	// Conditional returns the conditions on a request, nil if there are none. They are asked before Authorizer. A Deny of the verb of the
+	// request denies the request, whatever else the user holds. changes are the changed fields; there are none for DELETE. An error means
+	// that the conditions are not known. A nil func means that there are none.
+	Conditional func(req *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) (Conditions, error)
+	Limits      fieldperm.Limits
 }
 
 // Result is a decision with the changes that it covers.
@@ -65,12 +69,12 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err := r.check(req); err != nil {
 		return nil, err
 	}
-	if req.Operation == admissionv1.Delete {
-		return r.reviewDelete(ctx, req)
-	}
 	if endpoint == Uncovered && OnFloor(req) {
 		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
+	}
+	if req.Operation == admissionv1.Delete {
+		return r.reviewDelete(ctx, endpoint, req)
 	}
 	compiled, kind, err := r.kindOf(req)
 	if err != nil {
@@ -123,14 +127,19 @@ func (r *Reviewer) changes(ctx context.Context, in *DecodedReview, kind *schema.
 // decide asks for the verbs of the user, and renders the denial.
 func (r *Reviewer) decide(ctx context.Context, req *admissionv1.AdmissionRequest, review fieldperm.Review) (*Result, error) {
 	deciding, span := startSpan(ctx, "decide")
-	decision, err := fieldperm.Decide(deciding, r.Authorizer(req), review, r.Limits)
+	defer span.End()
+	authorizer, denied, err := r.authorizer(deciding, req, review.Generic, review.Requirements)
+	if err != nil || denied != nil {
+		return denied, err
+	}
+	decision, err := fieldperm.Decide(deciding, authorizer, review, r.Limits)
 	span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
-	span.End()
 	if err != nil {
 		return nil, err
 	}
 	result := &Result{Decision: decision, Requirements: review.Requirements}
 	if !decision.Allowed {
+		decision.Denial.Unmet = unmet(authorizer)
 		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
 		result.Message = denialMessage(decision.Denial, req)
 	}

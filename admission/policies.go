@@ -1,0 +1,72 @@
+package admission
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// Conditions decides by conditions on the objects of one request. NoOpinion leaves the decision to the chain.
+type Conditions interface {
+	fieldperm.Authorizer
+	// Unmet returns the conditions under which a verb that has been asked for would have been allowed.
+	Unmet() []fieldperm.Unmet
+}
+
+// authorizers are the conditions and the authorizer that is asked for what no condition decides.
+type authorizers struct {
+	conditions Conditions
+	then       fieldperm.Authorizer
+}
+
+// Authorize asks for one verb.
+func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
+	if out, err := a.conditions.Authorize(ctx, verb, generic); err != nil || out.Outcome != fieldperm.NoOpinion {
+		return out, err
+	}
+	return a.then.Authorize(ctx, verb, generic)
+}
+
+// unmet returns the conditions that an authorizer of a review names in a denial.
+func unmet(of fieldperm.Authorizer) []fieldperm.Unmet {
+	if a, ok := of.(*authorizers); ok {
+		return a.conditions.Unmet()
+	}
+	return nil
+}
+
+// authorizer returns the authorizer of a request. The result is a denial if a condition denies one of the verbs of the request.
+func (r *Reviewer) authorizer(
+	ctx context.Context, req *admissionv1.AdmissionRequest, verbs []string, changes []fieldperm.Requirement,
+) (fieldperm.Authorizer, *Result, error) {
+	then := r.Authorizer(req)
+	if r.Conditional == nil {
+		return then, nil, nil
+	}
+	conditions, err := r.Conditional(req, changes)
+	if err != nil {
+		return nil, nil, unavailable("%w: try again, and look at /readyz if it stays so", err)
+	}
+	if conditions == nil {
+		return then, nil, nil
+	}
+	for _, verb := range verbs {
+		answer, err := conditions.Authorize(ctx, verb, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		if answer.Outcome == fieldperm.Deny {
+			denial := &fieldperm.Denial{More: len(changes), Refusal: &fieldperm.Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}}
+			return nil, &Result{
+				Decision: fieldperm.Decision{
+					Mode: fieldperm.ModeNone, Denial: denial, CoveredBy: make([]string, len(changes)),
+					Checks: []fieldperm.Check{{Verb: verb, By: answer.By}},
+				},
+				Requirements: changes, Message: denialMessage(denial, req),
+			}, nil
+		}
+	}
+	return &authorizers{conditions, then}, nil, nil
+}

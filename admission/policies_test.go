@@ -1,0 +1,205 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// policies decide in the authorization phase, by verb.
+type policies map[string]authorizer.ConditionsAwareDecision
+
+func (p policies) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", errors.New("asked without conditions")
+}
+
+func (p policies) ConditionsAwareAuthorize(_ context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	if d, ok := p[a.GetVerb()]; ok && a.GetUser().GetName() == "alice" && a.GetResource() != "" && a.IsResourceRequest() {
+		return d
+	}
+	return authorizer.ConditionsAwareDecisionNoOpinion("", nil)
+}
+
+func (p policies) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", errors.New("evaluated without objects")
+}
+
+// TestK7_Authorize: the authorization phase allows what is allowed, lets through what can become allowed where admission decides, and refuses
+// the rest at once.
+func TestK7_Authorize(t *testing.T) {
+	condition := func(id string) []authorizer.Condition {
+		return []authorizer.Condition{authorizer.GenericCondition{ID: id, Type: "example.com/type", Condition: "true"}}
+	}
+	allow, deny := authorizer.ConditionsAwareDecisionAllow("policy allows", nil), authorizer.ConditionsAwareDecisionDeny("policy denies", nil)
+	mayAllow := authorizer.ConditionsAwareDecisionConditionsMap(condition("d"), nil, condition("a"))
+	mayDeny := authorizer.ConditionsAwareDecisionConditionsMap(condition("d"), nil, nil)
+	const through = "granular: the request is allowed on conditions"
+	for name, c := range map[string]struct {
+		policies   policies
+		verb       string
+		resource   string
+		holds      []string
+		unenforced bool
+		want       bool
+		reason     string
+	}{
+		"allow":                                  {policies{"update": allow}, "update", "deployments", nil, false, true, "policy allows"},
+		"allow needs no enforcement":             {policies{"update": allow}, "update", "deployments", nil, true, true, "policy allows"},
+		"allow of what is not stored":            {policies{"create": allow}, "create", "tokens", nil, false, true, "policy allows"},
+		"allow of a deletion":                    {policies{"delete": allow}, "delete", "deployments", nil, false, true, "policy allows"},
+		"deny":                                   {policies{"update": deny}, "update", "deployments", []string{"granular"}, false, false, "policy denies"},
+		"conditional allow":                      {policies{"update": mayAllow}, "update", "deployments", nil, false, true, through},
+		"conditional allow of a deletion":        {policies{"delete": mayAllow}, "delete", "deployments", nil, false, true, through},
+		"conditional allow of a collection":      {policies{"deletecollection": mayAllow}, "deletecollection", "deployments", nil, false, true, through},
+		"conditional allow of what is not there": {policies{"create": mayAllow}, "create", "tokens", nil, false, false, ""},
+		"conditional allow, not enforced":        {policies{"update": mayAllow}, "update", "deployments", nil, true, false, "granular: the request is allowed on conditions, but is not let through: "},
+		"conditional allow of another verb":      {policies{"update": mayAllow}, "patch", "deployments", nil, false, false, ""},
+		"conditional deny":                       {policies{"update": mayDeny}, "update", "deployments", nil, false, false, ""},
+		"conditional deny and the marker":        {policies{"update": mayDeny}, "update", "deployments", []string{"granular"}, false, true, allowReason},
+		"the marker by a policy":                 {policies{"granular": allow}, "update", "deployments", nil, false, true, allowReason},
+		"the marker on a condition":              {policies{"granular": mayAllow}, "update", "deployments", nil, false, true, allowReason},
+		"the marker, not enforced":               {policies{"granular": allow}, "update", "deployments", nil, true, false, unprovenReason},
+		"the marker denied by a policy":          {policies{"granular": deny}, "update", "deployments", []string{"granular"}, false, false, ""},
+		"the marker deletes nothing":             {policies{"granular": allow}, "delete", "deployments", []string{"granular"}, false, false, ""},
+		"a verb that reads":                      {policies{"get": allow}, "get", "deployments", nil, false, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := authorizeReviewer(holding(c.holds...))
+			r.Policies = func() (authorizer.Authorizer, error) { return c.policies, nil }
+			if c.unenforced {
+				r.Enforced = func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("not proven") }
+			}
+			status, err := r.Review(t.Context(), asking(c.verb, "apps", c.resource, ""))
+			if err != nil || status.Allowed != c.want || status.Denied || !strings.HasPrefix(status.Reason, c.reason) {
+				t.Errorf("got %+v, %v", status, err)
+			}
+		})
+	}
+	r := authorizeReviewer(holding("granular"))
+	r.Policies = func() (authorizer.Authorizer, error) { return nil, errors.New("not read") }
+	if status, err := r.Review(t.Context(), asking("update", "apps", "deployments", "")); err != nil || status.Allowed || !strings.Contains(status.Reason, "not read") {
+		t.Errorf("before policies are read: %+v, %v", status, err)
+	}
+	own := asking("update", "apps", "deployments", "")
+	own.Extra = map[string]authorizationv1.ExtraValue{"Fieldperm.dev/Generic-Only": {"true"}}
+	r.Policies = func() (authorizer.Authorizer, error) { return policies{"update": allow}, nil }
+	if status, err := r.Review(t.Context(), own); err != nil || status.Allowed {
+		t.Errorf("A4: fieldperm's own check is answered: %+v, %v", status, err)
+	}
+}
+
+// onObjects decides with the objects, by verb.
+type onObjects map[string]fieldperm.AuthorizerDecision
+
+func (c onObjects) Authorize(_ context.Context, verb string, _ bool) (fieldperm.AuthorizerDecision, error) {
+	if d, ok := c[verb]; ok {
+		if d.Failure != nil {
+			return fieldperm.AuthorizerDecision{}, d.Failure
+		}
+		return d, nil
+	}
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, nil
+}
+
+func (c onObjects) Unmet() []fieldperm.Unmet {
+	for _, d := range c {
+		if d.Reason == "unmet" {
+			return []fieldperm.Unmet{{Name: "p", Description: "what"}}
+		}
+	}
+	return nil
+}
+
+// TestK7_Admit: conditions are asked before the chain. A Deny of the verb of the request denies it for every user, at both endpoints.
+func TestK7_Admit(t *testing.T) {
+	allow := fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "met", By: "policy"}
+	deny := fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: "because", By: "policy"}
+	unmet := fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Reason: "unmet"}
+	ours := fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: "granular: x"}
+	boom := fieldperm.AuthorizerDecision{Failure: errors.New("boom")}
+	update := scaling()
+	remove := scaling()
+	remove.Operation, remove.Object.Raw = admissionv1.Delete, nil
+	for name, c := range map[string]struct {
+		req                 *admissionv1.AdmissionRequest
+		conditional         onObjects
+		holds               []string
+		granular, uncovered bool
+		message             string
+	}{
+		"allow":                            {update, onObjects{"update": allow}, nil, true, true, ""},
+		"allow of patch":                   {update, onObjects{"patch": allow}, nil, true, true, ""},
+		"allow of create":                  {update, onObjects{"create": allow}, nil, false, true, "needs update or patch"},
+		"deny":                             {update, onObjects{"update": deny}, []string{"update", "granular", "granular:*"}, false, false, `may not update it; authorizer "policy" denies update: "because"`},
+		"deny of patch":                    {update, onObjects{"patch": deny}, []string{"update"}, false, false, `denies patch`},
+		"deny of create":                   {update, onObjects{"create": deny}, []string{"update"}, true, true, ""},
+		"deny of a granular verb":          {update, onObjects{"granular:scale": deny}, []string{"granular", "granular:scale"}, false, true, `"policy" denies granular:scale`},
+		"deny of one of two verbs":         {update, onObjects{"granular:scale": deny}, []string{"granular", "granular:specification"}, true, true, ""},
+		"marker and granular verb":         {update, onObjects{"granular": allow, "granular:scale": allow}, nil, true, true, ""},
+		"granular verb without the marker": {update, onObjects{"granular:scale": allow}, nil, false, true, "needs update or patch"},
+		"unmet":                            {update, onObjects{"update": unmet}, nil, false, true, `; the condition of policy "p" is not met: "what"`},
+		"unmet, but the chain allows":      {update, onObjects{"update": unmet}, []string{"update"}, true, true, ""},
+		"unmet granular verb":              {update, onObjects{"granular:scale": unmet}, []string{"granular"}, false, true, `; the condition of policy "p" is not met: "what"`},
+		"A4: our own Allow":                {update, onObjects{"update": ours}, nil, false, true, ""},
+		"allow of a deletion":              {remove, onObjects{"delete": allow}, nil, true, true, ""},
+		"deny of a deletion":               {remove, onObjects{"delete": deny}, []string{"delete"}, false, false, `may not delete it; authorizer "policy" denies delete`},
+		"allow of a collection's deletion": {remove, onObjects{"deletecollection": allow}, nil, false, true, "needs delete"},
+		"unmet deletion":                   {remove, onObjects{"delete": unmet}, nil, false, true, `needs delete; the condition of policy "p" is not met: "what"`},
+		"no conditions":                    {update, nil, []string{"update"}, true, true, ""},
+		"P4: an error denies nothing":      {update, onObjects{"update": boom}, []string{"update"}, false, false, "boom"},
+		"P4: an error of a granular verb":  {update, onObjects{"granular:scale": boom}, []string{"granular"}, false, true, "boom"},
+		"P4: an error denies no deletion":  {remove, onObjects{"delete": boom}, []string{"delete"}, false, false, "boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := reviewer(compile(t), holding(c.holds...))
+			r.Conditional = func(_ *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) (Conditions, error) {
+				if (len(changes) > 0) != (c.req == update) {
+					t.Errorf("changes are %v", changes)
+				}
+				if c.conditional == nil {
+					return nil, nil
+				}
+				return c.conditional, nil
+			}
+			for endpoint, want := range map[Endpoint]bool{Granular: c.granular, Uncovered: c.uncovered} {
+				result, err := r.Review(t.Context(), endpoint, c.req)
+				response := Response(result, err, c.req)
+				if response.Allowed != want || !want && !strings.Contains(response.Result.Message, c.message) {
+					t.Errorf("%s: %+v", endpoint, response)
+				}
+				if strings.HasPrefix(name, "P4") && !want && err == nil {
+					t.Errorf("%s: the error is a denial", endpoint)
+				}
+			}
+		})
+	}
+	r := reviewer(compile(t), holding("update"))
+	r.Conditional = func(*admissionv1.AdmissionRequest, []fieldperm.Requirement) (Conditions, error) {
+		return nil, errors.New("not read")
+	}
+	for _, req := range []*admissionv1.AdmissionRequest{update, remove} {
+		if result, err := r.Review(t.Context(), Uncovered, req); Code(err) != 503 {
+			t.Errorf("before policies are read: %+v, %v", result, err)
+		}
+	}
+}
+
+// TestW4_ConditionsDoNotReachTheFloor: what a control plane needs to go on running waits for no condition.
+func TestW4_ConditionsDoNotReachTheFloor(t *testing.T) {
+	req := scaling()
+	req.Resource.Group, req.Resource.Resource = "coordination.k8s.io", "leases"
+	r := reviewer(compile(t), holding())
+	r.Conditional = func(*admissionv1.AdmissionRequest, []fieldperm.Requirement) (Conditions, error) {
+		return onObjects{"update": {Outcome: fieldperm.Deny}}, nil
+	}
+	if result, err := r.Review(t.Context(), Uncovered, req); err != nil || !result.Allowed {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}

@@ -1,0 +1,78 @@
+package policies
+
+import (
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/admission"
+)
+
+// data is an admission request as conditions see it. The resource is the one that the client named, which is the one that was authorized.
+type data struct{ *admissionv1.AdmissionRequest }
+
+var _ authorizer.ConditionsData = data{}
+
+// GetName returns the name in the request.
+func (d data) GetName() string { return d.Name }
+
+// GetNamespace returns the namespace in the request.
+func (d data) GetNamespace() string { return d.Namespace }
+
+// GetResource returns the requested resource.
+func (d data) GetResource() runtimeschema.GroupVersionResource {
+	r := admission.RequestedResource(d.AdmissionRequest)
+	return runtimeschema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// GetSubresource returns the requested subresource.
+func (d data) GetSubresource() string {
+	return admission.RequestedResource(d.AdmissionRequest).Subresource
+}
+
+// GetOperation returns the operation.
+func (d data) GetOperation() authorizer.AdmissionOperation {
+	return authorizer.AdmissionOperation(d.Operation)
+}
+
+// GetOperationOptions returns the options.
+func (d data) GetOperationOptions() runtime.Object { return decoded(d.Options.Raw) }
+
+// IsDryRun reports whether the request is a dry run.
+func (d data) IsDryRun() bool { return d.DryRun != nil && *d.DryRun }
+
+// GetObject returns the object of the request.
+func (d data) GetObject() runtime.Object { return decoded(d.Object.Raw) }
+
+// GetOldObject returns the stored object.
+func (d data) GetOldObject() runtime.Object { return decoded(d.OldObject.Raw) }
+
+// GetKind returns the kind of the objects.
+func (d data) GetKind() runtimeschema.GroupVersionKind { return runtimeschema.GroupVersionKind(d.Kind) }
+
+// GetUserInfo returns the author of the request.
+func (d data) GetUserInfo() user.Info {
+	u := &user.DefaultInfo{Name: d.UserInfo.Username, UID: d.UserInfo.UID, Groups: d.UserInfo.Groups}
+	if len(d.UserInfo.Extra) > 0 {
+		u.Extra = make(map[string][]string, len(d.UserInfo.Extra))
+		for key, values := range d.UserInfo.Extra {
+			u.Extra[key] = values
+		}
+	}
+	return u
+}
+
+// decoded returns an object, nil for none. An object that cannot be decoded is of type *runtime.Unknown, on which every condition fails.
+func decoded(raw []byte) runtime.Object {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(raw); err != nil {
+		return &runtime.Unknown{Raw: raw}
+	}
+	return out
+}
