@@ -16,7 +16,7 @@ func (r *Reviewer) reviewDelete(ctx context.Context, endpoint Endpoint, req *adm
 	if req.Name == "" {
 		verb = "deletecollection"
 	}
-	authorizer, denied, err := r.authorizer(ctx, req, []string{verb}, nil)
+	authorizer, denied, err := r.authorizer(ctx, NewWrite(req, nil, nil), []string{verb})
 	if err != nil || denied != nil {
 		return denied, err
 	}

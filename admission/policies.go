@@ -2,11 +2,37 @@ package admission
 
 import (
 	"context"
+	"errors"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
 )
+
+// Write is an admission request as conditions see it. The zero Write has no objects.
+type Write struct {
+	Request *admissionv1.AdmissionRequest
+	// Changes are the changed fields of a CREATE or an UPDATE.
+	Changes []fieldperm.Requirement
+
+	read func() (objects, error)
+}
+
+// NewWrite returns the write of a request with an object of a kind. kind is nil for a deletion.
+func NewWrite(req *admissionv1.AdmissionRequest, kind *schema.Kind, changes []fieldperm.Requirement) *Write {
+	return &Write{Request: req, Changes: changes, read: objectsOf(kind, req)}
+}
+
+// Objects returns the decoded objects as readers get them, nil for an absent one. The error means that an object cannot be decoded, or that
+// the API server stores it without some of its fields. The caller must not change the objects. Objects is safe for concurrent use.
+func (w *Write) Objects() (object, old any, err error) {
+	if w.read == nil {
+		return nil, nil, errors.New("the objects of the request are not known")
+	}
+	out, err := w.read()
+	return out.object, out.old, err
+}
 
 // Conditions decides by conditions on the objects of one request. NoOpinion leaves the decision to the chain.
 type Conditions interface {
@@ -38,14 +64,12 @@ func unmet(of fieldperm.Authorizer) []fieldperm.Unmet {
 }
 
 // authorizer returns the authorizer of a request. The result is a denial if a condition denies one of the verbs of the request.
-func (r *Reviewer) authorizer(
-	ctx context.Context, req *admissionv1.AdmissionRequest, verbs []string, changes []fieldperm.Requirement,
-) (fieldperm.Authorizer, *Result, error) {
-	then := r.Authorizer(req)
+func (r *Reviewer) authorizer(ctx context.Context, write *Write, verbs []string) (fieldperm.Authorizer, *Result, error) {
+	then, changes := r.Authorizer(write.Request), write.Changes
 	if r.Conditional == nil {
 		return then, nil, nil
 	}
-	conditions, err := r.Conditional(req, changes)
+	conditions, err := r.Conditional(write)
 	if err != nil {
 		return nil, nil, unavailable("%w: try again, and look at /readyz if it stays so", err)
 	}
@@ -64,7 +88,7 @@ func (r *Reviewer) authorizer(
 					Mode: fieldperm.ModeNone, Denial: denial, CoveredBy: make([]string, len(changes)),
 					Checks: []fieldperm.Check{{Verb: verb, By: answer.By}},
 				},
-				Requirements: changes, Message: denialMessage(denial, req),
+				Requirements: changes, Message: denialMessage(denial, write.Request),
 			}, nil
 		}
 	}

@@ -159,9 +159,10 @@ func TestK7_Admit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reviewer(compile(t), holding(c.holds...))
-			r.Conditional = func(_ *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) (Conditions, error) {
-				if (len(changes) > 0) != (c.req == update) {
-					t.Errorf("changes are %v", changes)
+			r.Conditional = func(w *Write) (Conditions, error) {
+				object, old, err := w.Objects()
+				if (len(w.Changes) > 0) != (c.req == update) || (object != nil) != (c.req == update) || old == nil || err != nil || w.Request != c.req {
+					t.Errorf("got %+v, %v, %v, %v", w, object, old, err)
 				}
 				if c.conditional == nil {
 					return nil, nil
@@ -181,7 +182,7 @@ func TestK7_Admit(t *testing.T) {
 		})
 	}
 	r := reviewer(compile(t), holding("update"))
-	r.Conditional = func(*admissionv1.AdmissionRequest, []fieldperm.Requirement) (Conditions, error) {
+	r.Conditional = func(*Write) (Conditions, error) {
 		return nil, errors.New("not read")
 	}
 	for _, req := range []*admissionv1.AdmissionRequest{update, remove} {
@@ -191,12 +192,30 @@ func TestK7_Admit(t *testing.T) {
 	}
 }
 
+// TestK4_ConditionsReadObjectsAsReadersDo: a Scale without replicas has 0. An object that cannot be read is an error.
+func TestK4_ConditionsReadObjectsAsReadersDo(t *testing.T) {
+	req := scaling()
+	req.Kind.Group, req.Kind.Version, req.Kind.Kind = "autoscaling", "v1", "Scale"
+	req.Object.Raw = []byte(`{"spec":{}}`)
+	w := NewWrite(req, nil, nil)
+	object, _, err := w.Objects()
+	if fields, _ := object.(map[string]any); err != nil || fields["spec"].(map[string]any)["replicas"] != int64(0) {
+		t.Errorf("got %v, %v", object, err)
+	}
+	req.Object.Raw = []byte(`{"spec":`)
+	for _, w := range []*Write{NewWrite(req, nil, nil), {Request: req}} {
+		if object, _, err := w.Objects(); err == nil || object != nil {
+			t.Errorf("got %v, %v", object, err)
+		}
+	}
+}
+
 // TestW4_ConditionsDoNotReachTheFloor: what a control plane needs to go on running waits for no condition.
 func TestW4_ConditionsDoNotReachTheFloor(t *testing.T) {
 	req := scaling()
 	req.Resource.Group, req.Resource.Resource = "coordination.k8s.io", "leases"
 	r := reviewer(compile(t), holding())
-	r.Conditional = func(*admissionv1.AdmissionRequest, []fieldperm.Requirement) (Conditions, error) {
+	r.Conditional = func(*Write) (Conditions, error) {
 		return onObjects{"update": {Outcome: fieldperm.Deny}}, nil
 	}
 	if result, err := r.Review(t.Context(), Uncovered, req); err != nil || !result.Allowed {

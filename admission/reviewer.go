@@ -36,10 +36,10 @@ type Reviewer struct {
 	Schema func() *schema.Schema
 	// Authorizer returns the authorizer for the user and the object of the request.
 	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
-	// Conditional returns the conditions on a request, nil if there are none. They are asked before Authorizer. A Deny of the verb of the
-	// request denies the request, whatever else the user holds. changes are the changed fields; there are none for DELETE. An error means
-	// that the conditions are not known. A nil func means that there are none.
-	Conditional func(req *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) (Conditions, error)
+	// Conditional returns the conditions on a write, nil if there are none. They are asked before Authorizer. A Deny of the verb of the
+	// request denies the request, whatever else the user holds. An error means that the conditions are not known. A nil func means that
+	// there are none.
+	Conditional func(*Write) (Conditions, error)
 	Limits      fieldperm.Limits
 }
 
@@ -80,7 +80,8 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, kind, req))
+	read := objectsOf(kind, req)
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, read, req))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,8 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
 	}
-	return r.decide(ctx, req, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
+	write := &Write{Request: req, Changes: requirements, read: read}
+	return r.decide(ctx, write, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
 }
 
 // kindOf returns the schema in force, and the kind of a request in it.
@@ -125,10 +127,10 @@ func (r *Reviewer) changes(ctx context.Context, in *DecodedReview, kind *schema.
 }
 
 // decide asks for the verbs of the user, and renders the denial.
-func (r *Reviewer) decide(ctx context.Context, req *admissionv1.AdmissionRequest, review fieldperm.Review) (*Result, error) {
+func (r *Reviewer) decide(ctx context.Context, write *Write, review fieldperm.Review) (*Result, error) {
 	deciding, span := startSpan(ctx, "decide")
 	defer span.End()
-	authorizer, denied, err := r.authorizer(deciding, req, review.Generic, review.Requirements)
+	authorizer, denied, err := r.authorizer(deciding, write, review.Generic)
 	if err != nil || denied != nil {
 		return denied, err
 	}
@@ -139,6 +141,7 @@ func (r *Reviewer) decide(ctx context.Context, req *admissionv1.AdmissionRequest
 	}
 	result := &Result{Decision: decision, Requirements: review.Requirements}
 	if !decision.Allowed {
+		req := write.Request
 		decision.Denial.Unmet = unmet(authorizer)
 		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
 		result.Message = denialMessage(decision.Denial, req)
@@ -216,8 +219,8 @@ func (r *Reviewer) schema() *schema.Schema {
 }
 
 // barriersInForce returns the barriers that refuse writes.
-func barriersInForce(ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, compiled, req, variablesOf(kind, req), v1alpha1.ValidationDeny)
+func barriersInForce(ctx context.Context, compiled *schema.Schema, read func() (objects, error), req *admissionv1.AdmissionRequest) schema.VerbSet {
+	return barriersFor(ctx, compiled, req, variablesOf(read, req), v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They

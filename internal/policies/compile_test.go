@@ -129,7 +129,7 @@ func TestK5_Versions(t *testing.T) {
 			req := updating(t, replicas(1), map[string]any{"replicas": 1, "paused": c.paused})
 			req.Resource.Version, req.Kind.Version = c.version, c.version
 			req.RequestResource, req.RequestKind = &req.Resource, &req.Kind
-			got, err := set.For(req, nil).Authorize(t.Context(), "update", true)
+			got, err := set.For(written(t, req)).Authorize(t.Context(), "update", true)
 			if err != nil || got.Outcome != c.want {
 				t.Errorf("admission: %+v, %v", got, err)
 			}
@@ -172,7 +172,7 @@ func outcome(t *testing.T, l *Live) fieldperm.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := set.For(updating(t, replicas(1), replicas(2)), nil).Authorize(t.Context(), "update", true)
+	got, err := set.For(written(t, updating(t, replicas(1), replicas(2)))).Authorize(t.Context(), "update", true)
 	if err != nil {
 		t.Fatal(err)
 	}

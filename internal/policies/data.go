@@ -12,7 +12,10 @@ import (
 )
 
 // data is an admission request as conditions see it. The resource is the one that the client named, which is the one that was authorized.
-type data struct{ *admissionv1.AdmissionRequest }
+type data struct {
+	*admissionv1.AdmissionRequest
+	write *admission.Write
+}
 
 var _ authorizer.ConditionsData = data{}
 
@@ -39,16 +42,31 @@ func (d data) GetOperation() authorizer.AdmissionOperation {
 }
 
 // GetOperationOptions returns the options.
-func (d data) GetOperationOptions() runtime.Object { return decoded(d.Options.Raw) }
+func (d data) GetOperationOptions() runtime.Object {
+	if len(d.Options.Raw) == 0 || string(d.Options.Raw) == "null" {
+		return nil
+	}
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(d.Options.Raw); err != nil {
+		return &runtime.Unknown{}
+	}
+	return out
+}
 
 // IsDryRun reports whether the request is a dry run.
 func (d data) IsDryRun() bool { return d.DryRun != nil && *d.DryRun }
 
 // GetObject returns the object of the request.
-func (d data) GetObject() runtime.Object { return decoded(d.Object.Raw) }
+func (d data) GetObject() runtime.Object {
+	object, _, err := d.write.Objects()
+	return content(object, err)
+}
 
 // GetOldObject returns the stored object.
-func (d data) GetOldObject() runtime.Object { return decoded(d.OldObject.Raw) }
+func (d data) GetOldObject() runtime.Object {
+	_, old, err := d.write.Objects()
+	return content(old, err)
+}
 
 // GetKind returns the kind of the objects.
 func (d data) GetKind() runtimeschema.GroupVersionKind { return runtimeschema.GroupVersionKind(d.Kind) }
@@ -65,14 +83,14 @@ func (d data) GetUserInfo() user.Info {
 	return u
 }
 
-// decoded returns an object, nil for none. An object that cannot be decoded is of type *runtime.Unknown, on which every condition fails.
-func decoded(raw []byte) runtime.Object {
-	if len(raw) == 0 || string(raw) == "null" {
+// content returns a decoded object, nil for none. If it cannot be read it is of type *runtime.Unknown, on which every condition fails.
+func content(of any, err error) runtime.Object {
+	fields, ok := of.(map[string]any)
+	switch {
+	case err == nil && of == nil:
 		return nil
+	case err != nil || !ok:
+		return &runtime.Unknown{}
 	}
-	out := &unstructured.Unstructured{}
-	if err := out.UnmarshalJSON(raw); err != nil {
-		return &runtime.Unknown{Raw: raw}
-	}
-	return out
+	return &unstructured.Unstructured{Object: fields}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/conditions/expression"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
@@ -110,4 +111,10 @@ func stored(t testing.TB, name string, generation int64, spec any) *unstructured
 	out.SetUID(types.UID(name))
 	out.SetGeneration(generation)
 	return out
+}
+
+// written is the write of a request, whose changed fields are not worked out.
+func written(t testing.TB, req *admissionv1.AdmissionRequest) *admission.Write {
+	t.Helper()
+	return admission.NewWrite(req, nil, nil)
 }

@@ -218,8 +218,8 @@ func (c *compiler) object(u *unstructured.Unstructured, before *object) *object 
 		out.decides = current
 	case out.good != nil:
 		out.decides = out.good
-	case compiled.decides.Effect != expression.Allow:
-		compiled.decides.Expression = nil
+	default:
+		compiled.decides.Expression = nil // An error on every request.
 		out.decides = current
 	}
 	return out

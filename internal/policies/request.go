@@ -19,31 +19,31 @@ import (
 
 // request evaluates the policies about one admission request. All its conditions share the decoded objects and one limit of cost.
 type request struct {
-	set     *Set
-	of      *admissionv1.AdmissionRequest
-	changes []fieldperm.Requirement
-	input   func() *expression.Input
+	set   *Set
+	write *admission.Write
+	of    *admissionv1.AdmissionRequest
+	input func() *expression.Input
 
 	mu      sync.Mutex
 	answers map[string]fieldperm.AuthorizerDecision
 	unmet   []fieldperm.Unmet
 }
 
-// For returns the conditions of the policies on an admission request. changes are the changed fields of a CREATE or an
-// UPDATE; for other operations, conditions that read them fail. The answer is NoOpinion for a verb without policies.
-func (s *Set) For(req *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) admission.Conditions {
-	r := &request{set: s, of: req, changes: changes}
-	r.input = sync.OnceValue(func() *expression.Input { return expression.NewInput(data{req}, "", r.listChanges) })
+// For returns the conditions of the policies on a write. The answer is NoOpinion for a verb without policies.
+func (s *Set) For(write *admission.Write) admission.Conditions {
+	r := &request{set: s, write: write, of: write.Request}
+	r.input = sync.OnceValue(func() *expression.Input { return expression.NewInput(data{write.Request, write}, "", r.listChanges) })
 	return r
 }
 
+// listChanges returns the changed fields. Only a CREATE and an UPDATE have any; an empty list for a deletion would make "all changes are …" true.
 func (r *request) listChanges() ([]expression.Change, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {
 		return nil, fmt.Errorf("operation %q has no changed fields", r.of.Operation)
 	}
-	out := make([]expression.Change, len(r.changes))
-	for i := range r.changes {
-		c := &r.changes[i]
+	out := make([]expression.Change, len(r.write.Changes))
+	for i := range r.write.Changes {
+		c := &r.write.Changes[i]
 		out[i] = expression.Change{Path: c.Path.String(), Operation: string(c.Operation)}
 		for _, verb := range c.Candidates() {
 			out[i].Verbs = append(out[i].Verbs, verb.String())

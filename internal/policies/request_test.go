@@ -37,7 +37,7 @@ func TestK5_Effects(t *testing.T) {
 		"deny that is false":   {[]v1alpha1.ConditionalPolicySpec{about(allow, yes), about(deny, no)}, fieldperm.Allow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := setOf(t, c.policies...).For(updating(t, replicas(2), replicas(3)), nil).Authorize(t.Context(), "update", true)
+			got, err := setOf(t, c.policies...).For(written(t, updating(t, replicas(2), replicas(3)))).Authorize(t.Context(), "update", true)
 			if err != nil || got.Outcome != c.want {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -63,7 +63,7 @@ func TestK7_BothPhasesAgree(t *testing.T) {
 		}
 		set := setOf(t, specs...)
 		req := updating(t, replicas(random.IntN(4)), replicas(random.IntN(4)))
-		in := set.For(req, nil)
+		in := set.For(written(t, req))
 		got, err := in.Authorize(t.Context(), "update", true)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestK5_AboutWhatAndWhom(t *testing.T) {
 			attributes.Subresource = c.sub
 			if c.user != "" {
 				req.UserInfo.Username, req.UserInfo.Groups = c.user, nil
-				attributes.User = data{req}.GetUserInfo()
+				attributes.User = data{req, nil}.GetUserInfo()
 			}
 			verb := c.verb
 			if verb == "" {
@@ -147,7 +147,7 @@ func TestK5_AboutWhatAndWhom(t *testing.T) {
 			}
 			attributes.Verb = verb
 			set := setOf(t, c.spec)
-			got, err := set.For(req, nil).Authorize(t.Context(), verb, true)
+			got, err := set.For(written(t, req)).Authorize(t.Context(), verb, true)
 			if err != nil || got.Allowed() != c.want {
 				t.Errorf("admission: %+v, %v", got, err)
 			}
@@ -161,7 +161,7 @@ func TestK5_AboutWhatAndWhom(t *testing.T) {
 // TestK8_DenialsNameTheCondition: the answer names the policies whose conditions would have allowed the verb, or the one that denied it.
 func TestK8_DenialsNameTheCondition(t *testing.T) {
 	set := setOf(t, about(v1alpha1.PolicyAllow, `object.spec.replicas == 9`))
-	in := set.For(updating(t, replicas(1), replicas(2)), nil)
+	in := set.For(written(t, updating(t, replicas(1), replicas(2))))
 	if len(in.Unmet()) > 0 {
 		t.Error("a condition is not met before it is asked for")
 	}
@@ -174,7 +174,7 @@ func TestK8_DenialsNameTheCondition(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	set = setOf(t, about(v1alpha1.PolicyDeny, `object.spec.replicas == 2`))
-	got, err := set.For(updating(t, replicas(1), replicas(2)), nil).Authorize(t.Context(), "update", true)
+	got, err := set.For(written(t, updating(t, replicas(1), replicas(2)))).Authorize(t.Context(), "update", true)
 	if err != nil || got.By != "ConditionalPolicy" || !strings.Contains(got.Reason, `"fieldperm.dev/paa"`) || !strings.Contains(got.Reason, `"why"`) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -192,7 +192,7 @@ func TestK5_TooManyConditions(t *testing.T) {
 		want  fieldperm.Outcome
 	}{{allow[1:], fieldperm.Allow}, {allow, fieldperm.NoOpinion}, {deny, fieldperm.Deny}} {
 		set := setOf(t, c.specs...)
-		got, err := set.For(updating(t, replicas(1), replicas(2)), nil).Authorize(t.Context(), "update", true)
+		got, err := set.For(written(t, updating(t, replicas(1), replicas(2)))).Authorize(t.Context(), "update", true)
 		if err != nil || got.Outcome != c.want {
 			t.Errorf("%d conditions: %+v, %v", len(c.specs), got, err)
 		}
@@ -212,14 +212,14 @@ func TestK4_ObjectsThatCannotBeRead(t *testing.T) {
 		"not decoded": func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`{"kind":`) },
 	} {
 		req := updating(t, replicas(1), replicas(2))
-		if got, err := allow.For(req, nil).Authorize(t.Context(), "update", true); err != nil || !got.Allowed() {
+		if got, err := allow.For(written(t, req)).Authorize(t.Context(), "update", true); err != nil || !got.Allowed() {
 			t.Fatalf("%s: unchanged: %+v, %v", name, got, err)
 		}
 		edit(req)
-		if got, err := allow.For(req, nil).Authorize(t.Context(), "update", true); err != nil || got.Outcome != fieldperm.NoOpinion {
+		if got, err := allow.For(written(t, req)).Authorize(t.Context(), "update", true); err != nil || got.Outcome != fieldperm.NoOpinion {
 			t.Errorf("%s: allow: %+v, %v", name, got, err)
 		}
-		if got, err := deny.For(req, nil).Authorize(t.Context(), "update", true); err != nil || got.Outcome != fieldperm.Deny {
+		if got, err := deny.For(written(t, req)).Authorize(t.Context(), "update", true); err != nil || got.Outcome != fieldperm.Deny {
 			t.Errorf("%s: deny: %+v, %v", name, got, err)
 		}
 	}
@@ -232,10 +232,10 @@ func TestK4_ChangesOfADeletion(t *testing.T) {
 	set := setOf(t, spec)
 	req := updating(t, replicas(1), nil)
 	req.Operation = admissionv1.Delete
-	if got, err := set.For(req, nil).Authorize(t.Context(), "delete", true); err != nil || got.Outcome != fieldperm.NoOpinion {
+	if got, err := set.For(written(t, req)).Authorize(t.Context(), "delete", true); err != nil || got.Outcome != fieldperm.NoOpinion {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got, err := set.For(updating(t, replicas(1), replicas(1)), nil).Authorize(t.Context(), "update", true); err != nil || !got.Allowed() {
+	if got, err := set.For(written(t, updating(t, replicas(1), replicas(1)))).Authorize(t.Context(), "update", true); err != nil || !got.Allowed() {
 		t.Errorf("an update without changes: %+v, %v", got, err)
 	}
 }
@@ -243,7 +243,7 @@ func TestK4_ChangesOfADeletion(t *testing.T) {
 // TestP4_TheEndOfTheContextIsNoDenial: a condition that the end of the context interrupts has no outcome.
 func TestP4_TheEndOfTheContextIsNoDenial(t *testing.T) {
 	set := setOf(t, about(v1alpha1.PolicyDeny, `[1, 2].all(x, [1, 2].all(y, object.spec.replicas == 3))`))
-	in := set.For(updating(t, replicas(1), replicas(2)), nil)
+	in := set.For(written(t, updating(t, replicas(1), replicas(2))))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := in.Authorize(ended, "update", true); err == nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/metrics"
@@ -105,13 +103,13 @@ func (s *schemas) Run(ctx context.Context) {
 	s.Live.Run(ctx)
 }
 
-// conditional returns the conditions of policies on an admission request.
-func (s *schemas) conditional(req *admissionv1.AdmissionRequest, changes []fieldperm.Requirement) (admission.Conditions, error) {
+// conditional returns the conditions of policies on a write.
+func (s *schemas) conditional(write *admission.Write) (admission.Conditions, error) {
 	set, err := s.policies.Set()
 	if err != nil || set.Empty() {
 		return nil, err
 	}
-	return set.For(req, changes), nil
+	return set.For(write), nil
 }
 
 // authorizer returns the authorizer of policies for the authorization phase.
