@@ -7,6 +7,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -17,6 +18,8 @@ type Write struct {
 	Changes []fieldperm.Requirement
 
 	read func() (objects, error)
+	// object and old are absent if they have to be decoded.
+	object, old rawjson.Value
 }
 
 // NewWrite returns the write of a request with an object of a kind. kind is nil for a deletion.
@@ -32,6 +35,12 @@ func (w *Write) Objects() (object, old any, err error) {
 	}
 	out, err := w.read()
 	return out.object, out.old, err
+}
+
+// Scanned returns the objects as they are in the request, absent for an absent one. It reports false if readers get them in another form, or
+// if they have not been scanned: then Objects has them. The values must not be used after the review.
+func (w *Write) Scanned() (object, old rawjson.Value, ok bool) {
+	return w.object, w.old, !w.object.IsAbsent() || !w.old.IsAbsent()
 }
 
 // Conditions decides by conditions on the objects of one request. NoOpinion leaves the decision to the chain.

@@ -2,12 +2,14 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
@@ -207,6 +209,61 @@ func TestK4_ConditionsReadObjectsAsReadersDo(t *testing.T) {
 		if object, _, err := w.Objects(); err == nil || object != nil {
 			t.Errorf("got %v, %v", object, err)
 		}
+	}
+}
+
+// TestK4_ScannedObjectsAreThoseThatReadersGet: a Scale and a custom resource, which readers get in another form, are decoded.
+func TestK4_ScannedObjectsAreThoseThatReadersGet(t *testing.T) {
+	const widgets = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"kind":"Widget","plural":"widgets"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"}}}}}}}]}}`
+	for name, c := range map[string]struct {
+		kind, resource metav1.GroupVersionKind
+		subresource    string
+		operation      admissionv1.Operation
+		scanned        bool
+	}{
+		"a Deployment":       {metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "deployments"}, "", admissionv1.Update, true},
+		"a new Deployment":   {metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "deployments"}, "", admissionv1.Create, true},
+		"a Scale":            {metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "deployments"}, "scale", admissionv1.Update, false},
+		"a custom resource":  {metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "widgets"}, "", admissionv1.Update, false},
+		"a deleted resource": {metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "deployments"}, "", admissionv1.Delete, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := scaling()
+			req.Operation, req.Kind, req.SubResource = c.operation, c.kind, c.subresource
+			req.Resource = metav1.GroupVersionResource{Group: c.resource.Group, Version: c.resource.Version, Resource: c.resource.Kind}
+			req.RequestKind, req.RequestResource, req.RequestSubResource = &req.Kind, &req.Resource, c.subresource
+			text := `{"apiVersion":"` + c.kind.Group + "/" + c.kind.Version + `","kind":"` + c.kind.Kind + `","metadata":{"name":"web","namespace":"shop"},"spec":{}}`
+			req.Object.Raw, req.OldObject.Raw = []byte(text), []byte(text)
+			switch c.operation {
+			case admissionv1.Create:
+				req.OldObject.Raw = nil
+			case admissionv1.Delete:
+				req.Object.Raw = nil
+			}
+			body, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: admissionVersion, Kind: "AdmissionReview"}, Request: req})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := Read(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Release()
+			seen := false
+			r := reviewer(compile(t, widgets), holding("update", "create", "delete"))
+			r.Conditional = func(w *Write) (Conditions, error) {
+				seen = true
+				object, old, ok := w.Scanned()
+				if ok != c.scanned || ok && (object.IsAbsent() || old.IsAbsent() != (c.operation == admissionv1.Create)) {
+					t.Errorf("scanned: %t, %s, %s", ok, object.Raw(), old.Raw())
+				}
+				return nil, nil
+			}
+			if result, err := r.ReviewDecoded(t.Context(), Granular, in); err != nil || !result.Allowed || !seen {
+				t.Errorf("got %+v, %v", result, err)
+			}
+		})
 	}
 }
 

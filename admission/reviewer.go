@@ -90,6 +90,9 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 		generic = []string{"create"}
 	}
 	write := &Write{Request: req, Changes: requirements, read: read}
+	if kind.ShownAsRead() && !schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
+		write.object, write.old = in.object, in.oldObject
+	}
 	return r.decide(ctx, write, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
 }
 

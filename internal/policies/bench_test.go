@@ -1,12 +1,19 @@
 package policies
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
 )
 
 // benchConditions are ten conditions as administrators write them, all true on the objects of the benchmark.
@@ -50,10 +57,43 @@ func benchObject(tb testing.TB, replicas int) []byte {
 	return out
 }
 
-// BenchmarkReview decides by ten policies with effect Deny on an update of 16 KiB, from the bytes of the objects.
+// reviewed returns the body of an AdmissionReview about an update of 16 KiB.
+func reviewed(tb testing.TB) []byte {
+	tb.Helper()
+	req := updating(tb, nil, nil)
+	req.UID, req.OldObject.Raw, req.Object.Raw = "u-1", benchObject(tb, 2), benchObject(tb, 3)
+	out, err := json.Marshal(&admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// holder holds the generic permission.
+type holder struct{}
+
+func (holder) Authorize(context.Context, string, bool) (fieldperm.AuthorizerDecision, error) {
+	return fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow}, nil
+}
+
+// BenchmarkReview decides on an update of 16 KiB, from the bytes of the review: without policies, with ten about other users, and with ten
+// whose conditions are evaluated.
 func BenchmarkReview(b *testing.B) {
-	req := updating(b, replicas(1), replicas(2))
-	req.OldObject.Raw, req.Object.Raw = benchObject(b, 2), benchObject(b, 3)
+	topology, err := load.BuiltIn()
+	if err != nil {
+		b.Fatal(err)
+	}
+	catalogue, err := load.Catalogue(true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue})
+	if len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	body := reviewed(b)
 	var about10, others []v1alpha1.ConditionalPolicySpec
 	for _, condition := range benchConditions {
 		about10 = append(about10, about(v1alpha1.PolicyDeny, "!("+condition+")"))
@@ -63,14 +103,31 @@ func BenchmarkReview(b *testing.B) {
 		of.Subjects[0].Name = "bob"
 		others = append(others, of)
 	}
-	for name, set := range map[string]*Set{"ten policies": setOf(b, about10...), "ten of others": setOf(b, others...)} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		set  *Set
+	}{{"without", setOf(b)}, {"ten of others", setOf(b, others...)}, {"ten", setOf(b, about10...)}} {
+		b.Run(c.name, func(b *testing.B) {
+			reviewer := &admission.Reviewer{
+				Schema: func() *schema.Schema { return compiled }, Authorizer: func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return holder{} },
+				Conditional: func(w *admission.Write) (admission.Conditions, error) {
+					if c.set.Empty() {
+						return nil, nil
+					}
+					return c.set.For(w), nil
+				},
+			}
 			b.ReportAllocs()
 			for b.Loop() {
-				got, err := set.For(written(b, req)).Authorize(b.Context(), "update", true)
-				if err != nil || got.Outcome != fieldperm.NoOpinion {
+				in, err := admission.Read(body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				got, err := reviewer.ReviewDecoded(b.Context(), admission.Granular, in)
+				if err != nil || !got.Allowed {
 					b.Fatal(got, err)
 				}
+				in.Release()
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"github.com/google/cel-go/common/types/ref"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,6 +10,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/internal/celjson"
+	"github.com/fieldperm/fieldperm/internal/conditions/expression"
+	"github.com/fieldperm/fieldperm/internal/rawjson"
 )
 
 // data is an admission request as conditions see it. The resource is the one that the client named, which is the one that was authorized.
@@ -58,12 +62,18 @@ func (d data) IsDryRun() bool { return d.DryRun != nil && *d.DryRun }
 
 // GetObject returns the object of the request.
 func (d data) GetObject() runtime.Object {
+	if scanned, _, ok := d.write.Scanned(); ok {
+		return inPlace(scanned)
+	}
 	object, _, err := d.write.Objects()
 	return content(object, err)
 }
 
 // GetOldObject returns the stored object.
 func (d data) GetOldObject() runtime.Object {
+	if _, scanned, ok := d.write.Scanned(); ok {
+		return inPlace(scanned)
+	}
 	_, old, err := d.write.Objects()
 	return content(old, err)
 }
@@ -93,4 +103,22 @@ func content(of any, err error) runtime.Object {
 		return &runtime.Unknown{}
 	}
 	return &unstructured.Unstructured{Object: fields}
+}
+
+// lazyObject is an object of which a condition decodes only what it reads.
+type lazyObject struct {
+	runtime.Unknown
+	json rawjson.Value
+}
+
+var _ expression.Valued = &lazyObject{}
+
+// CELValue returns the value for conditions.
+func (s *lazyObject) CELValue() ref.Val { return celjson.Of(s.json) }
+
+func inPlace(of rawjson.Value) runtime.Object {
+	if of.IsAbsent() {
+		return nil
+	}
+	return &lazyObject{json: of}
 }

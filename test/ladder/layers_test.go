@@ -37,7 +37,7 @@ var layers = []layer{
 	}},
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
-		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions", "internal/conditions/expression", "internal/conditions/wire",
+		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression", "internal/conditions/wire",
 		"internal/configfile", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
