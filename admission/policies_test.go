@@ -235,10 +235,10 @@ func TestK4_ScannedObjectsAreThoseThatReadersGet(t *testing.T) {
 			req.RequestKind, req.RequestResource, req.RequestSubResource = &req.Kind, &req.Resource, c.subresource
 			text := `{"apiVersion":"` + c.kind.Group + "/" + c.kind.Version + `","kind":"` + c.kind.Kind + `","metadata":{"name":"web","namespace":"shop"},"spec":{}}`
 			req.Object.Raw, req.OldObject.Raw = []byte(text), []byte(text)
-			switch c.operation {
-			case admissionv1.Create:
+			if c.operation == admissionv1.Create {
 				req.OldObject.Raw = nil
-			case admissionv1.Delete:
+			}
+			if c.operation == admissionv1.Delete {
 				req.Object.Raw = nil
 			}
 			body, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: admissionVersion, Kind: "AdmissionReview"}, Request: req})

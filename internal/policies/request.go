@@ -36,6 +36,14 @@ func (s *Set) For(write *admission.Write) admission.Conditions {
 	return r
 }
 
+// Conditional is For, and nil if there are no policies. It is for admission.Reviewer.
+func (s *Set) Conditional(write *admission.Write) (admission.Conditions, error) {
+	if s.Empty() {
+		return nil, nil
+	}
+	return s.For(write), nil
+}
+
 // listChanges returns the changed fields. Only a CREATE and an UPDATE have any; an empty list for a deletion would make "all changes are …" true.
 func (r *request) listChanges() ([]expression.Change, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {

@@ -106,10 +106,10 @@ func (s *schemas) Run(ctx context.Context) {
 // conditional returns the conditions of policies on a write.
 func (s *schemas) conditional(write *admission.Write) (admission.Conditions, error) {
 	set, err := s.policies.Set()
-	if err != nil || set.Empty() {
+	if err != nil {
 		return nil, err
 	}
-	return set.For(write), nil
+	return set.Conditional(write)
 }
 
 // authorizer returns the authorizer of policies for the authorization phase.
