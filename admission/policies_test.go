@@ -60,6 +60,10 @@ func TestK7_Authorize(t *testing.T) {
 		"conditional allow":                      {policies{"update": mayAllow}, "update", "deployments", nil, false, true, through},
 		"conditional allow of a deletion":        {policies{"delete": mayAllow}, "delete", "deployments", nil, false, true, through},
 		"conditional allow of a collection":      {policies{"deletecollection": mayAllow}, "deletecollection", "deployments", nil, false, true, through},
+		"conditional allow of a token":           {policies{"create": mayAllow}, "create", "deployments/token", nil, false, true, through},
+		"conditional allow, not of a token":      {policies{"update": mayAllow}, "update", "deployments/token", nil, false, false, ""},
+		"conditional allow of a connection":      {policies{"create": mayAllow}, "create", "deployments/exec", nil, false, false, ""},
+		"the marker allows no token":             {policies{"granular": allow}, "create", "deployments/token", []string{"granular"}, false, false, ""},
 		"conditional allow of what is not there": {policies{"create": mayAllow}, "create", "tokens", nil, false, false, ""},
 		"conditional allow, not enforced":        {policies{"update": mayAllow}, "update", "deployments", nil, true, false, "granular: the request is allowed on conditions, but is not let through: "},
 		"conditional allow of another verb":      {policies{"update": mayAllow}, "patch", "deployments", nil, false, false, ""},
@@ -78,7 +82,14 @@ func TestK7_Authorize(t *testing.T) {
 			if c.unenforced {
 				r.Enforced = func(context.Context, *authorizationv1.ResourceAttributes) error { return errors.New("not proven") }
 			}
-			status, err := r.Review(t.Context(), asking(c.verb, "apps", c.resource, ""))
+			resource, subresource, _ := strings.Cut(c.resource, "/")
+			asked := asking(c.verb, "apps", resource, subresource)
+			if subresource != "" {
+				// Endpoints are known by what an API server does.
+				asked = asking(c.verb, "", map[string]string{"token": "serviceaccounts", "exec": "pods"}[subresource], subresource)
+				r.Allowed = func(_, _, subresource string) bool { return subresource == "" }
+			}
+			status, err := r.Review(t.Context(), asked)
 			if err != nil || status.Allowed != c.want || status.Denied || !strings.HasPrefix(status.Reason, c.reason) {
 				t.Errorf("got %+v, %v", status, err)
 			}

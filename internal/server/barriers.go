@@ -165,7 +165,14 @@ func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 
 // enforcedPolicy returns the state of a policy that denies.
 func (b *barriers) enforcedPolicy(object *sources.ObjectState) status.Enforcement {
-	if applied, why := b.keeper.Enforced(b.schemas.denies(object)); !applied {
+	rules := b.schemas.denies(object)
+	if outOfReach := admission.FloorResources(&v1alpha1.UncoveredPermissionSetSpec{Resources: rules}); len(outOfReach) > 0 {
+		return status.Enforcement{
+			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOutOfReach,
+			Message: fmt.Sprintf("No Deny reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
+		}
+	}
+	if applied, why := b.keeper.Enforced(rules); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
 	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "The webhook for barriers has its resources."}

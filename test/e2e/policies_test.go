@@ -86,9 +86,8 @@ func play(t *testing.T, s *stack.Stack, name string, scenario *policyScenario) {
 		}
 		path, query, _ := strings.Cut(r.Path, "?")
 		do := func() *corpus.Answer { return send(t, w, r.Method, path, contentType, filled(t, r.Body), query) }
-		if r.Method == http.MethodPost && r.Code == http.StatusCreated {
-			of := r.Body.(map[string]any)
-			u := unstructured.Unstructured{Object: of}
+		if r.Code == http.StatusCreated {
+			u := unstructured.Unstructured{Object: r.Body.(map[string]any)}
 			t.Cleanup(func() { erase(t, s, u) })
 		}
 		var answer *corpus.Answer
@@ -123,6 +122,9 @@ func erase(t *testing.T, s *stack.Stack, u unstructured.Unstructured) {
 		args[0] = u.GetKind() + "." + version + "." + group
 	} else {
 		args[0] = u.GetKind()
+	}
+	if u.GetName() == "" || u.GetKind() == "Eviction" {
+		return // It is not stored.
 	}
 	if u.GetNamespace() != "" {
 		args = append(args, "-n", u.GetNamespace())
