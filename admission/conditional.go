@@ -64,7 +64,7 @@ func (c *ConditionalAuthorizer) ConditionsAwareAuthorize(ctx context.Context, a 
 		return none(nil)
 	}
 	spec := specOf(a)
-	if !writes(spec) || !c.Allowed(a.GetAPIGroup(), a.GetResource(), a.GetSubresource()) {
+	if !writes(spec) || !granularVerbs(a.GetVerb()) || !c.Allowed(a.GetAPIGroup(), a.GetResource(), a.GetSubresource()) {
 		return none(nil)
 	}
 	answer, err := c.Authorizer(spec).Authorize(ctx, verbs.Marker, false)

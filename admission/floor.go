@@ -49,7 +49,7 @@ var wholly = map[string][]string{
 	coordinationGroup:           {"leases", "leasecandidates"},
 	authenticationGroup:         {"tokenreviews", "selfsubjectreviews"},
 	authorizationGroup:          {"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
-	v1alpha1.GroupVersion.Group: {"permissionschemas/status", "uncoveredpermissionsets/status"},
+	v1alpha1.GroupVersion.Group: {"conditionalpolicies/status", "permissionschemas/status", "uncoveredpermissionsets/status"},
 	registrationGroup:           {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 
@@ -69,7 +69,7 @@ func Floor() []FloorCondition {
   || request.resource.group == 'authorization.k8s.io' && request.resource.resource in ['subjectaccessreviews', 'localsubjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews'])`,
 	}, {
 		"not-own-status",
-		`!(request.resource.group == 'fieldperm.dev' && request.resource.resource in ['permissionschemas', 'uncoveredpermissionsets'] && ` + subresource + `'status')`,
+		`!(request.resource.group == 'fieldperm.dev' && request.resource.resource in ['conditionalpolicies', 'permissionschemas', 'uncoveredpermissionsets'] && ` + subresource + `'status')`,
 	}, {
 		"not-heartbeats",
 		`!(request.operation == 'UPDATE' && request.resource.group == '' && request.resource.resource == 'nodes' && ` + subresource + `'status'

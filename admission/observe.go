@@ -49,18 +49,19 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, kind, in.Request))
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, objectsOf(kind, in.Request), in.Request))
 	if err != nil {
 		return nil, err
 	}
 	out := &Observation{Verbs: specificVerbs(nil, requirements)}
-	if out.Denied, err = r.denied(ctx, in.Request, requirements); err != nil {
+	write := NewWrite(in.Request, kind, requirements)
+	if out.Denied, err = r.denied(ctx, write); err != nil {
 		return nil, err
 	}
 	if out.Denied || !decide {
 		return out, nil
 	}
-	result, err := r.decide(ctx, in.Request, fieldperm.Review{Requirements: requirements})
+	result, err := r.decide(ctx, write, fieldperm.Review{Requirements: requirements})
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +71,11 @@ func (r *Reviewer) Observe(ctx context.Context, in *DecodedReview, decide bool) 
 
 // denied reports whether the endpoints that decide refuse an update: because of a barrier, or because a user without the generic permission
 // does not hold the verbs. The API server asks all endpoints at the same time, so that their answers are not known here.
-func (r *Reviewer) denied(ctx context.Context, req *admissionv1.AdmissionRequest, requirements []fieldperm.Requirement) (bool, error) {
-	if OnFloor(req) && slices.ContainsFunc(requirements, func(r fieldperm.Requirement) bool { return r.Barred() }) {
+func (r *Reviewer) denied(ctx context.Context, write *Write) (bool, error) {
+	if OnFloor(write.Request) && slices.ContainsFunc(write.Changes, func(r fieldperm.Requirement) bool { return r.Barred() }) {
 		return false, nil // No barrier reaches the floor.
 	}
-	result, err := r.decide(ctx, req, fieldperm.Review{Generic: []string{"update", "patch"}, Requirements: requirements})
+	result, err := r.decide(ctx, write, fieldperm.Review{Generic: []string{"update", "patch"}, Requirements: write.Changes})
 	return err == nil && !result.Allowed, err
 }
 
@@ -97,7 +98,7 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, variables := &Trial{}, variablesOf(kind, req)
+	out, variables := &Trial{}, variablesOf(objectsOf(kind, req), req)
 	warns := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationWarn)
 	if out.Warning, err = r.try(ctx, in, kind, warns); err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (r *Reviewer) try(ctx context.Context, in *DecodedReview, kind *schema.Kind
 	if err != nil {
 		return "", err
 	}
-	result, err := r.decide(ctx, in.Request, fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
+	result, err := r.decide(ctx, NewWrite(in.Request, kind, requirements), fieldperm.Review{Requirements: requirements, UncoveredOnly: true})
 	if err != nil {
 		return "", err
 	}

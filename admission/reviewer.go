@@ -36,7 +36,11 @@ type Reviewer struct {
 	Schema func() *schema.Schema
 	// Authorizer returns the authorizer for the user and the object of the request.
 	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
-	Limits     fieldperm.Limits
+	// Conditional returns the conditions on a write, nil if there are none. They are asked before Authorizer. A Deny of the verb of the
+	// request denies the request, whatever else the user holds. An error means that the conditions are not known. A nil func means that
+	// there are none.
+	Conditional func(*Write) (Conditions, error)
+	Limits      fieldperm.Limits
 }
 
 // Result is a decision with the changes that it covers.
@@ -65,18 +69,19 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if err := r.check(req); err != nil {
 		return nil, err
 	}
-	if req.Operation == admissionv1.Delete {
-		return r.reviewDelete(ctx, req)
-	}
 	if endpoint == Uncovered && OnFloor(req) {
 		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
+	}
+	if req.Operation == admissionv1.Delete {
+		return r.reviewDelete(ctx, endpoint, req)
 	}
 	compiled, kind, err := r.kindOf(req)
 	if err != nil {
 		return nil, err
 	}
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, kind, req))
+	read := objectsOf(kind, req)
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, read, req))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,11 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
 	}
-	return r.decide(ctx, req, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
+	write := &Write{Request: req, Changes: requirements, read: read}
+	if kind.ShownAsRead() && !schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
+		write.object, write.old = in.object, in.oldObject
+	}
+	return r.decide(ctx, write, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
 }
 
 // kindOf returns the schema in force, and the kind of a request in it.
@@ -121,16 +130,22 @@ func (r *Reviewer) changes(ctx context.Context, in *DecodedReview, kind *schema.
 }
 
 // decide asks for the verbs of the user, and renders the denial.
-func (r *Reviewer) decide(ctx context.Context, req *admissionv1.AdmissionRequest, review fieldperm.Review) (*Result, error) {
+func (r *Reviewer) decide(ctx context.Context, write *Write, review fieldperm.Review) (*Result, error) {
 	deciding, span := startSpan(ctx, "decide")
-	decision, err := fieldperm.Decide(deciding, r.Authorizer(req), review, r.Limits)
+	defer span.End()
+	authorizer, denied, err := r.authorizer(deciding, write, review.Generic)
+	if err != nil || denied != nil {
+		return denied, err
+	}
+	decision, err := fieldperm.Decide(deciding, authorizer, review, r.Limits)
 	span.SetAttributes(spanMode.String(string(decision.Mode)), spanAllowed.Bool(decision.Allowed), spanChecks.Int(len(decision.Checks)))
-	span.End()
 	if err != nil {
 		return nil, err
 	}
 	result := &Result{Decision: decision, Requirements: review.Requirements}
 	if !decision.Allowed {
+		req := write.Request
+		decision.Denial.Unmet = unmet(authorizer)
 		decision.Denial.Unattributed = fieldperm.Unattributed(req.Object.Raw, decision.Denial.Requirement)
 		result.Message = denialMessage(decision.Denial, req)
 	}
@@ -207,8 +222,8 @@ func (r *Reviewer) schema() *schema.Schema {
 }
 
 // barriersInForce returns the barriers that refuse writes.
-func barriersInForce(ctx context.Context, compiled *schema.Schema, kind *schema.Kind, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, compiled, req, variablesOf(kind, req), v1alpha1.ValidationDeny)
+func barriersInForce(ctx context.Context, compiled *schema.Schema, read func() (objects, error), req *admissionv1.AdmissionRequest) schema.VerbSet {
+	return barriersFor(ctx, compiled, req, variablesOf(read, req), v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They

@@ -20,13 +20,15 @@ import (
 )
 
 // SchemaReviewer refuses documents that do not compile, with the compiler's own errors: a CustomResourceDefinition with faulty permission
-// verbs, a PermissionSchema or an UncoveredPermissionSet. The zero SchemaReviewer refuses every document.
+// verbs, a PermissionSchema, an UncoveredPermissionSet or a ConditionalPolicy. The zero SchemaReviewer refuses every document.
 type SchemaReviewer struct {
 	// Documents returns the sources in force, nil while there are none.
 	Documents func() *schema.Documents
 	// Holders returns the holders of a verb on the resource of a kind, each with the role that grants it. The error is ErrHoldersUnknown,
 	// or the reason why the holders cannot be determined. If Holders is nil, the holders are unknown.
 	Holders func(kind runtimeschema.GroupKind, is func(verb string) bool) ([]string, error)
+	// Policy returns the faults of the JSON of a ConditionalPolicy with a name. If Policy is nil, every policy is an error.
+	Policy func(raw []byte, name string) []error
 }
 
 const definitionKind = "CustomResourceDefinition"
@@ -45,6 +47,8 @@ func documentResource(kind metav1.GroupVersionKind) (resource, bool) {
 		return resource{kind.Group, kind.Version, "permissionschemas"}, true
 	case metav1.GroupVersionKind{Group: own.Group, Version: own.Version, Kind: "UncoveredPermissionSet"}:
 		return resource{kind.Group, kind.Version, "uncoveredpermissionsets"}, true
+	case metav1.GroupVersionKind{Group: own.Group, Version: own.Version, Kind: v1alpha1.ConditionalPolicyKind}:
+		return resource{kind.Group, kind.Version, v1alpha1.ConditionalPolicyResource}, true
 	}
 	return resource{}, false
 }
@@ -60,7 +64,7 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 		return nil, badRequest("admission review: has no request: send one with .request")
 	}
 	if _, known := documentResource(req.Kind); !known {
-		return nil, badRequest("admission request: kind %q is no document of a permission schema: send a CustomResourceDefinition, a PermissionSchema or an UncoveredPermissionSet", req.Kind.String())
+		return nil, badRequest("admission request: kind %q is no document of a permission schema: send a CustomResourceDefinition, a PermissionSchema, an UncoveredPermissionSet or a ConditionalPolicy", req.Kind.String())
 	}
 	switch {
 	case req.Operation != admissionv1.Create && req.Operation != admissionv1.Update:
@@ -78,6 +82,12 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 		if same, err := sameDocument(req.OldObject.Raw, req.Object.Raw); err != nil || same {
 			return nil, err
 		}
+	}
+	if req.Kind.Kind == v1alpha1.ConditionalPolicyKind {
+		if r.Policy == nil {
+			return nil, errors.New("conditional policies: are not known here: configure them")
+		}
+		return r.Policy(req.Object.Raw, req.Name), nil
 	}
 	if r.Documents == nil {
 		return nil, unavailable("permission schema: is not loaded: try again")

@@ -16,45 +16,60 @@ import (
 )
 
 // variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
-// The fields have the names of the API, and the object is as readers get it. It returns an error for an object that cannot be decoded, and
-// for one of the kind that readers get without some of its fields.
-func variablesOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
-	return sync.OnceValues(func() (schema.Variables, error) {
-		out, err := decodeVariables(req)
+// The fields have the names of the API. The error is that of the objects.
+func variablesOf(objects func() (objects, error), req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
+	return sync.OnceValues(func() (out schema.Variables, err error) {
+		read, err := objects()
+		if err == nil {
+			out.Object, out.OldObject = read.object, read.old
+			out.Request, err = decodeRequest(req)
+		}
 		if err != nil {
 			return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
 		}
-		if !kind.Read(out.Object) {
-			return schema.Variables{}, errors.New("match conditions: the API server drops fields of the object that its version does not have: leave them out")
+		return out, nil
+	})
+}
+
+// objects are the decoded objects of a request, nil for an absent one.
+type objects struct{ object, old any }
+
+// objectsOf returns a function that decodes the objects of a request once, on the first call, as readers get them. It returns an error for an
+// object that cannot be decoded, and for one of the kind that readers get without some of its fields. kind is nil for a deletion, whose
+// object is stored.
+func objectsOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) func() (objects, error) {
+	return sync.OnceValues(func() (out objects, err error) {
+		if out.object, err = decodeObject(req.Object.Raw); err != nil {
+			return objects{}, err
+		}
+		if out.old, err = decodeObject(req.OldObject.Raw); err != nil {
+			return objects{}, err
+		}
+		if kind != nil && !kind.Read(out.object) {
+			return objects{}, errors.New("the API server drops fields of the object that its version does not have: leave them out")
 		}
 		if schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
-			showZero(out.Object)
+			showZero(out.object)
 			if endpoint.BuiltIn(req.Resource.Group, req.Resource.Resource) {
-				showZero(out.OldObject)
+				showZero(out.old)
 			}
 		}
 		return out, nil
 	})
 }
 
-func decodeVariables(req *admissionv1.AdmissionRequest) (out schema.Variables, err error) {
-	if out.Object, err = decodeObject(req.Object.Raw); err != nil {
-		return out, err
-	}
-	if out.OldObject, err = decodeObject(req.OldObject.Raw); err != nil {
-		return out, err
-	}
+func decodeRequest(req *admissionv1.AdmissionRequest) (out map[string]any, err error) {
 	around := *req
 	around.Object, around.OldObject = runtime.RawExtension{}, runtime.RawExtension{}
 	raw, err := json.Marshal(&around)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	if err := utiljson.Unmarshal(raw, &out.Request); err != nil {
-		return out, err
+	if err := utiljson.Unmarshal(raw, &out); err != nil {
+		return nil, err
 	}
-	delete(out.Request, "object")
-	delete(out.Request, "oldObject")
+	delete(out, "object")
+	delete(out, "oldObject")
 	return out, nil
 }
 

@@ -28,6 +28,14 @@ type AuthorizerDecision struct {
 	Failure error
 }
 
+// Unmet is a condition that is not true for the objects of the request.
+type Unmet struct {
+	// Name is the name of the policy that has the condition.
+	Name string
+	// Description says in words what the condition is. It may be empty.
+	Description string
+}
+
 // Outcome says whether an authorizer allows a verb. The zero Outcome denies. The values are those of authorizer.Decision in
 // k8s.io/apiserver, so that a decision of one converts into the other.
 type Outcome int
@@ -135,6 +143,8 @@ type Denial struct {
 	// Refusal is the Deny of an authorizer for a verb in Needs (the most specific one that was denied) or for the marker. It is nil if no
 	// authorizer denied one.
 	Refusal *Refusal
+	// Unmet are the conditions under which a verb that was asked for would have been allowed, each once. Decide does not set it.
+	Unmet []Unmet
 }
 
 // Refusal is an explicit Deny of an authorizer. A grant in another authorizer cannot override it.

@@ -25,12 +25,18 @@ const maxNameInMessage = 256
 func (d *Denial) Message(s Subject) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shortened(s.Name), shortened(s.User))
+	if d.Requirement == nil && d.Refusal != nil && len(d.Generic) == 0 {
+		fmt.Fprintf(&b, "may not %s it", s.Verb)
+		d.Refusal.write(&b)
+		return b.String()
+	}
 	if d.Requirement == nil {
 		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
 		if s.Verb != "delete" {
 			b.WriteString(", or granular with the granular verbs of every changed field")
 		}
 		d.Refusal.write(&b)
+		d.writeUnmet(&b)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "may not change %s", shortened(d.Field()))
@@ -71,6 +77,7 @@ func (d *Denial) Message(s Subject) string {
 		fmt.Fprintf(&b, "; %s", d.Requirement.Instead)
 	}
 	d.Refusal.write(&b)
+	d.writeUnmet(&b)
 	if d.Unattributed && d.Requirement.Instead == "" {
 		b.WriteString("; no field manager owns this change: a mutating webhook or policy made it, not the request")
 	}
@@ -88,6 +95,23 @@ func (r *Refusal) write(b *strings.Builder) {
 	fmt.Fprintf(b, "; authorizer %q denies %s", shortened(r.By), shortened(r.Verb))
 	if r.Reason != "" {
 		fmt.Fprintf(b, ": %q", shortened(r.Reason))
+	}
+}
+
+// maxUnmetInMessage is the maximum number of conditions that a message names.
+const maxUnmetInMessage = 3
+
+// writeUnmet adds the conditions that are not met.
+func (d *Denial) writeUnmet(b *strings.Builder) {
+	for i, u := range d.Unmet {
+		if i == maxUnmetInMessage {
+			fmt.Fprintf(b, "; %d more %s not met", len(d.Unmet)-i, plural(len(d.Unmet)-i, "condition is", "conditions are"))
+			return
+		}
+		fmt.Fprintf(b, "; the condition of policy %q is not met", shortened(u.Name))
+		if u.Description != "" {
+			fmt.Fprintf(b, ": %q", shortened(u.Description))
+		}
 	}
 }
 

@@ -74,7 +74,8 @@ func TestA4_AuthorizationMatchConditions(t *testing.T) {
 	}{
 		"create": {write("create"), true}, "update": {write("update"), true}, "patch": {write("patch"), true},
 		"another extra key": {extra, true}, "no extra keys": {empty, true},
-		"get": {write("get"), false}, "delete": {write("delete"), false}, "marker": {write("granular"), false}, "wildcard": {write("*"), false},
+		"delete": {write("delete"), true}, "deletecollection": {write("deletecollection"), true},
+		"get": {write("get"), false}, "connect": {write("proxy"), false}, "marker": {write("granular"), false}, "wildcard": {write("*"), false},
 		"own user": {own, false}, "A4: generic only": {generic, false},
 		"no resource": {authorizationv1.SubjectAccessReviewSpec{User: "alice", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/healthz", Verb: "create"}}, false},
 		"nothing":     {authorizationv1.SubjectAccessReviewSpec{User: "alice"}, false},

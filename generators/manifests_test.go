@@ -187,7 +187,7 @@ func TestManifestsOwnUserMayDoLittle(t *testing.T) {
 			}
 		}
 		want := []string{
-			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status,permissionobservations/status ",
+			"create subjectaccessreviews ", "patch permissionschemas/status,uncoveredpermissionsets/status,conditionalpolicies/status,permissionobservations/status ",
 			"impersonate users fieldperm:canary", "impersonate userextras/fieldperm.dev/canary ",
 		}
 		if rest {

@@ -19,8 +19,9 @@ const rbacComment = `# What fieldperm's own user may do, and what for. Discovery
 #   subjectaccessreviews          ask what others may do.
 #   customresourcedefinitions,    read what kinds there are, and which of them other servers serve.
 #   apiservices
-#   permissionschemas,            read the administrator's schemas, and say in their status whether they compiled and
-#   uncoveredpermissionsets       are enforced.
+#   permissionschemas,            read the administrator's schemas and policies, and say in their status whether they
+#   uncoveredpermissionsets,      compiled and are enforced.
+#   conditionalpolicies
 #   permissionobservations        say in their status which verbs the observed updates needed.
 #   users, userextras             send the probes: as a user without rights, with a nonce. One name and one key.
 #   roles, rolebindings,          answer for RBAC in process: for an --authorization-config with an authorizer of type RBAC.
@@ -80,14 +81,22 @@ func rbac(o Options) (string, string, []any, error) {
 	}, nil
 }
 
+// ownResources returns the resources of fieldperm's own kinds, or a subresource of each.
+func ownResources(subresource string) []string {
+	return []string{
+		v1alpha1.PermissionSchemaResource + subresource, v1alpha1.UncoveredPermissionSetResource + subresource,
+		v1alpha1.ConditionalPolicyResource + subresource, v1alpha1.PermissionObservationResource + subresource,
+	}
+}
+
 func (o Options) clusterRules() []rbacv1.PolicyRule {
 	own := v1alpha1.GroupVersion.Group
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: readVerbs()},
 		{APIGroups: []string{"apiregistration.k8s.io"}, Resources: []string{"apiservices"}, Verbs: readVerbs()},
-		{APIGroups: []string{own}, Resources: []string{"permissionschemas", "uncoveredpermissionsets", "permissionobservations"}, Verbs: readVerbs()},
-		{APIGroups: []string{own}, Resources: []string{"permissionschemas/status", "uncoveredpermissionsets/status", "permissionobservations/status"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{own}, Resources: ownResources(""), Verbs: readVerbs()},
+		{APIGroups: []string{own}, Resources: ownResources("/status"), Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{admission.CanaryUser}, Verbs: []string{"impersonate"}},
 		// The resource names of this rule would be the nonces, which change.
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/" + admission.CanaryKey}, Verbs: []string{"impersonate"}},

@@ -94,8 +94,12 @@ func TestW1_W2_Webhooks(t *testing.T) {
 			*w.SideEffects != admissionregistrationv1.SideEffectClassNone || len(w.MatchConditions) == 0 || w.NamespaceSelector != nil || w.ObjectSelector != nil {
 			t.Errorf("%s: %+v", w.Name, w)
 		}
+		operations := []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}
+		if name == "granular" {
+			operations = append(operations, "DELETE") // A policy may allow it under a condition.
+		}
 		for _, rule := range w.Rules {
-			if !slices.Equal(rule.Operations, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}) || !slices.Equal(rule.APIVersions, []string{"*"}) {
+			if !slices.Equal(rule.Operations, operations) || !slices.Equal(rule.APIVersions, []string{"*"}) {
 				t.Errorf("%s: rule %+v", w.Name, rule)
 			}
 			for _, resource := range rule.Resources {
@@ -106,7 +110,7 @@ func TestW1_W2_Webhooks(t *testing.T) {
 	for name, want := range map[string][]string{
 		"granular":  {"*/*/*"},
 		"uncovered": {"apiextensions.k8s.io/customresourcedefinitions", "apiextensions.k8s.io/customresourcedefinitions/status", "example.com/widgets"},
-		"schemas":   {"apiextensions.k8s.io/customresourcedefinitions", "fieldperm.dev/permissionschemas", "fieldperm.dev/uncoveredpermissionsets"},
+		"schemas":   {"apiextensions.k8s.io/customresourcedefinitions", "fieldperm.dev/conditionalpolicies", "fieldperm.dev/permissionschemas", "fieldperm.dev/uncoveredpermissionsets"},
 	} {
 		if !slices.Equal(rules[name], want) {
 			t.Errorf("%s: rules are %v, want %v", name, rules[name], want)

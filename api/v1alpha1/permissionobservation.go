@@ -33,7 +33,7 @@ type PermissionObservationSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	Subjects []ObservedSubject `json:"subjects"`
+	Subjects []Subject `json:"subjects"`
 	// resources are the resources on which writes are observed; apiGroups ["*"] with resources ["*"] are all.
 	// +required
 	// +listType=atomic
@@ -60,26 +60,6 @@ const (
 	ObservationAudit ObservationAction = "Audit"
 	ObservationWarn  ObservationAction = "Warn"
 )
-
-// ObservedSubject names users, in the way of the subjects of a RoleBinding.
-//
-// +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == has(self.namespace)",message="a ServiceAccount has a namespace, a User and a Group have none: add or remove namespace"
-type ObservedSubject struct {
-	// kind is User, Group or ServiceAccount.
-	// +required
-	// +kubebuilder:validation:Enum=User;Group;ServiceAccount
-	Kind string `json:"kind"`
-	// name of the user, the group or the ServiceAccount.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Name string `json:"name"`
-	// namespace of the ServiceAccount.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	Namespace string `json:"namespace,omitempty"`
-}
 
 // These are the limits of a status. What is above them is counted in omitted. The markers of the fields repeat the numbers.
 const (

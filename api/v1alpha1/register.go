@@ -15,6 +15,8 @@ const (
 	PermissionSchemaResource       = "permissionschemas"
 	UncoveredPermissionSetKind     = "UncoveredPermissionSet"
 	UncoveredPermissionSetResource = "uncoveredpermissionsets"
+	ConditionalPolicyKind          = "ConditionalPolicy"
+	ConditionalPolicyResource      = "conditionalpolicies"
 	PermissionObservationKind      = "PermissionObservation"
 	PermissionObservationResource  = "permissionobservations"
 )
@@ -22,6 +24,7 @@ const (
 // AddToScheme makes the kinds known to a scheme, for typed clients.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &PermissionSchema{}, &PermissionSchemaList{}, &UncoveredPermissionSet{}, &UncoveredPermissionSetList{},
+		&ConditionalPolicy{}, &ConditionalPolicyList{},
 		&PermissionObservation{}, &PermissionObservationList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -29,7 +29,7 @@ func LongestTTL(releaseDelay time.Duration) time.Duration {
 
 // These are the match conditions of the authorizer.
 const (
-	onlyWrites     = `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch']`
+	onlyWrites     = `has(request.resourceAttributes) && request.resourceAttributes.verb in ['create', 'update', 'patch', 'delete', 'deletecollection']`
 	onlyRequests   = `!has(request.resourceAttributes.version) || request.resourceAttributes.version != '*'`
 	notUser        = `request.user != `
 	notGenericOnly = `!has(request.extra) || !('` + admission.GenericOnlyKey + `' in request.extra)`

@@ -67,7 +67,7 @@ func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 			return fmt.Errorf("has a match condition %q that is not the generated one", condition.Name)
 		}
 	}
-	for _, operation := range []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update} {
+	for _, operation := range []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete} {
 		if !slices.ContainsFunc(webhook.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return coversAll(&r, operation) }) {
 			return fmt.Errorf("has no rule for %s of every resource and subresource", operation)
 		}

@@ -112,14 +112,14 @@ func TestP9_GapsAreBounded(t *testing.T) {
 // P9: an observation is about its subjects and its resources, with their subresources.
 func TestP9_WhichUpdatesAreObserved(t *testing.T) {
 	r := NewRecorder(clocktesting.NewFakePassiveClock(start), true, nil)
-	observe := func(name string, resources string, subjects ...v1alpha1.ObservedSubject) *v1alpha1.PermissionObservation {
+	observe := func(name string, resources string, subjects ...v1alpha1.Subject) *v1alpha1.PermissionObservation {
 		group, resource, _ := strings.Cut(resources, "/")
 		return &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "1", Generation: 1}, Spec: v1alpha1.PermissionObservationSpec{
 			Subjects: subjects, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}},
 		}}
 	}
-	alice, robots := v1alpha1.ObservedSubject{Kind: "User", Name: "alice"}, v1alpha1.ObservedSubject{Kind: "Group", Name: "robots"}
-	bot := v1alpha1.ObservedSubject{Kind: "ServiceAccount", Name: "bot", Namespace: "ops"}
+	alice, robots := v1alpha1.Subject{Kind: "User", Name: "alice"}, v1alpha1.Subject{Kind: "Group", Name: "robots"}
+	bot := v1alpha1.Subject{Kind: "ServiceAccount", Name: "bot", Namespace: "ops"}
 	for name, c := range map[string]struct {
 		observation *v1alpha1.PermissionObservation
 		user        string
@@ -161,7 +161,7 @@ func TestP9_WhichUpdatesAreObserved(t *testing.T) {
 func TestP9_TwoObservationsOfOneUser(t *testing.T) {
 	refused := 0
 	r := NewRecorder(clocktesting.NewFakePassiveClock(start), true, func() { refused++ })
-	subject := []v1alpha1.ObservedSubject{{Kind: "User", Name: "alice"}}
+	subject := []v1alpha1.Subject{{Kind: "User", Name: "alice"}}
 	all := []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	audits := &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}, Spec: v1alpha1.PermissionObservationSpec{Subjects: subject, Resources: all, Actions: []v1alpha1.ObservationAction{"Audit"}}}
 	warns := &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{UID: "2", Generation: 1}, Spec: v1alpha1.PermissionObservationSpec{Subjects: subject, Resources: all, Actions: []v1alpha1.ObservationAction{"Warn"}}}

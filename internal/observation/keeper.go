@@ -148,8 +148,8 @@ func decode(ctx context.Context, list []*unstructured.Unstructured) []*v1alpha1.
 func (k *Keeper) configure(ctx context.Context, objects []*v1alpha1.PermissionObservation) error {
 	observed := webhooks.Observed{Tried: k.config.Tried()}
 	for _, o := range objects {
-		s := subjectsOf(&o.Spec)
-		observed.Users, observed.Groups = append(observed.Users, s.users...), append(observed.Groups, s.groups...)
+		s := v1alpha1.NewSubjects(o.Spec.Subjects)
+		observed.Users, observed.Groups = append(observed.Users, s.Users...), append(observed.Groups, s.Groups...)
 		observed.Resources = append(observed.Resources, o.Spec.Resources...)
 	}
 	live, err := uncovered.Read(ctx, k.config.Client, webhooks.ObservedName)

@@ -50,7 +50,7 @@ type plane struct {
 func newPlane(t *testing.T) *plane {
 	p := &plane{t: t, clock: clocktesting.NewFakePassiveClock(start), configs: kubernetesfake.NewClientset()}
 	p.object = &v1alpha1.PermissionObservation{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "u", Generation: 1, ResourceVersion: "1"}, Spec: v1alpha1.PermissionObservationSpec{
-		Subjects: []v1alpha1.ObservedSubject{{Kind: "User", Name: "alice"}}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}},
+		Subjects: []v1alpha1.Subject{{Kind: "User", Name: "alice"}}, Resources: []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}},
 	}}
 	return p
 }

@@ -31,7 +31,7 @@ type Recorder struct {
 type watched struct {
 	uid        types.UID
 	generation int64
-	subjects   subjects
+	subjects   v1alpha1.Subjects
 	resources  []v1alpha1.ResourceRule
 	warns      bool
 	audits     bool
@@ -61,7 +61,7 @@ func (r *Recorder) follow(objects []*v1alpha1.PermissionObservation) {
 			continue
 		}
 		after = append(after, &watched{
-			uid: o.UID, generation: o.Generation, subjects: subjectsOf(&o.Spec), resources: o.Spec.Resources,
+			uid: o.UID, generation: o.Generation, subjects: v1alpha1.NewSubjects(o.Spec.Subjects), resources: o.Spec.Resources,
 			warns: slices.Contains(o.Spec.Actions, v1alpha1.ObservationWarn), audits: slices.Contains(o.Spec.Actions, v1alpha1.ObservationAudit),
 		})
 	}
@@ -101,7 +101,7 @@ func (r *Recorder) Watch(req *admissionv1.AdmissionRequest) admission.Watch {
 	var out *watch
 	ref := admission.RequestedResource(req)
 	for _, w := range *r.watched.Load() {
-		if !w.subjects.include(&req.UserInfo) || !covers(w.resources, ref) {
+		if !w.subjects.Include(req.UserInfo.Username, req.UserInfo.Groups) || !covers(w.resources, ref) {
 			continue
 		}
 		if out == nil {

@@ -23,7 +23,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
@@ -49,11 +51,13 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 	for round := range rounds {
 		p.draw(random, round)
 		known := p.snapshot()
+		set, err := p.options(nil, io.Discard).policies(t.Context())
+		must(t, err)
 		chain := p.chain()
 		for i := range questionsEach {
 			q := ask.next()
 			body := q.body(t)
-			code, stdout := p.ask(known, chain, body)
+			code, stdout := p.ask(known, set, chain, body)
 			if i < commandsEach {
 				if whole, out := p.command(body); whole != code || out != stdout {
 					t.Fatalf("round %d, question %d: the command answers %d %s, by what it had read before %d %s", round, i, whole, out, code, stdout)
@@ -62,17 +66,26 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 			outcome := p.compare(fmt.Sprintf("round %d, question %d (%s)", round, i, q.about()), code, stdout, body)
 			outcomes[outcome]++
 			outcomes[q.sort]++
+			if strings.Contains(stdout, v1alpha1.ConditionalPolicyKind) {
+				outcomes["by a policy"]++
+			}
+			if strings.Contains(stdout, "is not met") {
+				outcomes["not met"]++
+			}
 			outcomes[string(q.Operation)]++
 		}
 	}
 	t.Logf("%d questions: %v", rounds*questionsEach, outcomes)
 	// If all questions had the same decision, the test would prove nothing.
+	if outcomes["by a policy"] < 5 {
+		t.Errorf("a policy denies %d questions", outcomes["by a policy"])
+	}
 	for _, outcome := range []string{"allowed generic", "allowed granular", "allowed uncovered", "denied granular", "denied uncovered", "denied none", "undecided"} {
 		if outcomes[outcome] == 0 {
 			t.Errorf("no question is %s", outcome)
 		}
 	}
-	for _, sort := range []string{"recorded", "custom", "aggregated", "CREATE", "UPDATE", "DELETE"} {
+	for _, sort := range []string{"recorded", "custom", "aggregated", "CREATE", "UPDATE", "DELETE", "not met"} {
 		if outcomes[sort] < 25 {
 			t.Errorf("%d questions are about %s", outcomes[sort], sort)
 		}
@@ -80,13 +93,13 @@ func TestCluster_TheCommandAnswersAsTheWebhook(t *testing.T) {
 }
 
 // ask asks the command with a schema and a chain that were read before.
-func (p *plane) ask(known *sources.Snapshot, chain *authz.Chain, body []byte) (int, string) {
+func (p *plane) ask(known *sources.Snapshot, set *policies.Set, chain *authz.Chain, body []byte) (int, string) {
 	p.t.Helper()
 	var out bytes.Buffer
 	o := p.options(body, &out)
 	request, err := o.reviewRequest()
 	if err == nil {
-		err = o.decide(p.t.Context(), known, chain, request)
+		err = o.decide(p.t.Context(), known, set, chain, request)
 	}
 	return p.exit(err, out.String())
 }

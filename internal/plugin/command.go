@@ -44,8 +44,8 @@ The request is an AdmissionReview (-f), or two states of an object: --old alone 
 With --grants the Roles, ClusterRoles and bindings of these files decide, as RBAC does, and no
 cluster is needed. Without, the cluster of the kubeconfig is asked by SubjectAccessReviews, which
 takes permission to create these, and its permission schema is read as the webhook reads it, which
-takes permission to list customresourcedefinitions, apiservices, permissionschemas and
-uncoveredpermissionsets. Documents of --crd and --permissions stand in for those of the same name.
+takes permission to list customresourcedefinitions, apiservices, permissionschemas,
+uncoveredpermissionsets and conditionalpolicies. Documents of --crd and --permissions stand in for those of the same name.
 
 kubectl get and kubectl apply leave metadata.managedFields out unless --show-managed-fields is given.
 Without them a change of field owners is not judged, and the report says so.

@@ -8,11 +8,26 @@ const readers = `
   {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]},
   {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [list]},
   {apiGroups: [apiregistration.k8s.io], resources: [apiservices], verbs: [list]},
-  {apiGroups: [fieldperm.dev], resources: [permissionschemas, uncoveredpermissionsets], verbs: [list]}]}
+  {apiGroups: [fieldperm.dev], resources: [permissionschemas, uncoveredpermissionsets, conditionalpolicies], verbs: [list]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: asker}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-permission-schemas},
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: asker}]}
 `
+
+// conditionalPolicies are the specifications of ConditionalPolicies. Some conditions fail on some objects.
+var conditionalPolicies = []string{
+	`{subjects: [{kind: Group, name: 'system:authenticated'}], verbs: [update, patch], resources: [{apiGroups: ['*'], resources: ['*']}], effect: Allow,
+		condition: 'changes.all(c, c.path.startsWith(".metadata"))', description: metadata}`,
+	`{subjects: [{kind: User, name: nobody}, {kind: User, name: user1}], verbs: [create, update, patch, delete, deletecollection], resources: [{apiGroups: ['*'], resources: ['*']}], effect: Allow,
+		condition: '(object == null || object.metadata.name.size() > 3) && has(oldObject.metadata.labels)'}`,
+	`{subjects: [{kind: User, name: marked}, {kind: User, name: user2}], verbs: ['granular:scale', 'granular:specification', 'granular:metadata'], resources: [{apiGroups: ['*'], resources: ['*']}], effect: Allow,
+		condition: 'changes.size() < 3 && request.operation == "UPDATE"', description: few changes}`,
+	`{subjects: [{kind: Group, name: 'system:authenticated'}], verbs: [update, patch, create], resources: [{apiGroups: ['*'], resources: ['*']}], effect: Deny,
+		condition: 'has(object.metadata.annotations) && object.metadata.annotations.size() > 1', description: many annotations}`,
+	`{subjects: [{kind: User, name: user0}], verbs: [update, patch], resources: [{apiGroups: ['*'], resources: ['*']}], effect: NoOpinion, condition: 'object.spec.size == 1'}`,
+	`{subjects: [{kind: User, name: nobody}], verbs: [granular, 'granular:*'], resources: [{apiGroups: [example.com], resources: ['*']}], effect: Allow, condition: 'object.spec.?size.orValue(0) < 5', description: small ones}`,
+	`{subjects: [{kind: User, name: user3}, {kind: User, name: updater}], verbs: [create, 'granular:metadata'], resources: [{apiGroups: ['*'], resources: ['*']}], effect: Deny, condition: 'object.spec.nothing == 1'}`,
+}
 
 // definitions are CustomResourceDefinitions: some have versions that lose fields and some do not, one has a conversion webhook, one
 // is faulty, and two are not served by the API server.

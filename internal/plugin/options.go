@@ -14,6 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema"
@@ -53,18 +54,34 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.decide(ctx, known, chain, request)
+	set, err := o.policies(ctx)
+	if err != nil {
+		return err
+	}
+	return o.decide(ctx, known, set, chain, request)
+}
+
+// policies returns the ConditionalPolicies of the cluster. Files have none.
+func (o *options) policies(ctx context.Context) (*policies.Set, error) {
+	if o.offline() {
+		return nil, nil
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	return policies.Once(ctx, config)
 }
 
 // decide writes the report on one request. It returns ErrDenied if the request is denied.
-func (o *options) decide(ctx context.Context, known *sources.Snapshot, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
+func (o *options) decide(ctx context.Context, known *sources.Snapshot, set *policies.Set, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
 	if err := decidable(known, request); err != nil {
 		return err
 	}
 	reviewer := &admission.Reviewer{
 		Schema:     func() *schema.Schema { return known.Schema },
-		Authorizer: chain.For,
-		Limits:     fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
+		Authorizer: chain.For, Conditional: set.Conditional,
+		Limits: fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
 	}
 	decided, err := review.Decide(ctx, reviewer, request, 0)
 	if err != nil {

@@ -63,7 +63,7 @@ func newPlane(t *testing.T) *plane {
 	p.kubectl("", "create", "-f", "../../config/crd")
 	p.kubectl(definitions, "create", "-f", "-")
 	p.kubectl(readers, "create", "-f", "-")
-	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/gadgets.example.com", "crd/gauges.example.com", "crd/broken.example.com", "crd/thieves.networking.k8s.io")
+	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/conditionalpolicies.fieldperm.dev", "crd/gadgets.example.com", "crd/gauges.example.com", "crd/broken.example.com", "crd/thieves.networking.k8s.io")
 	p.kubectl("", "wait", "--for=condition=NamesAccepted=false", "--timeout=90s", "crd/contenders.example.com")
 	p.aggregate()
 	p.serve()
@@ -151,13 +151,15 @@ func (p *plane) serve() {
 	must(p.t, err)
 	p.client, err = clientOf(certificate, key, bundle)
 	must(p.t, err)
-	p.await("fieldperm-webhook has read the schemas", func(context.Context) (bool, error) {
-		answer, err := p.client.Get(p.webhook + "/readyz/schemas")
-		if err != nil {
-			return false, err
-		}
-		return answer.StatusCode == http.StatusOK, answer.Body.Close()
-	})
+	for _, check := range []string{"schemas", "policies"} {
+		p.await("fieldperm-webhook has read the "+check, func(context.Context) (bool, error) {
+			answer, err := p.client.Get(p.webhook + "/readyz/" + check)
+			if err != nil {
+				return false, err
+			}
+			return answer.StatusCode == http.StatusOK, answer.Body.Close()
+		})
+	}
 }
 
 // grant gives each user verbs on all resources.
@@ -186,7 +188,7 @@ func (p *plane) grant(verbs map[string][]string) {
 // fieldperm-webhook keeps its last valid form, which the command cannot know.
 func (p *plane) draw(random *rand.Rand, round int) {
 	p.t.Helper()
-	p.kubectl("", "delete", "permissionschemas,uncoveredpermissionsets", "--all")
+	p.kubectl("", "delete", "permissionschemas,uncoveredpermissionsets,conditionalpolicies", "--all")
 	var all strings.Builder
 	names := map[string][]string{}
 	add := func(kind, resource, spec string) {
@@ -204,6 +206,12 @@ func (p *plane) draw(random *rand.Rand, round int) {
 			add(v1alpha1.UncoveredPermissionSetKind, v1alpha1.UncoveredPermissionSetResource, spec)
 		}
 	}
+	for _, spec := range conditionalPolicies {
+		if random.IntN(2) == 0 {
+			add(v1alpha1.ConditionalPolicyKind, v1alpha1.ConditionalPolicyResource, spec)
+		}
+	}
+	add(v1alpha1.ConditionalPolicyKind, v1alpha1.ConditionalPolicyResource, "{subjects: [{kind: User, name: nobody}], verbs: [create], resources: [{apiGroups: [example.com], resources: ['*']}], effect: Allow, condition: 'true'}")
 	add(v1alpha1.PermissionSchemaKind, v1alpha1.PermissionSchemaResource, "{group: batch, kind: Job, permissions: [{path: .spec.suspend, verb: example.com/rest}]}")
 	add(v1alpha1.UncoveredPermissionSetKind, v1alpha1.UncoveredPermissionSetResource, "{uncoveredPermissions: ['granular:suspension'], resources: [{apiGroups: [batch], resources: [cronjobs]}]}")
 	p.kubectl(all.String(), "create", "-f", "-")

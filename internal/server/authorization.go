@@ -57,13 +57,13 @@ func newAuthorization(
 	}
 	a.writes = &admission.Reviewer{
 		Schema:     known.Schema,
-		Authorizer: a.chain.For,
-		Limits:     fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
+		Authorizer: a.chain.For, Conditional: known.conditional,
+		Limits: fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{
-		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens,
+		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens, Policies: known.authorizer,
 	}
-	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders}
+	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders, Policy: known.policies.Try}
 	return a, nil
 }
 

@@ -42,7 +42,7 @@ type barriers struct {
 
 func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *schemas, certs *servingCertificates, e *enforcement) (*barriers, error) {
 	b := &barriers{options: o, schemas: known, trusted: certs.trusted, written: probe.NewObjects()}
-	b.status = status.New(status.Config{Client: known.client, Known: known.objects.Known, Enforced: b.enforced, States: known.Objects})
+	b.status = status.New(status.Config{Client: known.client, Known: known.known, Enforced: b.enforced, States: known.states})
 	known.compiled.add(b.status.Changed)
 	if o.UncoveredConfiguration == "" {
 		return b, nil
@@ -66,6 +66,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
 		Plurals:  func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
 		Unknown:  known.Unknown,
+		Denied:   known.denied,
 		Applied:  m.UncoveredApplied,
 		Observed: func() { observed.send() },
 	}
@@ -110,6 +111,12 @@ func builtVersion() string {
 // enforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they
 // forbid.
 func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
+	if object.Kind == v1alpha1.ConditionalPolicyKind && len(b.schemas.denies(object)) == 0 {
+		return status.Enforcement{
+			Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers,
+			Message: "It denies nothing. What it allows is allowed while it is proven that admission evaluates conditions.",
+		}
+	}
 	if b.keeper == nil {
 		return status.Enforcement{
 			Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotKept,
@@ -118,6 +125,9 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	}
 	if newer := b.keeper.Newer(); newer != "" {
 		return status.Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: fmt.Sprintf("The webhook for barriers was written by fieldperm %s, which is newer than this one and does not run: finish the upgrade.", newer)}
+	}
+	if object.Kind == v1alpha1.ConditionalPolicyKind {
+		return b.enforcedPolicy(object)
 	}
 	if outOfReach := floorResources(object); len(outOfReach) > 0 {
 		return status.Enforcement{
@@ -151,6 +161,21 @@ func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 		}
 	}
 	return true, ""
+}
+
+// enforcedPolicy returns the state of a policy that denies.
+func (b *barriers) enforcedPolicy(object *sources.ObjectState) status.Enforcement {
+	rules := b.schemas.denies(object)
+	if outOfReach := admission.FloorResources(&v1alpha1.UncoveredPermissionSetSpec{Resources: rules}); len(outOfReach) > 0 {
+		return status.Enforcement{
+			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOutOfReach,
+			Message: fmt.Sprintf("No Deny reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
+		}
+	}
+	if applied, why := b.keeper.Enforced(rules); !applied {
+		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
+	}
+	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "The webhook for barriers has its resources."}
 }
 
 // floorResources returns the resources that an object protects but that barriers never cover (rule W4).

@@ -122,6 +122,7 @@ func (s *Server) handler() http.Handler {
 	ready := http.NewServeMux()
 	healthz.InstallReadyzHandler(ready, append(alive,
 		healthz.NamedCheck("schemas", func(*http.Request) error { return s.schemas.Ready() }),
+		healthz.NamedCheck("policies", func(*http.Request) error { return s.schemas.policies.Ready() }),
 		healthz.NamedCheck("discovery", func(*http.Request) error { return s.schemas.resources.Ready() }),
 		healthz.NamedCheck("certificate", func(*http.Request) error { return s.certificates.Ready() }),
 		healthz.NamedCheck("authorization", func(*http.Request) error { return s.authorization.chain.Ready() }),

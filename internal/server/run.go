@@ -60,6 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer factory.Shutdown()
 	}
 	defer s.schemas.objects.Wait()
+	defer s.schemas.policyObjects.Wait()
 	defer s.observations.objects.Wait()
 	defer stop()
 
@@ -112,6 +113,7 @@ func (s *Server) components() []component {
 	out := []component{
 		{"discovery", s.schemas.resources},
 		{"schemas", s.schemas},
+		{"policies", s.schemas.policies},
 		{"status", s.barriers.status},
 		{"authorization", s.authorization.chain},
 	}

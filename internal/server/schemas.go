@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -14,8 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/metrics"
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
@@ -28,8 +34,11 @@ type schemas struct {
 	informers dynamicinformer.DynamicSharedInformerFactory
 	objects   *sources.Objects
 	resources *allowlist.Watcher
-	// compiled is sent after every compile of the schemas.
+	// compiled is sent after every compile of the schemas and of the policies.
 	compiled signal
+	policies *policies.Live
+	// policyObjects follows the policies.
+	policyObjects *sources.Objects
 }
 
 func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics.Metrics) (*schemas, error) {
@@ -68,7 +77,17 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 		return nil, err
 	}
 	s.resources = allowlist.NewWatcher(disco, listServices, o.AggregatedGroups)
-	changed := &signal{listeners: []func(){s.Changed, s.resources.Changed}}
+	s.policyObjects = sources.NewObjects(objects, listed, map[string]string{v1alpha1.ConditionalPolicyResource: v1alpha1.ConditionalPolicyKind}, func() { s.policies.Changed() })
+	s.policies, err = policies.New(policies.Config{
+		List:     s.policyObjects.List,
+		Synced:   definitions.Informer().HasSynced,
+		Types:    func() policies.Types { return policies.Published(disco) },
+		Compiled: s.compiled.send,
+	})
+	if err != nil {
+		return nil, err
+	}
+	changed := &signal{listeners: []func(){s.Changed, s.resources.Changed, s.policies.TypesChanged}}
 	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
 		if _, err := informer.AddEventHandler(changed); err != nil {
 			return nil, fmt.Errorf("informer: %w", err)
@@ -82,6 +101,50 @@ func (s *schemas) Run(ctx context.Context) {
 	// The first read needs the list of definitions. The informer logs any error of the list.
 	s.informers.WaitForCacheSync(ctx.Done())
 	s.Live.Run(ctx)
+}
+
+// conditional returns the conditions of policies on a write.
+func (s *schemas) conditional(write *admission.Write) (admission.Conditions, error) {
+	set, err := s.policies.Set()
+	if err != nil {
+		return nil, err
+	}
+	return set.Conditional(write)
+}
+
+// authorizer returns the authorizer of policies for the authorization phase.
+func (s *schemas) authorizer() (authorizer.Authorizer, error) {
+	set, err := s.policies.Set()
+	return set, err
+}
+
+// known returns the objects that permissions are compiled from, and the policies.
+func (s *schemas) known() []*unstructured.Unstructured {
+	return append(s.objects.Known(), s.policyObjects.Known()...)
+}
+
+// states returns the states of these objects.
+func (s *schemas) states() []sources.ObjectState {
+	return slices.Concat(s.Objects(), s.policies.Objects())
+}
+
+// denied returns the webhook rules for the policies that deny.
+func (s *schemas) denied() []v1alpha1.ResourceRule {
+	var out []v1alpha1.ResourceRule
+	for _, p := range s.policies.Denies() {
+		out = append(out, webhooks.Denied(&p.Spec)...)
+	}
+	return out
+}
+
+// denies returns the webhook rules for the policy in force of an object.
+func (s *schemas) denies(object *sources.ObjectState) []v1alpha1.ResourceRule {
+	for _, p := range s.policies.Denies() {
+		if p.Name == object.Name {
+			return webhooks.Denied(&p.Spec)
+		}
+	}
+	return nil
 }
 
 // allowed reports whether a resource is in the allowlist.

@@ -34,6 +34,13 @@ func timing() refresh.Timing {
 	return refresh.Timing{Interval: 30 * time.Second, Settle: 200 * time.Millisecond, FirstRetry: 2 * time.Second, LastRetry: 30 * time.Second}
 }
 
+// resources are the resources of the kinds with a status.
+var resources = map[string]string{
+	v1alpha1.PermissionSchemaKind:       v1alpha1.PermissionSchemaResource,
+	v1alpha1.UncoveredPermissionSetKind: v1alpha1.UncoveredPermissionSetResource,
+	v1alpha1.ConditionalPolicyKind:      v1alpha1.ConditionalPolicyResource,
+}
+
 // Config configures a Writer. All fields are required.
 type Config struct {
 	Client dynamic.Interface
@@ -133,11 +140,7 @@ func (w *Writer) write(ctx context.Context, object *unstructured.Unstructured, s
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	resource := v1alpha1.PermissionSchemaResource
-	if state.Kind == v1alpha1.UncoveredPermissionSetKind {
-		resource = v1alpha1.UncoveredPermissionSetResource
-	}
-	_, err = w.config.Client.Resource(v1alpha1.GroupVersion.WithResource(resource)).ApplyStatus(ctx, state.Name, patch, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	_, err = w.config.Client.Resource(v1alpha1.GroupVersion.WithResource(resources[state.Kind])).ApplyStatus(ctx, state.Name, patch, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil // A user deleted the object meanwhile.
@@ -157,6 +160,8 @@ func (w *Writer) enforced(state *sources.ObjectState) Enforcement {
 	switch {
 	case len(state.Faults) > 0:
 		return Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFaulty, Message: "it is not in force as it is: correct what the condition Compiled says"}
+	case state.Kind == v1alpha1.ConditionalPolicyKind:
+		return w.config.Enforced(state)
 	case !state.Bars():
 		return Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers, Message: "nothing in it is excluded"}
 	case state.Kind == v1alpha1.UncoveredPermissionSetKind && !state.Denies():

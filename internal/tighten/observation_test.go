@@ -13,7 +13,7 @@ import (
 func observationOf(name string, rows ...v1alpha1.ObservedResource) v1alpha1.PermissionObservation {
 	return v1alpha1.PermissionObservation{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1},
-		Spec:       v1alpha1.PermissionObservationSpec{Subjects: []v1alpha1.ObservedSubject{{Kind: "ServiceAccount", Namespace: "ops", Name: "operator"}}},
+		Spec:       v1alpha1.PermissionObservationSpec{Subjects: []v1alpha1.Subject{{Kind: "ServiceAccount", Namespace: "ops", Name: "operator"}}},
 		Status:     v1alpha1.PermissionObservationStatus{ObservedGeneration: 1, Writes: 3, Resources: rows},
 	}
 }
@@ -32,7 +32,7 @@ func TestObservations_AreMergedWithoutCountingTwice(t *testing.T) {
 		observationOf("b", rowOf(operator, 2, "granular:scale", 1), rowOf("other", 9, "granular:label(a)", 0)),
 		observationOf("others", rowOf("other", 9, "granular:label(a)", 0)),
 	}
-	items[2].Spec.Subjects = []v1alpha1.ObservedSubject{{Kind: "User", Name: "other"}}
+	items[2].Spec.Subjects = []v1alpha1.Subject{{Kind: "User", Name: "other"}}
 	e, names := Observations(mustSubject(t, operator), items)
 	w := e.Resources[Resource{"apps", "deployments"}]
 	u := w.Verbs["granular:scale"]
@@ -74,10 +74,10 @@ func TestObservations_SayWhatTheyMissed(t *testing.T) {
 
 func TestObservations_OfAGroup(t *testing.T) {
 	alone := observationOf("alone", rowOf("jane", 1, "granular:scale", 0))
-	alone.Spec.Subjects = []v1alpha1.ObservedSubject{{Kind: "Group", Name: "team"}}
+	alone.Spec.Subjects = []v1alpha1.Subject{{Kind: "Group", Name: "team"}}
 	among := *alone.DeepCopy()
 	among.Name = "among"
-	among.Spec.Subjects = append(among.Spec.Subjects, v1alpha1.ObservedSubject{Kind: "User", Name: "x"})
+	among.Spec.Subjects = append(among.Spec.Subjects, v1alpha1.Subject{Kind: "User", Name: "x"})
 	e, names := Observations(mustSubject(t, "group:team"), []v1alpha1.PermissionObservation{alone, among})
 	if len(names) != 1 || e.Resources[Resource{"apps", "deployments"}].Verbs["granular:scale"].Count != 1 {
 		t.Errorf("%q %+v", names, e)

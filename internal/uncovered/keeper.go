@@ -37,7 +37,7 @@ const (
 	attemptTimeout = 15 * time.Second
 )
 
-// Config configures a Keeper. All fields are required, except the last three, and one of Owner and Reach.
+// Config configures a Keeper. All fields are required, except the last four, and one of Owner and Reach.
 type Config struct {
 	Client kubernetes.Interface
 	// Name is the name of the configuration to maintain.
@@ -57,6 +57,8 @@ type Config struct {
 	Schema  func() *schema.Schema
 	Sets    func() []schema.UncoveredDocument
 	Plurals func() map[runtimeschema.GroupKind]string
+	// Denied returns the rules for other writes that /admit/uncovered may refuse; nil for none.
+	Denied func() []v1alpha1.ResourceRule
 	// Unknown returns kinds with unknown barriers, in addition to those that failed according to Schema; nil for none.
 	Unknown func() map[runtimeschema.GroupKind]bool
 	// Applied is called after each check with the result: whether the configuration is as it should be. It is not called while there
@@ -198,7 +200,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 }
 
 func (k *Keeper) needed() []v1alpha1.ResourceRule {
-	return webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
+	barriers := webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
+	if k.config.Denied == nil {
+		return barriers
+	}
+	return webhooks.Union(barriers, k.config.Denied())
 }
 
 // failed returns the resources of the kinds whose barriers are unknown. Their rules stay: all writes there are refused, because a

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func TestControllers(t *testing.T) {
 	(&trial.Trial{
 		Name: "kubernetes",
-		Observe: []v1alpha1.ObservedSubject{
+		Observe: []v1alpha1.Subject{
 			{Kind: "Group", Name: "system:serviceaccounts:kube-system"},
 			{Kind: "User", Name: scheduler},
 		},

@@ -176,7 +176,7 @@ func TestCorpus_StrayFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range top {
-		if !slices.Contains([]string{"README.md", "configuration", "scenarios", "shared"}, e.Name()) {
+		if !slices.Contains([]string{"README.md", "conditions", "configuration", "scenarios", "shared"}, e.Name()) {
 			t.Errorf("testdata/%s is read by no test", e.Name())
 		}
 	}

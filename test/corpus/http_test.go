@@ -130,13 +130,15 @@ func startServer(t *testing.T, failing bool) *fixture {
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{caller}},
 		ForceAttemptHTTP2: true,
 	}}
-	must(t, wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		response, err := f.client.Get(f.url + "/readyz/schemas")
-		if err != nil {
-			return false, err
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
-	}))
+	for _, check := range []string{"schemas", "policies"} {
+		must(t, wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+			response, err := f.client.Get(f.url + "/readyz/" + check)
+			if err != nil {
+				return false, err
+			}
+			return response.StatusCode == http.StatusOK, response.Body.Close()
+		}))
+	}
 	return f
 }
 

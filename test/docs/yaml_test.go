@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/conditions/expression"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/schema/load"
@@ -78,6 +79,43 @@ func TestExamples_ObservationsDecode(t *testing.T) {
 	}
 }
 
+// isPolicy reports whether the example is a ConditionalPolicy or a part of its spec.
+func isPolicy(example block) bool {
+	return strings.HasPrefix(example.source, "docs/guide/policies.md:") || strings.Contains(example.text, "\nkind: "+v1alpha1.ConditionalPolicyKind+"\n")
+}
+
+// TestK5_ExamplesOfPoliciesCompile: examples have no field that the kind does not have, and their conditions compile.
+func TestK5_ExamplesOfPoliciesCompile(t *testing.T) {
+	compiler, err := expression.NewCompiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := 0
+	for _, example := range guides(t) {
+		if !isPolicy(example) {
+			continue
+		}
+		var policy v1alpha1.ConditionalPolicy
+		into := any(&policy)
+		if !strings.HasPrefix(example.text, "apiVersion:") {
+			into = &policy.Spec
+		}
+		if err := yaml.UnmarshalStrict([]byte(example.text), into); err != nil {
+			t.Errorf("%s: %v", example.source, err)
+		}
+		if policy.Spec.Condition == "" {
+			continue
+		}
+		compiled++
+		if _, err := compiler.Compile(policy.Spec.Condition, nil); err != nil {
+			t.Errorf("%s: %v", example.source, err)
+		}
+	}
+	if compiled < 2 {
+		t.Errorf("%d examples with a condition: the test does not see them", compiled)
+	}
+}
+
 // isConfiguration reports whether the example is a configuration file of kube-apiserver's API group.
 func isConfiguration(text string) bool {
 	return strings.HasPrefix(text, "apiVersion: apiserver.config.k8s.io/")
@@ -98,7 +136,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	definitions, errs := load.Files([]string{filepath.Join(root, "testdata", "shared", "crds")})
 	documents = documents.Append(definitions)
 	for _, example := range examples {
-		if !isDocument(example.text) {
+		if isPolicy(example) || !isDocument(example.text) {
 			continue
 		}
 		decoded, faults := load.Decode(example.source, []byte(example.text))
@@ -124,7 +162,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	}
 	grants := 0
 	for _, example := range examples {
-		if isDocument(example.text) || isConfiguration(example.text) || isObservation(example.text) {
+		if isPolicy(example) || isDocument(example.text) || isConfiguration(example.text) || isObservation(example.text) {
 			continue
 		}
 		for _, verb := range granted(t, example) {

@@ -37,7 +37,7 @@ var layers = []layer{
 	}},
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
-		"config", "docs/reference", "generators", "internal/certificates", "internal/conditions", "internal/conditions/expression", "internal/conditions/wire",
+		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression", "internal/conditions/wire",
 		"internal/configfile", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
@@ -51,7 +51,7 @@ var layers = []layer{
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
-		"internal/generate", "internal/observation", "internal/preflight", "internal/probe", "internal/status", "internal/tighten/apply",
+		"internal/generate", "internal/observation", "internal/policies", "internal/preflight", "internal/probe", "internal/status", "internal/tighten/apply",
 	}},
 	// Everything that the webhook server runs, and the commands of the kubectl plugin. Neither imports the other.
 	{"server and plugin", []string{

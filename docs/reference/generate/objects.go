@@ -30,6 +30,7 @@ func kinds(root string) ([]kind, error) {
 		t    reflect.Type
 	}{
 		{"fieldperm.dev_permissionschemas.yaml", reflect.TypeFor[v1alpha1.PermissionSchema]()},
+		{"fieldperm.dev_conditionalpolicies.yaml", reflect.TypeFor[v1alpha1.ConditionalPolicy]()},
 		{"fieldperm.dev_uncoveredpermissionsets.yaml", reflect.TypeFor[v1alpha1.UncoveredPermissionSet]()},
 	} {
 		raw, err := os.ReadFile(filepath.Join(root, "config", "crd", own.file))

@@ -34,6 +34,9 @@ func (e *Expression) String() string { return e.source }
 // Uses reports whether the expression refers to a variable, such as Changes.
 func (e *Expression) Uses(variable string) bool { return slices.Contains(e.names, variable) }
 
+// ReadsVerb reports whether the expression reads request.verb, which only the authorization phase knows.
+func (e *Expression) ReadsVerb() bool { return e.readsVerb }
+
 // NeedsObject reports whether the expression refers to the objects or to what is computed from them.
 func (e *Expression) NeedsObject() bool {
 	return e.Uses(Object) || e.Uses(OldObject) || e.Uses(Changes)

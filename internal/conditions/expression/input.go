@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -71,11 +72,20 @@ func changesValue(list []Change) any {
 	return types.DefaultTypeAdapter.NativeToValue(out)
 }
 
+// Valued is an object that has a CEL value of its own.
+type Valued interface {
+	runtime.Object
+	CELValue() ref.Val
+}
+
 // objectValue returns the value of an object. An unstructured object is not copied. A typed object is converted once, because the lazy value
 // of the library is not safe for concurrent use.
 func objectValue(of runtime.Object) any {
 	if of == nil || reflect.ValueOf(of).Kind() == reflect.Pointer && reflect.ValueOf(of).IsNil() {
 		return types.NullValue
+	}
+	if v, ok := of.(Valued); ok {
+		return v.CELValue()
 	}
 	if u, ok := of.(*unstructured.Unstructured); ok {
 		return types.DefaultTypeAdapter.NativeToValue(u.Object)

@@ -248,7 +248,7 @@ func prepare(p *tighten.Proposal) func(o *v1alpha1.PermissionObservation) {
 		}
 		o.Labels[tighten.SubjectLabel] = p.Subject.ID()
 		o.Spec = v1alpha1.PermissionObservationSpec{
-			Subjects:  []v1alpha1.ObservedSubject{{Kind: p.Subject.Kind, Namespace: p.Subject.Namespace, Name: p.Subject.Name}},
+			Subjects:  []v1alpha1.Subject{{Kind: p.Subject.Kind, Namespace: p.Subject.Namespace, Name: p.Subject.Name}},
 			Resources: p.Observe,
 			Actions:   []v1alpha1.ObservationAction{v1alpha1.ObservationAudit},
 		}

@@ -34,7 +34,7 @@ func TestKustomizeController(t *testing.T) {
 	sources := module(t, "source-controller", "github.com/fluxcd/source-controller")
 	(&trial.Trial{
 		Name: "kustomize-controller",
-		Observe: []v1alpha1.ObservedSubject{
+		Observe: []v1alpha1.Subject{
 			{Kind: "ServiceAccount", Namespace: "flux-system", Name: "kustomize-controller"},
 			{Kind: "ServiceAccount", Namespace: "shop", Name: "deployer"},
 		},

@@ -25,7 +25,7 @@ func TestOperator(t *testing.T) {
 	manifests := trial.Root(t, "examples", "operator", "manifests")
 	(&trial.Trial{
 		Name:    "supersafe",
-		Observe: []v1alpha1.ObservedSubject{{Kind: "ServiceAccount", Namespace: "supersafe", Name: "supersafe"}},
+		Observe: []v1alpha1.Subject{{Kind: "ServiceAccount", Namespace: "supersafe", Name: "supersafe"}},
 		Prepare: func(r *trial.Run) {
 			r.Apply(filepath.Join("testdata", "supersafe.yaml"))
 			r.Apply(filepath.Join(manifests, "rbac-without-fieldperm.yaml"))

@@ -25,7 +25,7 @@ func TestArgoRollouts(t *testing.T) {
 	dir := module(t, "argo-rollouts", "github.com/argoproj/argo-rollouts")
 	(&trial.Trial{
 		Name:    "argo-rollouts",
-		Observe: []v1alpha1.ObservedSubject{{Kind: "ServiceAccount", Namespace: "argo-rollouts", Name: "argo-rollouts"}},
+		Observe: []v1alpha1.Subject{{Kind: "ServiceAccount", Namespace: "argo-rollouts", Name: "argo-rollouts"}},
 		// The leader stays one while fieldperm is down. The scenario elects none.
 		Flags: func(string) []string {
 			return []string{"--keep-update=leases.coordination.k8s.io", "--also=events=granular:message"}

@@ -79,7 +79,7 @@ func (r *Run) events(f func(e *event)) {
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		// Most events are reads of others.
-		if !slices.ContainsFunc(r.trial.Observe, func(s v1alpha1.ObservedSubject) bool { return strings.Contains(lines.Text(), s.Name) }) {
+		if !slices.ContainsFunc(r.trial.Observe, func(s v1alpha1.Subject) bool { return strings.Contains(lines.Text(), s.Name) }) {
 			continue
 		}
 		e := &event{}

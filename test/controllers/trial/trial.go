@@ -33,7 +33,7 @@ type Trial struct {
 	Name string
 	// Observe are the subjects of the PermissionObservation. Each user of them that updates something is tightened. A user or a
 	// ServiceAccount that is named and that updates nothing fails the test.
-	Observe []v1alpha1.ObservedSubject
+	Observe []v1alpha1.Subject
 	// Flags returns further flags of kubectl fieldperm tighten for a user, for example --generalize. Nil: none.
 	Flags func(user string) []string
 	// ServerFlags are further flags of kube-apiserver.
@@ -155,7 +155,7 @@ func (x *Trial) named(t *testing.T, proposals []*proposal) {
 }
 
 // username returns the name of a user or a ServiceAccount, "" for a group.
-func username(s v1alpha1.ObservedSubject) string {
+func username(s v1alpha1.Subject) string {
 	switch s.Kind {
 	case "User":
 		return s.Name

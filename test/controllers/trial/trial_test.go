@@ -22,7 +22,7 @@ const bot = "system:serviceaccount:ops:bot"
 func TestProve(t *testing.T) {
 	(&trial.Trial{
 		Name:    "bot",
-		Observe: []v1alpha1.ObservedSubject{{Kind: "ServiceAccount", Namespace: "ops", Name: "bot"}},
+		Observe: []v1alpha1.Subject{{Kind: "ServiceAccount", Namespace: "ops", Name: "bot"}},
 		Flags:   func(string) []string { return []string{"--generalize", "condition"} },
 		Prepare: func(r *trial.Run) {
 			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bot"}, Rules: []rbacv1.PolicyRule{

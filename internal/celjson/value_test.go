@@ -1,0 +1,94 @@
+package celjson
+
+import (
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fieldperm/fieldperm/internal/rawjson"
+)
+
+// TestK4_JSONIsReadAsDecoded: an expression has the same value, or the same error, on JSON and on the decoded object.
+func TestK4_JSONIsReadAsDecoded(t *testing.T) {
+	const text = `{"a":{"b":[1,2,{"c":"x"}],"e\u006dpty":{},"none":null,"yes":true,"no":false,"f":1.5,"big":12345678901234567890,"exp":1e3},"l":[],"s":"\u00e9\ud83d\ude00",
+		"n":-7,"same":{"b":[1,2,{"c":"x"}],"x":{"y":{"z":1}}},"other":{"x":{"y":{"z":1}},"b":[1,2,{"c":"x"}]},"mixed":[1,"1",1.0,true,null,[1],{"k":1}]}`
+	expressions := []string{
+		`o.a.b[0]`, `o.a.b[2].c`, `o.a.b[3]`, `o.a.b[-1]`, `o.a.b[0.0]`, `o.a.b["0"]`, `o.a.missing`, `o.a["b"]`, `o["a"]["empty"]`, `has(o.a.empty)`, `has(o.a.missing)`, `has(o.a.none)`,
+		`o.a.none == null`, `o.a.yes && !o.a.no`, `o.a.f`, `o.a.f + 1.0`, `o.a.big`, `o.a.exp`, `o.a.exp == 1000`, `o.n`, `o.n + 1`, `o.s`, `o.s.size()`, `size(o)`, `size(o.a.b)`, `size(o.l)`, `o.l == []`, `o.a.empty == {}`,
+		`o.same == o.other`, `o.other == o.same`, `o.a == o.same`, `o.a.b == o.same.b`, `o.same.b == [1, 2, {"c": "x"}]`, `[1, 2, {"c": "x"}] == o.same.b`, `o.same == {"b": [1, 2, {"c": "x"}], "x": {"y": {"z": 1}}}`,
+		`2 in o.a.b`, `"x" in o.a.b`, `"b" in o.a`, `"q" in o.a`, `1 in o.a`, `1 in o.mixed`, `o.a.b.exists(x, x == 2)`, `o.a.b.all(x, x == 2)`, `o.a.exists(k, k == "none")`, `o.a.b.map(x, x)`,
+		`o.mixed.filter(x, type(x) == int)`, `o.mixed.map(x, type(x))`, `type(o)`, `type(o.l)`, `o.?a.?b`, `o.?a.?q.orValue("z")`, `o.?a.?b[?7].orValue(9)`, `o.a[?"b"].hasValue()`, `optional.ofNonZeroValue(o.a.empty).hasValue()`,
+		`optional.ofNonZeroValue(o.l).hasValue()`, `optional.ofNonZeroValue(o.a.b).hasValue()`, `o.a.b + [4]`, `[4] + o.a.b`, `o.l + o.l`, `dyn(o) == dyn(o)`, `o == 1`, `o.a.b == 1`, `o.l == o`, `string(o.n)`, `int(o.s)`, `o.s + "!"`, `o.a.b.size() > 2 ? o.a.b[2].c : "no"`,
+		`o.a[1]`, `{1: 2} == o.a`, `o.mixed == [1, "1", 1.0, true, null, [1], {"k": 1}]`, `[o.a, o.same].map(x, x.b[1])`, `{"k": o.a.b}.k[2].c`, `o.a.b.transformList(i, x, i)`, `o.same.transformMap(k, v, k)`, `sets.contains(o.a.b, [1])`, `o.a.b.exists_one(x, x == 1)`,
+	}
+	env, err := cel.NewEnv(cel.Variable("o", cel.DynType), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.TwoVarComprehensions(), cel.CrossTypeNumericComparisons(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded any
+	if err := utiljson.Unmarshal([]byte(text), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := rawjson.Scan([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer doc.Release()
+	values, failures := 0, 0
+	for _, source := range expressions {
+		ast, issues := env.Compile(source)
+		if issues.Err() != nil {
+			t.Fatal(source, issues.Err())
+		}
+		program, err := env.Program(ast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, wantErr := program.Eval(map[string]any{"o": decoded})
+		got, _, err := program.Eval(map[string]any{"o": Of(doc.Root())})
+		switch {
+		case err != nil || wantErr != nil:
+			failures++
+			if err == nil || wantErr == nil || err.Error() != wantErr.Error() {
+				t.Errorf("%s: %v, %v; decoded %v, %v", source, got, err, want, wantErr)
+			}
+		default:
+			values++
+			if got.Type().TypeName() != want.Type().TypeName() || got.Equal(want) != types.True || want.Equal(got) != types.True {
+				t.Errorf("%s: %v, decoded %v", source, got.Value(), want.Value())
+			}
+		}
+	}
+	if values < 50 || failures < 6 {
+		t.Errorf("%d values, %d failures", values, failures)
+	}
+}
+
+// TestK4_ANameThatOccursTwiceIsAnError: parsers disagree about such an object.
+func TestK4_ANameThatOccursTwiceIsAnError(t *testing.T) {
+	doc, err := rawjson.Scan([]byte(`{"a":1,"a":2,"b":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer doc.Release()
+	env, err := cel.NewEnv(cel.Variable("o", cel.DynType), cel.OptionalTypes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, fails := range map[string]bool{`o.a == 1`: true, `o.a == 2`: true, `has(o.a)`: true, `"a" in o`: true, `size(o) == 2`: true, `o == {"a": 2, "b": 3}`: true, `o.b == 3`: false, `o[1] == 3`: true, `o.?a.hasValue()`: true} {
+		ast, issues := env.Compile(source)
+		if issues.Err() != nil {
+			t.Fatal(issues.Err())
+		}
+		program, err := env.Program(ast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := program.Eval(map[string]any{"o": Of(doc.Root())}); (err != nil) != fails {
+			t.Errorf("%s: %v, %v", source, out, err)
+		}
+	}
+}

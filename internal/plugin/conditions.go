@@ -1,0 +1,215 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/internal/policies"
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// listing is one call of the conditions command.
+type listing struct {
+	options
+}
+
+// NewConditionsCommand returns the conditions command. It writes the list to the streams' Out. The caller handles errors and the exit code;
+// see ExitCode.
+func NewConditionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &listing{options{streams: streams, cluster: genericclioptions.NewConfigFlags(true)}}
+	// --as is the user that the list is about. The requests to the cluster are sent as the user of the command.
+	o.cluster.Impersonate, o.cluster.ImpersonateGroup, o.cluster.ImpersonateUID, o.cluster.ImpersonateUserExtra = nil, nil, nil, nil
+	cmd := &cobra.Command{
+		Use:   "conditions VERB RESOURCE[/NAME] [--as USER]",
+		Short: "List the conditions under which a user may write",
+		Long: `List the ConditionalPolicies about a verb of a user on a resource, in the order in which they count:
+Deny, then NoOpinion, then Allow. What is known without the object is evaluated: user, verb, resource,
+namespace and, unless the verb is create, name. Of each condition the rest is shown, "true" or "false" if
+nothing is left.
+
+VERB is create, update, patch, delete, deletecollection, granular or a granular verb. RESOURCE is what
+kubectl takes: deployments, deploy or deployments.v1.apps.
+
+Without --as the list is about the user of the kubeconfig. The command takes permission to list
+conditionalpolicies. It does not say what RBAC and other authorizers allow.
+
+Ends with 0 if the list was written, with 2 if not.`,
+		Example: `  # Under which conditions may I create PersistentVolumes?
+  kubectl fieldperm conditions create persistentvolumes
+
+  # Under which conditions may the scaler scale this Deployment?
+  kubectl fieldperm conditions granular:scale deployments/web --subresource scale -n shop --as scaler`,
+		Args:          cobra.ExactArgs(2),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.as, "as", "", `user that the list is about: a name, or system:serviceaccount:NAMESPACE:NAME`)
+	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
+	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as scale`)
+	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json or yaml`)
+	o.cluster.AddFlags(flags)
+	return cmd
+}
+
+func (o *listing) run(ctx context.Context, verb, resource string) error {
+	switch {
+	case o.output != outputTable && o.output != outputJSON && o.output != outputYAML:
+		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputTable, outputJSON, outputYAML)
+	case o.as == "" && len(o.asGroups) > 0:
+		return errors.New("--as-group is given without --as: name the user")
+	}
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	attributes, err := o.attributes(ctx, verb, resource)
+	if err != nil {
+		return err
+	}
+	set, err := policies.Once(ctx, config)
+	if err != nil {
+		return err
+	}
+	return o.write(set.Describe(ctx, attributes))
+}
+
+// attributes returns the request that the list is about.
+func (o *listing) attributes(ctx context.Context, verb, text string) (authorizer.Attributes, error) {
+	named, name, _ := strings.Cut(text, "/")
+	mapper, err := o.cluster.ToRESTMapper()
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context", err)
+	}
+	full, short := runtimeschema.ParseResourceArg(named)
+	partial := short.WithVersion("")
+	if full != nil {
+		partial = *full
+	}
+	resource, err := mapper.ResourceFor(partial)
+	if err != nil && full != nil {
+		resource, err = mapper.ResourceFor(short.WithVersion(""))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w: name one that kubectl api-resources lists", named, err)
+	}
+	kind, err := mapper.KindFor(resource)
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w: name one that kubectl api-resources lists", named, err)
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w: name one that kubectl api-resources lists", named, err)
+	}
+	out := authorizer.AttributesRecord{
+		Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Subresource: o.subresource, Name: name, ResourceRequest: true,
+	}
+	if mapping.Scope.Name() != "root" {
+		if out.Namespace, _, err = o.cluster.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, fmt.Errorf("cluster: %w: give --namespace", err)
+		}
+	}
+	out.User, err = o.user(ctx)
+	return out, err
+}
+
+// user returns the user that the list is about.
+func (o *listing) user(ctx context.Context) (user.Info, error) {
+	if o.as != "" {
+		u := o.userInfo()
+		return &user.DefaultInfo{Name: u.Username, Groups: u.Groups}, nil
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context", err)
+	}
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("user of the kubeconfig: %w: give --as", err)
+	}
+	u := review.Status.UserInfo
+	out := &user.DefaultInfo{Name: u.Username, UID: u.UID, Groups: u.Groups, Extra: map[string][]string{}}
+	for key, values := range u.Extra {
+		out.Extra[key] = values
+	}
+	return out, nil
+}
+
+// listed is a condition in the output.
+type listed struct {
+	Policy      string `json:"policy"`
+	Effect      string `json:"effect"`
+	Condition   string `json:"condition,omitempty"`
+	Error       string `json:"error,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+func (o *listing) write(list []policies.Description) error {
+	rows := make([]listed, len(list))
+	for i, d := range list {
+		rows[i] = listed{Policy: d.Policy, Effect: d.Effect, Condition: d.Condition, Description: d.Description}
+		if d.Err != nil {
+			rows[i].Error = d.Err.Error()
+		}
+	}
+	var err error
+	switch o.output {
+	case outputJSON, outputYAML:
+		var text []byte
+		if text, err = json.MarshalIndent(map[string]any{"conditions": rows}, "", "  "); err == nil && o.output == outputYAML {
+			text, err = yaml.JSONToYAML(text)
+		} else {
+			text = append(tighten.PrintableJSON(text), '\n')
+		}
+		if err == nil {
+			_, err = o.streams.Out.Write(text)
+		}
+	default:
+		err = o.table(rows)
+	}
+	if err != nil {
+		return fmt.Errorf("list: %w: give an output that can be written to", err)
+	}
+	return nil
+}
+
+func (o *listing) table(rows []listed) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(o.streams.Out, "No policy is about it. RBAC and the other authorizers decide.")
+		return err
+	}
+	out := tabwriter.NewWriter(o.streams.Out, 0, 8, 2, ' ', 0)
+	if _, err := fmt.Fprintln(out, "EFFECT\tPOLICY\tCONDITION\tDESCRIPTION"); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		condition := r.Condition
+		if r.Error != "" {
+			condition = "error: " + r.Error
+		}
+		if _, err := fmt.Fprintln(out, printf("%s\t%s\t%s\t%s", r.Effect, r.Policy, strings.Join(strings.Fields(condition), " "), r.Description)); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,191 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/fieldperm/fieldperm/admission"
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/internal/conditions/expression"
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// genericVerbs are the verbs of policies that are not granular.
+var genericVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// compiler compiles the policies of one refresh. Types are read once for all of them.
+type compiler struct {
+	expressions *expression.Compiler
+	types       Types
+	known       map[endpoint.Ref]map[string]*expression.Types
+}
+
+func newCompiler(expressions *expression.Compiler, types Types) *compiler {
+	return &compiler{expressions: expressions, types: types, known: map[endpoint.Ref]map[string]*expression.Types{}}
+}
+
+// decode reads a policy strictly: a field that this version does not know may narrow an Allow.
+func decode(source string, raw []byte) (*v1alpha1.ConditionalPolicy, []error) {
+	var out v1alpha1.ConditionalPolicy
+	strict, err := kjson.UnmarshalStrict(raw, &out)
+	if err != nil {
+		strict = append(strict, err)
+	}
+	var faults []error
+	for _, err := range strict {
+		faults = append(faults, &schema.Error{Source: source, Message: err.Error() + ": correct the field, or leave it out"})
+	}
+	return &out, faults
+}
+
+// compile returns the policy in the form in which it decides, and its faults. A policy with a fault that is not Unmatched must not allow.
+func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
+	source := admission.DocumentSource(v1alpha1.ConditionalPolicyKind, p.Name)
+	var faults []error
+	fault := func(pointer, format string, args ...any) {
+		faults = append(faults, &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+	}
+	checkSpec(&p.Spec, fault)
+	compiled, err := c.expressions.Compile(p.Spec.Condition, nil)
+	if err != nil {
+		fault("/spec/condition", "%v", err)
+		return newPolicy(p.Name, &p.Spec, nil, nil), faults
+	}
+	if compiled.ReadsVerb() {
+		fault("/spec/condition", "reads request.verb, which is not known in admission: write one policy for each verb")
+	}
+	unfit := map[version]bool{}
+	for _, ref := range refs(&p.Spec) {
+		types, err := c.typesOf(ref)
+		if err != nil {
+			faults = append(faults, &schema.Error{Source: source, Pointer: "/spec/condition", Message: fmt.Sprintf("is not checked against types: %v", err), Unmatched: true})
+			continue
+		}
+		if len(types) == 0 {
+			faults = append(faults, &schema.Error{
+				Source: source, Pointer: "/spec/resources", Unmatched: true,
+				Message: fmt.Sprintf("no resource %q is served: correct the name, or install it", describe(ref)),
+			})
+		}
+		for _, name := range sortedKeys(types) {
+			if types[name] == nil || !applies(&p.Spec, ref, name) {
+				continue
+			}
+			if _, err := c.expressions.Compile(p.Spec.Condition, types[name]); err != nil {
+				unfit[version{runtimeschema.GroupVersionResource{Group: ref.Group, Version: name, Resource: ref.Resource}, ref.Subresource}] = true
+				fault("/spec/condition", "%s: %v", describe(ref), err)
+			}
+		}
+	}
+	return newPolicy(p.Name, &p.Spec, compiled, unfit), faults
+}
+
+// checkSpec finds what the CustomResourceDefinition refuses too. An older definition may be installed.
+func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format string, args ...any)) {
+	if len(spec.Subjects) == 0 {
+		fault("/spec/subjects", "is empty: name users, groups or ServiceAccounts")
+	}
+	if len(spec.Resources) == 0 {
+		fault("/spec/resources", "is empty: name resources")
+	}
+	if len(spec.Verbs) == 0 {
+		fault("/spec/verbs", "is empty: name verbs")
+	}
+	for i, verb := range spec.Verbs {
+		if slices.Contains(genericVerbs, verb) || verb == verbs.Marker {
+			continue
+		}
+		if _, err := verbs.Parse(verb); err != nil {
+			fault(fmt.Sprintf("/spec/verbs/%d", i), "%v: use %s, %s or a granular verb", err, strings.Join(genericVerbs, ", "), verbs.Marker)
+		}
+	}
+	if slices.Contains(spec.Verbs, "update") != slices.Contains(spec.Verbs, "patch") {
+		fault("/spec/verbs", "admission cannot tell update and patch apart: name both or none")
+	}
+	switch spec.Effect {
+	case v1alpha1.PolicyAllow, v1alpha1.PolicyNoOpinion:
+	case v1alpha1.PolicyDeny:
+		if slices.Contains(spec.Verbs, "delete") || slices.Contains(spec.Verbs, "deletecollection") {
+			fault("/spec/verbs", "a Deny of delete or deletecollection does not reach users that RBAC allows to delete: use a ValidatingAdmissionPolicy")
+		}
+	default:
+		fault("/spec/effect", "%q is no effect: use Allow, NoOpinion or Deny", spec.Effect)
+	}
+}
+
+// refs returns the resources that a policy names without a wildcard.
+func refs(spec *v1alpha1.ConditionalPolicySpec) []endpoint.Ref {
+	var out []endpoint.Ref
+	for _, rule := range spec.Resources {
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				resource, subresource, _ := strings.Cut(name, "/")
+				ref := endpoint.Ref{Group: group, Resource: resource, Subresource: subresource}
+				if group != "*" && resource != "*" && !slices.Contains(out, ref) {
+					out = append(out, ref)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// applies reports whether a policy is written for a version of a resource.
+func applies(spec *v1alpha1.ConditionalPolicySpec, ref endpoint.Ref, version string) bool {
+	return slices.ContainsFunc(spec.Resources, func(r v1alpha1.PolicyResource) bool {
+		return names(&r, &ref) && (len(r.APIVersions) == 0 || slices.Contains(r.APIVersions, version))
+	})
+}
+
+// typesOf returns the types of a resource by version. A version without a type that CEL can use has a nil type.
+func (c *compiler) typesOf(ref endpoint.Ref) (map[string]*expression.Types, error) {
+	if out, ok := c.known[ref]; ok {
+		return out, nil
+	}
+	published, err := c.types(ref)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*expression.Types, len(published))
+	for name, of := range published {
+		out[name] = nil
+		if of == nil {
+			continue
+		}
+		if types, err := c.expressions.Types(map[string]*spec.Schema{name: of}); err == nil {
+			out[name] = types
+		}
+	}
+	c.known[ref] = out
+	return out, nil
+}
+
+func describe(ref endpoint.Ref) string {
+	out := ref.Resource
+	if ref.Subresource != "" {
+		out += "/" + ref.Subresource
+	}
+	if ref.Group != "" {
+		out += "." + ref.Group
+	}
+	return out
+}
+
+// isFaulty reports whether one of the faults is about the policy itself.
+func isFaulty(faults []error) bool {
+	return slices.ContainsFunc(faults, func(err error) bool {
+		var e *schema.Error
+		return !errors.As(err, &e) || !e.Unmatched
+	})
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

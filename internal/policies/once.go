@@ -1,0 +1,72 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
+)
+
+// pageSize bounds the objects in one response of the API server.
+const pageSize = 250
+
+// Once returns the policies that a Live would have in force if it started now. It needs list on conditionalpolicies, if they are installed. A
+// faulty policy is an error: a Live that has run for longer may have an earlier generation of it in force.
+func Once(ctx context.Context, config *rest.Config) (*Set, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the API server: %w", err)
+	}
+	live, err := New(Config{
+		List:   func(ctx context.Context) ([]*unstructured.Unstructured, error) { return list(ctx, client) },
+		Synced: func() bool { return true }, Types: func() Types { return Published(served) }, Compiled: func() {},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := live.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	for _, state := range live.Objects() {
+		if len(state.Faults) > 0 {
+			return nil, fmt.Errorf("%w: fieldperm-webhook may have an earlier generation of it in force: correct it", state.Faults[0])
+		}
+	}
+	return live.Set()
+}
+
+func list(ctx context.Context, client dynamic.Interface) ([]*unstructured.Unstructured, error) {
+	resource := v1alpha1.GroupVersion.WithResource(v1alpha1.ConditionalPolicyResource)
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(resource).List(ctx, o)
+	})
+	pages.PageSize = pageSize
+	var out []*unstructured.Unstructured
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			out = append(out, u)
+		}
+		return nil
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil // The kind is not installed.
+	case err != nil:
+		return nil, fmt.Errorf("%s: cannot be listed: %w: grant list on them", resource.GroupResource(), err)
+	}
+	return out, nil
+}
