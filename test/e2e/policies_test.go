@@ -35,10 +35,12 @@ type policyScenario struct {
 	Policies []v1alpha1.ConditionalPolicySpec `json:"policies"`
 	Objects  []map[string]any                 `json:"objects,omitempty"`
 	Requests []struct {
-		Method  string `json:"method"`
-		Path    string `json:"path"`
-		Type    string `json:"type,omitempty"`
-		Body    any    `json:"body,omitempty"`
+		Method string `json:"method"`
+		Path   string `json:"path"`
+		Type   string `json:"type,omitempty"`
+		Body   any    `json:"body,omitempty"`
+		// Raw is the text of a body that is no plain JSON.
+		Raw     string `json:"raw,omitempty"`
 		Code    int    `json:"code"`
 		Message string `json:"message,omitempty"`
 		// Retry repeats the request until the API server serves the resource.
@@ -85,7 +87,11 @@ func play(t *testing.T, s *stack.Stack, name string, scenario *policyScenario) {
 			contentType = merge
 		}
 		path, query, _ := strings.Cut(r.Path, "?")
-		do := func() *corpus.Answer { return send(t, w, r.Method, path, contentType, filled(t, r.Body), query) }
+		body := filled(t, r.Body)
+		if r.Raw != "" {
+			body = []byte(r.Raw)
+		}
+		do := func() *corpus.Answer { return send(t, w, r.Method, path, contentType, body, query) }
 		if r.Code == http.StatusCreated {
 			u := unstructured.Unstructured{Object: r.Body.(map[string]any)}
 			t.Cleanup(func() { erase(t, s, u) })
