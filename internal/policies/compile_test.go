@@ -155,14 +155,10 @@ func live(t *testing.T, api *apiServer) *Live {
 	if api.types == nil {
 		api.types = noTypes
 	}
-	l, err := New(Config{
+	return New(Config{
 		List:   func(context.Context) ([]*unstructured.Unstructured, error) { return api.objects, api.err },
 		Synced: func() bool { return !api.unsynced }, Types: func() Types { return api.types }, Compiled: func() {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // outcome returns the decision on an update to two replicas.
@@ -275,6 +271,11 @@ func TestK5_TypesThatChange(t *testing.T) {
 		t.Error("types are read although nothing has changed")
 	}
 	l.TypesChanged()
+	api.err = errors.New("boom")
+	if err := l.Refresh(t.Context()); err == nil {
+		t.Error("an outage is not reported")
+	}
+	api.err = nil
 	refreshed(t, l)
 	if state := l.Objects()[0]; len(state.Faults) != 1 || outcome(t, l) != fieldperm.Allow {
 		t.Errorf("state %+v, %v", state, outcome(t, l))

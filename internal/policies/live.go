@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,8 +41,9 @@ type Config struct {
 
 // Live has the policies of an API server that are in force.
 type Live struct {
-	config      Config
-	expressions *expression.Compiler
+	config Config
+	// expressions is made when there is a policy, because it takes some megabytes.
+	expressions func() (*expression.Compiler, error)
 	loop        *refresh.Loop
 	retype      atomic.Bool
 	current     atomic.Pointer[state]
@@ -76,12 +78,8 @@ type form struct {
 }
 
 // New returns a Live without policies. Run reads them.
-func New(config Config) (*Live, error) {
-	expressions, err := expression.NewCompiler()
-	if err != nil {
-		return nil, err
-	}
-	return &Live{config: config, expressions: expressions, loop: refresh.New(timing()), objects: map[string]*object{}}, nil
+func New(config Config) *Live {
+	return &Live{config: config, expressions: sync.OnceValues(expression.NewCompiler), loop: refresh.New(timing()), objects: map[string]*object{}}
 }
 
 // Changed must be called when a policy has changed. It never blocks.
@@ -144,23 +142,38 @@ func (l *Live) Try(raw []byte, name string) []error {
 	if len(faults) > 0 {
 		return faults
 	}
+	expressions, err := l.expressions()
+	if err != nil {
+		return []error{err}
+	}
 	p.Name = name
-	_, faults = newCompiler(l.expressions, l.config.Types()).compile(p)
+	_, faults = newCompiler(expressions, l.config.Types()).compile(p)
 	return faults
 }
 
 // Refresh reads the policies, and compiles those that have changed, or all of them after TypesChanged. It is not safe for concurrent use.
-func (l *Live) Refresh(ctx context.Context) error {
+func (l *Live) Refresh(ctx context.Context) (err error) {
 	if !l.config.Synced() {
 		return errors.New("the CustomResourceDefinitions are not listed yet")
 	}
 	retype := l.retype.Swap(false)
+	defer func() {
+		if err != nil && retype {
+			l.retype.Store(true)
+		}
+	}()
 	list, err := l.config.List(ctx)
 	if err != nil {
-		l.retype.Store(retype || l.retype.Load())
 		return err
 	}
-	compile := newCompiler(l.expressions, l.config.Types())
+	var compile *compiler
+	if len(list) > 0 {
+		expressions, err := l.expressions()
+		if err != nil {
+			return err
+		}
+		compile = newCompiler(expressions, l.config.Types())
+	}
 	next := make(map[string]*object, len(list))
 	changed := l.current.Load() == nil || len(list) != len(l.objects)
 	for _, u := range list {

@@ -31,13 +31,10 @@ func Once(ctx context.Context, config *rest.Config) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	live, err := New(Config{
+	live := New(Config{
 		List:   func(ctx context.Context) ([]*unstructured.Unstructured, error) { return list(ctx, client) },
 		Synced: func() bool { return true }, Types: func() Types { return Published(served) }, Compiled: func() {},
 	})
-	if err != nil {
-		return nil, err
-	}
 	if err := live.Refresh(ctx); err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	if object.Kind == v1alpha1.ConditionalPolicyKind && len(b.schemas.denies(object)) == 0 {
 		return status.Enforcement{
 			Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers,
-			Message: "It denies nothing. What it allows is allowed while it is proven that admission evaluates conditions.",
+			Message: "It denies no write of users with the generic permission. Others are let through while it is proven that admission evaluates conditions.",
 		}
 	}
 	if b.keeper == nil {

@@ -78,15 +78,12 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 	}
 	s.resources = allowlist.NewWatcher(disco, listServices, o.AggregatedGroups)
 	s.policyObjects = sources.NewObjects(objects, listed, map[string]string{v1alpha1.ConditionalPolicyResource: v1alpha1.ConditionalPolicyKind}, func() { s.policies.Changed() })
-	s.policies, err = policies.New(policies.Config{
+	s.policies = policies.New(policies.Config{
 		List:     s.policyObjects.List,
 		Synced:   definitions.Informer().HasSynced,
 		Types:    func() policies.Types { return policies.Published(disco) },
 		Compiled: s.compiled.send,
 	})
-	if err != nil {
-		return nil, err
-	}
 	changed := &signal{listeners: []func(){s.Changed, s.resources.Changed, s.policies.TypesChanged}}
 	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
 		if _, err := informer.AddEventHandler(changed); err != nil {
