@@ -30,7 +30,7 @@ metadata: {name: reads-schemas}
 rules:
 - {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list]}
 - {apiGroups: [apiregistration.k8s.io], resources: [apiservices], verbs: [list]}
-- {apiGroups: [fieldperm.dev], resources: [permissionschemas, uncoveredpermissionsets], verbs: [list]}
+- {apiGroups: [fieldperm.dev], resources: [permissionschemas, uncoveredpermissionsets, conditionalpolicies], verbs: [list]}
 - {nonResourceURLs: ["/openapi/v3", "/openapi/v3/*"], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -105,7 +105,7 @@ func TestReviewAsksTheCluster(t *testing.T) {
 	kubectl("", "wait", "--for=condition=Established", "-f", "../../../config/crd")
 	lists := map[string]string{
 		"noservices": "apiservices", "nodefinitions": "customresourcedefinitions",
-		"noschemas": "permissionschemas", "nosets": "uncoveredpermissionsets",
+		"noschemas": "permissionschemas", "nosets": "uncoveredpermissionsets", "nopolicies": "conditionalpolicies",
 	}
 	for asker, lacks := range lists {
 		var rest []string
@@ -166,8 +166,9 @@ func TestReviewAsksTheCluster(t *testing.T) {
 			"nodefinitions": {
 				`error: custom resource definitions: cannot be read: `, `: allow list on customresourcedefinitions.apiextensions.k8s.io`,
 			},
-			"noschemas": {`error: permissionschemas.fieldperm.dev: cannot be read: `, `: allow list on permissionschemas.fieldperm.dev`},
-			"nosets":    {`error: uncoveredpermissionsets.fieldperm.dev: cannot be read: `, `: allow list on uncoveredpermissionsets.fieldperm.dev`},
+			"noschemas":  {`error: permissionschemas.fieldperm.dev: cannot be read: `, `: allow list on permissionschemas.fieldperm.dev`},
+			"nosets":     {`error: uncoveredpermissionsets.fieldperm.dev: cannot be read: `, `: allow list on uncoveredpermissionsets.fieldperm.dev`},
+			"nopolicies": {`error: conditionalpolicies.fieldperm.dev: cannot be read: `, `: allow list on conditionalpolicies.fieldperm.dev`},
 		} {
 			code, stdout, stderr := review(asker, "--old deployment.yaml --new scaled.yaml --as alice")
 			if lines := len(want) / 2; code != 2 || stdout != "" || strings.Count(stderr, "\n") != lines {

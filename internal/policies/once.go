@@ -3,16 +3,16 @@ package policies
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
@@ -32,7 +32,12 @@ func Once(ctx context.Context, config *rest.Config) (*Set, error) {
 		return nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	live := New(Config{
-		List:   func(ctx context.Context) ([]*unstructured.Unstructured, error) { return list(ctx, client) },
+		List: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+			if installed, err := isServed(served); err != nil || !installed {
+				return nil, err
+			}
+			return list(ctx, client)
+		},
 		Synced: func() bool { return true }, Types: func() Types { return Published(served) }, Compiled: func() {},
 	})
 	if err := live.Refresh(ctx); err != nil {
@@ -44,6 +49,18 @@ func Once(ctx context.Context, config *rest.Config) (*Set, error) {
 		}
 	}
 	return live.Set()
+}
+
+// isServed reports whether the API server serves the kind. A user that may not list policies need not be told of a kind that is not there.
+func isServed(client discovery.DiscoveryInterface) (bool, error) {
+	resources, err := client.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("discovery: %w", err)
+	}
+	return slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.ConditionalPolicyResource }), nil
 }
 
 func list(ctx context.Context, client dynamic.Interface) ([]*unstructured.Unstructured, error) {
@@ -59,11 +76,8 @@ func list(ctx context.Context, client dynamic.Interface) ([]*unstructured.Unstru
 		}
 		return nil
 	})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil // The kind is not installed.
-	case err != nil:
-		return nil, fmt.Errorf("%s: cannot be listed: %w: grant list on them", resource.GroupResource(), err)
+	if err != nil {
+		return nil, fmt.Errorf("%[1]s: cannot be read: %[2]w: allow list on %[1]s", resource.GroupResource(), err)
 	}
 	return out, nil
 }

@@ -86,7 +86,7 @@ var floor = map[string][]string{
 	"coordination.k8s.io":          {"leases", "leasecandidates"},
 	"authentication.k8s.io":        {"tokenreviews", "selfsubjectreviews"},
 	"authorization.k8s.io":         {"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
-	"fieldperm.dev":                {"permissionschemas/status", "uncoveredpermissionsets/status"},
+	"fieldperm.dev":                {"conditionalpolicies/status", "permissionschemas/status", "uncoveredpermissionsets/status"},
 	"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 }
 

@@ -89,7 +89,15 @@ func (w *world) judge(e *Event, r *Request) (judgement, error) {
 	}
 	w.addBodyVerbs(r, charges)
 	out := judgement{fields: len(charges), charges: charges}
-	if open := uncovered(r.User, charges, places); len(open) > 0 {
+	user, denied, err := r.User.in(own, r, e)
+	if err != nil {
+		return judgement{}, err
+	}
+	if denied != nil {
+		out.wrong = &Verdict{e, "a policy denies the change: " + denied.on.expression, charges, w.customs[own], unseen}
+		return out, nil
+	}
+	if open := uncovered(user, charges, places); len(open) > 0 {
 		out.wrong = &Verdict{e, "a change is not covered by the verbs of the user", open, w.customs[own], unseen}
 	}
 	return out, nil
@@ -143,7 +151,11 @@ func (w *world) judgeDeletion(e *Event, d *decoded, r *Request, places []standin
 		return judgement{}, err
 	}
 	out := judgement{fields: len(charges)}
-	if open := uncovered(r.User, charges, places); len(open) > 0 {
+	user, _, err := r.User.in(own, r, e)
+	if err != nil {
+		return judgement{}, err
+	}
+	if open := uncovered(user, charges, places); len(open) > 0 {
 		out.wrong = &Verdict{Event: e, Reason: "the last finalizer is gone, which no verb of the user covers", Charges: open}
 	}
 	return out, nil

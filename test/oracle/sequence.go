@@ -43,8 +43,8 @@ func (s *shard) sequence(ctx context.Context, e *Endpoint) (int, error) {
 		return 0, nil //nolint:nilerr // It went by itself.
 	}
 	for range 16 {
-		// Choose among all users, because most users hold no usable verb here.
-		if q.user = pick(s.draw, s.users); q.user.may(e.Place) && s.choose(q, shown) {
+		// Choose among all users, because most users hold no usable verb here. What a gate gives changes with the object.
+		if q.user = pick(s.draw, s.users); len(q.user.gates) == 0 && q.user.may(e.Place) && s.choose(q, shown) {
 			break
 		}
 	}

@@ -26,6 +26,8 @@ type User struct {
 	// Sort says how the grants were drawn, for the table at the end.
 	Sort   string
 	grants map[Place]map[string]bool
+	// gates give more verbs, or deny writes, under conditions.
+	gates []*gate
 }
 
 // Holds reports whether a verb was granted.

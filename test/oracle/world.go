@@ -365,11 +365,15 @@ func (w *world) nextEpoch(ctx context.Context) error {
 		return err
 	}
 	w.chooseHot()
-	w.users = drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(w))
+	gated := drawGated(d, fmt.Sprint(w.epoch), all)
+	w.users = append(drawUsers(d, fmt.Sprint(w.epoch), all, vocabularies(w)), gated...)
 	for _, u := range w.users {
 		if err := u.publish(ctx, w.client); err != nil {
 			return err
 		}
+	}
+	if err := w.publishGates(ctx, gated, all); err != nil {
+		return err
 	}
 	return w.stack.AwaitGrants(ctx)
 }
