@@ -55,6 +55,13 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 		faults = append(faults, &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 	}
 	checkSpec(&p.Spec, fault)
+	if effectOf(p.Spec.Effect) == expression.Deny {
+		for _, ref := range refs(&p.Spec) {
+			if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); known && !e.Creates() && !e.Updates() {
+				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because no webhook sees a body: take it out", describe(ref))
+			}
+		}
+	}
 	compiled, err := c.expressions.Compile(p.Spec.Condition, nil)
 	if err != nil {
 		fault("/spec/condition", "%v", err)

@@ -65,6 +65,9 @@ func TestK5_Faults(t *testing.T) {
 		"no subject":   {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Subjects = nil }), noTypes, "/spec/subjects: is empty"},
 		"no resource":  {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Resources = nil }), noTypes, "/spec/resources: is empty"},
 		"effect":       {about("allow", "true"), noTypes, `/spec/effect: "allow" is no effect`},
+		"deny exec": {with(func(s *v1alpha1.ConditionalPolicySpec) {
+			s.Effect, s.Resources = v1alpha1.PolicyDeny, []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec"}}}
+		}), noTypes, "/spec/resources: a Deny of pods/exec does not reach users that RBAC allows it"},
 		"deny delete": {with(func(s *v1alpha1.ConditionalPolicySpec) {
 			s.Effect, s.Verbs = v1alpha1.PolicyDeny, []string{"delete"}
 		}), noTypes, "does not reach users that RBAC allows to delete"},
@@ -75,6 +78,20 @@ func TestK5_Faults(t *testing.T) {
 				t.Errorf("got %v, want %q", text, c.want)
 			}
 		})
+	}
+	for name, c := range map[string]struct {
+		effect    v1alpha1.PolicyEffect
+		resources []string
+	}{
+		"allow exec":   {v1alpha1.PolicyAllow, []string{"pods/exec"}},
+		"deny tokens":  {v1alpha1.PolicyDeny, []string{"serviceaccounts/token", "pods/eviction", "pods/status", "pods"}},
+		"deny unknown": {v1alpha1.PolicyDeny, []string{"widgets/exec", "*"}},
+	} {
+		of := about(c.effect, "true")
+		of.Resources = []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: c.resources}}
+		if _, faults := compileOne(t, noTypes, of); len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults)
+		}
 	}
 	if p, faults := compileOne(t, noTypes, about("allow", "true")); len(faults) == 0 || p.decides.Effect != expression.Deny {
 		t.Errorf("an unknown effect is %v, %v", p.decides.Effect, faults)
