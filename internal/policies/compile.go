@@ -101,6 +101,11 @@ func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format 
 	if len(spec.Subjects) == 0 {
 		fault("/spec/subjects", "is empty: name users, groups or ServiceAccounts")
 	}
+	for i, subject := range spec.Subjects {
+		if !slices.Contains([]string{"User", "Group", "ServiceAccount"}, subject.Kind) {
+			fault(fmt.Sprintf("/spec/subjects/%d/kind", i), "%q is no kind of a subject: use User, Group or ServiceAccount", subject.Kind)
+		}
+	}
 	if len(spec.Resources) == 0 {
 		fault("/spec/resources", "is empty: name resources")
 	}
