@@ -114,8 +114,7 @@ func (r *AuthorizeReviewer) letThrough(
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: allowed}, nil
 }
 
-// marker asks for the marker: first the policies, then the authorizer. The authorizer never asks for the marker here, so there is no
-// recursion.
+// marker asks for the marker: first the policies, then the authorizer. Review answers no question about the marker, so there is no recursion.
 func (r *AuthorizeReviewer) marker(ctx context.Context, p policyAuthorizer, spec *authorizationv1.SubjectAccessReviewSpec) (fieldperm.AuthorizerDecision, error) {
 	decision := p.ask(ctx, spec, verbs.Marker)
 	switch {

@@ -55,6 +55,13 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 		faults = append(faults, &schema.Error{Source: source, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
 	}
 	checkSpec(&p.Spec, fault)
+	if effectOf(p.Spec.Effect) == expression.Deny {
+		for _, ref := range refs(&p.Spec) {
+			if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); known && !e.Creates() && !e.Updates() {
+				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because no webhook sees a body: take it out", describe(ref))
+			}
+		}
+	}
 	compiled, err := c.expressions.Compile(p.Spec.Condition, nil)
 	if err != nil {
 		fault("/spec/condition", "%v", err)
@@ -93,6 +100,11 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format string, args ...any)) {
 	if len(spec.Subjects) == 0 {
 		fault("/spec/subjects", "is empty: name users, groups or ServiceAccounts")
+	}
+	for i, subject := range spec.Subjects {
+		if !slices.Contains([]string{"User", "Group", "ServiceAccount"}, subject.Kind) {
+			fault(fmt.Sprintf("/spec/subjects/%d/kind", i), "%q is no kind of a subject: use User, Group or ServiceAccount", subject.Kind)
+		}
 	}
 	if len(spec.Resources) == 0 {
 		fault("/spec/resources", "is empty: name resources")

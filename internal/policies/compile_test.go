@@ -50,21 +50,25 @@ func TestK5_Faults(t *testing.T) {
 		types Types
 		want  string
 	}{
-		"syntax":       {about(v1alpha1.PolicyAllow, "object.spec.\n  replicas =="), noTypes, "ConditionalPolicy p:/spec/condition: expression: 2:"},
-		"no boolean":   {about(v1alpha1.PolicyAllow, "1"), noTypes, "yields int"},
-		"type":         {about(v1alpha1.PolicyAllow, `object.spec.replicas == "1"`), typed, `deployments.apps: expression, with the object in version v1: 1:22: `},
-		"field":        {about(v1alpha1.PolicyAllow, `object.spec.nothing == 1`), typed, `1:12: undefined field 'nothing'`},
-		"long":         {about(v1alpha1.PolicyAllow, "true || "+strings.Repeat("false || ", 2000)+"false"), noTypes, "shorten it to 10240 bytes"},
-		"dear":         {about(v1alpha1.PolicyAllow, "object.a.all(x, object.b.all(y, object.c.all(z, object.d.all(w, object.e.all(v, x == v)))))"), noTypes, "has an estimated cost of"},
-		"verb":         {about(v1alpha1.PolicyAllow, `request.verb == "update"`), noTypes, "reads request.verb"},
-		"update alone": {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"update"} }), noTypes, "/spec/verbs: admission cannot tell update and patch apart"},
-		"patch alone":  {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"create", "patch"} }), noTypes, "/spec/verbs: admission cannot tell update and patch apart"},
-		"any verb":     {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"*"} }), noTypes, "/spec/verbs/0: "},
-		"reading":      {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"create", "get"} }), noTypes, "/spec/verbs/1: "},
-		"no verb":      {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = nil }), noTypes, "/spec/verbs: is empty"},
-		"no subject":   {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Subjects = nil }), noTypes, "/spec/subjects: is empty"},
-		"no resource":  {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Resources = nil }), noTypes, "/spec/resources: is empty"},
-		"effect":       {about("allow", "true"), noTypes, `/spec/effect: "allow" is no effect`},
+		"syntax":          {about(v1alpha1.PolicyAllow, "object.spec.\n  replicas =="), noTypes, "ConditionalPolicy p:/spec/condition: expression: 2:"},
+		"no boolean":      {about(v1alpha1.PolicyAllow, "1"), noTypes, "yields int"},
+		"type":            {about(v1alpha1.PolicyAllow, `object.spec.replicas == "1"`), typed, `deployments.apps: expression, with the object in version v1: 1:22: `},
+		"field":           {about(v1alpha1.PolicyAllow, `object.spec.nothing == 1`), typed, `1:12: undefined field 'nothing'`},
+		"long":            {about(v1alpha1.PolicyAllow, "true || "+strings.Repeat("false || ", 2000)+"false"), noTypes, "shorten it to 10240 bytes"},
+		"dear":            {about(v1alpha1.PolicyAllow, "object.a.all(x, object.b.all(y, object.c.all(z, object.d.all(w, object.e.all(v, x == v)))))"), noTypes, "has an estimated cost of"},
+		"verb":            {about(v1alpha1.PolicyAllow, `request.verb == "update"`), noTypes, "reads request.verb"},
+		"update alone":    {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"update"} }), noTypes, "/spec/verbs: admission cannot tell update and patch apart"},
+		"patch alone":     {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"create", "patch"} }), noTypes, "/spec/verbs: admission cannot tell update and patch apart"},
+		"any verb":        {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"*"} }), noTypes, "/spec/verbs/0: "},
+		"reading":         {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = []string{"create", "get"} }), noTypes, "/spec/verbs/1: "},
+		"no verb":         {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Verbs = nil }), noTypes, "/spec/verbs: is empty"},
+		"no subject":      {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Subjects = nil }), noTypes, "/spec/subjects: is empty"},
+		"kind of subject": {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Subjects[0].Kind = "user" }), noTypes, `/spec/subjects/0/kind: "user" is no kind`},
+		"no resource":     {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Resources = nil }), noTypes, "/spec/resources: is empty"},
+		"effect":          {about("allow", "true"), noTypes, `/spec/effect: "allow" is no effect`},
+		"deny exec": {with(func(s *v1alpha1.ConditionalPolicySpec) {
+			s.Effect, s.Resources = v1alpha1.PolicyDeny, []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec"}}}
+		}), noTypes, "/spec/resources: a Deny of pods/exec does not reach users that RBAC allows it"},
 		"deny delete": {with(func(s *v1alpha1.ConditionalPolicySpec) {
 			s.Effect, s.Verbs = v1alpha1.PolicyDeny, []string{"delete"}
 		}), noTypes, "does not reach users that RBAC allows to delete"},
@@ -75,6 +79,20 @@ func TestK5_Faults(t *testing.T) {
 				t.Errorf("got %v, want %q", text, c.want)
 			}
 		})
+	}
+	for name, c := range map[string]struct {
+		effect    v1alpha1.PolicyEffect
+		resources []string
+	}{
+		"allow exec":   {v1alpha1.PolicyAllow, []string{"pods/exec"}},
+		"deny tokens":  {v1alpha1.PolicyDeny, []string{"serviceaccounts/token", "pods/eviction", "pods/status", "pods"}},
+		"deny unknown": {v1alpha1.PolicyDeny, []string{"widgets/exec", "*"}},
+	} {
+		of := about(c.effect, "true")
+		of.Resources = []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: c.resources}}
+		if _, faults := compileOne(t, noTypes, of); len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults)
+		}
 	}
 	if p, faults := compileOne(t, noTypes, about("allow", "true")); len(faults) == 0 || p.decides.Effect != expression.Deny {
 		t.Errorf("an unknown effect is %v, %v", p.decides.Effect, faults)

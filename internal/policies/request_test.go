@@ -120,7 +120,6 @@ func TestK5_AboutWhatAndWhom(t *testing.T) {
 		"a user with the group's name":   {spec: subject("User", "", "dev")},
 		"a ServiceAccount":               {spec: subject("ServiceAccount", "ns", "bot"), user: "system:serviceaccount:ns:bot", want: true},
 		"another ServiceAccount":         {spec: subject("ServiceAccount", "ns", "bot"), user: "system:serviceaccount:ns:bot2"},
-		"an unknown kind of subject":     {spec: subject("user", "", "alice")},
 		"a subresource":                  {spec: about(v1alpha1.PolicyAllow, "true"), sub: "scale"},
 		"a subresource by name":          {spec: resources("apps", "deployments/scale"), sub: "scale", want: true},
 		"a subresource of all":           {spec: resources("apps", "*/scale"), sub: "scale", want: true},
