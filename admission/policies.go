@@ -17,7 +17,7 @@ type Write struct {
 	// Changes are the changed fields of a CREATE or an UPDATE.
 	Changes []fieldperm.Requirement
 
-	read func() (objects, error)
+	read *objectReader
 	// object and old are absent if they have to be decoded.
 	object, old rawjson.Value
 }
@@ -33,7 +33,7 @@ func (w *Write) Objects() (object, old any, err error) {
 	if w.read == nil {
 		return nil, nil, errors.New("the objects of the request are not known")
 	}
-	out, err := w.read()
+	out, err := w.read.read()
 	return out.object, out.old, err
 }
 

@@ -222,7 +222,7 @@ func (r *Reviewer) schema() *schema.Schema {
 }
 
 // barriersInForce returns the barriers that refuse writes.
-func barriersInForce(ctx context.Context, compiled *schema.Schema, read func() (objects, error), req *admissionv1.AdmissionRequest) schema.VerbSet {
+func barriersInForce(ctx context.Context, compiled *schema.Schema, read *objectReader, req *admissionv1.AdmissionRequest) schema.VerbSet {
 	return barriersFor(ctx, compiled, req, variablesOf(read, req), v1alpha1.ValidationDeny)
 }
 

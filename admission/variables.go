@@ -17,9 +17,9 @@ import (
 
 // variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
 // The fields have the names of the API. The error is that of the objects.
-func variablesOf(objects func() (objects, error), req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
+func variablesOf(of *objectReader, req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
 	return sync.OnceValues(func() (out schema.Variables, err error) {
-		read, err := objects()
+		read, err := of.read()
 		if err == nil {
 			out.Object, out.OldObject = read.object, read.old
 			out.Request, err = decodeRequest(req)
@@ -34,28 +34,43 @@ func variablesOf(objects func() (objects, error), req *admissionv1.AdmissionRequ
 // objects are the decoded objects of a request, nil for an absent one.
 type objects struct{ object, old any }
 
-// objectsOf returns a function that decodes the objects of a request once, on the first call, as readers get them. It returns an error for an
-// object that cannot be decoded, and for one of the kind that readers get without some of its fields. kind is nil for a deletion, whose
-// object is stored.
-func objectsOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) func() (objects, error) {
-	return sync.OnceValues(func() (out objects, err error) {
-		if out.object, err = decodeObject(req.Object.Raw); err != nil {
-			return objects{}, err
+// objectReader decodes the objects of a request once, on the first call, as readers get them. It is safe for concurrent use.
+type objectReader struct {
+	kind *schema.Kind
+	req  *admissionv1.AdmissionRequest
+	once sync.Once
+	out  objects
+	err  error
+}
+
+// objectsOf returns the reader of the objects of a request. kind is nil for a deletion, whose object is stored.
+func objectsOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) *objectReader {
+	return &objectReader{kind: kind, req: req}
+}
+
+// read returns an error for an object that cannot be decoded, and for one of the kind that readers get without some of its fields.
+func (o *objectReader) read() (objects, error) {
+	o.once.Do(func() { o.out, o.err = readObjects(o.kind, o.req) })
+	return o.out, o.err
+}
+
+func readObjects(kind *schema.Kind, req *admissionv1.AdmissionRequest) (out objects, err error) {
+	if out.object, err = decodeObject(req.Object.Raw); err != nil {
+		return objects{}, err
+	}
+	if out.old, err = decodeObject(req.OldObject.Raw); err != nil {
+		return objects{}, err
+	}
+	if kind != nil && !kind.Read(out.object) {
+		return objects{}, errors.New("the API server drops fields of the object that its version does not have: leave them out")
+	}
+	if schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
+		showZero(out.object)
+		if endpoint.BuiltIn(req.Resource.Group, req.Resource.Resource) {
+			showZero(out.old)
 		}
-		if out.old, err = decodeObject(req.OldObject.Raw); err != nil {
-			return objects{}, err
-		}
-		if kind != nil && !kind.Read(out.object) {
-			return objects{}, errors.New("the API server drops fields of the object that its version does not have: leave them out")
-		}
-		if schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
-			showZero(out.object)
-			if endpoint.BuiltIn(req.Resource.Group, req.Resource.Resource) {
-				showZero(out.old)
-			}
-		}
-		return out, nil
-	})
+	}
+	return out, nil
 }
 
 func decodeRequest(req *admissionv1.AdmissionRequest) (out map[string]any, err error) {
