@@ -3,7 +3,9 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -52,6 +54,25 @@ var firstText = codec{
 			}
 		}
 		return out.union.ToDecision(), nil
+	},
+	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
+		sets, _ := value.([]firstSet)
+		if len(sets) != 1 {
+			return nil, fmt.Errorf("the decision has %d sets: the dialect %s asks about one authorizer at a time", len(sets), ConditionsChain)
+		}
+		return beside(admission, map[string]any{"authorizerName": sets[0].AuthorizerName, "conditionSet": sets[0]})
+	},
+	unwrap: func(request map[string]jsontext.Value) (string, jsontext.Value, jsontext.Value, error) {
+		set, err := object("conditionSet", request["conditionSet"])
+		if err != nil {
+			return "", nil, nil, fmt.Errorf(".%w", err)
+		}
+		var of, by string
+		if json.Unmarshal(request["authorizerName"], &of) != nil || json.Unmarshal(set["authorizerName"], &by) != nil || of != by {
+			return "", nil, nil, errors.New(".authorizerName: is not that of conditionSet: send the set as it was returned")
+		}
+		rest, err := without(request, "authorizerName", "conditionSet")
+		return "conditionSet", slices.Concat(jsontext.Value("["), request["conditionSet"], jsontext.Value("]")), rest, err
 	},
 }
 

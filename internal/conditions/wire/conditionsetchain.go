@@ -21,6 +21,14 @@ var mergedText = codec{
 		}
 		return readSets("", sets, &counter{}, 0)
 	},
+	// The text names the fields of the request in admission, and gives them no place: they are beside the conditions.
+	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
+		return beside(admission, map[string]any{string(ConditionSetChain): value})
+	},
+	unwrap: func(request map[string]jsontext.Value) (string, jsontext.Value, jsontext.Value, error) {
+		rest, err := without(request, string(ConditionSetChain))
+		return string(ConditionSetChain), request[string(ConditionSetChain)], rest, err
+	},
 }
 
 type mergedSet struct {

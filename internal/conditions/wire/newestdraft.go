@@ -29,6 +29,12 @@ var newestDraft = codec{
 		}
 		return d.read("", &counter{}, 0)
 	},
+	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
+		return map[string]any{"decision": value, "admissionRequest": admission}, nil
+	},
+	unwrap: func(request map[string]jsontext.Value) (string, jsontext.Value, jsontext.Value, error) {
+		return "decision", request["decision"], request["admissionRequest"], nil
+	},
 }
 
 const (

@@ -37,6 +37,10 @@ type codec struct {
 	// encode returns the value of the field of the status. It returns an error if the dialect cannot express the decision.
 	encode func(d authorizer.ConditionsAwareDecision) (any, error)
 	decode func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error)
+	// wrap returns the request of an AuthorizationConditionsReview. value is from encode, admission is the request in admission.
+	wrap func(value any, admission jsontext.Value) (map[string]any, error)
+	// unwrap returns the parts of such a request: conditions is for decode. at is the place of the conditions.
+	unwrap func(request map[string]jsontext.Value) (at string, conditions, admission jsontext.Value, err error)
 }
 
 // codecOf returns that of a dialect, and false for None.
@@ -199,7 +203,7 @@ func readPlain(status map[string]jsontext.Value) (authorizer.ConditionsAwareDeci
 // object reads the members of an object. Names may occur once, and are case-sensitive.
 func object(what string, text []byte) (map[string]jsontext.Value, error) {
 	if len(text) == 0 {
-		return nil, fmt.Errorf("%s: is missing: send a SubjectAccessReview", what)
+		return nil, fmt.Errorf("%s: is missing: send the whole review", what)
 	}
 	var out map[string]jsontext.Value
 	if err := json.Unmarshal(text, &out); err != nil {
