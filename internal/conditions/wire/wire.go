@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -86,12 +87,31 @@ func (d Dialect) Handles(spec []byte) (bool, error) {
 func (d Dialect) Ask(spec *authorizationv1.SubjectAccessReviewSpec) ([]byte, error) {
 	review := authorizationv1.SubjectAccessReview{Spec: *spec}
 	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SubjectAccessReview"
-	text, err := json.Marshal(review)
+	text, err := json.Marshal(review, json.Deterministic(true))
 	c, ok := codecOf(d)
 	if err != nil || !ok {
 		return text, err
 	}
 	return with(text, "spec", c.field, c.ask)
+}
+
+// Asked returns the spec in the answer to Ask, and nil if the authorizer left it out.
+func Asked(answer []byte) (*authorizationv1.SubjectAccessReviewSpec, error) {
+	if len(answer) > maxBytes {
+		return nil, fmt.Errorf("review: has %d bytes: send at most %d", len(answer), maxBytes)
+	}
+	review, err := object("review", answer)
+	if err != nil || !has(review["spec"]) {
+		return nil, err
+	}
+	spec := &authorizationv1.SubjectAccessReviewSpec{}
+	if err := json.Unmarshal(review["spec"], spec); err != nil {
+		return nil, fmt.Errorf("spec: %w", err)
+	}
+	if reflect.ValueOf(*spec).IsZero() {
+		return nil, nil
+	}
+	return spec, nil
 }
 
 // Status returns the status of a SubjectAccessReview, as JSON. handles is the result of Handles. If the peer does not handle conditions, or if
