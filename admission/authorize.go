@@ -86,7 +86,7 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		// No object changes this, so admission need not be asked.
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: decision.Reason()}, nil
 	case decision.IsDeny():
-		return authorizationv1.SubjectAccessReviewStatus{Reason: decision.Reason()}, nil
+		return authorizationv1.SubjectAccessReviewStatus{Reason: reasonOf(decision)}, nil
 	case canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes)):
 		return r.letThrough(ctx, spec, conditionalReason, unprovenConditionalReason)
 	case !r.allowed(spec.ResourceAttributes) || !granularVerbs(spec.ResourceAttributes.Verb):
@@ -121,7 +121,7 @@ func (r *AuthorizeReviewer) marker(ctx context.Context, p policyAuthorizer, spec
 	case decision.IsAllow() || canBecomeAllowed(decision):
 		return fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: decision.Reason()}, nil
 	case decision.IsDeny():
-		return fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: decision.Reason()}, nil
+		return fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, Reason: decision.Reason(), Failure: decision.Error()}, nil
 	case r.Authorizer == nil:
 		return fieldperm.AuthorizerDecision{}, errors.New("authorize: has no authorizer: configure one")
 	}
@@ -156,6 +156,14 @@ func (p policyAuthorizer) ask(ctx context.Context, spec *authorizationv1.Subject
 		User: u, Verb: verb, Namespace: a.Namespace, APIGroup: a.Group, APIVersion: a.Version, Resource: a.Resource, Subresource: a.Subresource, Name: a.Name,
 		ResourceRequest: true,
 	})
+}
+
+// reasonOf returns the reason of a Deny, or the error that it is due to.
+func reasonOf(d authorizer.ConditionsAwareDecision) string {
+	if err := d.Error(); d.Reason() == "" && err != nil {
+		return unreadReason + err.Error()
+	}
+	return d.Reason()
 }
 
 // canBecomeAllowed reports whether objects can exist for which a conditional decision is Allow.

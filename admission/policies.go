@@ -58,10 +58,16 @@ type authorizers struct {
 
 // Authorize asks for one verb.
 func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
-	if out, err := a.conditions.Authorize(ctx, verb, generic); err != nil || out.Outcome != fieldperm.NoOpinion {
-		return out, err
+	conditional, err := a.conditions.Authorize(ctx, verb, generic)
+	if err != nil || conditional.Outcome != fieldperm.NoOpinion {
+		return conditional, err
 	}
-	return a.then.Authorize(ctx, verb, generic)
+	out, err := a.then.Authorize(ctx, verb, generic)
+	if out.Failure == nil && !out.Allowed() {
+		// The conditional authorizer that failed might have allowed the verb, so a denial is due to the failure (P4).
+		out.Failure = conditional.Failure
+	}
+	return out, err
 }
 
 // unmet returns the conditions that an authorizer of a review names in a denial.
@@ -78,7 +84,7 @@ func (r *Reviewer) authorizer(ctx context.Context, write *Write, verbs []string)
 	if r.Conditional == nil {
 		return then, nil, nil
 	}
-	conditions, err := r.Conditional(write)
+	conditions, err := r.Conditional(write, then)
 	if err != nil {
 		return nil, nil, unavailable("%w: try again, and look at /readyz if it stays so", err)
 	}

@@ -172,7 +172,7 @@ func TestK7_Admit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reviewer(compile(t), holding(c.holds...))
-			r.Conditional = func(w *Write) (Conditions, error) {
+			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				object, old, err := w.Objects()
 				if (len(w.Changes) > 0) != (c.req == update) || (object != nil) != (c.req == update) || old == nil || err != nil || w.Request != c.req {
 					t.Errorf("got %+v, %v, %v, %v", w, object, old, err)
@@ -195,7 +195,7 @@ func TestK7_Admit(t *testing.T) {
 		})
 	}
 	r := reviewer(compile(t), holding("update"))
-	r.Conditional = func(*Write) (Conditions, error) {
+	r.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
 		return nil, errors.New("not read")
 	}
 	for _, req := range []*admissionv1.AdmissionRequest{update, remove} {
@@ -263,7 +263,7 @@ func TestK4_ScannedObjectsAreThoseThatReadersGet(t *testing.T) {
 			defer in.Release()
 			seen := false
 			r := reviewer(compile(t, widgets), holding("update", "create", "delete"))
-			r.Conditional = func(w *Write) (Conditions, error) {
+			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				seen = true
 				object, old, ok := w.Scanned()
 				if ok != c.scanned || ok && (object.IsAbsent() || old.IsAbsent() != (c.operation == admissionv1.Create)) {
@@ -283,7 +283,7 @@ func TestW4_ConditionsDoNotReachTheFloor(t *testing.T) {
 	req := scaling()
 	req.Resource.Group, req.Resource.Resource = "coordination.k8s.io", "leases"
 	r := reviewer(compile(t), holding())
-	r.Conditional = func(*Write) (Conditions, error) {
+	r.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
 		return onObjects{"update": {Outcome: fieldperm.Deny}}, nil
 	}
 	if result, err := r.Review(t.Context(), Uncovered, req); err != nil || !result.Allowed {

@@ -36,10 +36,11 @@ type Reviewer struct {
 	Schema func() *schema.Schema
 	// Authorizer returns the authorizer for the user and the object of the request.
 	Authorizer func(*admissionv1.AdmissionRequest) fieldperm.Authorizer
-	// Conditional returns the conditions on a write, nil if there are none. They are asked before Authorizer. A Deny of the verb of the
+	// Conditional returns the conditions on a write, nil if there are none. They are asked before then, which is what Authorizer returned for its
+	// request. A Deny of the verb of the
 	// request denies the request, whatever else the user holds. An error means that the conditions are not known. A nil func means that
 	// there are none.
-	Conditional func(*Write) (Conditions, error)
+	Conditional func(write *Write, then fieldperm.Authorizer) (Conditions, error)
 	Limits      fieldperm.Limits
 }
 

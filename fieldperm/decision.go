@@ -30,8 +30,10 @@ type AuthorizerDecision struct {
 
 // Unmet is a condition that is not true for the objects of the request.
 type Unmet struct {
-	// Name is the name of the policy that has the condition.
+	// Name is the name of the policy that has the condition, or the condition's ID if another authorizer has it.
 	Name string
+	// Authorizer is the name of that authorizer. It is empty for a policy.
+	Authorizer string
 	// Description says in words what the condition is. It may be empty.
 	Description string
 }

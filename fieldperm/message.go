@@ -108,7 +108,11 @@ func (d *Denial) writeUnmet(b *strings.Builder) {
 			fmt.Fprintf(b, "; %d more %s not met", len(d.Unmet)-i, plural(len(d.Unmet)-i, "condition is", "conditions are"))
 			return
 		}
-		fmt.Fprintf(b, "; the condition of policy %q is not met", shortened(u.Name))
+		if u.Authorizer == "" {
+			fmt.Fprintf(b, "; the condition of policy %q is not met", shortened(u.Name))
+		} else {
+			fmt.Fprintf(b, "; the condition %q of authorizer %q is not met", shortened(u.Name), shortened(u.Authorizer))
+		}
 		if u.Description != "" {
 			fmt.Fprintf(b, ": %q", shortened(u.Description))
 		}

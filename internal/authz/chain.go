@@ -11,7 +11,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	configmetrics "k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
 	"k8s.io/client-go/kubernetes"
@@ -78,7 +77,7 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 	}
 	c := &Chain{settings: s}
 	if s.File == "" {
-		if err := c.begin(defaultChain(s.TTL), nil); err != nil {
+		if err := c.begin(&configfile.Authorization{Configuration: defaultChain(s.TTL)}, nil); err != nil {
 			return nil, err
 		}
 		return c, nil
@@ -95,7 +94,7 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 		File: s.File, Interval: s.interval, Apply: c.apply,
 		Observe: func(data []byte, err error) { c.observe(klog.FromContext(ctx), data, err) },
 	}, data, loaded.Files)
-	if err := c.begin(loaded.Configuration, data); err != nil {
+	if err := c.begin(loaded, data); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	configmetrics.RegisterMetrics()
@@ -105,8 +104,8 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 }
 
 // begin puts the first configuration in force.
-func (c *Chain) begin(configuration *apiserver.AuthorizationConfiguration, data []byte) error {
-	if has(configuration, configfile.TypeRBAC) {
+func (c *Chain) begin(loaded *configfile.Authorization, data []byte) error {
+	if has(loaded.Configuration, configfile.TypeRBAC) {
 		if c.settings.Cluster == nil {
 			return errNoCluster(string(configfile.TypeRBAC))
 		}
@@ -115,7 +114,7 @@ func (c *Chain) begin(configuration *apiserver.AuthorizationConfiguration, data 
 			return fmt.Errorf("RBAC: %w", err)
 		}
 	}
-	first, err := c.newSnapshot(configuration, data)
+	first, err := c.newSnapshot(loaded, data)
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,12 @@ import (
 type flights struct {
 	chain authorizer.UnconditionalAuthorizer
 	// links are the chain's authorizers, which may decide a check from their caches. Without links, every check asks the chain.
-	links    links
-	timeout  time.Duration
-	observer Observer
-	group    singleflight.Group
+	links links
+	// conditionals are the authorizers that return conditions. They come before the chain.
+	conditionals []*conditional
+	timeout      time.Duration
+	observer     Observer
+	group        singleflight.Group
 
 	mu       sync.Mutex
 	underway map[string]*flight

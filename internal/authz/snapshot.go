@@ -44,10 +44,12 @@ type snapshot struct {
 }
 
 // newSnapshot makes the authorizers of a configuration. The configuration must be valid.
-func (c *Chain) newSnapshot(configuration *apiserver.AuthorizationConfiguration, data []byte) (*snapshot, error) {
+func (c *Chain) newSnapshot(loaded *configfile.Authorization, data []byte) (*snapshot, error) {
+	configuration := loaded.Configuration
 	s := &snapshot{configuration: configuration, data: data}
 	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
 	compiler := authorizationcel.NewDefaultCompiler()
+	var conditionals []*conditional
 	for i := range configuration.Authorizers {
 		one := &configuration.Authorizers[i]
 		next := link{name: one.Name, kind: string(one.Type)}
@@ -58,6 +60,14 @@ func (c *Chain) newSnapshot(configuration *apiserver.AuthorizationConfiguration,
 				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 			}
 			s.webhooks = append(s.webhooks, w)
+			if conditions := loaded.ConditionsOf(i); conditions != nil {
+				with, err := newConditional(one, conditions, compiler)
+				if err != nil {
+					return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
+				}
+				conditionals = append(conditionals, with)
+				continue
+			}
 			next.webhook = w
 		case configfile.TypeRBAC:
 			next.local = c.roles
@@ -74,7 +84,7 @@ func (c *Chain) newSnapshot(configuration *apiserver.AuthorizationConfiguration,
 		return nil, err
 	}
 	s.flights = newFlights(all, flightTime, c.settings.Observer)
-	s.links = chain
+	s.links, s.conditionals = chain, conditionals
 	return s, nil
 }
 
@@ -134,7 +144,7 @@ func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	if problems := c.changed(loaded.Configuration, data); len(problems) > 0 {
 		return nil, problems
 	}
-	next, err := c.newSnapshot(loaded.Configuration, data)
+	next, err := c.newSnapshot(loaded, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
 	}
@@ -217,7 +227,7 @@ func report(log klog.Logger, file string, loaded *configfile.Authorization) {
 	for _, warning := range loaded.Warnings {
 		log.Info("Authorization configuration: warning", "warning", warning)
 	}
-	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded.Configuration))
+	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded))
 }
 
 // problem returns a Problem about a field of the authorizer at index. If no authorizer has this index, it is about the whole list.

@@ -29,6 +29,8 @@ type Authorization struct {
 	// Files are the kubeconfigs, and the certificate, key and token files that the kubeconfigs name. If the content of one changes,
 	// the chain must be made again.
 	Files []string
+	// Conditions are the settings of the webhooks that return conditions, in the order of the file.
+	Conditions []Conditions
 	// Warnings are about settings that are valid but probably not intended, each with file, line and cure.
 	Warnings []string
 }
@@ -42,14 +44,16 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	if r.tree.value == nil {
 		return nil, r.result()
 	}
+	data, conditions := r.takeConditions(data)
 	object := r.decode("AuthorizationConfiguration", "--authorization-config", data)
 	configuration, ok := object.(*apiserver.AuthorizationConfiguration)
 	if !ok {
 		return nil, r.result()
 	}
-	out := &Authorization{Configuration: configuration}
+	out := &Authorization{Configuration: configuration, Conditions: conditions}
 	c := chain{reading: r, configuration: configuration}
 	c.authorizers()
+	c.conditional(out)
 	c.connections(out)
 	r.judge(c.validate(), c.place, authorizerCures())
 	if len(r.problems) == 0 {

@@ -39,7 +39,7 @@ func (c chain) connections(out *Authorization) {
 			}
 			if file := *info.KubeConfigFile; !seen[file] {
 				seen[file] = true
-				out.Files = append(out.Files, c.kubeconfig(at, file)...)
+				out.Files = append(out.Files, c.kubeconfig(at, file, "")...)
 			}
 		default:
 			if strings.EqualFold(info.Type, "KubeConfig") {
@@ -56,16 +56,16 @@ func regular(file string) bool {
 	return err == nil && info.Mode().IsRegular() && filepath.IsAbs(file)
 }
 
-// kubeconfig checks a kubeconfig that an authorizer names. It returns the kubeconfig and the files that it names. Faults are
-// reported with their position in the kubeconfig.
-func (c chain) kubeconfig(at, file string) []string {
+// kubeconfig checks a context of a kubeconfig that an authorizer names, "" for the current one. It returns the kubeconfig and the files that the
+// context names. Faults are reported with their position in the kubeconfig.
+func (c chain) kubeconfig(at, file, context string) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		c.report(at, "cannot be read: "+err.Error(), "let fieldperm's user read it")
 		return nil
 	}
 	k := &kubeconfig{reading: newReading(file, data, language{compiles: func(string) bool { return false }})}
-	files := append([]string{file}, k.check(data)...)
+	files := append([]string{file}, k.check(data, context)...)
 	c.problems = append(c.problems, k.problems...)
 	c.warnings = append(c.warnings, k.warnings...)
 	return files
@@ -74,7 +74,7 @@ func (c chain) kubeconfig(at, file string) []string {
 // kubeconfig is a kubeconfig during reading.
 type kubeconfig struct{ *reading }
 
-func (k *kubeconfig) check(data []byte) []string {
+func (k *kubeconfig) check(data []byte, context string) []string {
 	if k.tree.value == nil {
 		k.hide()
 		return nil
@@ -105,6 +105,13 @@ func (k *kubeconfig) check(data []byte) []string {
 	if err := clientcmd.ResolveLocalPaths(config); err != nil {
 		k.report("", err.Error(), "")
 		return nil
+	}
+	if context != "" {
+		if config.Contexts[context] == nil {
+			k.report("contexts", "no context has the name "+quoted(context), "add it, or correct "+conditionsContext)
+			return nil
+		}
+		config.CurrentContext = context
 	}
 	return k.current(config)
 }

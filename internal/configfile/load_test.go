@@ -284,7 +284,7 @@ func TestSummaries(t *testing.T) {
 		"node (Node), has no opinion here",
 		"cluster (Webhook), asks the SubjectAccessReview API of kube-apiserver in v1, failurePolicy Deny, timeout 3s, allowed kept 5m0s, not allowed kept 30s, no conditions",
 	}
-	if lines := SummaryOfChain(got.Configuration); !slices.Equal(lines, want) {
+	if lines := SummaryOfChain(got); !slices.Equal(lines, want) {
 		t.Errorf("said\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }

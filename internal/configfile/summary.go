@@ -9,14 +9,17 @@ import (
 )
 
 // SummaryOfChain returns one line per authorizer, in the order of the chain.
-func SummaryOfChain(configuration *apiserver.AuthorizationConfiguration) []string {
+func SummaryOfChain(of *Authorization) []string {
 	var out []string
-	for i := range configuration.Authorizers {
-		one := &configuration.Authorizers[i]
+	for i := range of.Configuration.Authorizers {
+		one := &of.Configuration.Authorizers[i]
 		parts := []string{fmt.Sprintf("%s (%s)", one.Name, one.Type)}
 		switch {
 		case one.Webhook != nil:
 			parts = append(parts, webhookSummary(one.Webhook)...)
+			if c := of.ConditionsOf(i); c != nil {
+				parts = append(parts, "returns conditions as "+string(c.Dialect))
+			}
 		case one.Type == TypeRBAC:
 			parts = append(parts, "decides in process, from the cluster's roles and bindings")
 		case one.Type == TypeNode:

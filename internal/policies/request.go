@@ -37,7 +37,7 @@ func (s *Set) For(write *admission.Write) admission.Conditions {
 }
 
 // Conditional is For, and nil if there are no policies. It is for admission.Reviewer.
-func (s *Set) Conditional(write *admission.Write) (admission.Conditions, error) {
+func (s *Set) Conditional(write *admission.Write, _ fieldperm.Authorizer) (admission.Conditions, error) {
 	if s.Empty() {
 		return nil, nil
 	}

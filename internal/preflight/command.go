@@ -161,7 +161,7 @@ func (f *flags) chain(ctx context.Context) (*report, []error) {
 		}
 	}
 	out := &report{title: "authorizers of " + f.authorization + ", in their order:", warnings: loaded.Warnings}
-	for i, line := range configfile.SummaryOfChain(loaded.Configuration) {
+	for i, line := range configfile.SummaryOfChain(loaded) {
 		out.lines = append(out.lines, fmt.Sprintf("%d. %s", i+1, line))
 	}
 	return out, nil

@@ -57,11 +57,11 @@ func newAuthorization(
 	}
 	a.writes = &admission.Reviewer{
 		Schema:     known.Schema,
-		Authorizer: a.chain.For, Conditional: known.conditional,
+		Authorizer: a.chain.For, Conditional: a.conditional,
 		Limits: fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{
-		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens, Policies: known.authorizer,
+		Allowed: known.allowed, Authorizer: a.chain.ForReview, Enforced: e.interlock.Enforced, Canaries: e.tokens, Policies: a.phaseOne,
 	}
 	a.documents = &admission.SchemaReviewer{Documents: known.Documents, Holders: a.holders, Policy: known.policies.Try}
 	return a, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/metrics"
@@ -101,12 +102,12 @@ func (s *schemas) Run(ctx context.Context) {
 }
 
 // conditional returns the conditions of policies on a write.
-func (s *schemas) conditional(write *admission.Write) (admission.Conditions, error) {
+func (s *schemas) conditional(write *admission.Write, then fieldperm.Authorizer) (admission.Conditions, error) {
 	set, err := s.policies.Set()
 	if err != nil {
 		return nil, err
 	}
-	return set.Conditional(write)
+	return set.Conditional(write, then)
 }
 
 // authorizer returns the authorizer of policies for the authorization phase.

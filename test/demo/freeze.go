@@ -19,12 +19,12 @@ import (
 	"github.com/fieldperm/fieldperm/test/cluster"
 )
 
-// chain is the AuthorizationConfiguration of fieldperm's own checks in the demo: a webhook that denies during a freeze, then Roles and
-// bindings in process, then the API server. The webhook is asked about one namespace, the namespace of a story.
+// chain is the AuthorizationConfiguration of fieldperm's own checks in the demo: a webhook that returns conditions, a webhook that denies during a
+// freeze, then Roles and bindings in process, then the API server. Each webhook is asked about one namespace, the namespace of a story.
 const chain = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
-- type: Webhook
+` + teams + `- type: Webhook
   name: freeze
   webhook:
     authorizedTTL: 10s
@@ -51,7 +51,7 @@ authorizers:
     connectionInfo: {type: InClusterConfig}
 `
 
-// freeze is a webhook authorizer of a third party: it denies every request.
+// freeze serves the webhook authorizers of third parties. The one with its name denies every request.
 type freeze struct {
 	address string
 	ca      []byte
@@ -88,8 +88,12 @@ func (f *freeze) start() error {
 		return err
 	}
 	f.address = listener.Addr().String()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", deny)
+	mux.HandleFunc("/teams/authorize", authorizeTeams)
+	mux.HandleFunc("/teams/conditions", evaluateTeams)
 	f.server = &http.Server{
-		Handler: http.HandlerFunc(deny), ReadHeaderTimeout: 10 * time.Second,
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
 	}
 	go func() {
@@ -106,9 +110,10 @@ func (f *freeze) write(dir string) ([]string, error) {
 	config.Contexts["freeze"] = &clientcmdapi.Context{Cluster: "freeze"}
 	config.CurrentContext = "freeze"
 	kubeconfig, file := filepath.Join(dir, "freeze.kubeconfig"), filepath.Join(dir, "fieldperm-authorization.yaml")
+	ofTeams := filepath.Join(dir, "teams.kubeconfig")
 	return []string{"--authorization-config", file}, errors.Join(
-		clientcmd.WriteToFile(*config, kubeconfig),
-		os.WriteFile(file, fmt.Appendf(nil, chain, kubeconfig), 0o600))
+		clientcmd.WriteToFile(*config, kubeconfig), writeTeams(ofTeams, f.address, f.ca),
+		os.WriteFile(file, fmt.Appendf(nil, chain, ofTeams, kubeconfig), 0o600))
 }
 
 func (f *freeze) stop() error {
@@ -125,6 +130,5 @@ func deny(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review.Status = authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "frozen until Monday"}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // The client may have closed the connection.
+	respond(w, review)
 }

@@ -22,7 +22,7 @@ var (
 const kubeconfig = `apiVersion: v1
 kind: Config
 clusters: [{name: a, cluster: {server: "https://a.example.com"}}]
-contexts: [{name: a, context: {cluster: a, user: a}}]
+contexts: [{name: a, context: {cluster: a, user: a}}, {name: conditions, context: {cluster: a, user: a}}]
 users: [{name: a, user: {token: a}}]
 current-context: a
 `

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -44,6 +45,9 @@ type Config struct {
 	AuthorizedTTL, UnauthorizedTTL time.Duration
 	// OnError is the failure policy: DecisionDeny, which is the zero value, or DecisionNoOpinion. Every other value denies.
 	OnError authorizer.Decision
+	// Match reports whether the authorizer is asked about a request: if not, it has no opinion. A failure decides as the failure policy. nil asks
+	// about every request.
+	Match func(context.Context, *authorizationv1.SubjectAccessReview) (bool, error)
 	// Clock is the time of the cache; nil for the real time.
 	Clock cache.Clock
 }
@@ -130,6 +134,15 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, attributes au
 			return d
 		}
 	}
+	if a.config.Match != nil {
+		matches, err := a.config.Match(ctx, &authorizationv1.SubjectAccessReview{Spec: *spec})
+		if err != nil {
+			return a.failed(err)
+		}
+		if !matches {
+			return authorizer.ConditionsAwareDecisionNoOpinion("", nil)
+		}
+	}
 	answer, err := a.post(ctx, a.reviews, body)
 	if err != nil {
 		return a.failed(err)
@@ -165,10 +178,34 @@ func (a *Authorizer) EvaluateConditions(
 	ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData,
 ) (authorizer.Decision, string, error) {
 	of, ok := data.(Data)
-	if !ok || of.Request() == nil {
-		return a.unevaluated(decision, errors.New("the request in admission is not known"))
+	if !ok {
+		return a.unevaluated(decision, errNoRequest)
 	}
-	answer, err := a.evaluate(ctx, decision, of.Request())
+	return a.Evaluate(ctx, decision, of.Request())
+}
+
+var errNoRequest = errors.New("the request in admission is not known")
+
+// Evaluate is EvaluateConditions with the request in admission. A request without a UID, as of a review that is not a write, gets one. An
+// unconditional decision is returned as it is.
+func (a *Authorizer) Evaluate(
+	ctx context.Context, decision authorizer.ConditionsAwareDecision, of *admissionv1.AdmissionRequest,
+) (authorizer.Decision, string, error) {
+	switch {
+	case decision.IsAllow():
+		return authorizer.DecisionAllow, decision.Reason(), decision.Error()
+	case decision.IsNoOpinion():
+		return authorizer.DecisionNoOpinion, decision.Reason(), decision.Error()
+	case decision.IsDeny():
+		return authorizer.DecisionDeny, decision.Reason(), decision.Error()
+	case of == nil:
+		return a.unevaluated(decision, errNoRequest)
+	case of.UID == "":
+		copied := *of
+		copied.UID = uuid.NewUUID()
+		of = &copied
+	}
+	answer, err := a.evaluate(ctx, decision, of)
 	if err != nil {
 		return a.unevaluated(decision, err)
 	}

@@ -309,3 +309,22 @@ func TestK3_AnAuthorizerNeedsADialectAndBothEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestK3_ADecisionWithAnErrorIsNotCached: the authorizer may be able to decide the next time.
+func TestK3_ADecisionWithAnErrorIsNotCached(t *testing.T) {
+	asked := 0
+	a, _ := serve(t, wire.ConditionSetChain, func(_ *Config, p *peer) {
+		p.answer["/authorize"] = func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			_, _ = io.WriteString(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":false,"denied":true,"evaluationError":"the store is away"}}`)
+		}
+	})
+	for range 2 {
+		if d := a.ConditionsAwareAuthorize(t.Context(), attributes("alice")); !d.IsDeny() || d.Error() == nil {
+			t.Errorf("%v, want a Deny with an error", d)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("was asked %d times, want 2", asked)
+	}
+}

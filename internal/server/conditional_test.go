@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/fieldperm/fieldperm/fieldperm"
+)
+
+// fixedConditions has one answer for every verb.
+type fixedConditions struct {
+	answer fieldperm.AuthorizerDecision
+	err    error
+	asked  *int
+}
+
+func (f fixedConditions) Authorize(context.Context, string, bool) (fieldperm.AuthorizerDecision, error) {
+	*f.asked++
+	return f.answer, f.err
+}
+
+func (f fixedConditions) Unmet() []fieldperm.Unmet { return []fieldperm.Unmet{{Name: f.answer.By}} }
+
+// TestK7_PoliciesDecideBeforeWebhooks: the first answer that is an opinion or an error counts, and a failure is not lost.
+func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {
+	down := errors.New("down")
+	decision := func(o fieldperm.Outcome, by string) fieldperm.AuthorizerDecision {
+		return fieldperm.AuthorizerDecision{Outcome: o, By: by}
+	}
+	none := decision(fieldperm.NoOpinion, "")
+	failed := fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: down}
+	for name, c := range map[string]struct {
+		first, second fixedConditions
+		want          fieldperm.AuthorizerDecision
+		err           error
+		asked         int
+	}{
+		"allow first":       {fixedConditions{answer: decision(fieldperm.Allow, "a")}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Allow, "a"), nil, 1},
+		"deny first":        {fixedConditions{answer: decision(fieldperm.Deny, "a")}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Deny, "a"), nil, 1},
+		"allow second":      {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Allow, "b"), nil, 2},
+		"deny second":       {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Deny, "b"), nil, 2},
+		"no opinion":        {fixedConditions{answer: none}, fixedConditions{answer: none}, none, nil, 2},
+		"error first":       {fixedConditions{err: down}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, fieldperm.AuthorizerDecision{}, down, 1},
+		"error second":      {fixedConditions{answer: none}, fixedConditions{err: down}, fieldperm.AuthorizerDecision{}, down, 2},
+		"failure is kept":   {fixedConditions{answer: failed}, fixedConditions{answer: none}, failed, nil, 2},
+		"failure at second": {fixedConditions{answer: none}, fixedConditions{answer: failed}, failed, nil, 2},
+	} {
+		asked := 0
+		c.first.asked, c.second.asked = &asked, &asked
+		o := inOrder{c.first, c.second}
+		got, err := o.Authorize(t.Context(), "update", true)
+		if got != c.want || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) || asked != c.asked {
+			t.Errorf("%s: %+v, %v after %d questions", name, got, err, asked)
+		}
+		if unmet := o.Unmet(); len(unmet) != 2 {
+			t.Errorf("%s: %v", name, unmet)
+		}
+	}
+}
