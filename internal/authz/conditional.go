@@ -163,7 +163,7 @@ func (w *onWrite) ask(ctx context.Context, verb string) (fieldperm.AuthorizerDec
 	var unmet []fieldperm.Unmet
 	for _, one := range w.webhooks {
 		decision := one.ConditionsAwareAuthorize(ctx, attributes)
-		outcome, reason, err := one.remote.Evaluate(ctx, decision, w.request)
+		outcome, reason, err := one.remote.Evaluate(ctx, decision, w.seen())
 		switch outcome {
 		case authorizer.DecisionAllow:
 			return fieldperm.AuthorizerDecision{Outcome: fieldperm.Allow, Reason: reason, By: one.name}, nil, nil
@@ -183,6 +183,14 @@ func (w *onWrite) ask(ctx context.Context, verb string) (fieldperm.AuthorizerDec
 		}
 	}
 	return out, unmet, nil
+}
+
+// seen returns the request, nil if the API server has converted its objects: an authorizer gives conditions for the version of the request.
+func (w *onWrite) seen() *admissionv1.AdmissionRequest {
+	if w.request.RequestKind != nil && *w.request.RequestKind != w.request.Kind {
+		return nil
+	}
+	return w.request
 }
 
 // attributes are those of the authorization phase, so that the caches of webhooks have the decisions. An API server knows no name then if the

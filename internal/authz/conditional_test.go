@@ -13,6 +13,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -228,6 +229,19 @@ func TestK7_WebhooksAreAskedWhatMatches(t *testing.T) {
 		if err != nil || (got.Outcome == fieldperm.Allow) != c.asked || (l.asked() != "") != c.asked {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// TestK4_ConvertedObjectsAreNotEvaluated: the conditions are for the version that the user sent.
+func TestK4_ConvertedObjectsAreNotEvaluated(t *testing.T) {
+	l, p := newLabels(t, "red"), newPlace(t)
+	p.configure(l.entry(p, "Deny"))
+	w := write(`{"team":"red"}`)
+	w.Request.Kind = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	w.Request.RequestKind = &metav1.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Deployment"}
+	got, err := Conditions(p.chain(Settings{}).For(w.Request), w).Authorize(t.Context(), "update", true)
+	if err == nil || got.Outcome == fieldperm.Allow || l.asked() != "update" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -184,9 +184,9 @@ func (a *Authorizer) EvaluateConditions(
 	return a.Evaluate(ctx, decision, of.Request())
 }
 
-var errNoRequest = errors.New("the request in admission is not known")
+var errNoRequest = errors.New("the request in admission is not known, or the API server has converted its objects: take versions out of the rules of the webhook")
 
-// Evaluate is EvaluateConditions with the request in admission. A request without a UID, as of a review that is not a write, gets one. An
+// Evaluate is EvaluateConditions with the request in admission, nil if it is not known. A request without a UID, as of a review that is not a write, gets one. An
 // unconditional decision is returned as it is.
 func (a *Authorizer) Evaluate(
 	ctx context.Context, decision authorizer.ConditionsAwareDecision, of *admissionv1.AdmissionRequest,
