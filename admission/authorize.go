@@ -56,13 +56,8 @@ type AuthorizeReviewer struct {
 // decides.
 func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 	noOpinion := authorizationv1.SubjectAccessReviewStatus{}
-	switch {
-	case spec.ResourceAttributes == nil && spec.NonResourceAttributes == nil:
-		return noOpinion, badRequest("subject access review: has neither resourceAttributes nor nonResourceAttributes: send one of them")
-	case spec.ResourceAttributes != nil && spec.NonResourceAttributes != nil:
-		return noOpinion, badRequest("subject access review: has both resourceAttributes and nonResourceAttributes: send one of them")
-	case spec.User == "" && len(spec.Groups) == 0:
-		return noOpinion, badRequest("subject access review: names neither user nor groups: send .spec.user")
+	if err := checkSpec(spec); err != nil {
+		return noOpinion, err
 	}
 	if !writes(spec) {
 		return noOpinion, nil
@@ -100,6 +95,19 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		return noOpinion, answer.Failure
 	}
 	return r.letThrough(ctx, spec, allowReason, unprovenReason)
+}
+
+// checkSpec returns an error for a question that can never be answered.
+func checkSpec(spec *authorizationv1.SubjectAccessReviewSpec) error {
+	switch {
+	case spec.ResourceAttributes == nil && spec.NonResourceAttributes == nil:
+		return badRequest("subject access review: has neither resourceAttributes nor nonResourceAttributes: send one of them")
+	case spec.ResourceAttributes != nil && spec.NonResourceAttributes != nil:
+		return badRequest("subject access review: has both resourceAttributes and nonResourceAttributes: send one of them")
+	case spec.User == "" && len(spec.Groups) == 0:
+		return badRequest("subject access review: names neither user nor groups: send .spec.user")
+	}
+	return nil
 }
 
 // letThrough allows a request on which admission decides, if it is proven that admission is asked. The proof comes last: one from before a

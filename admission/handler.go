@@ -129,13 +129,7 @@ func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 		log := klog.FromContext(ctx)
 		status, err := reviewer.Review(ctx, &review.Spec)
 		if err != nil {
-			code := http.StatusInternalServerError
-			if Code(err) == http.StatusBadRequest {
-				code = http.StatusBadRequest
-			}
-			log.Error(err, "Review failed", "code", code)
-			http.Error(w, err.Error(), code)
-			x.observe(OutcomeError, 0)
+			x.fail(log, err)
 			return
 		}
 		review.Status = status
@@ -146,6 +140,17 @@ func (h Handlers) AuthorizeHandler(reviewer *AuthorizeReviewer) http.Handler {
 			x.observe(OutcomeNoOpinion, 0)
 		}
 	})
+}
+
+// fail answers with an HTTP error, which is no decision.
+func (x *exchange) fail(log klog.Logger, err error) {
+	code := http.StatusInternalServerError
+	if Code(err) == http.StatusBadRequest {
+		code = http.StatusBadRequest
+	}
+	log.Error(err, "Review failed", "code", code)
+	http.Error(x.w, err.Error(), code)
+	x.observe(OutcomeError, 0)
 }
 
 // exchange is one request to an endpoint and its response.

@@ -40,6 +40,9 @@ func newServeCommand() *cobra.Command {
   /admit/uncovered   ValidatingAdmissionWebhook for all users, on resources with barriers
   /admit/schemas     ValidatingAdmissionWebhook that refuses permission schemas which do not compile
   /authorize         authorization webhook (SubjectAccessReview): lets holders of "granular" in
+  /authorize/DIALECT the same for callers that handle conditions (KEP-5681): returns conditions instead
+  /conditions/DIALECT evaluates these conditions (AuthorizationConditionsReview). DIALECT is conditionsChain,
+                     conditionSetChain or conditionalDecision
   /review            the verbs that a write needs, for the caller or for another user
   /permissions       the verbs of every kind
   /livez /healthz    the process is alive
@@ -53,7 +56,7 @@ cure. In a Pod, use /readyz?exclude=interlock: without an endpoint no probe come
 
 All endpoints but the health checks need a client certificate of a CA in --client-ca-file. With
 --admission-callers any, /admit needs none. With --authentication-config, /review and /permissions also accept a
-bearer token. /admit and /authorize accept those of --webhook-token-users. fieldperm-gen manifests writes the
+bearer token. /admit, /authorize and /conditions accept those of --webhook-token-users. fieldperm-gen manifests writes the
 configuration of the kube-apiserver.`,
 		Example: `  # Beside a kube-apiserver that has the webhook granular as a static manifest.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \

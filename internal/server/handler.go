@@ -14,6 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
+	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/internal/review"
 	"github.com/fieldperm/fieldperm/internal/tracing"
 )
@@ -64,17 +65,31 @@ func (s *Server) endpoints() []endpoint {
 	// A request that is not reviewed may be one that is observed. Authentication comes first: others must not add gaps.
 	watched := func(next http.Handler) http.Handler { return called(onRefusal(recorder.Refused, read(next))) }
 	tried := func(next http.Handler) http.Handler { return called(read(next)) }
-	return []endpoint{
+	out := []endpoint{
 		{"/admit/granular", handlers.ReviewHandler(admission.Granular, s.authorization.writes), admit, public},
 		{"/admit/uncovered", handlers.ReviewHandler(admission.Uncovered, s.authorization.writes), admit, public},
 		{webhooks.ObservedPath, handlers.ObservationHandler(s.authorization.writes, recorder), watched, public},
 		{webhooks.TriedPath, handlers.TrialHandler(s.authorization.writes), tried, public},
 		{"/admit/schemas", handlers.SchemaHandler(s.authorization.documents), admit, public},
-		{"/authorize", asked.AuthorizeHandler(s.authorization.requests), authorize, false},
+		{authorizePath, asked.AuthorizeHandler(s.authorization.requests), authorize, false},
 		{"/review", api.ReviewHandler(), ask, true},
 		{"/permissions", api.PermissionsHandler(), ask, true},
 	}
+	evaluate := func(next http.Handler) http.Handler {
+		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.reviews, calls, longest, next))
+	}
+	for _, d := range wire.All() {
+		out = append(out,
+			endpoint{authorizePath + "/" + string(d), asked.DialectHandler(s.authorization.requests, d), authorize, false},
+			endpoint{conditionsPath + "/" + string(d), handlers.ConditionsHandler(s.authorization.writes, d), evaluate, false})
+	}
+	return out
 }
+
+const (
+	authorizePath  = "/authorize"
+	conditionsPath = "/conditions"
+)
 
 // reviewShare is how many concurrent webhook calls are allowed for each concurrent request to the review API.
 const reviewShare = 10
@@ -187,8 +202,15 @@ func (s *Server) decided(endpoint admission.Endpoint, mode fieldperm.Mode, allow
 	s.metrics.Decision(string(endpoint), string(mode), string(result))
 }
 
-// endpointOf returns the name of a path in metrics.
-func endpointOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+// endpointOf returns the name of a path in metrics. The dialects of an endpoint have one name.
+func endpointOf(path string) string {
+	for _, of := range []string{authorizePath, conditionsPath} {
+		if strings.HasPrefix(path, of) {
+			return of[1:]
+		}
+	}
+	return path[strings.LastIndex(path, "/")+1:]
+}
 
 // recovered turns a panic into a 500. An API server never treats a 500 as Allow.
 func recovered(next http.Handler) http.Handler {

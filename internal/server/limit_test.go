@@ -42,7 +42,7 @@ func (u unread) Read([]byte) (int, error) {
 func TestServe_CallersAnyReachAdmissionOnly(t *testing.T) {
 	r := start(t, func(r *running) { r.options.AdmissionCallers = callersAny })
 	unknown := client509(t, r.serving, nil)
-	for path, open := range map[string]bool{"/admit/granular": true, "/admit/uncovered": true, "/admit/schemas": true, "/authorize": false, "/metrics": false} {
+	for path, open := range map[string]bool{"/admit/granular": true, "/admit/uncovered": true, "/admit/schemas": true, "/authorize": false, "/authorize/conditionsChain": false, "/conditions/conditionsChain": false, "/metrics": false} {
 		if code, text := r.post(t, unknown, path, scaling); open == (code == http.StatusUnauthorized) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}

@@ -181,7 +181,7 @@ const updating = `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessR
 func TestServe_CallersNeedACertificateOfTheClientCA(t *testing.T) {
 	r := start(t, nil)
 	foreign := newAuthority(t, "another ca")
-	for _, path := range []string{"/admit/granular", "/admit/uncovered", "/admit/schemas", "/authorize", "/metrics"} {
+	for _, path := range []string{"/admit/granular", "/admit/uncovered", "/admit/schemas", "/authorize", "/authorize/conditionSetChain", "/conditions/conditionSetChain", "/metrics"} {
 		for name, client := range map[string]*http.Client{"none": client509(t, r.serving, nil), "of another CA": client509(t, r.serving, foreign)} {
 			if code, text := r.post(t, client, path, scaling); code != http.StatusUnauthorized || !strings.Contains(text, "--client-ca-file") {
 				t.Errorf("%s with %s: %d %s", path, name, code, text)

@@ -179,11 +179,8 @@ func partOfConditionsReview(body []byte, part string) (map[string]jsontext.Value
 	if err != nil {
 		return nil, err
 	}
-	for field, want := range map[string]string{"apiVersion": conditionsReviewVersion, "kind": conditionsReviewKind} {
-		var is string
-		if err := json.Unmarshal(review[field], &is); err != nil || is != want {
-			return nil, fmt.Errorf("review.%s: is not %q: send an %s of %s", field, want, conditionsReviewKind, conditionsReviewVersion)
-		}
+	if err := isOf(review, conditionsReviewVersion, conditionsReviewKind); err != nil {
+		return nil, err
 	}
 	return object(part, review[part])
 }

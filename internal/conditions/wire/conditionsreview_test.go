@@ -173,3 +173,44 @@ func TestK3_BadConditionsReviewsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// FuzzK3_ConditionsReview: what is read as a request has conditions and can be written and read again; what is read as an answer has none, and
+// allows nothing unless it says so.
+func FuzzK3_ConditionsReview(f *testing.F) {
+	for i, d := range dialects {
+		for _, decision := range []authorizer.ConditionsAwareDecision{chained, nested, mixed, mayAllow} {
+			if body, err := d.AskConditions(ConditionsRequest{Decision: decision, Admission: &admissionv1.AdmissionRequest{
+				UID: "1", Operation: admissionv1.Update, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+			}}); err == nil {
+				f.Add(i, string(body))
+			}
+		}
+		body, err := d.AnswerConditions("1", authorizer.ConditionsAwareDecisionAllow("yes", nil))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(i, string(body))
+	}
+	f.Fuzz(func(t *testing.T, i int, body string) {
+		d := dialects[(i%len(dialects)+len(dialects))%len(dialects)]
+		if got, err := d.ReadConditionsAnswer([]byte(body), "1"); !got.IsUnconditional() || err != nil && !got.IsDeny() ||
+			got.IsAllow() && !strings.Contains(body, "llow") && !strings.Contains(body, `\u`) {
+			t.Fatalf("%s: %s, %v", body, got, err)
+		}
+		asked, err := d.ReadConditionsRequest([]byte(body))
+		if err != nil {
+			return
+		}
+		if asked.Decision.IsUnconditional() || asked.Admission == nil {
+			t.Fatalf("%s: %s", body, asked.Decision)
+		}
+		again, err := d.AskConditions(asked)
+		if err != nil {
+			return // A decision that a dialect reads may be one that it does not write.
+		}
+		second, err := d.ReadConditionsRequest(again)
+		if err != nil || second.Admission.UID != asked.Admission.UID || second.Decision.PossibleDecisions().Has(authorizer.DecisionAllow) && !asked.Decision.PossibleDecisions().Has(authorizer.DecisionAllow) {
+			t.Fatalf("%s: %s, then %s %v", body, asked.Decision, second.Decision, err)
+		}
+	})
+}

@@ -28,6 +28,9 @@ const (
 	ConditionalDecision Dialect = "conditionalDecision"
 )
 
+// All returns the dialects with conditions, the oldest first.
+func All() []Dialect { return []Dialect{ConditionsChain, ConditionSetChain, ConditionalDecision} }
+
 // codec is what is different in a dialect.
 type codec struct {
 	// field of the spec by which a peer asks, and its value when fieldperm asks.
@@ -86,7 +89,7 @@ func (d Dialect) Handles(spec []byte) (bool, error) {
 // Ask returns a SubjectAccessReview as JSON that asks for conditions in the dialect.
 func (d Dialect) Ask(spec *authorizationv1.SubjectAccessReviewSpec) ([]byte, error) {
 	review := authorizationv1.SubjectAccessReview{Spec: *spec}
-	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SubjectAccessReview"
+	review.APIVersion, review.Kind = reviewVersion, reviewKind
 	text, err := json.Marshal(review, json.Deterministic(true))
 	c, ok := codecOf(d)
 	if err != nil || !ok {
@@ -162,7 +165,7 @@ func (d Dialect) ReadStatus(body []byte) (authorizer.ConditionsAwareDecision, er
 		return none, err
 	}
 	var conditional jsontext.Value
-	for _, other := range []Dialect{ConditionsChain, ConditionSetChain, ConditionalDecision} {
+	for _, other := range All() {
 		value := status[string(other)]
 		switch {
 		case !has(value):

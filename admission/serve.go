@@ -1,0 +1,217 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/internal/conditions/wire"
+	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+const (
+	// AllowCondition is the ID of a condition of Decide with the effect Allow. It has no text that another program could evaluate: the policies,
+	// the verbs of the user and the objects decide.
+	AllowCondition = "fieldperm.dev/allow"
+	// DenyCondition is the ID of one with the effect Deny.
+	DenyCondition = "fieldperm.dev/deny"
+	// ownConditions is their type and their text.
+	ownConditions = "fieldperm.dev/admission"
+	// metReason is the reason of an Allow with the objects. It is no generic permission (A3).
+	metReason = verbs.Prefix + " the conditions of fieldperm are met"
+)
+
+// Decide is the authorization phase for a caller that evaluates conditions itself (KEP-5681). In contrast to Review it needs no proof of
+// enforcement, and it denies. Code returns 400 or 500 for an error.
+func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (authorizer.ConditionsAwareDecision, error) {
+	none := authorizer.ConditionsAwareDecisionNoOpinion("", nil)
+	if err := checkSpec(spec); err != nil {
+		return none, err
+	}
+	if !writes(spec) || spec.User == CanaryUser {
+		return none, nil
+	}
+	policies, err := r.policies()
+	if err != nil {
+		return none, err
+	}
+	decision := policies.ask(ctx, spec, spec.ResourceAttributes.Verb)
+	if decision.IsAllow() || decision.IsDeny() {
+		return decision, nil
+	}
+	mayDeny := decision.PossibleDecisions().Has(authorizer.DecisionDeny)
+	mayAllow := canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes))
+	if !mayAllow && r.allowed(spec.ResourceAttributes) && granularVerbs(spec.ResourceAttributes.Verb) {
+		answer, err := r.marker(ctx, policies, spec)
+		if err != nil {
+			return none, err
+		}
+		if mayAllow = answer.Allowed(); !mayAllow && answer.Failure != nil {
+			return none, answer.Failure
+		}
+	}
+	if !mayAllow && !mayDeny {
+		return none, nil
+	}
+	var deny, allow []authorizer.Condition
+	if mayDeny {
+		deny = append(deny, own(DenyCondition, "fieldperm denies the objects: "+descriptions(decision)))
+	}
+	if mayAllow {
+		allow = append(allow, own(AllowCondition, "fieldperm allows the objects, by granular verbs or: "+descriptions(decision)))
+	}
+	return authorizer.ConditionsAwareDecisionConditionsMap(deny, nil, allow), nil
+}
+
+func own(id, description string) authorizer.Condition {
+	return authorizer.GenericCondition{ID: id, Type: ownConditions, Condition: ownConditions, Description: shorten.Within(strings.TrimSuffix(description, ": "), maxDescription)}
+}
+
+// descriptions are those of the conditions of a decision, for people.
+func descriptions(d authorizer.ConditionsAwareDecision) string {
+	var out []string
+	if d.IsUnion() {
+		for _, inner := range d.UnionedDecisions() {
+			if of := descriptions(inner); of != "" {
+				out = append(out, of)
+			}
+		}
+	}
+	if d.IsConditionsMap() {
+		all := d.ConditionsMap()
+		for _, some := range []func(func(authorizer.Condition) bool){all.DenyConditions(), all.NoOpinionConditions(), all.AllowConditions()} {
+			for c := range some {
+				if c.GetDescription() != "" {
+					out = append(out, c.GetDescription())
+				}
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Evaluate decides on a write by a decision of Decide, which may have been sent to another program and back. It evaluates only conditions of
+// Decide. It uses the policies and the verbs of now. The result has no conditions. Code returns 400 or 500 for an error.
+func (r *Reviewer) Evaluate(
+	ctx context.Context, decision authorizer.ConditionsAwareDecision, req *admissionv1.AdmissionRequest,
+) (authorizer.ConditionsAwareDecision, error) {
+	if !isOwn(decision) {
+		return authorizer.ConditionsAwareDecision{}, badRequest("decision: has conditions that are not fieldperm's: send back the decision that was received")
+	}
+	result, err := r.Review(ctx, Granular, req)
+	switch {
+	case err != nil:
+		return authorizer.ConditionsAwareDecision{}, err
+	case result.Allowed:
+		return authorizer.ConditionsAwareDecisionAllow(metReason, nil), nil
+	case result.Denial != nil && result.Denial.Refusal != nil:
+		return authorizer.ConditionsAwareDecisionDeny(result.Message, nil), nil
+	}
+	return authorizer.ConditionsAwareDecisionNoOpinion(result.Message, nil), nil
+}
+
+// isOwn reports whether a decision has conditions, and all of them are those of Decide.
+func isOwn(d authorizer.ConditionsAwareDecision) bool {
+	if d.IsUnion() {
+		conditional := false
+		for _, inner := range d.UnionedDecisions() {
+			if inner.IsNoOpinion() {
+				continue
+			}
+			if conditional || !isOwn(inner) {
+				return false
+			}
+			conditional = true
+		}
+		return conditional
+	}
+	if !d.IsConditionsMap() {
+		return false
+	}
+	all := d.ConditionsMap()
+	n := 0
+	for id, some := range map[string]func(func(authorizer.Condition) bool){DenyCondition: all.DenyConditions(), AllowCondition: all.AllowConditions()} {
+		for c := range some {
+			if c.GetID() == id && c.GetType() == ownConditions && c.GetCondition() == ownConditions {
+				n++
+			}
+		}
+	}
+	return n > 0 && n == all.Length()
+}
+
+// DialectHandler serves SubjectAccessReview v1 to a caller that handles conditions in a dialect. A caller that does not say so gets NoOpinion in
+// place of conditions, or Deny if one may deny. Errors are as in AuthorizeHandler.
+func (h Handlers) DialectHandler(reviewer *AuthorizeReviewer, d wire.Dialect) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := h.begin(w, r, "authorize")
+		body, err := read(w, r, h.MaxBytes)
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		spec, handles, err := d.ReadReview(body)
+		if err != nil {
+			x.refuse(badRequest("%w", err))
+			return
+		}
+		ctx, cancel := x.context()
+		defer cancel()
+		decision, err := reviewer.Decide(ctx, spec)
+		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerReview(spec, decision, handles) })
+	})
+}
+
+// ConditionsHandler serves AuthorizationConditionsReview in a dialect: what do conditions of DialectHandler become with the objects? Errors are
+// as in AuthorizeHandler.
+func (h Handlers) ConditionsHandler(reviewer *Reviewer, d wire.Dialect) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := h.begin(w, r, "conditions")
+		body, err := read(w, r, h.MaxBytes)
+		if err != nil {
+			x.refuse(err)
+			return
+		}
+		asked, err := d.ReadConditionsRequest(body)
+		if err != nil {
+			x.refuse(badRequest("%w", err))
+			return
+		}
+		ctx, cancel := x.context()
+		defer cancel()
+		decision, err := reviewer.Evaluate(ctx, asked.Decision, asked.Admission)
+		x.answer(ctx, decision, err, func() ([]byte, error) { return d.AnswerConditions(asked.Admission.UID, decision) })
+	})
+}
+
+// answer writes a decision, or an error.
+func (x *exchange) answer(ctx context.Context, decision authorizer.ConditionsAwareDecision, err error, encode func() ([]byte, error)) {
+	log := klog.FromContext(ctx)
+	var body []byte
+	if err == nil {
+		if body, err = encode(); err != nil {
+			err = fmt.Errorf("answer: %w", err)
+		}
+	}
+	if err != nil {
+		x.fail(log, err)
+		return
+	}
+	x.write(log, json.RawMessage(body))
+	switch {
+	case decision.IsDeny():
+		x.observe(OutcomeDenied, 0)
+	case decision.PossibleDecisions().Has(authorizer.DecisionAllow):
+		x.observe(OutcomeAllowed, 1)
+	default:
+		x.observe(OutcomeNoOpinion, 0)
+	}
+}
