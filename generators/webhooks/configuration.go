@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // LacksGeneric is the condition of W1, as a CEL expression for webhook match conditions: the API server calls the webhook if the marker,
@@ -17,11 +18,11 @@ import (
 // authorizer does not count as the generic permission (A4); the condition recognizes it by its reason.
 //
 // The condition tells update from patch as little as admission can. It tells delete from deletecollection by the name of the object, which is
-// absent in the second.
+// absent in the second. A connection to a Pod needs create.
 //
 // It is one expression, because the API server evaluates all conditions even after a false one. Each check costs 350,000 of the 1,000,000
 // that an expression may cost, and && stops after the first false operand.
-const LacksGeneric = `request.operation == 'CREATE'
+const LacksGeneric = `request.operation in ['CREATE', 'CONNECT']
   ? ![authorizer.requestResource.check('create')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
   : request.operation == 'DELETE'
   ? ![authorizer.requestResource.check(has(request.name) && request.name != '' ? 'delete' : 'deletecollection')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
@@ -81,11 +82,30 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 	out := webhook(GranularWebhook, client,
 		[]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}},
 		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: LacksGeneric})
-	// Granular verbs cover no deletion, but a policy may allow one under a condition.
+	// Granular verbs cover no deletion and no connection, but a policy may allow one under a condition.
 	for i := range out.Rules {
 		out.Rules[i].Operations = append(out.Rules[i].Operations, admissionregistrationv1.Delete)
 	}
+	out.Rules = append(out.Rules, ruleFor(v1alpha1.ResourceRule{APIGroups: []string{""}, Resources: Connections()}, admissionregistrationv1.Connect))
 	return out
+}
+
+// Connections returns the names of the connections to Pods, as in rules.
+func Connections() []string {
+	var out []string
+	for _, ref := range endpoint.Connections() {
+		out = append(out, nameOf(ref))
+	}
+	return out
+}
+
+// ruleFor returns a rule for operations on every version of resources.
+func ruleFor(of v1alpha1.ResourceRule, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+	scope := admissionregistrationv1.AllScopes
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: operations,
+		Rule:       admissionregistrationv1.Rule{APIGroups: of.APIGroups, APIVersions: []string{"*"}, Resources: of.Resources, Scope: &scope},
+	}
 }
 
 // UncoveredWebhook returns the webhook for the resources with barriers (W2). It excludes the floor (W4). If it calls a Service, it also
@@ -131,7 +151,7 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 // webhook sets all fields, also those with defaults, because the proof of enforcement (A5) and human readers look at them.
 func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
-	sideEffects, scope, timeout := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.AllScopes, int32(admitTimeoutSeconds)
+	sideEffects, timeout := admissionregistrationv1.SideEffectClassNone, int32(admitTimeoutSeconds)
 	out := admissionregistrationv1.ValidatingWebhook{
 		Name:                    name,
 		ClientConfig:            client,
@@ -143,10 +163,7 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 		MatchConditions:         conditions,
 	}
 	for _, rule := range rules {
-		out.Rules = append(out.Rules, admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: rule.APIGroups, APIVersions: []string{"*"}, Resources: rule.Resources, Scope: &scope},
-		})
+		out.Rules = append(out.Rules, ruleFor(rule, admissionregistrationv1.Create, admissionregistrationv1.Update))
 	}
 	return out
 }
