@@ -27,6 +27,8 @@ type compiler struct {
 	expressions *expression.Compiler
 	types       Types
 	known       map[endpoint.Ref]map[string]*expression.Types
+	// unread is why types could not be read, nil if all could.
+	unread error
 }
 
 func newCompiler(expressions *expression.Compiler, types Types) *compiler {
@@ -47,8 +49,12 @@ func decode(source string, raw []byte) (*v1alpha1.ConditionalPolicy, []error) {
 	return &out, faults
 }
 
-// compile returns the policy in the form in which it decides, and its faults. A policy with a fault that is not Unmatched must not allow.
-func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
+// errNoServer is the error of Types where no API server publishes types. Conditions are not checked then.
+var errNoServer = errors.New("no API server says which types there are: use the cluster to check it")
+
+// compile returns the policy in the form in which it decides, and its faults. A policy that is invalid must not allow. before is an earlier form
+// of the same spec, nil if there is none: it counts for resources whose types cannot be read now.
+func (c *compiler) compile(p *v1alpha1.ConditionalPolicy, before *policy) (*policy, []error) {
 	source := admission.DocumentSource(v1alpha1.ConditionalPolicyKind, p.Name)
 	var faults []error
 	fault := func(pointer, format string, args ...any) {
@@ -57,7 +63,7 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 	checkSpec(&p.Spec, fault)
 	if effectOf(p.Spec.Effect) == expression.Deny {
 		for _, ref := range refs(&p.Spec) {
-			if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); known && !e.Creates() && !e.Updates() {
+			if connects(ref) {
 				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because no webhook sees a body: take it out", describe(ref))
 			}
 		}
@@ -70,10 +76,14 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 	if compiled.ReadsVerb() {
 		fault("/spec/condition", "reads request.verb, which is not known in admission: write one policy for each verb")
 	}
-	unfit := map[version]bool{}
+	checked, isUnchecked := map[version]bool{}, false
 	for _, ref := range refs(&p.Spec) {
 		types, err := c.typesOf(ref)
 		if err != nil {
+			if isUnchecked = errors.Is(err, errNoServer); !isUnchecked {
+				c.unread = err
+				before.copyChecked(ref, checked)
+			}
 			faults = append(faults, &schema.Error{Source: source, Pointer: "/spec/condition", Message: fmt.Sprintf("is not checked against types: %v", err), Unmatched: true})
 			continue
 		}
@@ -84,17 +94,41 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 			})
 		}
 		for _, name := range sortedKeys(types) {
-			if types[name] == nil || !applies(&p.Spec, ref, name) {
-				continue
-			}
-			if _, err := c.expressions.Compile(p.Spec.Condition, types[name]); err != nil {
-				unfit[version{runtimeschema.GroupVersionResource{Group: ref.Group, Version: name, Resource: ref.Resource}, ref.Subresource}] = true
-				fault("/spec/condition", "%s: %v", describe(ref), err)
+			of := version{runtimeschema.GroupVersionResource{Group: ref.Group, Version: name, Resource: ref.Resource}, ref.Subresource}
+			switch {
+			case !applies(&p.Spec, ref, name):
+			case types[name] == nil:
+				faults = append(faults, &schema.Error{
+					Source: source, Pointer: "/spec/condition", Unmatched: true,
+					Message: fmt.Sprintf("%s: the type of version %q is not published yet: until it is, the condition does not count for that version", describe(ref), name),
+				})
+			case types[name] == untyped:
+				checked[of] = true
+			default:
+				_, err := c.expressions.Compile(p.Spec.Condition, types[name])
+				if checked[of] = err == nil; err != nil {
+					faults = append(faults, typeFault{&schema.Error{Source: source, Pointer: "/spec/condition", Message: fmt.Sprintf("%s: %v", describe(ref), err)}})
+				}
 			}
 		}
 	}
-	return newPolicy(p.Name, &p.Spec, compiled, unfit), faults
+	out := newPolicy(p.Name, &p.Spec, compiled, checked)
+	out.isUnchecked = isUnchecked
+	return out, faults
 }
+
+// typeFault is a fault about the type of one version. The policy is in force for other versions and resources: who may change a
+// CustomResourceDefinition must not thereby change what a policy decides about them.
+type typeFault struct{ fault *schema.Error }
+
+// Error returns the text of the fault.
+func (f typeFault) Error() string { return f.fault.Error() }
+
+// Unwrap returns the fault.
+func (f typeFault) Unwrap() error { return f.fault }
+
+// untyped is the type of a version whose objects have no type that CEL can use.
+var untyped = &expression.Types{}
 
 // checkSpec finds what the CustomResourceDefinition refuses too. An older definition may be installed.
 func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format string, args ...any)) {
@@ -158,7 +192,8 @@ func applies(spec *v1alpha1.ConditionalPolicySpec, ref endpoint.Ref, version str
 	})
 }
 
-// typesOf returns the types of a resource by version. A version without a type that CEL can use has a nil type.
+// typesOf returns the types of a resource by version. A version has a nil type while the API server does not publish one, and untyped if CEL
+// cannot use what it publishes. It never publishes the options of connections.
 func (c *compiler) typesOf(ref endpoint.Ref) (map[string]*expression.Types, error) {
 	if out, ok := c.known[ref]; ok {
 		return out, nil
@@ -169,23 +204,35 @@ func (c *compiler) typesOf(ref endpoint.Ref) (map[string]*expression.Types, erro
 	}
 	out := make(map[string]*expression.Types, len(published))
 	for name, of := range published {
-		out[name] = nil
-		if of == nil {
-			continue
-		}
-		if types, err := c.expressions.Types(map[string]*spec.Schema{name: of}); err == nil {
+		switch types, err := c.expressions.Types(map[string]*spec.Schema{name: of}); {
+		case err == nil:
 			out[name] = types
+		case of != nil || connects(ref):
+			out[name] = untyped
+		default:
+			out[name] = nil
 		}
 	}
 	c.known[ref] = out
 	return out, nil
 }
 
-func describe(ref endpoint.Ref) string {
-	out := ref.Resource
-	if ref.Subresource != "" {
-		out += "/" + ref.Subresource
+// connects reports whether a resource is a connection, whose options have no published type.
+func connects(ref endpoint.Ref) bool {
+	e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
+	return known && !e.Creates() && !e.Updates()
+}
+
+// fullName returns a resource with its subresource, as rules name it.
+func fullName(ref endpoint.Ref) string {
+	if ref.Subresource == "" {
+		return ref.Resource
 	}
+	return ref.Resource + "/" + ref.Subresource
+}
+
+func describe(ref endpoint.Ref) string {
+	out := fullName(ref)
 	if ref.Group != "" {
 		out += "." + ref.Group
 	}
@@ -198,6 +245,11 @@ func isFaulty(faults []error) bool {
 		var e *schema.Error
 		return !errors.As(err, &e) || !e.Unmatched
 	})
+}
+
+// isInvalid reports whether one of the faults is about what the policy says, whatever the types are.
+func isInvalid(faults []error) bool {
+	return isFaulty(slices.DeleteFunc(slices.Clone(faults), func(err error) bool { return errors.As(err, new(typeFault)) }))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

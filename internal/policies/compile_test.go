@@ -35,7 +35,7 @@ func typed(ref endpoint.Ref) (map[string]*spec.Schema, error) {
 
 func compileOne(t *testing.T, types Types, of v1alpha1.ConditionalPolicySpec) (*policy, []error) {
 	t.Helper()
-	return newCompiler(newExpressions(t), types).compile(&v1alpha1.ConditionalPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: of})
+	return newCompiler(newExpressions(t), types).compile(&v1alpha1.ConditionalPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: of}, nil)
 }
 
 // TestK5_Faults: a policy that does not compile is refused with the place of the fault.

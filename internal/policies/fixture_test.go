@@ -29,9 +29,9 @@ func newExpressions(t testing.TB) *expression.Compiler {
 	return out
 }
 
-// noTypes is an API server that publishes no types of what it serves.
+// noTypes is an API server that serves version v1, and publishes nothing about it that CEL can use.
 func noTypes(endpoint.Ref) (map[string]*spec.Schema, error) {
-	return map[string]*spec.Schema{"v1": nil}, nil
+	return map[string]*spec.Schema{"v1": {}}, nil
 }
 
 // about returns a policy about updates of deployments by alice.
@@ -50,7 +50,7 @@ func setOf(t testing.TB, specs ...v1alpha1.ConditionalPolicySpec) *Set {
 	compile := newCompiler(newExpressions(t), noTypes)
 	var all []*policy
 	for i := range specs {
-		p, faults := compile.compile(&v1alpha1.ConditionalPolicy{ObjectMeta: metav1.ObjectMeta{Name: nameOf(i)}, Spec: specs[i]})
+		p, faults := compile.compile(&v1alpha1.ConditionalPolicy{ObjectMeta: metav1.ObjectMeta{Name: nameOf(i)}, Spec: specs[i]}, nil)
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}

@@ -66,7 +66,7 @@ type object struct {
 	faults     []error
 	// parsed is the current form. It is incomplete if the object could not be decoded.
 	parsed *v1alpha1.ConditionalPolicy
-	// good is the last form without a fault, nil if there was none.
+	// good is the last form without a fault of its own, nil if there was none.
 	good *form
 	// decides is what is in force, nil if nothing is.
 	decides *form
@@ -96,7 +96,7 @@ func (l *Live) Run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("policies"))
 	cache.WaitForCacheSync(ctx.Done(), l.config.Synced)
 	l.loop.Run(ctx, l.Refresh, func(err error) {
-		klog.FromContext(ctx).Error(err, "The policies in force stay as they were")
+		klog.FromContext(ctx).Error(err, "Policies, or the types of what they are about, could not be read: what was read before counts")
 	})
 }
 
@@ -147,7 +147,7 @@ func (l *Live) Try(raw []byte, name string) []error {
 		return []error{err}
 	}
 	p.Name = name
-	_, faults = newCompiler(expressions, l.config.Types()).compile(p)
+	_, faults = newCompiler(expressions, l.config.Types()).compile(p, nil)
 	return faults
 }
 
@@ -192,14 +192,18 @@ func (l *Live) Refresh(ctx context.Context) (err error) {
 	if changed {
 		l.publish()
 	}
+	if compile != nil && compile.unread != nil {
+		l.retype.Store(true)
+		return compile.unread
+	}
 	return nil
 }
 
 // waits reports whether a policy is about what the API server may serve later.
 func waits(o *object) bool { return len(o.faults) > 0 && !isFaulty(o.faults) }
 
-// object compiles one policy. While it is faulty, its last valid form stays in force. If there was none, it allows nothing, and it counts as
-// true if its effect is Deny or NoOpinion. If the types have changed and the condition does not fit one of them, it is in force for the others.
+// object compiles one policy. While what it says is faulty, its last valid form stays in force. If there was none, it allows nothing, and it
+// counts as true if its effect is Deny or NoOpinion. If the condition does not fit the type of a version, the policy is in force for the others.
 func (c *compiler) object(u *unstructured.Unstructured, before *object) *object {
 	out := &object{uid: u.GetUID(), generation: u.GetGeneration(), spec: u.Object["spec"]}
 	if before != nil {
@@ -221,14 +225,15 @@ func (c *compiler) object(u *unstructured.Unstructured, before *object) *object 
 		}
 	}
 	out.parsed.Name = u.GetName()
-	compiled, faults := c.compile(out.parsed)
+	var same *policy
+	if before != nil && before.decides != nil && before.parsed != nil && reflect.DeepEqual(before.decides.parsed.Spec, out.parsed.Spec) {
+		same = before.decides.compiled
+	}
+	compiled, faults := c.compile(out.parsed, same)
 	out.faults = append(out.faults, faults...)
 	switch current := (&form{compiled, out.parsed}); {
-	case !isFaulty(out.faults):
+	case !isInvalid(out.faults):
 		out.good, out.decides = current, current
-	case out.good != nil && reflect.DeepEqual(out.good.parsed.Spec, out.parsed.Spec):
-		// The types have changed, not the policy.
-		out.decides = current
 	case out.good != nil:
 		out.decides = out.good
 	default:

@@ -26,8 +26,10 @@ type policy struct {
 	subjects  v1alpha1.Subjects
 	verbs     []string
 	resources []v1alpha1.PolicyResource
-	// unfit are the versions whose objects the condition does not fit. Without a subresource it is the object of the resource.
-	unfit map[version]bool
+	// checked has the versions whose types the condition was checked against, false for one that it does not fit.
+	checked map[version]bool
+	// isUnchecked means that there are no types to check the condition against.
+	isUnchecked bool
 	// decides has the expression, nil if it does not compile.
 	decides expression.Policy
 }
@@ -49,9 +51,9 @@ func effectOf(e v1alpha1.PolicyEffect) expression.Effect {
 	return expression.Deny
 }
 
-func newPolicy(name string, spec *v1alpha1.ConditionalPolicySpec, compiled *expression.Expression, unfit map[version]bool) *policy {
+func newPolicy(name string, spec *v1alpha1.ConditionalPolicySpec, compiled *expression.Expression, checked map[version]bool) *policy {
 	return &policy{
-		name: name, subjects: v1alpha1.NewSubjects(spec.Subjects), verbs: spec.Verbs, resources: spec.Resources, unfit: unfit,
+		name: name, subjects: v1alpha1.NewSubjects(spec.Subjects), verbs: spec.Verbs, resources: spec.Resources, checked: checked,
 		decides: expression.Policy{ID: idPrefix + name, Description: spec.Description, Effect: effectOf(spec.Effect), Expression: compiled},
 	}
 }
@@ -72,16 +74,35 @@ func names(r *v1alpha1.PolicyResource, ref *endpoint.Ref) bool {
 	})
 }
 
-// fits returns an error if the condition is not written for the version of an object.
+// fits returns an error if the condition is not written for the version of an object, or was not checked against its type. Where only a wildcard
+// names the resource, conditions are not checked against types.
 func (p *policy) fits(of version) error {
 	ref := endpoint.Ref{Group: of.Group, Resource: of.Resource, Subresource: of.subresource}
+	fits, checked := p.checked[of]
 	written := slices.ContainsFunc(p.resources, func(r v1alpha1.PolicyResource) bool {
-		return names(&r, &ref) && (len(r.APIVersions) == 0 || slices.Contains(r.APIVersions, of.Version))
+		return names(&r, &ref) && (len(r.APIVersions) == 0 || slices.Contains(r.APIVersions, of.Version)) && (checked || p.isUnchecked || !isExact(&r, &ref))
 	})
-	if !written || p.unfit[of] {
+	if !written || checked && !fits {
 		return fmt.Errorf("the condition is not written for version %q of %s: name the version in spec.resources, and adapt the condition", of.Version, of.Resource)
 	}
 	return nil
+}
+
+// copyChecked adds the versions of a resource that the condition was checked against. The nil policy has none.
+func (p *policy) copyChecked(ref endpoint.Ref, to map[version]bool) {
+	if p == nil {
+		return
+	}
+	for of, fits := range p.checked {
+		if (endpoint.Ref{Group: of.Group, Resource: of.Resource, Subresource: of.subresource}) == ref {
+			to[of] = fits
+		}
+	}
+}
+
+// isExact reports whether a rule names a resource without a wildcard.
+func isExact(r *v1alpha1.PolicyResource, ref *endpoint.Ref) bool {
+	return slices.Contains(r.APIGroups, ref.Group) && slices.Contains(r.Resources, fullName(*ref))
 }
 
 // fitted returns the policy for an object of a version. It has no expression, which is an error on every request, if it does not fit.

@@ -61,6 +61,13 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
 	s.defined = listed
 	s.objects = sources.NewObjects(objects, listed, sources.Documents(), func() { s.Changed() })
+	s.policyObjects = sources.NewObjects(objects, listed, map[string]string{v1alpha1.ConditionalPolicyResource: v1alpha1.ConditionalPolicyKind}, func() { s.policies.Changed() })
+	s.policies = policies.New(policies.Config{
+		List:     s.policyObjects.List,
+		Synced:   definitions.Informer().HasSynced,
+		Types:    func() policies.Types { return policies.Defined(listed, policies.Published(disco)) },
+		Compiled: s.compiled.send,
+	})
 	s.Live, err = sources.New(ctx, sources.Config{
 		Files:       o.PermissionSchemas,
 		OpenAPI:     openapi.NewClientWithContext(disco.RESTClient()),
@@ -71,6 +78,8 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 		Compiled: func(kinds, failed, faults int, at time.Time, took time.Duration) {
 			m.Compiled(kinds, failed, faults, at, took)
 			s.compiled.send()
+			// The published types may have changed.
+			s.policies.TypesChanged()
 		},
 		LoadFailed: m.LoadFailed,
 	})
@@ -78,13 +87,6 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 		return nil, err
 	}
 	s.resources = allowlist.NewWatcher(disco, listServices, o.AggregatedGroups)
-	s.policyObjects = sources.NewObjects(objects, listed, map[string]string{v1alpha1.ConditionalPolicyResource: v1alpha1.ConditionalPolicyKind}, func() { s.policies.Changed() })
-	s.policies = policies.New(policies.Config{
-		List:     s.policyObjects.List,
-		Synced:   definitions.Informer().HasSynced,
-		Types:    func() policies.Types { return policies.Published(disco) },
-		Compiled: s.compiled.send,
-	})
 	changed := &signal{listeners: []func(){s.Changed, s.resources.Changed, s.policies.TypesChanged}}
 	for _, informer := range []cache.SharedIndexInformer{definitions.Informer(), services.Informer()} {
 		if _, err := informer.AddEventHandler(changed); err != nil {
