@@ -53,7 +53,7 @@ func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhook
 
 // UncoveredConfiguration returns the configuration UncoveredName. Without rules the configuration has no webhook, because a webhook
 // without rules is never called.
-func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []Rule) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := newConfiguration(UncoveredName)
 	out.Labels = map[string]string{NameLabel: RESTName}
 	if len(rules) > 0 {
@@ -91,8 +91,10 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 // UncoveredWebhook returns the webhook for the resources with barriers (W2). It excludes the floor (W4). If it calls a Service, it also
 // excludes the namespace of the Service: if Pods had a barrier, fieldperm's own Pods could not start while fieldperm is down. A user that
 // can write in that namespace can replace fieldperm anyway.
-func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) admissionregistrationv1.ValidatingWebhook {
-	return webhook(UncoveredWebhookName, client, rules, uncoveredConditions(namespaceOf(client))...)
+func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []Rule) admissionregistrationv1.ValidatingWebhook {
+	out := webhook(UncoveredWebhookName, client, nil, uncoveredConditions(namespaceOf(client))...)
+	out.Rules = rendered(rules)
+	return out
 }
 
 // uncoveredConditions returns the match conditions of the webhook for barriers. namespace is fieldperm's own, "" if it has none.
@@ -131,8 +133,8 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 // webhook sets all fields, also those with defaults, because the proof of enforcement (A5) and human readers look at them.
 func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
-	sideEffects, scope, timeout := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.AllScopes, int32(admitTimeoutSeconds)
-	out := admissionregistrationv1.ValidatingWebhook{
+	sideEffects, timeout := admissionregistrationv1.SideEffectClassNone, int32(admitTimeoutSeconds)
+	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    name,
 		ClientConfig:            client,
 		FailurePolicy:           &failurePolicy,
@@ -141,14 +143,8 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 		TimeoutSeconds:          &timeout,
 		AdmissionReviewVersions: []string{"v1"},
 		MatchConditions:         conditions,
+		Rules:                   rendered(Writes.On(rules)),
 	}
-	for _, rule := range rules {
-		out.Rules = append(out.Rules, admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: rule.APIGroups, APIVersions: []string{"*"}, Resources: rule.Resources, Scope: &scope},
-		})
-	}
-	return out
 }
 
 // ClientConfigAt returns the client configuration for one of fieldperm's paths at an address such as https://127.0.0.1:9443, with a PEM

@@ -124,11 +124,7 @@ func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format 
 		fault("/spec/verbs", "admission cannot tell update and patch apart: name both or none")
 	}
 	switch spec.Effect {
-	case v1alpha1.PolicyAllow, v1alpha1.PolicyNoOpinion:
-	case v1alpha1.PolicyDeny:
-		if slices.Contains(spec.Verbs, "delete") || slices.Contains(spec.Verbs, "deletecollection") {
-			fault("/spec/verbs", "a Deny of delete or deletecollection does not reach users that RBAC allows to delete: use a ValidatingAdmissionPolicy")
-		}
+	case v1alpha1.PolicyAllow, v1alpha1.PolicyNoOpinion, v1alpha1.PolicyDeny:
 	default:
 		fault("/spec/effect", "%q is no effect: use Allow, NoOpinion or Deny", spec.Effect)
 	}

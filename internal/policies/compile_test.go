@@ -69,9 +69,6 @@ func TestK5_Faults(t *testing.T) {
 		"deny exec": {with(func(s *v1alpha1.ConditionalPolicySpec) {
 			s.Effect, s.Resources = v1alpha1.PolicyDeny, []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec"}}}
 		}), noTypes, "/spec/resources: a Deny of pods/exec does not reach users that RBAC allows it"},
-		"deny delete": {with(func(s *v1alpha1.ConditionalPolicySpec) {
-			s.Effect, s.Verbs = v1alpha1.PolicyDeny, []string{"delete"}
-		}), noTypes, "does not reach users that RBAC allows to delete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, faults := compileOne(t, c.types, c.spec)

@@ -127,19 +127,19 @@ func (s *schemas) states() []sources.ObjectState {
 }
 
 // denied returns the webhook rules for the policies that deny.
-func (s *schemas) denied() []v1alpha1.ResourceRule {
-	var out []v1alpha1.ResourceRule
+func (s *schemas) denied() []webhooks.Rule {
+	var out []webhooks.Rule
 	for _, p := range s.policies.Denies() {
 		out = append(out, webhooks.Denied(&p.Spec)...)
 	}
 	return out
 }
 
-// denies returns the webhook rules for the policy in force of an object.
-func (s *schemas) denies(object *sources.ObjectState) []v1alpha1.ResourceRule {
+// denies returns the policy in force of an object if it denies, nil if it does not.
+func (s *schemas) denies(object *sources.ObjectState) *v1alpha1.ConditionalPolicy {
 	for _, p := range s.policies.Denies() {
 		if p.Name == object.Name {
-			return webhooks.Denied(&p.Spec)
+			return p
 		}
 	}
 	return nil

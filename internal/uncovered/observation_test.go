@@ -13,7 +13,7 @@ func TestW2_RulesForAPartAreNone(t *testing.T) {
 		"version": func(r *admissionregistrationv1.RuleWithOperations) { r.APIVersions = []string{"v1"} },
 		"scope":   func(r *admissionregistrationv1.RuleWithOperations) { r.Scope = &namespaced },
 		"operation": func(r *admissionregistrationv1.RuleWithOperations) {
-			r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create}
+			r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Connect}
 		},
 	} {
 		client := fake.NewClientset(owner())
@@ -24,5 +24,19 @@ func TestW2_RulesForAPartAreNone(t *testing.T) {
 		if got := rulesOf(c); len(got) != 0 {
 			t.Errorf("for one %s: %q", name, names(got))
 		}
+	}
+}
+
+func TestW2_RulesOfAnyOperation(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "secrets"))
+	must(t, f.keep(t.Context()))
+	c := live(t, client)
+	for _, types := range [][]admissionregistrationv1.OperationType{
+		{admissionregistrationv1.OperationAll},
+		{admissionregistrationv1.Delete, admissionregistrationv1.Update, admissionregistrationv1.Create},
+	} {
+		c.Webhooks[0].Rules[0].Operations = types
+		want(t, string(types[0]), names(rulesOf(c)), "/secrets", "/secrets/*", "deletions of /secrets", "deletions of /secrets/*")
 	}
 }
