@@ -63,10 +63,9 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		return noOpinion, nil
 	}
 	if spec.User == CanaryUser {
-		// The probe user is allowed by its nonce only, whatever verbs it holds. This includes Bindings, for which the marker allows no
-		// other user: a Binding writes into Pods, whose barriers hold there.
-		a := spec.ResourceAttributes
-		if r.Canaries != nil && granularVerbs(a.Verb) && (r.allowed(a) || endpoint.IsBinding(a.Group, a.Resource, a.Subresource)) && r.Canaries.Authorize(spec) {
+		// The probe user is allowed by its nonce only, whatever verbs it holds. This includes what the marker allows no other user: Bindings,
+		// which write into Pods, whose barriers hold there, and what only a condition allows.
+		if r.Canaries != nil && r.probed(spec.ResourceAttributes) && r.Canaries.Authorize(spec) {
 			return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: canaryReason}, nil
 		}
 		return noOpinion, nil
@@ -190,17 +189,28 @@ func (r *AuthorizeReviewer) allowed(a *authorizationv1.ResourceAttributes) bool 
 	return r.Allowed != nil && r.Allowed(a.Group, a.Resource, a.Subresource)
 }
 
+// probed reports whether probes may make a request.
+func (r *AuthorizeReviewer) probed(a *authorizationv1.ResourceAttributes) bool {
+	switch {
+	case !granularVerbs(a.Verb) && a.Verb != "delete":
+		return false
+	case endpoint.IsBinding(a.Group, a.Resource, a.Subresource), endpoint.IsConnection(a.Group, a.Resource, a.Subresource):
+		return true
+	}
+	return r.allowed(a)
+}
+
 // granularVerbs reports whether granular verbs can cover what a verb does (C4).
 func granularVerbs(verb string) bool { return verb == "create" || verb == "update" || verb == "patch" }
 
-// created reports whether a request creates the body of a subresource, such as a token, and admission sees that body. The marker allows no such
-// request, because the body says nothing of the fields that it changes. A condition reads the body itself.
+// created reports whether a request creates the body of a subresource, such as a token, or connects to a Pod, and admission sees that body. The
+// marker allows no such request, because the body says nothing of the fields that it changes. A condition reads the body itself.
 func (r *AuthorizeReviewer) created(a *authorizationv1.ResourceAttributes) bool {
 	if a.Verb != "create" || a.Subresource == "" || r.Allowed == nil || !r.Allowed(a.Group, a.Resource, "") {
 		return false
 	}
 	e, ok := endpoint.Lookup(a.Group, a.Resource, a.Subresource)
-	return ok && e.Creates()
+	return ok && (e.Creates() || endpoint.IsConnection(a.Group, a.Resource, a.Subresource))
 }
 
 // writes reports whether the review may be about a write and is not one of fieldperm's own checks.

@@ -52,7 +52,8 @@ func (h Handlers) canary(ctx context.Context, w http.ResponseWriter, endpoint En
 	if h.Canaries != nil {
 		answer = h.Canaries.Answer(req)
 	}
-	dry := req.DryRun != nil && *req.DryRun
+	// A connection cannot be a dry run. That of a probe is to a Pod that does not exist.
+	dry := req.DryRun != nil && *req.DryRun || req.Operation == admissionv1.Connect
 	log := klog.FromContext(ctx)
 	switch {
 	case answer.Token == "" || !dry:

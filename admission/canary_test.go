@@ -40,10 +40,18 @@ func TestA5_CanaryIsAuthorizedByItsNonceAlone(t *testing.T) {
 		"another nonce": {func(s *authorizationv1.SubjectAccessReviewSpec) {
 			s.Extra[CanaryKey] = authorizationv1.ExtraValue{"bad"}
 		}, signed{}, false},
-		"no nonce":                {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra = nil }, signed{}, false},
-		"nobody knows nonces":     {func(*authorizationv1.SubjectAccessReviewSpec) {}, nil, false},
-		"resource not listed":     {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Resource = "secrets" }, signed{}, false},
-		"delete":                  {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "delete" }, signed{}, false},
+		"no nonce":            {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra = nil }, signed{}, false},
+		"nobody knows nonces": {func(*authorizationv1.SubjectAccessReviewSpec) {}, nil, false},
+		"resource not listed": {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Resource = "secrets" }, signed{}, false},
+		"delete":              {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "delete" }, signed{}, true},
+		"delete a collection": {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "deletecollection" }, signed{}, false},
+		"read":                {func(s *authorizationv1.SubjectAccessReviewSpec) { s.ResourceAttributes.Verb = "get" }, signed{}, false},
+		"connect": {func(s *authorizationv1.SubjectAccessReviewSpec) {
+			s.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "exec"}
+		}, signed{}, true},
+		"connect to a proxy": {func(s *authorizationv1.SubjectAccessReviewSpec) {
+			s.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "proxy"}
+		}, signed{}, false},
 		"a check for the generic": {func(s *authorizationv1.SubjectAccessReviewSpec) { s.Extra[GenericOnlyKey] = nil }, signed{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,10 @@ func TestK7_Authorize(t *testing.T) {
 		"conditional allow of a collection":      {policies{"deletecollection": mayAllow}, "deletecollection", "deployments", nil, false, true, through},
 		"conditional allow of a token":           {policies{"create": mayAllow}, "create", "deployments/token", nil, false, true, through},
 		"conditional allow, not of a token":      {policies{"update": mayAllow}, "update", "deployments/token", nil, false, false, ""},
-		"conditional allow of a connection":      {policies{"create": mayAllow}, "create", "deployments/exec", nil, false, false, ""},
+		"conditional allow of a connection":      {policies{"create": mayAllow}, "create", "deployments/exec", nil, false, true, through},
+		"conditional allow of a proxy":           {policies{"create": mayAllow}, "create", "deployments/proxy", nil, false, false, ""},
+		"conditional allow, not of a connection": {policies{"update": mayAllow}, "update", "deployments/exec", nil, false, false, ""},
+		"the marker allows no connection":        {policies{"granular": allow}, "create", "deployments/exec", []string{"granular"}, false, false, ""},
 		"the marker allows no token":             {policies{"granular": allow}, "create", "deployments/token", []string{"granular"}, false, false, ""},
 		"conditional allow of what is not there": {policies{"create": mayAllow}, "create", "tokens", nil, false, false, ""},
 		"conditional allow, not enforced":        {policies{"update": mayAllow}, "update", "deployments", nil, true, false, "granular: the request is allowed on conditions, but is not let through: "},
@@ -86,7 +89,7 @@ func TestK7_Authorize(t *testing.T) {
 			asked := asking(c.verb, "apps", resource, subresource)
 			if subresource != "" {
 				// Endpoints are known by what an API server does.
-				asked = asking(c.verb, "", map[string]string{"token": "serviceaccounts", "exec": "pods"}[subresource], subresource)
+				asked = asking(c.verb, "", map[string]string{"token": "serviceaccounts", "exec": "pods", "proxy": "pods"}[subresource], subresource)
 				r.Allowed = func(_, _, subresource string) bool { return subresource == "" }
 			}
 			status, err := r.Review(t.Context(), asked)
@@ -140,6 +143,9 @@ func TestK7_Admit(t *testing.T) {
 	update := scaling()
 	remove := scaling()
 	remove.Operation, remove.Object.Raw = admissionv1.Delete, nil
+	connect := scaling()
+	connect.Operation, connect.Resource, connect.SubResource, connect.OldObject.Raw = admissionv1.Connect, metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, "exec", nil
+	connect.RequestResource = nil
 	for name, c := range map[string]struct {
 		req                 *admissionv1.AdmissionRequest
 		conditional         onObjects
@@ -165,6 +171,12 @@ func TestK7_Admit(t *testing.T) {
 		"deny of a deletion":               {remove, onObjects{"delete": deny}, []string{"delete"}, false, false, `may not delete it; authorizer "policy" denies delete`},
 		"allow of a collection's deletion": {remove, onObjects{"deletecollection": allow}, nil, false, true, "needs delete"},
 		"unmet deletion":                   {remove, onObjects{"delete": unmet}, nil, false, true, `needs delete; the condition of policy "p" is not met: "what"`},
+		"allow of a connection":            {connect, onObjects{"create": allow}, nil, true, true, ""},
+		"allow of an update by connection": {connect, onObjects{"update": allow}, nil, false, true, "pods/exec \"web\" is forbidden: User \"alice\" may not connect to it: needs create"},
+		"C4: no verb covers a connection":  {connect, onObjects{"granular": allow, "granular:*": allow}, []string{"granular", "granular:*", "update"}, false, true, "needs create"},
+		"create covers a connection":       {connect, nil, []string{"create"}, true, true, ""},
+		"deny of a connection":             {connect, onObjects{"create": deny}, []string{"create"}, false, false, `may not connect to it; authorizer "policy" denies create`},
+		"unmet connection":                 {connect, onObjects{"create": unmet}, nil, false, true, `needs create; the condition of policy "p" is not met: "what"`},
 		"no conditions":                    {update, nil, []string{"update"}, true, true, ""},
 		"P4: an error denies nothing":      {update, onObjects{"update": boom}, []string{"update"}, false, false, "boom"},
 		"P4: an error of a granular verb":  {update, onObjects{"granular:scale": boom}, []string{"granular"}, false, true, "boom"},
@@ -174,7 +186,7 @@ func TestK7_Admit(t *testing.T) {
 			r := reviewer(compile(t), holding(c.holds...))
 			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				object, old, err := w.Objects()
-				if (len(w.Changes) > 0) != (c.req == update) || (object != nil) != (c.req == update) || old == nil || err != nil || w.Request != c.req {
+				if (len(w.Changes) > 0) != (c.req == update) || (object == nil) != (c.req == remove) || (old == nil) != (c.req == connect) || err != nil || w.Request != c.req {
 					t.Errorf("got %+v, %v, %v, %v", w, object, old, err)
 				}
 				if c.conditional == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // controllers are groups of which the controllers of Kubernetes are members. The first is every authenticated user.
@@ -33,11 +34,29 @@ func PolicyWarnings(spec *v1alpha1.ConditionalPolicySpec) []string {
 		}
 		out = append(out, "while fieldperm is down, deletions of "+of+" fail for all users but members of system:masters, also those by controllers: a namespace with such objects is not removed, and nothing collects them as garbage, until fieldperm runs: name as few resources as you can in spec.resources")
 	}
+	if names := NamedConnections(resources); has("create") && len(names) > 0 {
+		out = append(out, "while fieldperm is down, no user but members of system:masters can connect to a Pod by "+strings.Join(names, ", "))
+	}
 	if bound := boundControllers(spec.Subjects); deletions && len(bound) > 0 {
 		out = append(out, "it denies deletions by the controllers of Kubernetes too, as members of "+strings.Join(bound, ", ")+": what it denies stays when its namespace or its owner is deleted: let the condition be false for the group \"system:serviceaccounts:kube-system\"")
 	}
 	if names := FloorResources(resources); (writes || deletions) && len(names) > 0 {
 		out = append(out, "no Deny reaches "+strings.Join(names, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
+	}
+	return out
+}
+
+// NamedConnections returns the connections to Pods that the resources of a policy name, by themselves or by a wildcard.
+func NamedConnections(rules []v1alpha1.ResourceRule) []string {
+	var out []string
+	for _, ref := range endpoint.Connections() {
+		name := ref.Resource + "/" + ref.Subresource
+		if slices.ContainsFunc(rules, func(rule v1alpha1.ResourceRule) bool {
+			return (slices.Contains(rule.APIGroups, ref.Group) || slices.Contains(rule.APIGroups, "*")) &&
+				slices.ContainsFunc([]string{"*", name, "*/" + ref.Subresource}, func(named string) bool { return slices.Contains(rule.Resources, named) })
+		}) {
+			out = append(out, name)
+		}
 	}
 	return out
 }

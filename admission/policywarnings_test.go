@@ -14,7 +14,7 @@ import (
 // TestW4_PoliciesWarn: the author of a Deny learns what fails while fieldperm is down, what the Deny does not reach, and that it binds
 // controllers.
 func TestW4_PoliciesWarn(t *testing.T) {
-	const down, bound, floor, everything = "while fieldperm is down, deletions of ", "denies deletions by the controllers of Kubernetes too", "no Deny reaches leases.coordination.k8s.io, which", "it is for every resource"
+	const connect, down, bound, floor, everything = "no user but members of system:masters can connect to a Pod by ", "while fieldperm is down, deletions of ", "denies deletions by the controllers of Kubernetes too", "no Deny reaches leases.coordination.k8s.io, which", "it is for every resource"
 	for name, c := range map[string]struct {
 		effect   v1alpha1.PolicyEffect
 		verbs    []string
@@ -23,10 +23,12 @@ func TestW4_PoliciesWarn(t *testing.T) {
 		want     []string
 	}{
 		"writes":                  {v1alpha1.PolicyDeny, []string{"create"}, "/pods", v1alpha1.Subject{Kind: "Group", Name: "system:authenticated"}, nil},
-		"writes of everything":    {v1alpha1.PolicyDeny, []string{"create"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{everything}},
+		"writes of everything":    {v1alpha1.PolicyDeny, []string{"create"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{everything, connect + "pods/attach, pods/exec, pods/portforward"}},
+		"connections":             {v1alpha1.PolicyDeny, []string{"create"}, "/pods/exec", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{connect + "pods/exec"}},
+		"connections of another":  {v1alpha1.PolicyDeny, []string{"create"}, "apps/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, nil},
 		"deletions":               {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{down + "pods fail for all users but members of system:masters"}},
 		"collections":             {v1alpha1.PolicyDeny, []string{"deletecollection"}, "apps/deployments", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{down + "deployments.apps fail"}},
-		"deletions of everything": {v1alpha1.PolicyDeny, []string{"create", "delete"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{everything, down + "everything but"}},
+		"deletions of everything": {v1alpha1.PolicyDeny, []string{"create", "delete"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{everything, down + "everything but", connect}},
 		"deletions by everyone":   {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "Group", Name: "system:authenticated"}, []string{down + "pods", bound + ", as members of system:authenticated"}},
 		"deletions by nodes":      {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "Group", Name: "system:nodes"}, []string{down + "pods", bound}},
 		"a user of that name":     {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "User", Name: "system:authenticated"}, []string{down + "pods"}},

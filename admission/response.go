@@ -58,9 +58,11 @@ func denialMessage(d *fieldperm.Denial, req *admissionv1.AdmissionRequest) strin
 	if d == nil {
 		d = &fieldperm.Denial{}
 	}
-	return d.Message(fieldperm.Subject{
-		Resource: resourceName(req), Name: req.Name, User: req.UserInfo.Username, Verb: strings.ToLower(string(req.Operation)),
-	})
+	verb := strings.ToLower(string(req.Operation))
+	if req.Operation == admissionv1.Connect {
+		verb += " to"
+	}
+	return d.Message(fieldperm.Subject{Resource: resourceName(req), Name: req.Name, User: req.UserInfo.Username, Verb: verb})
 }
 
 // resourceName returns the requested resource as deployments.apps or deployments.apps/status.

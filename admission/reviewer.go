@@ -74,8 +74,8 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
 	}
-	if req.Operation == admissionv1.Delete {
-		return r.reviewDelete(ctx, endpoint, req)
+	if verb, only := onlyGeneric(req); only {
+		return r.reviewGeneric(ctx, endpoint, req, verb)
 	}
 	compiled, kind, err := r.kindOf(req)
 	if err != nil {
@@ -203,9 +203,12 @@ func (r *Reviewer) check(req *admissionv1.AdmissionRequest) error {
 		}
 		return present("object", req.Object.Raw)
 	case admissionv1.Connect:
-		return badRequest("admission request: operation %q changes no object: take it out of the webhook's rules, which need CREATE and UPDATE", req.Operation)
+		if ref := RequestedResource(req); !endpoint.IsConnection(ref.Group, ref.Resource, ref.Subresource) {
+			return badRequest("admission request: CONNECT to %q: admission does not see the verb of such a connection: take it out of the webhook's rules", resourceName(req))
+		}
+		return present("object", req.Object.Raw)
 	}
-	return badRequest("admission request: operation %q is not known: send CREATE, UPDATE or DELETE", req.Operation)
+	return badRequest("admission request: operation %q is not known: send CREATE, UPDATE, DELETE or CONNECT", req.Operation)
 }
 
 func present(field string, raw []byte) error {

@@ -301,12 +301,18 @@ func TestBadInput_RequestThatCannotBeDecided(t *testing.T) {
 		code int32
 		want string
 	}{
-		"nil":                {nil, 400, "no request"},
-		"no object":          {with(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }), 400, ".request.object is missing"},
-		"null object":        {with(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("null") }), 400, ".request.object is missing"},
-		"no old object":      {with(func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = nil }), 400, ".request.oldObject is missing"},
-		"create, no object":  {with(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Create; r.Object.Raw = nil }), 400, ".request.object is missing"},
-		"CONNECT":            {with(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Connect }), 400, "webhook's rules"},
+		"nil":               {nil, 400, "no request"},
+		"no object":         {with(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }), 400, ".request.object is missing"},
+		"null object":       {with(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("null") }), 400, ".request.object is missing"},
+		"no old object":     {with(func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = nil }), 400, ".request.oldObject is missing"},
+		"create, no object": {with(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Create; r.Object.Raw = nil }), 400, ".request.object is missing"},
+		"CONNECT":           {with(func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Connect }), 400, "webhook's rules"},
+		"CONNECT to a proxy": {with(func(r *admissionv1.AdmissionRequest) {
+			r.Operation, r.Resource.Group, r.Resource.Resource, r.SubResource, r.RequestResource = admissionv1.Connect, "", "pods", "proxy", nil
+		}), 400, "webhook's rules"},
+		"CONNECT without options": {with(func(r *admissionv1.AdmissionRequest) {
+			r.Operation, r.Resource.Group, r.Resource.Resource, r.SubResource, r.RequestResource, r.Object.Raw = admissionv1.Connect, "", "pods", "exec", nil, nil
+		}), 400, ".request.object is missing"},
 		"no operation":       {with(func(r *admissionv1.AdmissionRequest) { r.Operation = "" }), 400, "send CREATE"},
 		"other operation":    {with(func(r *admissionv1.AdmissionRequest) { r.Operation = "update" }), 400, `"update"`},
 		"no user":            {with(func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "" }), 400, "no user"},

@@ -14,7 +14,7 @@ type Subject struct {
 	// Name is the name of the object; it may be empty on CREATE.
 	Name string
 	User string
-	// Verb is the action of the request: "create", "update", "delete".
+	// Verb is the action of the request: "create", "update", "delete", "connect to".
 	Verb string
 }
 
@@ -32,7 +32,7 @@ func (d *Denial) Message(s Subject) string {
 	}
 	if d.Requirement == nil {
 		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
-		if s.Verb != "delete" {
+		if s.Verb == "create" || s.Verb == "update" {
 			b.WriteString(", or granular with the granular verbs of every changed field")
 		}
 		d.Refusal.write(&b)

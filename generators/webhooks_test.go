@@ -99,7 +99,11 @@ func TestW1_W2_Webhooks(t *testing.T) {
 			operations = append(operations, "DELETE") // A policy may allow it under a condition.
 		}
 		for _, rule := range w.Rules {
-			if !slices.Equal(rule.Operations, operations) || !slices.Equal(rule.APIVersions, []string{"*"}) {
+			want := operations
+			if slices.Equal(rule.Resources, []string{"pods/attach", "pods/exec", "pods/portforward"}) {
+				want = []admissionregistrationv1.OperationType{"CONNECT"}
+			}
+			if !slices.Equal(rule.Operations, want) || !slices.Equal(rule.APIVersions, []string{"*"}) {
 				t.Errorf("%s: rule %+v", w.Name, rule)
 			}
 			for _, resource := range rule.Resources {
@@ -108,7 +112,7 @@ func TestW1_W2_Webhooks(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{
-		"granular":  {"*/*/*"},
+		"granular":  {"*/*/*", "/pods/attach", "/pods/exec", "/pods/portforward"},
 		"uncovered": {"apiextensions.k8s.io/customresourcedefinitions", "apiextensions.k8s.io/customresourcedefinitions/status", "example.com/widgets"},
 		"schemas":   {"apiextensions.k8s.io/customresourcedefinitions", "fieldperm.dev/conditionalpolicies", "fieldperm.dev/permissionschemas", "fieldperm.dev/uncoveredpermissionsets"},
 	} {

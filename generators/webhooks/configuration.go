@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // LacksGeneric is the condition of W1, as a CEL expression for webhook match conditions: the API server calls the webhook if the marker,
@@ -17,11 +18,11 @@ import (
 // authorizer does not count as the generic permission (A4); the condition recognizes it by its reason.
 //
 // The condition tells update from patch as little as admission can. It tells delete from deletecollection by the name of the object, which is
-// absent in the second.
+// absent in the second. A connection to a Pod needs create.
 //
 // It is one expression, because the API server evaluates all conditions even after a false one. Each check costs 350,000 of the 1,000,000
 // that an expression may cost, and && stops after the first false operand.
-const LacksGeneric = `request.operation == 'CREATE'
+const LacksGeneric = `request.operation in ['CREATE', 'CONNECT']
   ? ![authorizer.requestResource.check('create')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
   : request.operation == 'DELETE'
   ? ![authorizer.requestResource.check(has(request.name) && request.name != '' ? 'delete' : 'deletecollection')].exists(d, d.allowed() && !d.reason().startsWith('granular:'))
@@ -81,9 +82,19 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 	out := webhook(GranularWebhook, client,
 		[]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}},
 		admissionregistrationv1.MatchCondition{Name: "lacks-generic-permission", Expression: LacksGeneric})
-	// Granular verbs cover no deletion, but a policy may allow one under a condition.
+	// Granular verbs cover no deletion and no connection, but a policy may allow one under a condition.
 	for i := range out.Rules {
 		out.Rules[i].Operations = append(out.Rules[i].Operations, admissionregistrationv1.Delete)
+	}
+	out.Rules = append(out.Rules, rendered(Connects.On([]v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: Connections()}}))...)
+	return out
+}
+
+// Connections returns the names of the connections to Pods, as in rules.
+func Connections() []string {
+	var out []string
+	for _, ref := range endpoint.Connections() {
+		out = append(out, nameOf(ref))
 	}
 	return out
 }

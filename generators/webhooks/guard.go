@@ -122,11 +122,14 @@ func guardValidations() []admissionregistrationv1.Validation {
   || has(object.metadata.finalizers) && '` + Finalizer + `' in object.metadata.finalizers
   || variables.own && has(object.metadata.deletionTimestamp)`,
 	}, {
-		Message: RESTName + " must have the webhook " + GranularWebhook + " with a rule for CREATE and UPDATE of */* in all groups, versions and scopes",
+		Message: RESTName + " must have the webhook " + GranularWebhook + " with a rule for CREATE, UPDATE and DELETE of */* in all groups, and one for CONNECT of " +
+			strings.Join(Connections(), ", ") + ", in all versions and scopes",
 		Expression: `request.operation == 'DELETE' || object.metadata.name != '` + RESTName + `'
-  || variables.webhooks.exists(w, w.name == '` + GranularWebhook + `' && has(w.rules) && w.rules.exists(r,
-    '*' in r.apiGroups && '*' in r.apiVersions && '*/*' in r.resources && (!has(r.scope) || r.scope == '*')
-    && ('*' in r.operations || 'CREATE' in r.operations && 'UPDATE' in r.operations)))`,
+  || variables.webhooks.exists(w, w.name == '` + GranularWebhook + `' && has(w.rules)
+    && w.rules.exists(r, '*' in r.apiGroups && '*' in r.apiVersions && '*/*' in r.resources && (!has(r.scope) || r.scope == '*')
+      && ('*' in r.operations || ['CREATE', 'UPDATE', 'DELETE'].all(o, o in r.operations)))
+    && w.rules.exists(r, '' in r.apiGroups && '*' in r.apiVersions && (!has(r.scope) || r.scope == '*')
+      && ('*' in r.operations || 'CONNECT' in r.operations) && ['` + strings.Join(Connections(), "', '") + `'].all(x, x in r.resources)))`,
 	}, {
 		Message:    "failurePolicy of the webhooks " + GranularWebhook + " and " + UncoveredWebhookName + " must be Fail",
 		Expression: `variables.webhooks.all(w, !(` + enforcing + `) || has(w.failurePolicy) && w.failurePolicy == 'Fail')`,

@@ -16,10 +16,12 @@ const (
 	Writes Operations = "writes"
 	// Deletions are DELETE, of one object and of a collection. Only a policy that denies deletions needs them.
 	Deletions Operations = "deletions"
+	// Connects are CONNECT. Only a policy that denies connections to Pods needs them.
+	Connects Operations = "connections"
 )
 
 // everyOperations has all Operations, in the order of rules.
-var everyOperations = []Operations{Writes, Deletions}
+var everyOperations = []Operations{Writes, Deletions, Connects}
 
 // types returns the operations as the API server knows them.
 func (o Operations) types() []admissionregistrationv1.OperationType {
@@ -28,6 +30,8 @@ func (o Operations) types() []admissionregistrationv1.OperationType {
 		return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 	case Deletions:
 		return []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}
+	case Connects:
+		return []admissionregistrationv1.OperationType{admissionregistrationv1.Connect}
 	}
 	return nil
 }

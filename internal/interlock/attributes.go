@@ -24,16 +24,17 @@ type Target struct {
 
 // reviewed returns the target of a SubjectAccessReview. It returns false for a verb that probes do not use.
 func reviewed(a *authorizationv1.ResourceAttributes) (Target, bool) {
-	t := Target{Group: a.Group, Version: a.Version, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace}.normal()
+	t := Target{
+		Operation: operationOf(a), Group: a.Group, Version: a.Version, Resource: a.Resource, Subresource: a.Subresource, Namespace: a.Namespace,
+	}.normal()
 	switch {
-	case a.Verb == "create":
-		t.Operation = admissionv1.Create
-	case a.Verb == "patch", a.Verb == "update" && t.put():
-		t.Operation, t.Name = admissionv1.Update, a.Name
-	default:
-		return Target{}, false
+	case t.Operation == admissionv1.Create:
+		return t, true
+	case t.Operation == admissionv1.Connect, a.Verb == "patch", a.Verb == "update" && t.put(), a.Verb == "delete":
+		t.Name = a.Name
+		return t, true
 	}
-	return t, true
+	return Target{}, false
 }
 
 // admitted returns the target of an admission request, as the sender addressed it.
@@ -42,10 +43,8 @@ func admitted(req *admissionv1.AdmissionRequest) (Target, bool) {
 	t := Target{Operation: req.Operation, Group: r.Group, Version: r.Version, Resource: r.Resource, Subresource: r.Subresource, Namespace: req.Namespace}.normal()
 	switch req.Operation {
 	case admissionv1.Create:
-	case admissionv1.Update:
+	case admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
 		t.Name = req.Name
-	case admissionv1.Delete, admissionv1.Connect:
-		return Target{}, false
 	default:
 		return Target{}, false
 	}

@@ -93,7 +93,7 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault := a.fault(target)
 	a.mu.Unlock()
 	extra := r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")
-	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch"}[target.Operation]
+	verb := map[Operation]string{admissionv1.Create: "create", admissionv1.Update: "patch", admissionv1.Delete: "delete", admissionv1.Connect: "create"}[target.Operation]
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: r.Header.Get("Impersonate-User"), Extra: map[string]authorizationv1.ExtraValue{admission.CanaryKey: extra},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: target.Group, Version: target.Version, Resource: target.Resource, Subresource: target.Subresource, Namespace: target.Namespace, Name: target.Name},
@@ -104,7 +104,7 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		UserInfo: authenticationv1.UserInfo{Username: r.Header.Get("Impersonate-User"), Extra: map[string]authenticationv1.ExtraValue{admission.CanaryKey: extra}},
 	}
 	switch {
-	case r.URL.Query().Get("dryRun") != "All":
+	case (r.URL.Query().Get("dryRun") != "All") != (target.Operation == admissionv1.Connect):
 		answer(w, http.StatusInternalServerError, "a probe that is no dry run")
 	case fault == "ignored":
 		said := a.tokens.Answer(req)
@@ -115,6 +115,13 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusForbidden, "admission webhook said: canary "+said.Token)
 	case fault == "passes":
 		answer(w, http.StatusOK, "")
+	case fault == "no such pod":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+			Message: "pods not found", Details: &metav1.StatusDetails{Kind: "pods", Name: target.Name},
+		})
 	case fault == "not found":
 		answer(w, http.StatusNotFound, "no such object")
 	case fault != "":
@@ -162,6 +169,12 @@ func targetOf(r *http.Request) Target {
 	}
 	if len(parts) > 2 {
 		t.Subresource = parts[2]
+	}
+	switch {
+	case r.Method == http.MethodDelete:
+		t.Operation = admissionv1.Delete
+	case t.Subresource == "exec":
+		t.Operation = admissionv1.Connect
 	}
 	return t
 }

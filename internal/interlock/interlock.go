@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
@@ -78,8 +79,8 @@ type Interlock struct {
 	// identity is the identity of the last configuration seen. notBefore is the time when that configuration has settled.
 	identity  string
 	notBefore time.Time
-	// failed are the servers on which an error of the webhook was seen to stop a write since the proof was last withdrawn.
-	failed map[string]bool
+	// shown has what probes have shown of each server since the proof was last withdrawn.
+	shown map[string]shown
 	// looking is held while the files are read, so that results are stored in the order of the reads.
 	looking sync.Mutex
 	// files is the last reading of Manifests. loaded has the last reading of each server.
@@ -96,6 +97,9 @@ type state struct {
 	// until is when the proof expires. servers are the servers that it covers.
 	until   time.Time
 	servers []string
+	// further are the operations, besides CREATE and UPDATE, that the proof covers. missing has why it does not cover the others.
+	further []Operation
+	missing []error
 }
 
 // New returns an Interlock without a proof. Run proves enforcement.
@@ -112,7 +116,8 @@ var errNotProven = errors.New("it is not proven that admission would look at the
 // Enforced returns nil if it is proven that admission looks at the request that a would authorize (A5). For a resource of an
 // aggregated API server it may send probes, and may take until ctx ends.
 func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAttributes) error {
-	if err := i.Status(); err != nil {
+	s := i.state.Load()
+	if i.status(s) != nil || s.proven(a) != nil {
 		return errNotProven
 	}
 	// Files in force cover every resource of the proven kube-apiservers, and no resource of an aggregated API server.
@@ -124,6 +129,9 @@ func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAtt
 		return nil
 	case i.config.Configuration == nil:
 		// Only the kube-apiserver that has a static manifest reads it; an aggregated API server does not.
+		return errNotProven
+	case operationOf(a) == admissionv1.Delete:
+		// An aggregated API server may ignore dryRun, so that a probe could delete.
 		return errNotProven
 	}
 	if err := i.proveResource(ctx, a); err != nil {
@@ -137,8 +145,9 @@ func (i *Interlock) Enforced(ctx context.Context, a *authorizationv1.ResourceAtt
 }
 
 // Status returns nil while enforcement is proven, else why it is not.
-func (i *Interlock) Status() error {
-	s := i.state.Load()
+func (i *Interlock) Status() error { return i.status(i.state.Load()) }
+
+func (i *Interlock) status(s *state) error {
 	switch {
 	case s == nil:
 		return errors.New("interlock: is not configured")
@@ -173,7 +182,7 @@ func (i *Interlock) ServersChanged() {
 		i.epoch.Add(1)
 		if current.err == nil {
 			// A server that left is removed: if its address comes back, it may be another server.
-			i.store(&state{until: current.until, servers: Addresses(servers)})
+			i.store(&state{until: current.until, servers: Addresses(servers), further: current.further, missing: current.missing})
 		}
 		i.left(Addresses(servers))
 	}
@@ -215,7 +224,7 @@ func (i *Interlock) withdraw(reason Reason, err error) {
 // withdrawLocked is withdraw for a caller that holds mu.
 func (i *Interlock) withdrawLocked(reason Reason, err error) {
 	i.epoch.Add(1)
-	i.failed = nil
+	i.shown = nil
 	for address, last := range i.loaded {
 		i.loaded[address] = last.old()
 	}

@@ -312,7 +312,7 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 			w.mustBe(t, true, "proven")
 			w.clock.Step(time.Minute)
 		}
-		if got := strings.Join(modes, ","); got != "fail,deny,deny,deny,deny,deny" {
+		if got := strings.Join(modes, ","); got != "fail,deny,deny,deny,deny,deny,deny,deny" {
 			t.Errorf("readable %t: %s", readable, got)
 		}
 		// After a withdrawal the configuration may be another one.
@@ -321,7 +321,7 @@ func TestA5_D7_TheWebhooksErrorIsTriedOnceOnEachServer(t *testing.T) {
 		modes = nil
 		w.round(t.Context())
 		w.mustBe(t, true, "proven again")
-		if got := strings.Join(modes, ","); got != "fail,deny" {
+		if got := strings.Join(modes, ","); got != "fail,deny,deny,deny" {
 			t.Errorf("readable %t: after a withdrawal %s", readable, got)
 		}
 	}

@@ -154,9 +154,9 @@ func (i *Interlock) left(addresses []string) {
 			delete(i.loaded, address)
 		}
 	}
-	for address := range i.failed {
+	for address := range i.shown {
 		if !slices.Contains(addresses, address) {
-			delete(i.failed, address)
+			delete(i.shown, address)
 		}
 	}
 }

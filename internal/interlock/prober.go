@@ -55,6 +55,15 @@ type Prober struct {
 
 // Prove sends one probe to a server. A nil error is the proof. body is the object of a CREATE.
 func (p *Prober) Prove(ctx context.Context, server Server, target Target, body map[string]any, mode Mode) error {
+	return p.prove(ctx, server, target, body, mode, func(error) bool { return true })
+}
+
+// TryToProve is Prove for a probe that other policies of a cluster may well refuse. That it came to no result is not observed.
+func (p *Prober) TryToProve(ctx context.Context, server Server, target Target) error {
+	return p.prove(ctx, server, target, nil, ModeDeny, func(err error) bool { return err == nil || errors.Is(err, errPassed) })
+}
+
+func (p *Prober) prove(ctx context.Context, server Server, target Target, body map[string]any, mode Mode, isObserved func(error) bool) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -63,7 +72,7 @@ func (p *Prober) Prove(ctx context.Context, server Server, target Target, body m
 		return err
 	}
 	result, err := p.judge(target, nonces, answer)
-	if p.Observe != nil && !errors.Is(err, ErrNotFound) {
+	if p.Observe != nil && !errors.Is(err, ErrNotFound) && isObserved(err) {
 		p.Observe(server.Address, result, time.Since(started))
 	}
 	if err != nil {
@@ -86,10 +95,6 @@ func (p *Prober) Bars(ctx context.Context, server Server, target Target, body ma
 	if err != nil {
 		return nil, err
 	}
-	if target.Operation == admissionv1.Create && boundNothing(answer) {
-		// Admission runs before the API server looks for the Pod, so admission let the probe pass.
-		answer = nil
-	}
 	switch _, err := p.judge(target, nonces, answer); {
 	case errors.Is(err, errPassed):
 		return nil, describe(server, target, ErrUnbarred)
@@ -99,8 +104,8 @@ func (p *Prober) Bars(ctx context.Context, server Server, target Target, body ma
 	return slices.DeleteFunc(slices.Clone(barriers), func(barrier string) bool { return !p.Tokens.Barred(nonces, answer.Error(), barrier) }), nil
 }
 
-// boundNothing reports whether err says that the object of a Binding does not exist.
-func boundNothing(err error) bool {
+// foundNothing reports whether err says that the Pod of a Binding or of a connection does not exist.
+func foundNothing(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false
@@ -123,21 +128,25 @@ func (p *Prober) send(ctx context.Context, server Server, target Target, body ma
 	if err != nil {
 		return nil, nil, err
 	}
+	if target.Operation != admissionv1.Connect {
+		// A connection cannot be a dry run.
+		request = request.Param("dryRun", "All").Param("fieldManager", Name)
+	}
 	return nonces, request.
 		SetHeader(authenticationv1.ImpersonateUserHeader, admission.CanaryUser).
 		SetHeader(authenticationv1.ImpersonateUserExtraHeaderPrefix+strings.ReplaceAll(admission.CanaryKey, "/", "%2F"), nonces...).
-		Param("dryRun", "All").Param("fieldManager", Name).
 		Do(ctx).Error(), nil
 }
 
 // judge returns the result of a probe from the API server's response.
 func (p *Prober) judge(target Target, nonces []string, err error) (Result, error) {
 	switch {
-	case err == nil:
+	case err == nil, (target.Operation == admissionv1.Create || target.Operation == admissionv1.Connect) && foundNothing(err):
+		// Admission runs before the API server looks for the Pod, so admission let the probe pass.
 		return NotEnforced, errPassed
 	case p.Tokens.Proven(nonces, err.Error()):
 		return Enforced, nil
-	case target.Operation == admissionv1.Update && apierrors.IsNotFound(err):
+	case (target.Operation == admissionv1.Update || target.Operation == admissionv1.Delete) && apierrors.IsNotFound(err):
 		return Unproven, ErrNotFound
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate"):
 		return Unproven, fmt.Errorf("fieldperm may not impersonate %q: apply rbac.yaml of fieldperm-gen manifests again (%w)", admission.CanaryUser, err)
@@ -158,11 +167,15 @@ func (p *Prober) judge(target Target, nonces []string, err error) (Result, error
 // calling returns the beginning of kube-apiserver's message when it cannot call a webhook.
 func calling(webhook string) string { return fmt.Sprintf("failed calling webhook %q", webhook) }
 
-// compose returns the request of a probe: an empty patch, which changes nothing, or the creation of body. If the resource serves
-// neither, it is a PUT.
+// compose returns the request of a probe: an empty patch, which changes nothing, the creation of body, a deletion, or a connection. If the
+// resource serves none of them, it is a PUT.
 func compose(client rest.Interface, target Target, body map[string]any) (*rest.Request, error) {
 	path := resourcePath(target)
 	switch {
+	case target.Operation == admissionv1.Delete:
+		return client.Delete().AbsPath(path...), nil
+	case target.Operation == admissionv1.Connect:
+		return client.Post().AbsPath(path...).Param("command", "true").Param("stdout", "true"), nil
 	case target.Operation == admissionv1.Update && target.put():
 		body = map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": target.Name}, "spec": map[string]any{"finalizers": []any{"kubernetes"}}}
 	case target.Operation == admissionv1.Update:
@@ -188,7 +201,7 @@ func resourcePath(t Target) []string {
 		path = append(path, "namespaces", t.Namespace)
 	}
 	path = append(path, t.Resource)
-	if t.Operation == admissionv1.Update || t.Subresource != "" {
+	if t.Operation != admissionv1.Create || t.Subresource != "" {
 		path = append(path, t.Name)
 	}
 	if t.Subresource != "" {

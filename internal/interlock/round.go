@@ -60,7 +60,7 @@ func (i *Interlock) round(ctx context.Context) {
 	epoch := i.epoch.Load()
 	i.mu.Unlock()
 
-	servers, reason, err := i.prove(ctx)
+	servers, seen, reason, err := i.prove(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -77,59 +77,69 @@ func (i *Interlock) round(ctx context.Context) {
 		i.withdrawLocked(ReasonSettling, errors.New("the webhook configuration is new: it is given time to reach every kube-apiserver"))
 		return
 	}
-	i.failed = map[string]bool{}
-	for _, server := range servers {
-		i.failed[server] = true
+	i.shown = seen.shown
+	next := &state{until: started.Add(2 * i.config.Interval), servers: servers}
+	for _, probe := range furtherProbes() {
+		if err := seen.missing[probe.Operation]; err != nil {
+			next.missing = append(next.missing, err)
+		} else {
+			next.further = append(next.further, probe.Operation)
+		}
 	}
-	i.store(&state{until: started.Add(2 * i.config.Interval), servers: servers})
+	i.store(next)
 }
 
-// prove returns the addresses of the servers that enforce, or the reason why enforcement is not proven on all servers.
-func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
+// prove returns the addresses of the servers that enforce and what probes have shown of them, or the reason why enforcement is not proven on
+// all servers.
+func (i *Interlock) prove(ctx context.Context) ([]string, *operations, Reason, error) {
 	if i.config.Configuration != nil {
 		readCtx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		configuration, err := i.config.Configuration(readCtx)
 		if err != nil {
-			return nil, ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: see that the API server answers and that fieldperm may get it, which rbac.yaml of fieldperm-gen manifests grants (%w)", err)
+			return nil, nil, ReasonConfigurationUnread, fmt.Errorf("webhook configuration: cannot be read: see that the API server answers and that fieldperm may get it, which rbac.yaml of fieldperm-gen manifests grants (%w)", err)
 		}
 		i.seen(configuration)
 		if reason, err := i.static(configuration); err != nil {
-			return nil, reason, err
+			return nil, nil, reason, err
 		}
 	}
 	if i.config.Manifests != nil || i.config.Configuration == nil {
 		if reason, err := i.filesEnforce(); err != nil {
-			return nil, reason, err
+			return nil, nil, reason, err
 		}
 	}
 	servers, err := i.config.Servers()
 	if err != nil {
-		return nil, ReasonServersUnknown, err
+		return nil, nil, ReasonServersUnknown, err
 	}
 	if len(servers) == 0 {
-		return nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
+		return nil, nil, ReasonServersUnknown, errors.New("no kube-apiserver is known")
 	}
+	seen := &operations{shown: map[string]shown{}, missing: map[Operation]error{}}
 	if err := everywhere(ctx, servers, func(ctx context.Context, server Server) error {
 		if err := i.config.Prober.Prove(ctx, server, updateProbe(), nil, i.mode(server)); err != nil {
 			return err
 		}
-		return i.config.Prober.Prove(ctx, server, createProbe(), map[string]any{
+		if err := i.config.Prober.Prove(ctx, server, createProbe(), map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": Name, "namespace": createProbe().Namespace},
-		}, ModeDeny)
+		}, ModeDeny); err != nil {
+			return err
+		}
+		return i.proveFurther(ctx, server, seen)
 	}); err != nil {
 		if errors.Is(err, errPassed) {
-			return nil, ReasonProbeNotEnforced, err
+			return nil, nil, ReasonProbeNotEnforced, err
 		}
-		return nil, ReasonProbeError, err
+		return nil, nil, ReasonProbeError, err
 	}
 	// This proof is last because it is the most expensive one.
 	if i.config.Manifests != nil {
 		if reason, err := i.filesInForce(ctx, servers); err != nil {
-			return nil, reason, err
+			return nil, nil, reason, err
 		}
 	}
-	return Addresses(servers), ReasonProven, nil
+	return Addresses(servers), seen, ReasonProven, nil
 }
 
 // mode returns the mode of the next probe to a server. ModeFail is used once for each server, because each use is a 500 in its
@@ -137,7 +147,7 @@ func (i *Interlock) prove(ctx context.Context) ([]string, Reason, error) {
 func (i *Interlock) mode(server Server) Mode {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.failed[server.Address] {
+	if i.shown[server.Address].fails {
 		return ModeDeny
 	}
 	return ModeFail

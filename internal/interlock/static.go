@@ -72,6 +72,9 @@ func enforces(webhook *admissionregistrationv1.ValidatingWebhook) error {
 			return fmt.Errorf("has no rule for %s of every resource and subresource", operation)
 		}
 	}
+	if !slices.ContainsFunc(webhook.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return coversConnections(&r) }) {
+		return fmt.Errorf("has no rule for CONNECT of %s", strings.Join(webhooks.Connections(), ", "))
+	}
 	return nil
 }
 
@@ -105,9 +108,20 @@ func callsGranular(c admissionregistrationv1.WebhookClientConfig) bool {
 	return c.Service != nil && c.Service.Path != nil && *c.Service.Path == webhooks.GranularPath
 }
 
+// coversConnections reports whether one rule matches all connections to Pods.
+func coversConnections(r *admissionregistrationv1.RuleWithOperations) bool {
+	missing := func(name string) bool { return !slices.Contains(r.Resources, name) }
+	return matches(r, admissionregistrationv1.Connect, "") && !slices.ContainsFunc(webhooks.Connections(), missing)
+}
+
 // coversAll reports whether one rule matches an operation on all resources.
 func coversAll(r *admissionregistrationv1.RuleWithOperations, operation admissionregistrationv1.OperationType) bool {
+	return matches(r, operation, "*") && slices.Contains(r.Resources, "*/*")
+}
+
+// matches reports whether a rule matches an operation in every version and scope of a group, for its resources.
+func matches(r *admissionregistrationv1.RuleWithOperations, operation admissionregistrationv1.OperationType, group string) bool {
 	return (slices.Contains(r.Operations, operation) || slices.Contains(r.Operations, admissionregistrationv1.OperationAll)) &&
-		slices.Contains(r.APIGroups, "*") && slices.Contains(r.APIVersions, "*") && slices.Contains(r.Resources, "*/*") &&
+		slices.Contains(r.APIGroups, group) && slices.Contains(r.APIVersions, "*") &&
 		(r.Scope == nil || *r.Scope == admissionregistrationv1.AllScopes)
 }

@@ -85,6 +85,19 @@ func TestA5_AWeakerConfigurationIsNoProof(t *testing.T) {
 		"CREATE only": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
 			w.Rules[0].Operations = w.Rules[0].Operations[:1]
 		}, "UPDATE"},
+		"no DELETE": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[0].Operations = w.Rules[0].Operations[:2]
+		}, "DELETE"},
+		"no CONNECT": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) { w.Rules = w.Rules[:1] }, "CONNECT"},
+		"one connection": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[1].Resources = w.Rules[1].Resources[1:]
+		}, "CONNECT"},
+		"other group": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[1].APIGroups[0] = "apps"
+		}, "CONNECT"},
+		"other operation": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
+			w.Rules[1].Operations[0] = "CREATE"
+		}, "CONNECT"},
 		"one group": {func(_ *admissionregistrationv1.ValidatingWebhookConfiguration, w *webhook) {
 			w.Rules[0].APIGroups = []string{"apps"}
 		}, "no rule"},

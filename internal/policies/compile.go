@@ -57,8 +57,9 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy) (*policy, []error) {
 	checkSpec(&p.Spec, fault)
 	if effectOf(p.Spec.Effect) == expression.Deny {
 		for _, ref := range refs(&p.Spec) {
-			if e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource); known && !e.Creates() && !e.Updates() {
-				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because no webhook sees a body: take it out", describe(ref))
+			e, known := endpoint.Lookup(ref.Group, ref.Resource, ref.Subresource)
+			if known && !e.Creates() && !e.Updates() && !endpoint.IsConnection(ref.Group, ref.Resource, ref.Subresource) {
+				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because admission does not see its verb: take it out", describe(ref))
 			}
 		}
 	}

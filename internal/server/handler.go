@@ -184,7 +184,7 @@ func (s *Server) withFaults(ready http.Handler) http.Handler {
 			fmt.Fprintln(w, "[!]authentication: an earlier configuration is in force, see the log")
 		}
 		for _, err := range s.enforcement.interlock.Unproven() {
-			fmt.Fprintf(w, "[!]interlock: a resource is not proven: %v\n", err)
+			fmt.Fprintf(w, "[!]interlock: not everything is proven: %v\n", err)
 		}
 	})
 }

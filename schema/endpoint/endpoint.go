@@ -16,7 +16,7 @@ type Endpoint struct {
 	Versions []string `json:"versions,omitempty"`
 	// Body is the kind of the request's body.
 	Body Kind `json:"body"`
-	// Operations are the admission operations of its requests: CREATE, UPDATE, or both.
+	// Operations are the admission operations of its requests: CREATE, UPDATE, or both; or CONNECT.
 	Operations []string `json:"operations"`
 	// Storage identifies where the API server stores the object that the endpoint writes. Resources with the same Storage are one object
 	// under several names. It is empty if the endpoint writes no object.
@@ -86,6 +86,18 @@ func (e *Endpoint) Creates() bool { return slices.Contains(e.Operations, create)
 
 // Updates reports whether admission sees requests to the endpoint as UPDATE, with an old and a new object.
 func (e *Endpoint) Updates() bool { return slices.Contains(e.Operations, update) }
+
+// Connections returns the subresources by which a client connects to a Pod, with CONNECT as their admission operation. Whatever the HTTP method,
+// kube-apiserver asks for the verb create on them, since version 1.35 (the gate AuthorizePodWebsocketUpgradeCreatePermission). For the proxy
+// subresources it asks for the verb of the method only, which admission does not see.
+func Connections() []Ref {
+	return []Ref{{Resource: "pods", Subresource: "attach"}, {Resource: "pods", Subresource: "exec"}, {Resource: "pods", Subresource: "portforward"}}
+}
+
+// IsConnection reports whether an endpoint is one of Connections.
+func IsConnection(group, resource, subresource string) bool {
+	return slices.Contains(Connections(), Ref{Group: group, Resource: resource, Subresource: subresource})
+}
 
 // ChangesUnseen reports whether requests to the endpoint change a stored object that they do not show: admission sees them as CREATE, and
 // fields of their body become fields of an existing object.

@@ -8,14 +8,25 @@ import (
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
-// reviewDelete allows a deletion only if the user holds the generic verb for it. Granular verbs never cover a deletion (C4), whatever the
-// schema says. The endpoint uncovered refuses only what a condition denies.
-func (r *Reviewer) reviewDelete(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest) (*Result, error) {
-	// An API server names the object in a deletion of one object, and names none in the deletion of a collection.
-	verb := "delete"
-	if req.Name == "" {
-		verb = "deletecollection"
+// onlyGeneric returns the generic verb of a request that granular verbs never cover, whatever the schema says: a deletion, and a connection to
+// a Pod (C4). It reports false for any other request.
+func onlyGeneric(req *admissionv1.AdmissionRequest) (verb string, only bool) {
+	switch req.Operation {
+	case admissionv1.Delete:
+		// An API server names the object in a deletion of one object, and names none in the deletion of a collection.
+		if req.Name == "" {
+			return "deletecollection", true
+		}
+		return "delete", true
+	case admissionv1.Connect:
+		return "create", true
+	case admissionv1.Create, admissionv1.Update:
 	}
+	return "", false
+}
+
+// reviewGeneric allows a request only if the user holds its generic verb. The endpoint uncovered refuses only what a condition denies.
+func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest, verb string) (*Result, error) {
 	authorizer, denied, err := r.authorizer(ctx, NewWrite(req, nil, nil), []string{verb})
 	if err != nil || denied != nil {
 		return denied, err
