@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
@@ -151,7 +152,7 @@ func policy(t *testing.T, s *stack.Stack, name string, spec *v1alpha1.Conditiona
 	})
 	must(t, err)
 	remove(t, s, v1alpha1.ConditionalPolicyResource, name)
-	if _, stderr, err := kubectl(t, s, string(text), "create", "-f", "-"); err != nil || strings.Contains(stderr, "Warning") {
+	if _, stderr, err := kubectl(t, s, string(text), "create", "-f", "-"); err != nil || strings.Count(stderr, "Warning: ") != len(admission.PolicyWarnings(spec)) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	for _, condition := range []string{"Compiled", "Enforced"} {
