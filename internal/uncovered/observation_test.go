@@ -32,11 +32,9 @@ func TestW2_RulesOfAnyOperation(t *testing.T) {
 	f := newFixture(t, client, set("", "secrets"))
 	must(t, f.keep(t.Context()))
 	c := live(t, client)
-	for _, types := range [][]admissionregistrationv1.OperationType{
-		{admissionregistrationv1.OperationAll},
-		{admissionregistrationv1.Delete, admissionregistrationv1.Update, admissionregistrationv1.Create},
-	} {
-		c.Webhooks[0].Rules[0].Operations = types
-		want(t, string(types[0]), names(rulesOf(c)), "/secrets", "/secrets/*", "deletions of /secrets", "deletions of /secrets/*")
-	}
+	writesAndDeletions := []string{"/secrets", "/secrets/*", "deletions of /secrets", "deletions of /secrets/*"}
+	c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete, admissionregistrationv1.Update, admissionregistrationv1.Create}
+	want(t, "three operations", names(rulesOf(c)), writesAndDeletions...)
+	c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	want(t, "all", names(rulesOf(c)), append([]string{writesAndDeletions[0], writesAndDeletions[1], "connections of /secrets", "connections of /secrets/*"}, writesAndDeletions[2:]...)...)
 }
