@@ -13,7 +13,7 @@ func TestW2_RulesForAPartAreNone(t *testing.T) {
 		"version": func(r *admissionregistrationv1.RuleWithOperations) { r.APIVersions = []string{"v1"} },
 		"scope":   func(r *admissionregistrationv1.RuleWithOperations) { r.Scope = &namespaced },
 		"operation": func(r *admissionregistrationv1.RuleWithOperations) {
-			r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Connect}
+			r.Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create}
 		},
 	} {
 		client := fake.NewClientset(owner())
