@@ -145,7 +145,7 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	if applied, why := b.applied(object); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
-	out := b.refused(object)
+	out := b.refused(b.of(object))
 	for i := range object.Documents.Uncovered {
 		for _, warning := range admission.SetWarnings(b.schemas.Schema(), &object.Documents.Uncovered[i]) {
 			out.Message += "; " + warning
@@ -181,7 +181,12 @@ func (b *barriers) enforcedPolicy(policy *v1alpha1.ConditionalPolicy, rules []we
 	if applied, why := b.keeper.Enforced(rules); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
-	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: strings.Join(append([]string{"the webhook for barriers has its resources"}, admission.PolicyWarnings(&policy.Spec)...), "; ")}
+	out := status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "the rules are in the webhook configuration; what it denies stores nothing and takes no probe"}
+	if barriers := b.ofPolicy(policy, rules); len(barriers) > 0 {
+		out = b.refused(barriers)
+	}
+	out.Message = strings.Join(append([]string{out.Message}, admission.PolicyWarnings(&policy.Spec)...), "; ")
+	return out
 }
 
 // floorResources returns the resources that an object protects but that barriers never cover (rule W4).

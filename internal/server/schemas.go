@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -114,6 +115,15 @@ func (s *schemas) conditional(write *admission.Write, then fieldperm.Authorizer)
 func (s *schemas) authorizer() (authorizer.Authorizer, error) {
 	set, err := s.policies.Set()
 	return set, err
+}
+
+// barriers returns the policies that may deny a request, none while they are not known.
+func (s *schemas) barriers(req *admissionv1.AdmissionRequest) []string {
+	set, err := s.policies.Set()
+	if err != nil {
+		return nil
+	}
+	return set.Barriers(req)
 }
 
 // known returns the objects that permissions are compiled from, and the policies.
