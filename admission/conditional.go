@@ -144,7 +144,7 @@ func (c *ConditionalAuthorizer) evaluate(ctx context.Context, data authorizer.Co
 		// A2: the marker lets no other operation in.
 		return &Result{Message: fmt.Sprintf("granular verbs do not cover operation %q", request.Operation)}, nil
 	}
-	return c.Reviewer.Review(ctx, Granular, request)
+	return c.Reviewer.forConditions().Review(ctx, Granular, request)
 }
 
 // requestOf returns the admission request of a webhook with the same data.

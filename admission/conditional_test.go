@@ -129,7 +129,7 @@ func TestK2_TheConditionIsTheReview(t *testing.T) {
 func TestK2_AnErrorIsNoAllow(t *testing.T) {
 	one, two := deployment(t, 1), deployment(t, 2)
 	failing := holding("granular")
-	failing.fails = map[string]error{"update": errors.New("unreachable")}
+	failing.fails = map[string]error{"granular:*": errors.New("unreachable")}
 	noSchema := conditional(t, holding("granular", "granular:*"))
 	noSchema.Reviewer = reviewer(nil, holding("granular", "granular:*"))
 	for name, c := range map[string]struct {
@@ -203,6 +203,24 @@ func TestK2_TheDescriptionListsTheVerbs(t *testing.T) {
 			if text := condition.GetDescription(); !strings.HasPrefix(text, "each changed field is covered") || !strings.HasSuffix(text, c.want) || len(text) > maxDescription {
 				t.Errorf("%s: %q", name, text)
 			}
+		}
+	}
+}
+
+// TestK2_TheGenericPermissionIsOfOtherAuthorizers: they decide on it in their order in the chain.
+func TestK2_TheGenericPermissionIsOfOtherAuthorizers(t *testing.T) {
+	one, two := deployment(t, 1), deployment(t, 2)
+	for _, c := range []struct {
+		holds []string
+		want  authorizer.Decision
+	}{
+		{[]string{"update", "granular"}, authorizer.DecisionNoOpinion},
+		{[]string{"update", "granular", "granular:scale"}, authorizer.DecisionAllow},
+	} {
+		authz := conditional(t, holding(c.holds...))
+		decision := authz.ConditionsAwareAuthorize(t.Context(), attributes("update", "deployments", ""))
+		if got, reason, err := authz.EvaluateConditions(t.Context(), decision, deployments(apiserveradmission.Update, two, one)); got != c.want || err != nil {
+			t.Errorf("%q: %s %q %v", c.holds, got, reason, err)
 		}
 	}
 }

@@ -30,6 +30,9 @@ func refused(code int32, format string, args ...any) error {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// errNoShare means that a user has too many reviews at the same time.
+var errNoShare = refused(http.StatusTooManyRequests, "the reviews of this user that are being answered hold their share of memory: try again, or send fewer at once")
+
 // unavailable returns an error for a request that can be decided later. The client should try again.
 func unavailable(format string, args ...any) error {
 	return &fault{code: http.StatusServiceUnavailable, err: fmt.Errorf(format, args...)}

@@ -49,7 +49,7 @@ func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *ad
 	if answer.Failure != nil {
 		return nil, answer.Failure
 	}
-	result.Denial = &fieldperm.Denial{Generic: []string{verb}, Unmet: unmet(authorizer)}
+	result.Denial = &fieldperm.Denial{Generic: []string{verb}, GenericOnly: true, Unmet: unmet(authorizer)}
 	result.Message = denialMessage(result.Denial, req)
 	return result, nil
 }

@@ -174,7 +174,7 @@ func (x *exchange) readReview() (*DecodedReview, error) {
 	}
 	if user := in.Request.UserInfo.Username; x.Share != nil && !x.Share(x.r.Context(), user, user == CanaryUser) {
 		in.Release()
-		return nil, refused(http.StatusTooManyRequests, "the reviews of this user that are being answered hold their share of memory: try again, or send fewer at once")
+		return nil, errNoShare
 	}
 	return in, nil
 }

@@ -81,15 +81,19 @@ func unmet(of fieldperm.Authorizer) []fieldperm.Unmet {
 // authorizer returns the authorizer of a request. The result is a denial if a condition denies one of the verbs of the request.
 func (r *Reviewer) authorizer(ctx context.Context, write *Write, verbs []string) (fieldperm.Authorizer, *Result, error) {
 	then, changes := r.Authorizer(write.Request), write.Changes
+	behind := then
+	if r.conditionsOnly {
+		behind = granularVerbsOf{then}
+	}
 	if r.Conditional == nil {
-		return then, nil, nil
+		return behind, nil, nil
 	}
 	conditions, err := r.Conditional(write, then)
 	if err != nil {
 		return nil, nil, unavailable("%w: try again, and look at /readyz if it stays so", err)
 	}
 	if conditions == nil {
-		return then, nil, nil
+		return behind, nil, nil
 	}
 	for _, verb := range verbs {
 		answer, err := conditions.Authorize(ctx, verb, true)
@@ -107,5 +111,24 @@ func (r *Reviewer) authorizer(ctx context.Context, write *Write, verbs []string)
 			}, nil
 		}
 	}
-	return &authorizers{conditions, then}, nil, nil
+	return &authorizers{conditions, behind}, nil, nil
+}
+
+// granularVerbsOf is an authorizer that has no opinion on generic verbs.
+type granularVerbsOf struct{ fieldperm.Authorizer }
+
+// Authorize asks for one verb.
+func (g granularVerbsOf) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
+	if generic {
+		return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, nil
+	}
+	return g.Authorizer.Authorize(ctx, verb, generic)
+}
+
+// forConditions returns the reviewer of an authorizer in a chain. Others in the chain decide on the generic permission, in their order: an Allow
+// of one of them must not count here.
+func (r *Reviewer) forConditions() *Reviewer {
+	out := *r
+	out.conditionsOnly = true
+	return &out
 }

@@ -146,6 +146,9 @@ func TestK7_Admit(t *testing.T) {
 	connect := scaling()
 	connect.Operation, connect.Resource, connect.SubResource, connect.OldObject.Raw = admissionv1.Connect, metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, "exec", nil
 	connect.RequestResource = nil
+	token := scaling()
+	token.Operation, token.OldObject.Raw, token.RequestResource = admissionv1.Create, nil, nil
+	token.Resource, token.SubResource = metav1.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, "token"
 	for name, c := range map[string]struct {
 		req                 *admissionv1.AdmissionRequest
 		conditional         onObjects
@@ -177,6 +180,8 @@ func TestK7_Admit(t *testing.T) {
 		"create covers a connection":       {connect, nil, []string{"create"}, true, true, ""},
 		"deny of a connection":             {connect, onObjects{"create": deny}, []string{"create"}, false, false, `may not connect to it; authorizer "policy" denies create`},
 		"unmet connection":                 {connect, onObjects{"create": unmet}, nil, false, true, `needs create; the condition of policy "p" is not met: "what"`},
+		"A2: the marker issues no token":   {token, onObjects{"create": unmet}, []string{"granular", "granular:*", "update"}, false, true, `needs create; the condition of policy "p" is not met: "what"`},
+		"a condition issues a token":       {token, onObjects{"create": allow}, nil, true, true, ""},
 		"no conditions":                    {update, nil, []string{"update"}, true, true, ""},
 		"P4: an error denies nothing":      {update, onObjects{"update": boom}, []string{"update"}, false, false, "boom"},
 		"P4: an error of a granular verb":  {update, onObjects{"granular:scale": boom}, []string{"granular"}, false, true, "boom"},
@@ -186,7 +191,7 @@ func TestK7_Admit(t *testing.T) {
 			r := reviewer(compile(t), holding(c.holds...))
 			r.Conditional = func(w *Write, _ fieldperm.Authorizer) (Conditions, error) {
 				object, old, err := w.Objects()
-				if (len(w.Changes) > 0) != (c.req == update) || (object == nil) != (c.req == remove) || (old == nil) != (c.req == connect) || err != nil || w.Request != c.req {
+				if (len(w.Changes) > 0) != (c.req == update || c.req == token) || (object == nil) != (c.req == remove) || (old == nil) != (c.req == connect || c.req == token) || err != nil || w.Request != c.req {
 					t.Errorf("got %+v, %v, %v, %v", w, object, old, err)
 				}
 				if c.conditional == nil {

@@ -45,6 +45,9 @@ type Reviewer struct {
 	// nil func means that nothing does.
 	Denies func(*admissionv1.AdmissionRequest) []string
 	Limits fieldperm.Limits
+
+	// conditionsOnly means that another authorizer is asked for the generic permission: only conditions can allow generic verbs.
+	conditionsOnly bool
 }
 
 // Result is a decision with the changes that it covers.
@@ -65,20 +68,20 @@ func (r *Reviewer) Review(ctx context.Context, endpoint Endpoint, req *admission
 }
 
 // ReviewDecoded is Review for a request that is already decoded.
-func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *DecodedReview) (*Result, error) {
+func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedReview) (*Result, error) {
 	req := in.Request
-	if endpoint != Granular && endpoint != Uncovered {
-		return nil, badRequest("endpoint %q is not known: use %q or %q", endpoint, Granular, Uncovered)
+	if at != Granular && at != Uncovered {
+		return nil, badRequest("endpoint %q is not known: use %q or %q", at, Granular, Uncovered)
 	}
 	if err := r.check(req); err != nil {
 		return nil, err
 	}
-	if endpoint == Uncovered && OnFloor(req) {
+	if at == Uncovered && OnFloor(req) {
 		// The review stops here, before the schema of the kind is used, because that schema may not be known.
 		return &Result{Decision: fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeNone}}, nil
 	}
 	if verb, only := onlyGeneric(req); only {
-		return r.reviewGeneric(ctx, endpoint, req, verb)
+		return r.reviewGeneric(ctx, at, req, verb)
 	}
 	compiled, kind, err := r.kindOf(req)
 	if err != nil {
@@ -97,7 +100,11 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, endpoint Endpoint, in *Dec
 	if kind.ShownAsRead() && !schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
 		write.object, write.old = in.object, in.oldObject
 	}
-	return r.decide(ctx, write, fieldperm.Review{Generic: generic, Requirements: requirements, UncoveredOnly: endpoint == Uncovered})
+	// A condition may have let a request in that the marker does not (A2).
+	of := RequestedResource(req)
+	return r.decide(ctx, write, fieldperm.Review{
+		Generic: generic, Requirements: requirements, UncoveredOnly: at == Uncovered, GenericOnly: !endpoint.TakesMarker(of.Group, of.Resource, of.Subresource),
+	})
 }
 
 // kindOf returns the schema in force, and the kind of a request in it.

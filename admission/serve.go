@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/klog/v2"
 
@@ -44,10 +48,13 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 		return none, err
 	}
 	decision := policies.ask(ctx, spec, spec.ResourceAttributes.Verb)
-	if decision.IsAllow() || decision.IsDeny() {
+	switch {
+	case decision.IsAllow():
+		return decision, nil
+	case decision.IsDeny() && !isBeyondDeny(writeOf(spec)):
 		return decision, nil
 	}
-	mayDeny := decision.PossibleDecisions().Has(authorizer.DecisionDeny)
+	mayDeny := decision.PossibleDecisions().Has(authorizer.DecisionDeny) && !isBeyondDeny(writeOf(spec))
 	mayAllow := canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes))
 	if !mayAllow && r.allowed(spec.ResourceAttributes) && granularVerbs(spec.ResourceAttributes.Verb) {
 		answer, err := r.marker(ctx, policies, spec)
@@ -69,6 +76,28 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 		allow = append(allow, own(AllowCondition, "fieldperm allows the objects, by granular verbs or: "+descriptions(decision)))
 	}
 	return authorizer.ConditionsAwareDecisionConditionsMap(deny, nil, allow), nil
+}
+
+// isBeyondDeny reports whether a Deny must not reach a request, as the match conditions of the webhook "uncovered" say (W2, W4).
+func isBeyondDeny(req *admissionv1.AdmissionRequest) bool {
+	return slices.Contains(req.UserInfo.Groups, user.SystemPrivilegedGroup) || OnFloor(req)
+}
+
+// writeOf returns the admission request of a review, with objects that do not differ.
+func writeOf(spec *authorizationv1.SubjectAccessReviewSpec) *admissionv1.AdmissionRequest {
+	a := spec.ResourceAttributes
+	out := &admissionv1.AdmissionRequest{
+		Operation: admissionv1.Update, Resource: metav1.GroupVersionResource{Group: a.Group, Version: a.Version, Resource: a.Resource}, SubResource: a.Subresource,
+		Namespace: a.Namespace, Name: a.Name, UserInfo: authenticationv1.UserInfo{Username: spec.User, Groups: spec.Groups},
+	}
+	switch a.Verb {
+	case "create":
+		out.Operation = admissionv1.Create
+	case "delete", "deletecollection":
+		out.Operation = admissionv1.Delete
+	}
+	out.Object.Raw, out.OldObject.Raw = []byte("{}"), []byte("{}")
+	return out
 }
 
 func own(id, description string) authorizer.Condition {
@@ -106,13 +135,16 @@ func (r *Reviewer) Evaluate(
 	if !isOwn(decision) {
 		return authorizer.ConditionsAwareDecision{}, badRequest("decision: has conditions that are not fieldperm's: send back the decision that was received")
 	}
-	result, err := r.Review(ctx, Granular, req)
+	result, err := r.forConditions().Review(ctx, Granular, req)
 	switch {
 	case err != nil:
 		return authorizer.ConditionsAwareDecision{}, err
-	case result.Allowed:
+	case result.Allowed && decision.PossibleDecisions().Has(authorizer.DecisionAllow):
 		return authorizer.ConditionsAwareDecisionAllow(metReason, nil), nil
-	case result.Denial != nil && result.Denial.Refusal != nil:
+	case result.Allowed:
+		// What could only deny does not allow, whatever the policies and verbs of now are.
+		return authorizer.ConditionsAwareDecisionNoOpinion("", nil), nil
+	case result.Denial.IsRefusal() && !isBeyondDeny(req):
 		return authorizer.ConditionsAwareDecisionDeny(result.Message, nil), nil
 	}
 	return authorizer.ConditionsAwareDecisionNoOpinion(result.Message, nil), nil
@@ -183,6 +215,10 @@ func (h Handlers) ConditionsHandler(reviewer *Reviewer, d wire.Dialect) http.Han
 		asked, err := d.ReadConditionsRequest(body)
 		if err != nil {
 			x.refuse(badRequest("%w", err))
+			return
+		}
+		if of := asked.Admission.UserInfo.Username; x.Share != nil && !x.Share(r.Context(), of, false) {
+			x.refuse(errNoShare)
 			return
 		}
 		ctx, cancel := x.context()

@@ -80,6 +80,10 @@ func TestK3_ConditionsAreServedInEachDialect(t *testing.T) {
 		"generic only":                    {"update", nil, nil, []string{"update"}, scaling(), "NoOpinion", "NoOpinion"},
 		"granular":                        {"update", nil, nil, []string{"granular", "granular:scale"}, scaling(), "conditions", "Allow"},
 		"granular, another field":         {"update", nil, nil, []string{"granular", "granular:scale"}, image, "conditions", "NoOpinion"},
+		"generic and the marker":          {"update", nil, nil, []string{"update", "granular"}, scaling(), "conditions", "NoOpinion"},
+		"generic, and not denied":         {"update", policies{"update": mayDeny}, nil, []string{"update"}, scaling(), "conditions", "NoOpinion"},
+		"only a granular verb denied":     {"update", policies{"update": mayDeny}, onObjects{"granular:scale": denied}, []string{"update", "granular"}, scaling(), "conditions", "NoOpinion"},
+		"allowed since, could only deny":  {"update", policies{"update": mayDeny}, onObjects{"update": met}, nil, scaling(), "conditions", "NoOpinion"},
 		"granular deletes nothing":        {"delete", nil, nil, []string{"granular", "granular:*"}, scaling(), "NoOpinion", "NoOpinion"},
 		"granular reads nothing":          {"get", nil, nil, []string{"granular"}, scaling(), "NoOpinion", "NoOpinion"},
 		"policy allows":                   {"update", policies{"update": allow}, nil, nil, scaling(), "Allow", "Allow"},
@@ -108,6 +112,80 @@ func TestK3_ConditionsAreServedInEachDialect(t *testing.T) {
 			if two.IsAllow() && !one.IsAllow() && !strings.HasPrefix(two.Reason(), "granular:") && d != wire.None {
 				t.Errorf("%s: %s: reason %q looks like the generic permission", name, d, two.Reason())
 			}
+		}
+	}
+}
+
+// forAll has one decision for all requests.
+type forAll struct {
+	policies
+	decision authorizer.ConditionsAwareDecision
+}
+
+func (f forAll) ConditionsAwareAuthorize(context.Context, authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return f.decision
+}
+
+// TestW4_AServedDenyReachesNoFloor: nor members of system:masters, as the match conditions of the webhook for barriers say.
+func TestW4_AServedDenyReachesNoFloor(t *testing.T) {
+	deny := authorizer.ConditionsAwareDecisionDeny("policy denies", nil)
+	mayDeny := authorizer.ConditionsAwareDecisionConditionsMap([]authorizer.Condition{authorizer.GenericCondition{ID: "d", Type: "example.com/type", Condition: "true"}}, nil, nil)
+	spec := func(user, group, verb, apiGroup, resource, subresource, name string) *authorizationv1.SubjectAccessReviewSpec {
+		out := asking(verb, apiGroup, resource, subresource)
+		out.User, out.Groups, out.ResourceAttributes.Name = user, []string{group}, name
+		return out
+	}
+	for name, c := range map[string]struct {
+		spec *authorizationv1.SubjectAccessReviewSpec
+		deny bool
+	}{
+		"a heartbeat":          {spec("kubelet", "", "update", "coordination.k8s.io", "leases", "", "a"), false},
+		"the status of a node": {spec("system:node:a", "system:nodes", "patch", "", "nodes", "status", "a"), false},
+		"of another node":      {spec("system:node:a", "system:nodes", "patch", "", "nodes", "status", "b"), true},
+		"a review":             {spec("fieldperm", "", "create", "authorization.k8s.io", "subjectaccessreviews", "", ""), false},
+		"system:masters":       {spec("root", "system:masters", "update", "apps", "deployments", "", "web"), false},
+		"others":               {spec("alice", "admins", "update", "apps", "deployments", "", "web"), true},
+	} {
+		for _, decision := range []authorizer.ConditionsAwareDecision{deny, mayDeny} {
+			first := authorizeReviewer(holding())
+			first.Policies = func() (authorizer.Authorizer, error) { return forAll{policies{}, decision}, nil }
+			if got, err := first.Decide(t.Context(), c.spec); err != nil || got.PossibleDecisions().Has(authorizer.DecisionDeny) != c.deny {
+				t.Errorf("%s: %s, %v", name, got, err)
+			}
+		}
+	}
+	writes := reviewer(compile(t), holding())
+	writes.Conditional = func(*Write, fieldperm.Authorizer) (Conditions, error) {
+		return onObjects{"update": {Outcome: fieldperm.Deny, Reason: "because", By: "policy"}}, nil
+	}
+	for group, want := range map[string]bool{"system:masters": false, "others": true} {
+		req := scaling()
+		req.UserInfo.Groups = []string{group}
+		if got, err := writes.Evaluate(t.Context(), authorizer.ConditionsAwareDecisionConditionsMap([]authorizer.Condition{own(DenyCondition, "")}, nil, nil), req); err != nil || got.IsDeny() != want {
+			t.Errorf("%s: %s, %v", group, got, err)
+		}
+	}
+}
+
+// TestD1_AServedReviewCountsForTheShareOfItsUser: as a review of a webhook does.
+func TestD1_AServedReviewCountsForTheShareOfItsUser(t *testing.T) {
+	req := scaling()
+	req.UID = "1"
+	body, err := wire.ConditionSetChain.AskConditions(wire.ConditionsRequest{
+		Decision: authorizer.ConditionsAwareDecisionConditionsMap(nil, nil, []authorizer.Condition{own(AllowCondition, "")}), Admission: req,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for has, want := range map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests} {
+		var of []string
+		h := Handlers{MaxBytes: 1 << 20, Share: func(_ context.Context, user string, canary bool) bool {
+			of = append(of, fmt.Sprint(user, canary))
+			return has
+		}}
+		code, answer := postTo(t, h.ConditionsHandler(reviewer(compile(t), holding("granular", "granular:*")), wire.ConditionSetChain), body)
+		if code != want || len(of) != 1 || of[0] != "alicefalse" {
+			t.Errorf("%t: %d %s, asked %q", has, code, answer, of)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 		}
 	}
 	d.out.Mode = ModeNone
-	if !d.exhausted() {
+	if !d.exhausted() && !d.review.GenericOnly {
 		decision, err := d.authorizer.Authorize(ctx, verbs.Marker, false)
 		if err != nil {
 			return "", err
@@ -125,7 +125,9 @@ func (d *decider) enter(ctx context.Context) (string, error) {
 			return "", nil
 		}
 	}
-	d.out.Denial = &Denial{Generic: d.review.Generic, More: len(d.review.Requirements), Refusal: d.refusals[verbs.Marker]}
+	d.out.Denial = &Denial{
+		Generic: d.review.Generic, GenericOnly: d.review.GenericOnly, More: len(d.review.Requirements), Refusal: d.refusals[verbs.Marker],
+	}
 	return "", nil
 }
 

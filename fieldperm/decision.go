@@ -78,6 +78,9 @@ type Review struct {
 	// UncoveredOnly limits the review to barriers. Decide then asks neither for the generic permission nor for the marker. It is for
 	// requests whose generic permission the API server has already checked.
 	UncoveredOnly bool
+	// GenericOnly means that granular verbs cover no change of the request: Decide does not ask for the marker. Barriers need their verbs all the
+	// same.
+	GenericOnly bool
 }
 
 // DefaultMaxChecks is the maximum number of checks of one request if Limits.MaxChecks is 0 (P3).
@@ -134,6 +137,8 @@ type Denial struct {
 	Needs []verbs.Verb
 	// Generic are the verbs of the generic permission. If the change has no barrier, any one of them is enough too.
 	Generic []string
+	// GenericOnly is that of the Review.
+	GenericOnly bool
 	// More is the number of further changes that are not covered and were not checked.
 	More int
 	// Unattributed is true if no field manager owns the change, so the request itself did not make it (D12). Decide does not set it; see
@@ -147,6 +152,11 @@ type Denial struct {
 	Refusal *Refusal
 	// Unmet are the conditions under which a verb that was asked for would have been allowed, each once. Decide does not set it.
 	Unmet []Unmet
+}
+
+// IsRefusal reports whether an authorizer denied the verb of the request itself, so that nothing else that the user holds counts.
+func (d *Denial) IsRefusal() bool {
+	return d != nil && d.Requirement == nil && d.Refusal != nil && len(d.Generic) == 0
 }
 
 // Refusal is an explicit Deny of an authorizer. A grant in another authorizer cannot override it.

@@ -25,14 +25,14 @@ const maxNameInMessage = 256
 func (d *Denial) Message(s Subject) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q is forbidden: User %q ", s.Resource, shortened(s.Name), shortened(s.User))
-	if d.Requirement == nil && d.Refusal != nil && len(d.Generic) == 0 {
+	if d.IsRefusal() {
 		fmt.Fprintf(&b, "may not %s it", s.Verb)
 		d.Refusal.write(&b)
 		return b.String()
 	}
 	if d.Requirement == nil {
 		fmt.Fprintf(&b, "may not %s it: needs %s", s.Verb, strings.Join(d.Generic, " or "))
-		if s.Verb == "create" || s.Verb == "update" {
+		if !d.GenericOnly {
 			b.WriteString(", or granular with the granular verbs of every changed field")
 		}
 		d.Refusal.write(&b)

@@ -54,41 +54,12 @@ func (l *List) Len() int {
 	return len(l.resources)
 }
 
-// neverGroups returns groups that are never in the list: the objects of review APIs are not stored, and admission webhooks are not
-// called for the objects of admission registration (A2).
-func neverGroups() []string {
-	return []string{"authorization.k8s.io", "authentication.k8s.io", "admissionregistration.k8s.io"}
-}
-
-// updates reports whether a subresource updates the object of its resource, so that admission sees the old and the new object. All
-// other subresources (binding, eviction, token, exec, …) do something else (A2). The effect of a subresource is unknown unless a
-// run has shown it.
-func updates(group, name, subresource string) bool {
-	e, ok := endpoint.Lookup(group, name, subresource)
-	return ok && e.Storage != "" && e.Updates() && !e.Creates()
-}
-
-// persists reports whether a resource is stored as it is sent, as far as that is known.
-func persists(group, name string) bool {
-	e, ok := endpoint.Lookup(group, name, "")
-	return ok && e.Whole
-}
-
-// Possible reports whether an allowlist may have a resource of a server that is not known: in one of a server that serves the resource
-// itself, it has it.
-func Possible(group, name, subresource string) bool {
-	if slices.Contains(neverGroups(), group) || !persists(group, name) {
-		return false
-	}
-	return subresource == "" || updates(group, name, subresource)
-}
-
 // Build returns the allowlist from the server's resource lists. aggregated are the groups that another server serves; this API
 // server's admission never sees writes to them. named are those of them that the allowlist includes all the same.
 func Build(lists []*metav1.APIResourceList, aggregated, named []string) *List {
 	out := &List{resources: map[resource]Served{}}
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
-		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") || !persists(gv.Group, r.Name) {
+		if strings.Contains(r.Name, "/") || !has(r, "get") || !has(r, "create", "update", "patch") || !endpoint.TakesMarker(gv.Group, r.Name, "") {
 			return
 		}
 		at := resource{gv.Group, r.Name, ""}
@@ -105,7 +76,7 @@ func Build(lists []*metav1.APIResourceList, aggregated, named []string) *List {
 	eachLocal(lists, aggregated, named, func(gv runtimeschema.GroupVersion, r *metav1.APIResource) {
 		group := gv.Group
 		name, subresource, ok := strings.Cut(r.Name, "/")
-		if ok && out.Has(group, name, "") && updates(group, name, subresource) && has(r, "update", "patch") {
+		if ok && out.Has(group, name, "") && endpoint.TakesMarker(group, name, subresource) && has(r, "update", "patch") {
 			out.resources[resource{group, name, subresource}] = Served{}
 		}
 	})
@@ -120,7 +91,7 @@ func eachLocal(lists []*metav1.APIResourceList, aggregated, named []string, visi
 		// The group and version of an APIResource are those of the kind of its object (for example, autoscaling/v1 of a Scale). The
 		// resource is served under the group and version of the list.
 		gv, err := runtimeschema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || slices.Contains(neverGroups(), gv.Group) {
+		if err != nil {
 			continue
 		}
 		if slices.Contains(aggregated, gv.Group) && !slices.Contains(named, gv.Group) {

@@ -23,6 +23,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // knownCluster is what tighten reads of a cluster, or of files in place of it.
@@ -201,7 +202,7 @@ func groupOf(l *metav1.APIResourceList) string {
 // decidesOffline is for a cluster that is not known: it may serve every resource itself.
 func decidesOffline(r tighten.Resource) tighten.Decides {
 	name, subresource, _ := strings.Cut(r.Name, "/")
-	if allowlist.Possible(r.Group, name, subresource) {
+	if endpoint.TakesMarker(r.Group, name, subresource) {
 		return tighten.DecidesYes
 	}
 	return tighten.DecidesNot

@@ -8,7 +8,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fieldperm/fieldperm/internal/allowlist"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
@@ -40,7 +39,7 @@ func undecided(lists []*metav1.APIResourceList, failed []string, decides func(ti
 func undecidedOffline() []tighten.Resource {
 	var out []tighten.Resource
 	for _, e := range endpoint.All() {
-		if (e.Updates() || e.Subresource == "proxy") && !allowlist.Possible(e.Group, e.Resource, e.Subresource) {
+		if (e.Updates() || e.Subresource == "proxy") && !endpoint.TakesMarker(e.Group, e.Resource, e.Subresource) {
 			out = append(out, tighten.Resource{Group: e.Group, Name: strings.TrimSuffix(e.Resource+"/"+e.Subresource, "/")})
 		}
 	}

@@ -52,6 +52,8 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	})
 	mux.HandleFunc("PATCH /", api.write)
 	mux.HandleFunc("POST /api/v1/namespaces/kube-system/configmaps", api.write)
+	mux.HandleFunc("DELETE /api/v1/namespaces/kube-system/configmaps/{name}", api.write)
+	mux.HandleFunc("POST /api/v1/namespaces/kube-system/pods/{name}/exec", api.write)
 	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.mu.Lock()
 		down := api.down
@@ -102,8 +104,17 @@ func (api *fakeAPI) write(w http.ResponseWriter, r *http.Request) {
 			Extra:    map[string]authenticationv1.ExtraValue{admission.CanaryKey: r.Header.Values("Impersonate-Extra-Fieldperm.dev%2fcanary")},
 		},
 	}
-	if r.Method == http.MethodPatch {
-		req.Operation, req.Name = admissionv1.Update, rest[3]
+	if len(rest) > 3 {
+		req.Name = rest[3]
+	}
+	switch r.Method {
+	case http.MethodPatch:
+		req.Operation = admissionv1.Update
+	case http.MethodDelete:
+		req.Operation = admissionv1.Delete
+	}
+	if len(rest) > 4 {
+		req.Operation, req.SubResource = admissionv1.Connect, rest[4]
 	}
 	api.mu.Lock()
 	admit := api.admit

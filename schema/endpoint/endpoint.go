@@ -87,6 +87,25 @@ func (e *Endpoint) Creates() bool { return slices.Contains(e.Operations, create)
 // Updates reports whether admission sees requests to the endpoint as UPDATE, with an old and a new object.
 func (e *Endpoint) Updates() bool { return slices.Contains(e.Operations, update) }
 
+// markerless are the groups that the marker never opens: the objects of review APIs are not stored, and admission webhooks are not called for the
+// objects of admission registration (A2).
+var markerless = []string{"authorization.k8s.io", "authentication.k8s.io", "admissionregistration.k8s.io"}
+
+// TakesMarker reports whether the marker may let a write of a resource or subresource in, so that granular verbs can cover its changes (A2): the
+// resource is stored as it is sent, or the subresource updates the stored object, so that admission sees the old and the new one. All other
+// subresources (binding, eviction, token, exec, …) do something else. The effect of a subresource is unknown unless a run has shown it.
+func TakesMarker(group, resource, subresource string) bool {
+	own, ok := Lookup(group, resource, "")
+	if slices.Contains(markerless, group) || !ok || !own.Whole {
+		return false
+	}
+	if subresource == "" {
+		return true
+	}
+	e, ok := Lookup(group, resource, subresource)
+	return ok && e.Storage != "" && e.Updates() && !e.Creates()
+}
+
 // Connections returns the subresources by which a client connects to a Pod, with CONNECT as their admission operation. Whatever the HTTP method,
 // kube-apiserver asks for the verb create on them, since version 1.35 (the gate AuthorizePodWebsocketUpgradeCreatePermission). For the proxy
 // subresources it asks for the verb of the method only, which admission does not see.
