@@ -139,6 +139,7 @@ func nameOf(e *endpoint.Endpoint, operation interlock.Operation) string {
 		return "deletions of " + NameOf(e)
 	case admissionv1.Connect:
 		return "connections by " + NameOf(e)
+	case admissionv1.Create, admissionv1.Update:
 	}
 	return NameOf(e)
 }
