@@ -156,6 +156,29 @@ func TestA6_ProbesOfBarriersAreRefusedByKnownBarriers(t *testing.T) {
 	}
 }
 
+// A probe of a deletion or of a connection learns what may deny it, and needs no schema. One of a write learns of both.
+func TestA6_ProbesOfPoliciesAreRefusedByThem(t *testing.T) {
+	s := compile(t, uncoveredSet(`{uncoveredPermissions: ["granular:scale"]}`))
+	for operation, want := range map[admissionv1.Operation]int{admissionv1.Update: 2, admissionv1.Delete: 1, admissionv1.Connect: 1} {
+		req := scaling()
+		req.Operation = operation
+		r := reviewer(s, holding())
+		r.Denies = func(got *admissionv1.AdmissionRequest) []string {
+			if got.Operation != operation {
+				t.Errorf("asked about %s", got.Operation)
+			}
+			return []string{"policy"}
+		}
+		if got := r.barriers(req); len(got) != want || got[0] != "policy" {
+			t.Errorf("%s: %q", operation, got)
+		}
+		r.Denies, r.Schema = nil, nil
+		if got := r.barriers(req); len(got) != 0 {
+			t.Errorf("%s, nothing known: %q", operation, got)
+		}
+	}
+}
+
 // The marker does not allow a Binding. A probe of a Binding is allowed by its nonce.
 func TestA6_A2_OnlyProbesBind(t *testing.T) {
 	for _, name := range []string{"bindings", "pods/binding"} {

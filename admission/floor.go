@@ -37,11 +37,19 @@ const (
 	controlNamespace = "kube-system"
 )
 
-// podMakers are the users that create Pods of DaemonSets and Deployments.
+// podMakers are the users that create Pods of DaemonSets and Deployments, and delete those that they replace.
 var podMakers = []string{
 	"system:kube-controller-manager",
 	"system:serviceaccount:kube-system:daemon-set-controller",
 	"system:serviceaccount:kube-system:replicaset-controller",
+}
+
+// podRemovers are the controllers that delete Pods of lost nodes and of deleted owners. A ReplicaSet gets no new Pod in place of one on a
+// lost node before.
+var podRemovers = []string{
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:serviceaccount:kube-system:pod-garbage-collector",
+	"system:serviceaccount:kube-system:taint-eviction-controller",
 }
 
 // wholly are the resources that are on the floor for every user, by API group.
@@ -89,17 +97,22 @@ func Floor() []FloorCondition {
       && request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:replicaset-controller']
     || request.operation == 'CREATE' && ` + subresource + `'binding' && request.userInfo.username == 'system:kube-scheduler'
     || request.operation == 'UPDATE' && ` + subresource + `'status' && (request.userInfo.username == 'system:kube-scheduler' || ` + byNode + `)))`,
+	}, {
+		"not-replaced-pods",
+		`!(request.operation == 'DELETE' && request.resource.group == '' && request.resource.resource == 'pods' && (!has(request.subResource) || request.subResource == '')
+  && (request.userInfo.username == 'system:kube-scheduler'
+    || has(request.namespace) && request.namespace == 'kube-system'
+      && (request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:replicaset-controller',
+          'system:serviceaccount:kube-system:generic-garbage-collector', 'system:serviceaccount:kube-system:pod-garbage-collector', 'system:serviceaccount:kube-system:taint-eviction-controller']
+        || ` + byNode + `)))`,
 	}}
 }
 
 // OnFloor reports whether a request is on the floor, so that no barrier reaches it. It is false for a request that cannot be decoded.
 func OnFloor(req *admissionv1.AdmissionRequest) bool {
-	create, update := req.Operation == admissionv1.Create, req.Operation == admissionv1.Update
+	create, update, remove := req.Operation == admissionv1.Create, req.Operation == admissionv1.Update, req.Operation == admissionv1.Delete
 	name, who := req.Resource.Resource, req.UserInfo.Username
 	byNode := slices.Contains(req.UserInfo.Groups, nodesGroup)
-	if !create && !update {
-		return false
-	}
 	switch req.Resource.Group {
 	case coordinationGroup, authenticationGroup, authorizationGroup:
 		return slices.Contains(wholly[req.Resource.Group], name)
@@ -115,7 +128,10 @@ func OnFloor(req *admissionv1.AdmissionRequest) bool {
 	case "serviceaccounts/token":
 		return create && byNode
 	case "pods/":
-		return create && req.Namespace == controlNamespace && slices.Contains(podMakers, who)
+		inControl := req.Namespace == controlNamespace
+		return inControl && (create || remove) && slices.Contains(podMakers, who) ||
+			inControl && remove && (byNode || slices.Contains(podRemovers, who)) ||
+			remove && who == schedulerUser
 	case "pods/binding":
 		return create && req.Namespace == controlNamespace && who == schedulerUser
 	case "pods/status":
@@ -168,14 +184,14 @@ func FloorResource(group, resource string) bool {
 	return slices.Contains(wholly[group], resource)
 }
 
-// FloorResources returns the resources of an UncoveredPermissionSet that no barrier reaches, as RESOURCE.GROUP.
-func FloorResources(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
+// FloorResources returns the resources of rules that no barrier reaches, as RESOURCE.GROUP, each once.
+func FloorResources(rules []v1alpha1.ResourceRule) []string {
 	var out []string
-	for _, rule := range spec.Resources {
+	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
-				if FloorResource(group, resource) {
-					out = append(out, resource+"."+group)
+				if name := resource + "." + group; FloorResource(group, resource) && !slices.Contains(out, name) {
+					out = append(out, name)
 				}
 			}
 		}
@@ -183,14 +199,11 @@ func FloorResources(spec *v1alpha1.UncoveredPermissionSetSpec) []string {
 	return out
 }
 
-// ForEverything reports whether a set applies to every resource.
-func ForEverything(spec *v1alpha1.UncoveredPermissionSetSpec) bool {
-	for _, rule := range spec.Resources {
-		if slices.Contains(rule.APIGroups, "*") && (slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "*/*")) {
-			return true
-		}
-	}
-	return len(spec.Resources) == 0
+// everyResource reports whether one of the rules is for every resource.
+func everyResource(rules []v1alpha1.ResourceRule) bool {
+	return slices.ContainsFunc(rules, func(rule v1alpha1.ResourceRule) bool {
+		return slices.Contains(rule.APIGroups, "*") && (slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "*/*"))
+	})
 }
 
 // maxNamed is the maximum number of names in a warning, because an API server truncates long warnings.
@@ -202,10 +215,10 @@ const everythingText = "it is for every resource: while fieldperm is down, only 
 // compiled with.
 func SetWarnings(compiled *schema.Schema, set *schema.UncoveredDocument) []string {
 	var out []string
-	if ForEverything(&set.Set.Spec) {
+	if resources := set.Set.Spec.Resources; len(resources) == 0 || everyResource(resources) {
 		out = append(out, everythingText)
 	}
-	if resources := FloorResources(&set.Set.Spec); len(resources) > 0 {
+	if resources := FloorResources(set.Set.Spec.Resources); len(resources) > 0 {
 		out = append(out, "no barrier reaches "+strings.Join(resources, ", ")+", which the control plane needs to go on running (rule W4): take it out of spec.resources")
 	}
 	if u := compiled.Unread(set.Source); u != nil {

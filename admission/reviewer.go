@@ -41,7 +41,10 @@ type Reviewer struct {
 	// request denies the request, whatever else the user holds. An error means that the conditions are not known. A nil func means that
 	// there are none.
 	Conditional func(write *Write, then fieldperm.Authorizer) (Conditions, error)
-	Limits      fieldperm.Limits
+	// Denies returns the names of what may deny a request to users that hold the generic verb, in the form of the barriers of probes. A
+	// nil func means that nothing does.
+	Denies func(*admissionv1.AdmissionRequest) []string
+	Limits fieldperm.Limits
 
 	// conditionsOnly means that another authorizer is asked for the generic permission: only conditions can allow generic verbs.
 	conditionsOnly bool
@@ -278,8 +281,21 @@ func barriersFor(
 	return out
 }
 
-// barriers returns the barriers that are known for a request, in the form of schema.Schema.Barriers. Probes ask for them.
+// barriers returns the barriers that are known for a request, in the form of schema.Schema.Barriers, and what may deny it. Probes ask for
+// them.
 func (r *Reviewer) barriers(req *admissionv1.AdmissionRequest) []string {
+	var denying []string
+	if r.Denies != nil {
+		denying = r.Denies(req)
+	}
+	if _, only := onlyGeneric(req); only {
+		return denying
+	}
+	return append(denying, r.fieldBarriers(req)...)
+}
+
+// fieldBarriers returns the barriers on fields of the object of a request.
+func (r *Reviewer) fieldBarriers(req *admissionv1.AdmissionRequest) []string {
 	compiled := r.schema()
 	if compiled == nil {
 		return nil

@@ -57,7 +57,7 @@ func documentResource(kind metav1.GroupVersionKind) (resource, bool) {
 func DocumentSource(kind, name string) string { return kind + " " + name }
 
 // Review returns the faults of the document in a request. Three kinds of fault are warnings and do not refuse the document: an Unmatched
-// fault, which is about something that may be created later; a replaced verb that users hold; and remarks on where a set applies. Code
+// fault, which is about something that may be created later; a replaced verb that users hold; and remarks on where a set or a policy applies. Code
 // returns 400 or 503 for an error.
 func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, error) {
 	if req == nil {
@@ -87,7 +87,7 @@ func (r *SchemaReviewer) Review(req *admissionv1.AdmissionRequest) ([]error, err
 		if r.Policy == nil {
 			return nil, errors.New("conditional policies: are not known here: configure them")
 		}
-		return r.Policy(req.Object.Raw, req.Name), nil
+		return append(r.Policy(req.Object.Raw, req.Name), policyWarnings(req.Object.Raw)...), nil
 	}
 	if r.Documents == nil {
 		return nil, unavailable("permission schema: is not loaded: try again")

@@ -36,7 +36,7 @@ type floorRequest struct {
 }
 
 func floorRequests() map[string]floorRequest {
-	const create, update = admission.Create, admission.Update
+	const create, update, remove = admission.Create, admission.Update, admission.Delete
 	nodes := []string{"system:nodes", "system:authenticated"}
 	labelled := func(key, value string) map[string]any {
 		return map[string]any{"labels": map[string]any{key: value}}
@@ -45,6 +45,11 @@ func floorRequests() map[string]floorRequest {
 		kubelet   = "system:node:n1"
 		daemons   = "system:serviceaccount:kube-system:daemon-set-controller"
 		scheduler = "system:kube-scheduler"
+		collector = "system:serviceaccount:kube-system:generic-garbage-collector"
+		podGC     = "system:serviceaccount:kube-system:pod-garbage-collector"
+		eviction  = "system:serviceaccount:kube-system:taint-eviction-controller"
+		replicas  = "system:serviceaccount:kube-system:replicaset-controller"
+		controls  = "system:kube-controller-manager"
 	)
 	return map[string]floorRequest{
 		"a lease":                       {update, "coordination.k8s.io", "leases", "", "any", "x", "alice", nil, nil, labelled("a", "b"), true},
@@ -87,6 +92,29 @@ func floorRequests() map[string]floorRequest {
 		"its status by a user":          {update, "", "pods", "status", "kube-system", "x", "alice", nil, nil, nil, false},
 		"its other containers":          {update, "", "pods", "ephemeralcontainers", "kube-system", "x", daemons, nodes, nil, nil, false},
 		"a webhook configuration":       {update, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "", "x", "alice", nil, nil, nil, false},
+		"a lease removed":               {remove, "coordination.k8s.io", "leases", "", "any", "x", "alice", nil, nil, nil, true},
+		"leases removed":                {remove, "coordination.k8s.io", "leases", "", "any", "", "alice", nil, nil, nil, true},
+		"a set removed":                 {remove, "fieldperm.dev", "uncoveredpermissionsets", "", "", "x", "alice", nil, nil, nil, false},
+		"a Pod removed by its node":     {remove, "", "pods", "", "kube-system", "x", kubelet, nodes, nil, nil, true},
+		"by the name of a node alone":   {remove, "", "pods", "", "kube-system", "x", kubelet, []string{"system:authenticated"}, nil, nil, false},
+		"a Pod of users by its node":    {remove, "", "pods", "", "shop", "x", kubelet, nodes, nil, nil, false},
+		"a Pod replaced by a DaemonSet": {remove, "", "pods", "", "kube-system", "x", daemons, nil, nil, nil, true},
+		"by a ReplicaSet":               {remove, "", "pods", "", "kube-system", "x", replicas, nil, nil, nil, true},
+		"by the controller manager":     {remove, "", "pods", "", "kube-system", "x", controls, nil, nil, nil, true},
+		"by a DaemonSet of users":       {remove, "", "pods", "", "shop", "x", daemons, nil, nil, nil, false},
+		"a Pod of a gone owner":         {remove, "", "pods", "", "kube-system", "x", collector, nil, nil, nil, true},
+		"another object of one":         {remove, "apps", "replicasets", "", "kube-system", "x", collector, nil, nil, nil, false},
+		"a Pod of users of a gone one":  {remove, "", "pods", "", "shop", "x", collector, nil, nil, nil, false},
+		"a Pod of a gone node":          {remove, "", "pods", "", "kube-system", "x", podGC, nil, nil, nil, true},
+		"a Pod of a lost node":          {remove, "", "pods", "", "kube-system", "x", eviction, nil, nil, nil, true},
+		"a Pod made by a remover":       {create, "", "pods", "", "kube-system", "x", eviction, nil, nil, nil, false},
+		"a Pod of users of a lost node": {remove, "", "pods", "", "shop", "x", eviction, nil, nil, nil, false},
+		"a preemption":                  {remove, "", "pods", "", "shop", "x", scheduler, nil, nil, nil, true},
+		"a Pod removed by a user":       {remove, "", "pods", "", "kube-system", "x", "alice", nil, nil, nil, false},
+		"a node removed by itself":      {remove, "", "nodes", "", "", "n1", kubelet, nodes, nil, nil, false},
+		"contents of a namespace":       {remove, "", "pods", "", "shop", "", "system:serviceaccount:kube-system:namespace-controller", nil, nil, nil, false},
+		"pods of another group removed": {remove, "metrics.k8s.io", "pods", "", "kube-system", "x", daemons, nil, nil, nil, false},
+		"a connection":                  {admission.Connect, "", "pods", "exec", "kube-system", "x", kubelet, nodes, nil, nil, false},
 		"pods of another group":         {create, "metrics.k8s.io", "pods", "", "kube-system", "", daemons, nil, nil, nil, false},
 	}
 }
@@ -101,10 +129,13 @@ func (r *floorRequest) object(metadata map[string]any) *unstructured.Unstructure
 
 // called reports whether the API server calls the webhook, according to the match conditions.
 func (r *floorRequest) called(matcher matchconditions.Matcher) matchconditions.MatchResult {
-	object := r.object(r.new)
-	var options, before runtime.Object = &metav1.CreateOptions{}, nil
-	if r.operation == admission.Update {
+	var object, options, before runtime.Object = r.object(r.new), &metav1.CreateOptions{}, nil
+	switch r.operation {
+	case admission.Update:
 		options, before = &metav1.UpdateOptions{}, r.object(r.old)
+	case admission.Delete:
+		object, options, before = nil, &metav1.DeleteOptions{}, r.object(r.old)
+	case admission.Create, admission.Connect:
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: r.group, Version: "v1", Kind: "Thing"}
 	attributes := admission.NewAttributesRecord(object, before, gvk, r.namespace, r.name, gvk.GroupVersion().WithResource(r.resource), r.sub, r.operation, options, false, &user.DefaultInfo{Name: r.user, Groups: r.groups})
@@ -130,7 +161,7 @@ func (r *floorRequest) reviewed(t *testing.T) *admissionv1.AdmissionRequest {
 
 // TestW4_TheConditionsAndTheDecisionAgree: the match conditions and the decision leave out the same requests. D4 and D5 are in the table.
 func TestW4_TheConditionsAndTheDecisionAgree(t *testing.T) {
-	w := webhooks.UncoveredWebhook(webhooks.ClientConfigAt("https://127.0.0.1:1", webhooks.UncoveredPath, nil), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
+	w := webhooks.UncoveredWebhook(webhooks.ClientConfigAt("https://127.0.0.1:1", webhooks.UncoveredPath, nil), webhooks.Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}}))
 	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", webhooks.UncoveredName, &w)
 	matcher := accessor.GetCompiledMatcher(cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	for name, r := range floorRequests() {

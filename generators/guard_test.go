@@ -125,7 +125,7 @@ func TestA5_W2_GuardRefusesToLoosen(t *testing.T) {
 	leaving := changed(func(c *configuration) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
 	released := leaving.DeepCopy()
 	released.Finalizers = nil
-	rules := []v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}}
+	rules := webhooks.Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: []string{"pods"}}})
 	barriers := webhooks.UncoveredConfiguration(good.Webhooks[0].ClientConfig, rules)
 	none := webhooks.UncoveredConfiguration(good.Webhooks[0].ClientConfig, nil)
 	stamped := barriers.DeepCopy()

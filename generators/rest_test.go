@@ -88,7 +88,7 @@ func TestA5_GranularConfiguration(t *testing.T) {
 // fieldperm's own Pods can start while fieldperm is down, whatever barriers exist.
 func TestW2_UncoveredLeavesOutItsOwnNamespace(t *testing.T) {
 	o := service()
-	w := webhooks.UncoveredWebhook(o.ClientConfig(webhooks.UncoveredPath), []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}})
+	w := webhooks.UncoveredWebhook(o.ClientConfig(webhooks.UncoveredPath), webhooks.Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*/*"}}}))
 	accessor := webhookaccessor.NewValidatingWebhookAccessor("uid", webhooks.UncoveredName, &w)
 	matcher := accessor.GetCompiledMatcher(cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())))
 	for _, c := range []struct {

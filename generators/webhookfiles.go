@@ -35,7 +35,7 @@ func restWebhooks(o Options) (string, string, []any, error) {
 	if len(o.Uncovered) == 0 {
 		return fileWebhooks, restComment + keptComment, objects, nil
 	}
-	return fileWebhooks, restComment + writtenComment, append(objects, webhooks.UncoveredConfiguration(o.ClientConfig(webhooks.UncoveredPath), o.Uncovered)), nil
+	return fileWebhooks, restComment + writtenComment, append(objects, webhooks.UncoveredConfiguration(o.ClientConfig(webhooks.UncoveredPath), webhooks.Writes.On(o.Uncovered))), nil
 }
 
 // guardComment is for readers of the file. The messages of the policy name the way out too.

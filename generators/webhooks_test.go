@@ -134,7 +134,7 @@ func TestA8_TheStaticManifestHasGranularAlone(t *testing.T) {
 func all(t *testing.T) []admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	o := options(t)
-	kept := webhooks.UncoveredConfiguration(webhooks.ClientConfigAt(o.ServiceURL, webhooks.UncoveredPath, o.CABundle), barriers()).Webhooks
+	kept := webhooks.UncoveredConfiguration(webhooks.ClientConfigAt(o.ServiceURL, webhooks.UncoveredPath, o.CABundle), webhooks.Writes.On(barriers())).Webhooks
 	return slices.Concat(configuration(t, o).Webhooks, kept, []admissionregistrationv1.ValidatingWebhook{webhooks.NewSchemasWebhook(webhooks.ClientConfigAt(o.ServiceURL+"/", webhooks.SchemasPath, o.CABundle))})
 }
 

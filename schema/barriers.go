@@ -14,12 +14,17 @@ const Excluded = "excluded"
 // SetBarrier returns the name of an UncoveredPermissionSet's barriers in the result of Barriers. Sets with different content have
 // different names.
 func SetBarrier(d *UncoveredDocument) string {
-	content, err := json.Marshal(d.Set.Spec)
+	return BarrierOf(d.Source, d.Set.Spec)
+}
+
+// BarrierOf returns a name of what a document forbids that changes with its spec.
+func BarrierOf(source string, spec any) string {
+	content, err := json.Marshal(spec)
 	if err != nil {
-		return d.Source // The spec was decoded from JSON, so this does not happen.
+		return source // The spec was decoded from JSON, so this does not happen.
 	}
 	sum := sha256.Sum256(content)
-	return d.Source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
+	return source + " " + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 func everywhere(fieldpath.Pattern) bool { return true }

@@ -28,8 +28,6 @@ type ConditionalPolicy struct {
 }
 
 // ConditionalPolicySpec says what is allowed or denied, for whom, and under which condition.
-//
-// +kubebuilder:validation:XValidation:rule="self.effect != 'Deny' || !self.verbs.exists(v, v in ['delete', 'deletecollection'])",message="a Deny of delete or deletecollection does not reach users that RBAC allows to delete: use a ValidatingAdmissionPolicy"
 type ConditionalPolicySpec struct {
 	// subjects are the users that the policy is about. It is about a request if one of them matches.
 	// +required

@@ -54,7 +54,7 @@ func GranularConfiguration(o Options) *admissionregistrationv1.ValidatingWebhook
 
 // UncoveredConfiguration returns the configuration UncoveredName. Without rules the configuration has no webhook, because a webhook
 // without rules is never called.
-func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func UncoveredConfiguration(client admissionregistrationv1.WebhookClientConfig, rules []Rule) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := newConfiguration(UncoveredName)
 	out.Labels = map[string]string{NameLabel: RESTName}
 	if len(rules) > 0 {
@@ -86,7 +86,7 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 	for i := range out.Rules {
 		out.Rules[i].Operations = append(out.Rules[i].Operations, admissionregistrationv1.Delete)
 	}
-	out.Rules = append(out.Rules, ruleFor(v1alpha1.ResourceRule{APIGroups: []string{""}, Resources: Connections()}, admissionregistrationv1.Connect))
+	out.Rules = append(out.Rules, rendered(Connects.On([]v1alpha1.ResourceRule{{APIGroups: []string{""}, Resources: Connections()}}))...)
 	return out
 }
 
@@ -99,20 +99,13 @@ func Connections() []string {
 	return out
 }
 
-// ruleFor returns a rule for operations on every version of resources.
-func ruleFor(of v1alpha1.ResourceRule, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
-	scope := admissionregistrationv1.AllScopes
-	return admissionregistrationv1.RuleWithOperations{
-		Operations: operations,
-		Rule:       admissionregistrationv1.Rule{APIGroups: of.APIGroups, APIVersions: []string{"*"}, Resources: of.Resources, Scope: &scope},
-	}
-}
-
 // UncoveredWebhook returns the webhook for the resources with barriers (W2). It excludes the floor (W4). If it calls a Service, it also
 // excludes the namespace of the Service: if Pods had a barrier, fieldperm's own Pods could not start while fieldperm is down. A user that
 // can write in that namespace can replace fieldperm anyway.
-func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule) admissionregistrationv1.ValidatingWebhook {
-	return webhook(UncoveredWebhookName, client, rules, uncoveredConditions(namespaceOf(client))...)
+func UncoveredWebhook(client admissionregistrationv1.WebhookClientConfig, rules []Rule) admissionregistrationv1.ValidatingWebhook {
+	out := webhook(UncoveredWebhookName, client, nil, uncoveredConditions(namespaceOf(client))...)
+	out.Rules = rendered(rules)
+	return out
 }
 
 // uncoveredConditions returns the match conditions of the webhook for barriers. namespace is fieldperm's own, "" if it has none.
@@ -152,7 +145,7 @@ func NewSchemasWebhook(client admissionregistrationv1.WebhookClientConfig) admis
 func webhook(name string, client admissionregistrationv1.WebhookClientConfig, rules []v1alpha1.ResourceRule, conditions ...admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy, matchPolicy := admissionregistrationv1.Fail, admissionregistrationv1.Equivalent
 	sideEffects, timeout := admissionregistrationv1.SideEffectClassNone, int32(admitTimeoutSeconds)
-	out := admissionregistrationv1.ValidatingWebhook{
+	return admissionregistrationv1.ValidatingWebhook{
 		Name:                    name,
 		ClientConfig:            client,
 		FailurePolicy:           &failurePolicy,
@@ -161,11 +154,8 @@ func webhook(name string, client admissionregistrationv1.WebhookClientConfig, ru
 		TimeoutSeconds:          &timeout,
 		AdmissionReviewVersions: []string{"v1"},
 		MatchConditions:         conditions,
+		Rules:                   rendered(Writes.On(rules)),
 	}
-	for _, rule := range rules {
-		out.Rules = append(out.Rules, ruleFor(rule, admissionregistrationv1.Create, admissionregistrationv1.Update))
-	}
-	return out
 }
 
 // ClientConfigAt returns the client configuration for one of fieldperm's paths at an address such as https://127.0.0.1:9443, with a PEM

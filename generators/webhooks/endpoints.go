@@ -57,6 +57,51 @@ func KindEndpoints(s *schema.Schema, kind runtimeschema.GroupKind, plurals map[r
 	return p.sorted()
 }
 
+// RuleEndpoints returns the endpoints of known resources that rules match, for each kind of operations. Of a rule for every resource it
+// returns one: an API server has all of a rule or nothing. It leaves out the floor, and endpoints that store nothing, which take no probe.
+func RuleEndpoints(s *schema.Schema, rules []Rule, plurals map[runtimeschema.GroupKind]string) map[Operations][]endpoint.Endpoint {
+	w := newWriters(s, nil, plurals)
+	out := map[Operations][]endpoint.Endpoint{}
+	for _, rule := range rules {
+		for _, name := range rule.Resources {
+			group := rule.APIGroups[0]
+			resource, subresource, _ := strings.Cut(name, "/")
+			if subresource == "*" {
+				subresource = ""
+			}
+			if (group == "*" || group == "") && resource == "*" && subresource == "" {
+				group, resource = "", "configmaps" // One exists in every cluster.
+			}
+			for at := range w.resources(group, resource) {
+				if e, known := endpoint.Lookup(at.Group, at.Resource, subresource); known && at.Group != "*" && at.Resource != "*" && probed(rule.Operations, &e) {
+					out[rule.Operations] = append(out[rule.Operations], e)
+				}
+			}
+		}
+	}
+	for _, list := range out {
+		endpoint.Sort(list)
+	}
+	return out
+}
+
+// probed reports whether a probe of operations can be sent to an endpoint.
+func probed(operations Operations, e *endpoint.Endpoint) bool {
+	if admission.FloorResource(e.Group, e.Resource) || admission.FloorResource(e.Group, e.Name()) {
+		return false
+	}
+	switch operations {
+	case Writes:
+		// The creation of a subresource, such as an eviction, is no probe: it would change its object.
+		return e.Storage != "" && (e.Updates() || e.Creates() && e.Subresource == "" || endpoint.IsBinding(e.Group, e.Resource, e.Subresource))
+	case Deletions:
+		return e.Whole && e.Subresource == ""
+	case Connects:
+		return endpoint.IsConnection(e.Group, e.Resource, e.Subresource)
+	}
+	return false
+}
+
 // probes collects the endpoints at which a barrier is known.
 type probes struct {
 	schema  *schema.Schema

@@ -1,11 +1,13 @@
 package webhooks
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -44,5 +46,41 @@ func TestA6_W2_EndpointsOfABarrier(t *testing.T) {
 	s, sets = compile(t, uncoveredSet(`{uncoveredPermissions: ['granular:label(a)']}`))
 	if n := len(SetEndpoints(s, &sets[0], nil)); n < 60 {
 		t.Errorf("a set for everything is probed at %d endpoints", n)
+	}
+}
+
+// TestA6_W2_EndpointsOfRules: each resource of a policy has an endpoint to probe for the operations of its rules. A rule for all has one.
+func TestA6_W2_EndpointsOfRules(t *testing.T) {
+	s, _ := compile(t)
+	rule := func(of Operations, group string, names ...string) []Rule {
+		return of.On([]v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: names}})
+	}
+	for name, c := range map[string]struct {
+		rules []Rule
+		want  []string
+	}{
+		"writes":             {rule(Writes, "apps", "deployments", "deployments/scale"), []string{"writes deployments.apps", "writes deployments/scale.apps"}},
+		"deletions":          {rule(Deletions, "", "pods", "pods/status"), []string{"deletions pods"}},
+		"connections":        {rule(Connects, "", "pods/attach", "pods/exec"), []string{"connections pods/attach", "connections pods/exec"}},
+		"what is not stored": {rule(Writes, "", "pods/eviction", "serviceaccounts/token"), nil},
+		"the floor":          {append(rule(Deletions, "coordination.k8s.io", "leases"), rule(Writes, "fieldperm.dev", "conditionalpolicies/status")...), nil},
+		"everything":         {append(rule(Writes, "*", "*/*"), rule(Deletions, "*", "*/*")...), []string{"deletions configmaps", "writes configmaps"}},
+		"the core group":     {rule(Deletions, "", "*/*"), []string{"deletions configmaps"}},
+		"one in any group":   {rule(Deletions, "*", "statefulsets"), []string{"deletions statefulsets.apps"}},
+		"a custom resource":  {rule(Deletions, "example.com", "widgets"), []string{"deletions widgets.example.com"}},
+	} {
+		var got []string
+		for of, list := range RuleEndpoints(s, c.rules, nil) {
+			for i := range list {
+				got = append(got, strings.TrimSuffix(string(of)+" "+list[i].Name()+"."+list[i].Group, "."))
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if list := RuleEndpoints(s, rule(Deletions, "apps", "*"), nil)[Deletions]; len(list) < 4 {
+		t.Errorf("a group: %v", list)
 	}
 }

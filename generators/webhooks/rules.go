@@ -9,35 +9,56 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 )
 
-// Union returns webhook rules that match everything that any of the lists matches: one rule for each group, sorted, so that equal content
-// gives equal rules.
-func Union(lists ...[]v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
+// Union returns rules that match everything that any of the lists matches: one rule for the operations and each group, sorted, so that
+// equal content gives equal rules.
+func Union(lists ...[]Rule) []Rule {
 	return collect(lists...).list()
 }
 
 // Subtract returns rules for everything that the first list matches and the second does not.
-func Subtract(list, by []v1alpha1.ResourceRule) []v1alpha1.ResourceRule {
-	covering, out := collect(by), rules{}
-	for group, names := range collect(list) {
-		for name := range names {
-			if !covering.covers(group, name) {
-				out.add(group, name)
+func Subtract(list, by []Rule) []Rule {
+	covering, out := collect(by), operationRules{}
+	for operations, of := range collect(list) {
+		for group, names := range of {
+			for name := range names {
+				if !covering[operations].covers(group, name) {
+					out.of(operations).add(group, name)
+				}
 			}
 		}
 	}
 	return out.list()
 }
 
-func collect(lists ...[]v1alpha1.ResourceRule) rules {
-	r := rules{}
+func collect(lists ...[]Rule) operationRules {
+	r := operationRules{}
 	for _, list := range lists {
 		for _, rule := range list {
 			for _, group := range rule.APIGroups {
-				r.add(group, rule.Resources...)
+				r.of(rule.Operations).add(group, rule.Resources...)
 			}
 		}
 	}
 	return r
+}
+
+// operationRules has the resources of each kind of operations.
+type operationRules map[Operations]rules
+
+// of returns the resources of the operations, to add to.
+func (r operationRules) of(operations Operations) rules {
+	if r[operations] == nil {
+		r[operations] = rules{}
+	}
+	return r[operations]
+}
+
+func (r operationRules) list() []Rule {
+	var out []Rule
+	for _, operations := range everyOperations {
+		out = append(out, operations.On(r[operations].list())...)
+	}
+	return out
 }
 
 // covers reports whether the rules match everything that a rule for the group and the name matches.

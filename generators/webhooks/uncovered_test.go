@@ -133,12 +133,30 @@ func lines(rules []v1alpha1.ResourceRule) []string {
 	return out
 }
 
+// ruleLines is lines with the operations, if they are not writes.
+func ruleLines(rules []Rule) []string {
+	var out []string
+	for _, rule := range rules {
+		for _, line := range lines([]v1alpha1.ResourceRule{rule.ResourceRule}) {
+			if rule.Operations != Writes {
+				line = string(rule.Operations) + " of " + line
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
 func TestW2_UnionAndSubtract(t *testing.T) {
-	parse := func(list []string) []v1alpha1.ResourceRule {
-		var out []v1alpha1.ResourceRule
+	parse := func(list []string) []Rule {
+		var out []Rule
 		for _, one := range list {
-			group, resource, _ := strings.Cut(one, ": ")
-			out = append(out, v1alpha1.ResourceRule{APIGroups: []string{group}, Resources: []string{resource}})
+			operations, name := Writes, one
+			if of, rest, ok := strings.Cut(one, " of "); ok {
+				operations, name = Operations(of), rest
+			}
+			group, resource, _ := strings.Cut(name, ": ")
+			out = append(out, operations.On([]v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}})...)
 		}
 		return out
 	}
@@ -151,12 +169,15 @@ func TestW2_UnionAndSubtract(t *testing.T) {
 		"of every group":      {[]string{"apps: deployments/scale"}, []string{"*: */scale"}, []string{"*: */scale"}, nil},
 		"everything":          {[]string{"apps: deployments", ": pods/*"}, []string{"*: */*"}, []string{"*: */*"}, nil},
 		"one group is no all": {[]string{"*: pods"}, []string{": pods"}, []string{"*: pods"}, []string{"*: pods"}},
+		"other operations":    {[]string{"deletions of : pods"}, []string{"*: */*"}, []string{"*: */*", "deletions of : pods"}, []string{"deletions of : pods"}},
+		"same operations":     {[]string{"deletions of : pods"}, []string{"deletions of *: *"}, []string{"deletions of *: *"}, nil},
+		"unknown operations":  {[]string{"reads of : pods"}, []string{": pods"}, []string{": pods"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := lines(Union(parse(c.a), parse(c.b))); !slices.Equal(got, c.union) {
+			if got := ruleLines(Union(parse(c.a), parse(c.b))); !slices.Equal(got, c.union) {
 				t.Errorf("union is %q, want %q", got, c.union)
 			}
-			if got := lines(Subtract(parse(c.a), parse(c.b))); !slices.Equal(got, c.difference) {
+			if got := ruleLines(Subtract(parse(c.a), parse(c.b))); !slices.Equal(got, c.difference) {
 				t.Errorf("difference is %q, want %q", got, c.difference)
 			}
 		})
@@ -208,8 +229,8 @@ func TestW2_RulesOfSetsThatDoNotDeny(t *testing.T) {
 	s, sets := compile(t,
 		uncoveredSet(`{uncoveredPermissions: ['granular:scale'], resources: [{apiGroups: [apps], resources: [deployments]}], validationActions: [Warn]}`),
 		uncoveredSet(`{uncoveredPermissions: ['granular:data'], resources: [{apiGroups: [''], resources: [configmaps]}], validationActions: [Deny, Audit]}`))
-	enforced := Subtract(Uncovered(s, sets, nil), Uncovered(s, nil, nil))
-	if got := fmt.Sprint(enforced); got != "[{[] [configmaps]}]" {
+	enforced := Subtract(Writes.On(Uncovered(s, sets, nil)), Writes.On(Uncovered(s, nil, nil)))
+	if got := ruleLines(enforced); !slices.Equal(got, []string{": configmaps"}) {
 		t.Errorf("refuses: %s", got)
 	}
 	if got := fmt.Sprint(Tried(s, sets, nil)); got != "[{[apps] [deployments deployments/scale]}]" {

@@ -63,8 +63,8 @@ func (c *compiler) compile(p *v1alpha1.ConditionalPolicy, before *policy) (*poli
 	checkSpec(&p.Spec, fault)
 	if effectOf(p.Spec.Effect) == expression.Deny {
 		for _, ref := range refs(&p.Spec) {
-			if connects(ref) {
-				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because no webhook sees a body: take it out", describe(ref))
+			if connects(ref) && !endpoint.IsConnection(ref.Group, ref.Resource, ref.Subresource) {
+				fault("/spec/resources", "a Deny of %s does not reach users that RBAC allows it, because admission does not see its verb: take it out", describe(ref))
 			}
 		}
 	}
@@ -158,11 +158,7 @@ func checkSpec(spec *v1alpha1.ConditionalPolicySpec, fault func(pointer, format 
 		fault("/spec/verbs", "admission cannot tell update and patch apart: name both or none")
 	}
 	switch spec.Effect {
-	case v1alpha1.PolicyAllow, v1alpha1.PolicyNoOpinion:
-	case v1alpha1.PolicyDeny:
-		if slices.Contains(spec.Verbs, "delete") || slices.Contains(spec.Verbs, "deletecollection") {
-			fault("/spec/verbs", "a Deny of delete or deletecollection does not reach users that RBAC allows to delete: use a ValidatingAdmissionPolicy")
-		}
+	case v1alpha1.PolicyAllow, v1alpha1.PolicyNoOpinion, v1alpha1.PolicyDeny:
 	default:
 		fault("/spec/effect", "%q is no effect: use Allow, NoOpinion or Deny", spec.Effect)
 	}

@@ -66,12 +66,9 @@ func TestK5_Faults(t *testing.T) {
 		"kind of subject": {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Subjects[0].Kind = "user" }), noTypes, `/spec/subjects/0/kind: "user" is no kind`},
 		"no resource":     {with(func(s *v1alpha1.ConditionalPolicySpec) { s.Resources = nil }), noTypes, "/spec/resources: is empty"},
 		"effect":          {about("allow", "true"), noTypes, `/spec/effect: "allow" is no effect`},
-		"deny exec": {with(func(s *v1alpha1.ConditionalPolicySpec) {
-			s.Effect, s.Resources = v1alpha1.PolicyDeny, []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec"}}}
-		}), noTypes, "/spec/resources: a Deny of pods/exec does not reach users that RBAC allows it"},
-		"deny delete": {with(func(s *v1alpha1.ConditionalPolicySpec) {
-			s.Effect, s.Verbs = v1alpha1.PolicyDeny, []string{"delete"}
-		}), noTypes, "does not reach users that RBAC allows to delete"},
+		"deny proxy": {with(func(s *v1alpha1.ConditionalPolicySpec) {
+			s.Effect, s.Resources = v1alpha1.PolicyDeny, []v1alpha1.PolicyResource{{APIGroups: []string{""}, Resources: []string{"pods", "pods/exec", "pods/proxy"}}}
+		}), noTypes, "/spec/resources: a Deny of pods/proxy does not reach users that RBAC allows it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, faults := compileOne(t, c.types, c.spec)
@@ -85,6 +82,7 @@ func TestK5_Faults(t *testing.T) {
 		resources []string
 	}{
 		"allow exec":   {v1alpha1.PolicyAllow, []string{"pods/exec"}},
+		"deny exec":    {v1alpha1.PolicyDeny, []string{"pods/exec", "pods/attach", "pods/portforward"}},
 		"deny tokens":  {v1alpha1.PolicyDeny, []string{"serviceaccounts/token", "pods/eviction", "pods/status", "pods"}},
 		"deny unknown": {v1alpha1.PolicyDeny, []string{"widgets/exec", "*"}},
 	} {

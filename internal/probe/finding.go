@@ -31,9 +31,9 @@ func (p *Probes) Of(b Barrier) Finding {
 		e := &b.Endpoints[i]
 		switch {
 		case served(p.known, e):
-			p.add(&out, e, b.Name)
+			p.add(&out, e, &b)
 		case !endpoint.BuiltIn(e.Group, e.Resource) && !p.known.Has(e.Group, e.Resource, ""):
-			out.Unproven = append(out.Unproven, fmt.Errorf("%s: %w", NameOf(e), errElsewhere))
+			out.Unproven = append(out.Unproven, fmt.Errorf("%s: %w", nameOf(e, b.Operation), errElsewhere))
 		}
 	}
 	if len(out.Refused)+len(out.Unbarred)+len(out.Unproven) == 0 {
@@ -42,21 +42,21 @@ func (p *Probes) Of(b Barrier) Finding {
 	return out
 }
 
-func (p *Probes) add(out *Finding, e *endpoint.Endpoint, barrier string) {
-	refused := true
+func (p *Probes) add(out *Finding, e *endpoint.Endpoint, b *Barrier) {
+	refused, name := true, nameOf(e, b.Operation)
 	for _, server := range p.servers {
-		last, probed := p.results[place{server, refOf(e)}]
+		last, probed := p.results[place{server, requestOf(b, e)}]
 		var err error
 		switch {
 		case !probed:
-			err = fmt.Errorf("%s: has not been probed on %s yet", NameOf(e), server)
+			err = fmt.Errorf("%s: has not been probed on %s yet", name, server)
 		case errors.Is(last.err, interlock.ErrUnbarred):
 			out.Unbarred, refused = append(out.Unbarred, last.err), false
 			continue
 		case last.err != nil:
 			err = last.err
-		case !slices.Contains(last.holds, barrier):
-			err = fmt.Errorf("%s: a replica of fieldperm does not know the barrier yet", NameOf(e))
+		case !slices.Contains(last.holds, b.Name):
+			err = fmt.Errorf("%s: a replica of fieldperm does not know the barrier yet", name)
 		}
 		if err == nil {
 			continue
@@ -67,6 +67,6 @@ func (p *Probes) add(out *Finding, e *endpoint.Endpoint, barrier string) {
 		refused = false
 	}
 	if refused {
-		out.Refused = append(out.Refused, NameOf(e))
+		out.Refused = append(out.Refused, name)
 	}
 }

@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"slices"
 	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,24 +48,27 @@ func NewObjects() *Objects {
 
 // Saw records the object of a request if the request shows that the object exists. It stores only the names.
 func (o *Objects) Saw(req *admissionv1.AdmissionRequest) {
-	made := req.Operation == admissionv1.Create && req.SubResource == "" && (req.DryRun == nil || !*req.DryRun)
-	if req.Name == "" || req.Operation != admissionv1.Update && !made {
+	dry := req.DryRun != nil && *req.DryRun
+	made := req.Operation == admissionv1.Create && req.SubResource == "" && !dry
+	stays := req.Operation == admissionv1.Delete && dry
+	if req.Name == "" || req.Operation != admissionv1.Update && !made && !stays {
 		return
 	}
 	requested := admission.RequestedResource(req)
 	resource := runtimeschema.GroupResource{Group: requested.Group, Resource: requested.Resource}
-	if _, known := o.Of(resource); known {
+	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
+	if resource == namespaces {
+		name.Namespace = ""
+	}
+	if has, known := o.Of(resource); known && (!isImmortal(resource, has) || isImmortal(resource, name)) {
 		return
 	}
 	o.mu.Lock()
-	known := len(o.known) < maxObjects
+	_, replaced := o.known[resource]
+	known := replaced || len(o.known) < maxObjects
 	if known {
 		if o.known == nil {
 			o.known = map[runtimeschema.GroupResource]types.NamespacedName{}
-		}
-		name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
-		if resource.Group == "" && resource.Resource == "namespaces" {
-			name.Namespace = ""
 		}
 		o.known[resource] = name
 	}
@@ -85,7 +90,19 @@ func (o *Objects) Of(resource runtimeschema.GroupResource) (types.NamespacedName
 func (o *Objects) Forget(resource runtimeschema.GroupResource, name types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.known[resource] == name {
+	switch {
+	case o.known[resource] != name:
+	case resource == namespaces:
+		o.known[resource] = types.NamespacedName{Name: metav1.NamespaceSystem}
+	default:
 		delete(o.known, resource)
 	}
+}
+
+// namespaces is the resource of Namespaces.
+var namespaces = runtimeschema.GroupResource{Resource: "namespaces"}
+
+// isImmortal reports whether the API server refuses the deletion of an object before it calls webhooks. Another one is better to know.
+func isImmortal(resource runtimeschema.GroupResource, name types.NamespacedName) bool {
+	return resource == namespaces && slices.Contains([]string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}, name.Name)
 }

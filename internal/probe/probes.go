@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,9 +34,11 @@ func timing() refresh.Timing {
 
 // Barrier is one barrier to probe.
 type Barrier struct {
-	// Name is the barrier's name in schema.Schema.Barriers.
+	// Name is the barrier's name in schema.Schema.Barriers, or that of a policy in admission.Reviewer.Denies.
 	Name string
-	// Endpoints are the endpoints that write a field behind the barrier.
+	// Operation is DELETE or CONNECT. It is empty for writes: then CREATE and UPDATE are tried, which a rule has together.
+	Operation interlock.Operation
+	// Endpoints are the endpoints that write a field behind the barrier, or whose requests the policy denies.
 	Endpoints []endpoint.Endpoint
 }
 
@@ -70,10 +74,16 @@ type Probes struct {
 	results map[place]result
 }
 
-// place is an endpoint of a kube-apiserver.
+// request is an endpoint with the operation of a Barrier.
+type request struct {
+	endpoint.Ref
+	operation interlock.Operation
+}
+
+// place is a request to a kube-apiserver.
 type place struct {
 	server string
-	endpoint.Ref
+	request
 }
 
 // result is the result of the last probe. The zero result proves nothing.
@@ -113,10 +123,10 @@ func (p *Probes) pass(ctx context.Context) error {
 		return errors.Join(errors.New("servers or what they serve are not known"), err)
 	}
 	version := p.config.Version()
-	wanted, endpoints := map[endpoint.Ref][]string{}, map[endpoint.Ref]endpoint.Endpoint{}
+	wanted, endpoints := map[request][]string{}, map[request]endpoint.Endpoint{}
 	for _, b := range p.config.Barriers() {
 		for _, e := range b.Endpoints {
-			at := refOf(&e)
+			at := requestOf(&b, &e)
 			wanted[at], endpoints[at] = append(wanted[at], b.Name), e
 		}
 	}
@@ -135,7 +145,7 @@ func (p *Probes) pass(ctx context.Context) error {
 					return err
 				}
 				next := result{at: p.config.Clock.Now(), version: version}
-				next.holds, next.err = p.probe(ctx, server, list, &e, wanted[at])
+				next.holds, next.err = p.probe(ctx, server, list, &e, at.operation, wanted[at])
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -157,18 +167,18 @@ func (p *Probes) pass(ctx context.Context) error {
 	return err
 }
 
-func refOf(e *endpoint.Endpoint) endpoint.Ref {
-	return endpoint.Ref{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}
+func requestOf(b *Barrier, e *endpoint.Endpoint) request {
+	return request{endpoint.Ref{Group: e.Group, Resource: e.Resource, Subresource: e.Subresource}, b.Operation}
 }
 
 // prepare records the servers and the allowlist of this pass, and removes results that are not about them.
-func (p *Probes) prepare(list *allowlist.List, servers []interlock.Server, wanted map[endpoint.Ref][]string) {
+func (p *Probes) prepare(list *allowlist.List, servers []interlock.Server, wanted map[request][]string) {
 	addresses := interlock.Addresses(servers)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.servers, p.known = addresses, list
 	for at := range p.results {
-		if wanted[at.Ref] == nil || !slices.Contains(addresses, at.server) {
+		if wanted[at.request] == nil || !slices.Contains(addresses, at.server) {
 			delete(p.results, at)
 		}
 	}
@@ -194,10 +204,10 @@ func (p *Probes) note(ctx context.Context, at place, next result) {
 }
 
 // probe tries the possible writes until one shows whether barriers are enforced.
-func (p *Probes) probe(ctx context.Context, server interlock.Server, list *allowlist.List, e *endpoint.Endpoint, barriers []string) ([]string, error) {
+func (p *Probes) probe(ctx context.Context, server interlock.Server, list *allowlist.List, e *endpoint.Endpoint, operation interlock.Operation, barriers []string) ([]string, error) {
 	unasked := p.config.Unasked()
-	err := fmt.Errorf("%s: %w", NameOf(e), errNoObject)
-	for _, w := range writes(e, list, p.config.Objects, namespaceBut(unasked)) {
+	err := fmt.Errorf("%s: %w", nameOf(e, operation), unsent(e, list, operation))
+	for _, w := range writes(e, operation, list, p.config.Objects, namespaceBut(unasked)) {
 		resource, name := w.object()
 		if unasked != "" && name.Namespace == unasked && resource.Resource != "namespaces" {
 			p.config.Objects.Forget(resource, name) // the webhook excludes it
@@ -216,15 +226,11 @@ func (p *Probes) probe(ctx context.Context, server interlock.Server, list *allow
 	return nil, err
 }
 
-func inOrder(endpoints map[endpoint.Ref]endpoint.Endpoint) []endpoint.Ref {
-	list := make([]endpoint.Endpoint, 0, len(endpoints))
-	for _, e := range endpoints {
-		list = append(list, e)
-	}
-	endpoint.Sort(list)
-	out := make([]endpoint.Ref, 0, len(list))
-	for i := range list {
-		out = append(out, refOf(&list[i]))
-	}
-	return out
+// inOrder returns the requests in the order of their names.
+func inOrder(endpoints map[request]endpoint.Endpoint) []request {
+	return slices.SortedFunc(maps.Keys(endpoints), func(a, b request) int {
+		return cmp.Or(
+			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.operation, b.operation),
+		)
+	})
 }

@@ -30,8 +30,8 @@ func list() *allowlist.List {
 		return out
 	}
 	return allowlist.Build([]*metav1.APIResourceList{
-		resources("apps/v1", "deployments", "deployments/scale"), resources("v1", "pods", "namespaces"), resources("example.com/v1", "widgets"),
-	}, nil, nil)
+		resources("apps/v1", "deployments", "deployments/scale"), resources("v1", "pods", "namespaces"), resources("example.com/v1", "widgets"), resources("metrics.example.com/v1", "gauges"),
+	}, []string{"metrics.example.com"}, []string{"metrics.example.com"})
 }
 
 func lookup(t *testing.T, group, name string) endpoint.Endpoint {
@@ -48,6 +48,7 @@ func lookup(t *testing.T, group, name string) endpoint.Endpoint {
 func TestA6_WritesOfEachEndpoint(t *testing.T) {
 	objects := NewObjects()
 	objects.known[runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}] = types.NamespacedName{Namespace: "shop", Name: "web"}
+	objects.known[runtimeschema.GroupResource{Group: "metrics.example.com", Resource: "gauges"}] = types.NamespacedName{Name: "one"}
 	for _, c := range []struct{ group, name, want string }{
 		{"apps", "deployments", "UPDATE apps/v1 shop/web; CREATE apps/v1 default/fieldperm-canary Deployment"},
 		{"apps", "deployments/scale", "UPDATE apps/v1 shop/web"},
@@ -57,10 +58,19 @@ func TestA6_WritesOfEachEndpoint(t *testing.T) {
 		{"", "bindings", "CREATE /v1 default/fieldperm-canary Binding"},
 		{"", "namespaces", "UPDATE /v1 /kube-system; CREATE /v1 /fieldperm-canary Namespace"},
 		{"example.com", "widgets", "CREATE example.com/v1 default/fieldperm-canary Widget"},
+		{"apps", "DELETE deployments", "DELETE apps/v1 shop/web"},
+		{"", "DELETE pods", ""},
+		{"", "DELETE namespaces", ""}, // kube-system cannot be deleted.
+		{"metrics.example.com", "DELETE gauges", ""},
+		{"", "CONNECT pods/exec", "CONNECT /v1 default/fieldperm-canary"},
 	} {
+		var operation interlock.Operation
+		if of, name, ok := strings.Cut(c.name, " "); ok {
+			operation, c.name = interlock.Operation(of), name
+		}
 		e := lookup(t, c.group, c.name)
 		var got []string
-		for _, w := range writes(&e, list(), objects, namespaceBut("")) {
+		for _, w := range writes(&e, operation, list(), objects, namespaceBut("")) {
 			text, name := "", w.target.Name
 			if w.body != nil {
 				metadata, _ := w.body["metadata"].(map[string]any)
@@ -69,7 +79,7 @@ func TestA6_WritesOfEachEndpoint(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s/%s %s/%s%s", w.target.Operation, w.target.Group, w.target.Version, w.target.Namespace, name, text))
 		}
 		if is := strings.Join(got, "; "); is != c.want {
-			t.Errorf("%s: %s; want %s", NameOf(&e), is, c.want)
+			t.Errorf("%s: %s; want %s", nameOf(&e, operation), is, c.want)
 		}
 	}
 	if namespaceBut(metav1.NamespaceDefault) == metav1.NamespaceDefault {
@@ -82,19 +92,19 @@ func TestA6_KnownObjects(t *testing.T) {
 	yes, learned := true, 0
 	o := &Objects{learned: func() { learned++ }}
 	at := runtimeschema.GroupResource{Group: "apps", Resource: "deployments"}
-	request := func(operation admissionv1.Operation, name, subresource string, dry *bool) *admissionv1.AdmissionRequest {
+	submitted := func(operation admissionv1.Operation, name, subresource string, dry *bool) *admissionv1.AdmissionRequest {
 		return &admissionv1.AdmissionRequest{Operation: operation, Namespace: "shop", Name: name, SubResource: subresource, DryRun: dry, Resource: metav1.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}}
 	}
 	for _, none := range []*admissionv1.AdmissionRequest{
-		request(admissionv1.Create, "dry", "", &yes), request(admissionv1.Create, "", "", nil), request(admissionv1.Delete, "gone", "", nil), request(admissionv1.Create, "part", "binding", nil),
+		submitted(admissionv1.Create, "dry", "", &yes), submitted(admissionv1.Create, "", "", nil), submitted(admissionv1.Delete, "gone", "", nil), submitted(admissionv1.Create, "part", "binding", nil),
 	} {
 		o.Saw(none)
 	}
 	if name, known := o.Of(at); known {
 		t.Errorf("%s is said to exist", name)
 	}
-	o.Saw(request(admissionv1.Update, "web", "scale", &yes))
-	o.Saw(request(admissionv1.Update, "other", "", nil))
+	o.Saw(submitted(admissionv1.Update, "web", "scale", &yes))
+	o.Saw(submitted(admissionv1.Update, "other", "", nil))
 	if name, _ := o.Of(at); name.String() != "shop/web" || learned != 1 {
 		t.Errorf("known is %s, reported %d times", name, learned)
 	}
@@ -106,6 +116,26 @@ func TestA6_KnownObjects(t *testing.T) {
 	if _, known := o.Of(at); known {
 		t.Error("it is not forgotten")
 	}
+	o.Saw(submitted(admissionv1.Delete, "stays", "", &yes))
+	if name, _ := o.Of(at); name.Name != "stays" {
+		t.Errorf("a dry run of a deletion shows %s", name)
+	}
+
+	// A namespace that can be deleted is better to know than one that cannot.
+	o = NewObjects()
+	ask := func(name string) *admissionv1.AdmissionRequest {
+		return &admissionv1.AdmissionRequest{Operation: admissionv1.Update, Namespace: name, Name: name, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "namespaces"}}
+	}
+	for _, c := range [][2]string{{"default", "/kube-system"}, {"shop", "/shop"}, {"other", "/shop"}} {
+		o.Saw(ask(c[0]))
+		if name, _ := o.Of(namespaces); name.String() != c[1] {
+			t.Errorf("after %s: %s", c[0], name)
+		}
+	}
+	o.Forget(namespaces, types.NamespacedName{Name: "shop"})
+	if name, _ := o.Of(namespaces); name.Name != "kube-system" {
+		t.Errorf("after it is gone: %s", name)
+	}
 }
 
 // The condition is True only if every server refused writes through every endpoint by this barrier.
@@ -113,7 +143,7 @@ func TestA6_Findings(t *testing.T) {
 	deployments, scale, pods := lookup(t, "apps", "deployments"), lookup(t, "apps", "deployments/scale"), lookup(t, "", "pods")
 	unserved, custom := lookup(t, "apps", "statefulsets"), lookup(t, "tocome.example.com", "comings")
 	held, others, passed, failed := result{holds: []string{"b"}}, result{holds: []string{"a"}}, result{err: fmt.Errorf("x: %w", interlock.ErrUnbarred)}, result{err: errors.New("timeout")}
-	at := func(server string, e endpoint.Endpoint) place { return place{server, refOf(&e)} }
+	at := func(server string, e endpoint.Endpoint) place { return place{server, requestOf(&Barrier{}, &e)} }
 	for name, c := range map[string]struct {
 		endpoints []endpoint.Endpoint
 		results   map[place]result
@@ -134,6 +164,15 @@ func TestA6_Findings(t *testing.T) {
 		if got := fmt.Sprintf("%d/%d/%d", len(found.Refused), len(found.Unbarred), len(found.Unproven)); got != c.want {
 			t.Errorf("%s: %s, want %s: %+v", name, got, c.want, found)
 		}
+	}
+	// A write that was refused says nothing about a deletion.
+	p := &Probes{servers: []string{"1"}, known: list(), results: map[place]result{at("1", deployments): held}}
+	if found := p.Of(Barrier{Name: "b", Operation: admissionv1.Delete, Endpoints: []endpoint.Endpoint{deployments}}); len(found.Refused) > 0 || len(found.Unproven) != 1 {
+		t.Errorf("a deletion: %+v", found)
+	}
+	p.results[place{"1", request{endpoint.Ref{Group: "apps", Resource: "deployments"}, admissionv1.Delete}}] = held
+	if found := p.Of(Barrier{Name: "b", Operation: admissionv1.Delete, Endpoints: []endpoint.Endpoint{deployments}}); len(found.Refused) != 1 || found.Refused[0] != "deletions of deployments.apps" {
+		t.Errorf("a deletion that was refused: %+v", found)
 	}
 	for name, p := range map[string]*Probes{"zero": {}, "no servers": {known: list()}} {
 		if found := p.Of(Barrier{}); len(found.Unproven) != 1 {

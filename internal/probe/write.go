@@ -25,13 +25,16 @@ type write struct {
 // errNoObject means that the endpoint needs an object that exists, and none is known.
 var errNoObject = errors.New("not probed, because it takes an object that exists, and none is known yet: have a user outside of system:masters write one; a dry run will do")
 
+// errNothingDeleted is errNoObject for a deletion.
+var errNothingDeleted = errors.New("not probed, because it takes an object that exists, and none is known yet: have a user outside of system:masters delete one as a dry run")
+
 // errElsewhere means that an aggregated API server serves the resource.
 var errElsewhere = errors.New("not probed, because kube-apiserver itself does not serve the resource: there a barrier holds only if the server that does asks fieldperm")
 
 // served reports whether this cluster serves an endpoint.
 func served(list *allowlist.List, e *endpoint.Endpoint) bool {
 	switch {
-	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource):
+	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource), endpoint.IsConnection(e.Group, e.Resource, e.Subresource):
 		return list.Has("", "pods", "")
 	case e.Subresource == "":
 		return list.Has(e.Group, e.Resource, "")
@@ -39,10 +42,43 @@ func served(list *allowlist.List, e *endpoint.Endpoint) bool {
 	return list.Has(e.Group, e.Resource, e.Subresource)
 }
 
-// writes returns the writes for an endpoint, in the order in which to try them: an empty patch of a known object, which is valid
-// for every kind, then the creation of a sample. namespace is the namespace for samples.
-func writes(e *endpoint.Endpoint, list *allowlist.List, objects *Objects, namespace string) []write {
-	if endpoint.IsBinding(e.Group, e.Resource, e.Subresource) {
+// unsent returns why no probe can be sent.
+func unsent(e *endpoint.Endpoint, list *allowlist.List, operation interlock.Operation) error {
+	how, _ := list.Served(e.Group, e.Resource)
+	switch {
+	case operation != admissionv1.Delete:
+		return errNoObject
+	case how.Aggregated:
+		return errElsewhere
+	}
+	return errNothingDeleted
+}
+
+// deletion returns the deletion of a known object, none if there is none. Another server than kube-apiserver gets no deletion, because it may
+// not know dry runs.
+func deletion(e *endpoint.Endpoint, list *allowlist.List, objects *Objects) []write {
+	how, _ := list.Served(e.Group, e.Resource)
+	name, known := objects.Of(e.GroupResource())
+	if !known || how.Aggregated || e.Subresource != "" || isImmortal(e.GroupResource(), name) {
+		return nil
+	}
+	return []write{{target: interlock.Target{Operation: admissionv1.Delete, Group: e.Group, Version: how.Version, Resource: e.Resource, Namespace: name.Namespace, Name: name.Name}}}
+}
+
+// connection returns a connection to a Pod that does not exist, because it cannot be a dry run.
+func connection(e *endpoint.Endpoint, namespace string) []write {
+	return []write{{target: interlock.Target{Operation: admissionv1.Connect, Version: "v1", Resource: e.Resource, Subresource: e.Subresource, Namespace: namespace, Name: interlock.Name}}}
+}
+
+// writes returns the requests for an endpoint, in the order in which to try them. For writes these are an empty patch of a known object, which
+// is valid for every kind, then the creation of a sample. namespace is the namespace for samples.
+func writes(e *endpoint.Endpoint, operation interlock.Operation, list *allowlist.List, objects *Objects, namespace string) []write {
+	switch {
+	case operation == admissionv1.Delete:
+		return deletion(e, list, objects)
+	case operation == admissionv1.Connect:
+		return connection(e, namespace)
+	case endpoint.IsBinding(e.Group, e.Resource, e.Subresource):
 		return []write{binding(e, namespace)}
 	}
 	how, _ := list.Served(e.Group, e.Resource)
@@ -94,6 +130,18 @@ func NameOf(e *endpoint.Endpoint) string {
 		return e.Name()
 	}
 	return fmt.Sprintf("%s.%s", e.Name(), e.Group)
+}
+
+// nameOf returns the name of an endpoint with its operation, if that is no write.
+func nameOf(e *endpoint.Endpoint, operation interlock.Operation) string {
+	switch operation {
+	case admissionv1.Delete:
+		return "deletions of " + NameOf(e)
+	case admissionv1.Connect:
+		return "connections by " + NameOf(e)
+	case admissionv1.Create, admissionv1.Update:
+	}
+	return NameOf(e)
 }
 
 // namespaceBut returns a namespace that every cluster has and that is not skipped.

@@ -111,10 +111,17 @@ func builtVersion() string {
 // enforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they
 // forbid.
 func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
-	if object.Kind == v1alpha1.ConditionalPolicyKind && len(b.schemas.denies(object)) == 0 {
+	var rules []webhooks.Rule
+	var policy *v1alpha1.ConditionalPolicy
+	if object.Kind == v1alpha1.ConditionalPolicyKind {
+		if policy = b.schemas.denies(object); policy != nil {
+			rules = webhooks.Denied(&policy.Spec)
+		}
+	}
+	if object.Kind == v1alpha1.ConditionalPolicyKind && len(rules) == 0 {
 		return status.Enforcement{
 			Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonNoBarriers,
-			Message: "It denies no write of users with the generic permission. Others are let through while it is proven that admission evaluates conditions.",
+			Message: "It denies nothing to users with the generic permission. Others are let through while it is proven that admission evaluates conditions.",
 		}
 	}
 	if b.keeper == nil {
@@ -126,8 +133,8 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	if newer := b.keeper.Newer(); newer != "" {
 		return status.Enforcement{Reason: v1alpha1.ReasonNewerVersion, Message: fmt.Sprintf("The webhook for barriers was written by fieldperm %s, which is newer than this one and does not run: finish the upgrade.", newer)}
 	}
-	if object.Kind == v1alpha1.ConditionalPolicyKind {
-		return b.enforcedPolicy(object)
+	if policy != nil {
+		return b.enforcedPolicy(policy, rules)
 	}
 	if outOfReach := floorResources(object); len(outOfReach) > 0 {
 		return status.Enforcement{
@@ -138,7 +145,7 @@ func (b *barriers) enforced(object *sources.ObjectState) status.Enforcement {
 	if applied, why := b.applied(object); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
-	out := b.refused(object)
+	out := b.refused(b.of(object))
 	for i := range object.Documents.Uncovered {
 		for _, warning := range admission.SetWarnings(b.schemas.Schema(), &object.Documents.Uncovered[i]) {
 			out.Message += "; " + warning
@@ -163,10 +170,9 @@ func (b *barriers) applied(object *sources.ObjectState) (bool, string) {
 	return true, ""
 }
 
-// enforcedPolicy returns the state of a policy that denies.
-func (b *barriers) enforcedPolicy(object *sources.ObjectState) status.Enforcement {
-	rules := b.schemas.denies(object)
-	if outOfReach := admission.FloorResources(&v1alpha1.UncoveredPermissionSetSpec{Resources: rules}); len(outOfReach) > 0 {
+// enforcedPolicy returns the state of a policy that denies, with its rules.
+func (b *barriers) enforcedPolicy(policy *v1alpha1.ConditionalPolicy, rules []webhooks.Rule) status.Enforcement {
+	if outOfReach := admission.FloorResources(admission.PolicyResources(&policy.Spec)); len(outOfReach) > 0 {
 		return status.Enforcement{
 			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOutOfReach,
 			Message: fmt.Sprintf("No Deny reaches %s, which the control plane needs to go on running (rule W4): take it out of spec.resources.", strings.Join(outOfReach, ", ")),
@@ -175,14 +181,19 @@ func (b *barriers) enforcedPolicy(object *sources.ObjectState) status.Enforcemen
 	if applied, why := b.keeper.Enforced(rules); !applied {
 		return status.Enforcement{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotApplied, Message: why}
 	}
-	return status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "The webhook for barriers has its resources."}
+	out := status.Enforcement{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonEnforced, Message: "the rules are in the webhook configuration; what it denies stores nothing and takes no probe"}
+	if barriers := b.ofPolicy(policy, rules); len(barriers) > 0 {
+		out = b.refused(barriers)
+	}
+	out.Message = strings.Join(append([]string{out.Message}, admission.PolicyWarnings(&policy.Spec)...), "; ")
+	return out
 }
 
 // floorResources returns the resources that an object protects but that barriers never cover (rule W4).
 func floorResources(object *sources.ObjectState) []string {
 	var out []string
 	for i := range object.Documents.Uncovered {
-		out = append(out, admission.FloorResources(&object.Documents.Uncovered[i].Set.Spec)...)
+		out = append(out, admission.FloorResources(object.Documents.Uncovered[i].Set.Spec.Resources)...)
 	}
 	for i := range object.Documents.Permissions {
 		d := &object.Documents.Permissions[i]

@@ -2,15 +2,19 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
+	"github.com/fieldperm/fieldperm/internal/interlock"
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/probe"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
@@ -50,9 +54,41 @@ func (b *barriers) of(object *sources.ObjectState) []probe.Barrier {
 	return out
 }
 
+// operationOf returns the operation of the probes of rules.
+func operationOf(of webhooks.Operations) interlock.Operation {
+	switch of {
+	case webhooks.Deletions:
+		return admissionv1.Delete
+	case webhooks.Connects:
+		return admissionv1.Connect
+	case webhooks.Writes:
+	}
+	return ""
+}
+
+// ofPolicy returns the barriers of a policy that denies, with its rules. They have no endpoint if no probe can be sent.
+func (b *barriers) ofPolicy(policy *v1alpha1.ConditionalPolicy, rules []webhooks.Rule) []probe.Barrier {
+	documents := b.schemas.Documents()
+	if documents == nil {
+		return nil
+	}
+	var out []probe.Barrier
+	for of, endpoints := range webhooks.RuleEndpoints(b.schemas.Schema(), rules, uncovered.Plurals(documents.Topologies)) {
+		out = append(out, probe.Barrier{Name: policies.Barrier(policy.Name, &policy.Spec), Operation: operationOf(of), Endpoints: endpoints})
+	}
+	slices.SortFunc(out, func(a, b probe.Barrier) int { return strings.Compare(string(a.Operation), string(b.Operation)) })
+	return out
+}
+
 // inForce returns the barriers to probe: those for which the webhook configuration has the rules.
 func (b *barriers) inForce() []probe.Barrier {
 	var out []probe.Barrier
+	for _, policy := range b.schemas.policies.Denies() {
+		rules := webhooks.Denied(&policy.Spec)
+		if applied, _ := b.keeper.Enforced(rules); applied && len(rules) > 0 {
+			out = append(out, b.ofPolicy(policy, rules)...)
+		}
+	}
 	objects := b.schemas.Objects()
 	for i := range objects {
 		if !objects[i].Bars() {
@@ -68,10 +104,10 @@ func (b *barriers) inForce() []probe.Barrier {
 // shown is the maximum number of endpoints in a message.
 const shown = 5
 
-// refused returns the result of the probes of an object's barriers.
-func (b *barriers) refused(object *sources.ObjectState) status.Enforcement {
+// refused returns the result of the probes of barriers.
+func (b *barriers) refused(barriers []probe.Barrier) status.Enforcement {
 	var all probe.Finding
-	for _, one := range b.of(object) {
+	for _, one := range barriers {
 		found := b.probes.Of(one)
 		all.Refused = append(all.Refused, found.Refused...)
 		all.Unbarred = append(all.Unbarred, found.Unbarred...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -118,6 +119,15 @@ func (s *schemas) authorizer() (authorizer.Authorizer, error) {
 	return set, err
 }
 
+// barriers returns the policies that may deny a request, none while they are not known.
+func (s *schemas) barriers(req *admissionv1.AdmissionRequest) []string {
+	set, err := s.policies.Set()
+	if err != nil {
+		return nil
+	}
+	return set.Barriers(req)
+}
+
 // known returns the objects that permissions are compiled from, and the policies.
 func (s *schemas) known() []*unstructured.Unstructured {
 	return append(s.objects.Known(), s.policyObjects.Known()...)
@@ -129,19 +139,19 @@ func (s *schemas) states() []sources.ObjectState {
 }
 
 // denied returns the webhook rules for the policies that deny.
-func (s *schemas) denied() []v1alpha1.ResourceRule {
-	var out []v1alpha1.ResourceRule
+func (s *schemas) denied() []webhooks.Rule {
+	var out []webhooks.Rule
 	for _, p := range s.policies.Denies() {
 		out = append(out, webhooks.Denied(&p.Spec)...)
 	}
 	return out
 }
 
-// denies returns the webhook rules for the policy in force of an object.
-func (s *schemas) denies(object *sources.ObjectState) []v1alpha1.ResourceRule {
+// denies returns the policy in force of an object if it denies, nil if it does not.
+func (s *schemas) denies(object *sources.ObjectState) *v1alpha1.ConditionalPolicy {
 	for _, p := range s.policies.Denies() {
 		if p.Name == object.Name {
-			return webhooks.Denied(&p.Spec)
+			return p
 		}
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 )
 
@@ -71,7 +70,7 @@ func (k *Keeper) base(ctx context.Context) (*base, error) {
 }
 
 // with returns the configuration with the rules. version is the version of fieldperm that writes it.
-func (b *base) with(rules []v1alpha1.ResourceRule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func (b *base) with(rules []webhooks.Rule, version string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	out := webhooks.UncoveredConfiguration(b.client, rules)
 	out.Name = b.name
 	out.Webhooks = append(out.Webhooks, b.more...)

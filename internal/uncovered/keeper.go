@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/internal/refresh"
 	"github.com/fieldperm/fieldperm/schema"
@@ -57,8 +56,8 @@ type Config struct {
 	Schema  func() *schema.Schema
 	Sets    func() []schema.UncoveredDocument
 	Plurals func() map[runtimeschema.GroupKind]string
-	// Denied returns the rules for other writes that /admit/uncovered may refuse; nil for none.
-	Denied func() []v1alpha1.ResourceRule
+	// Denied returns the rules for other requests that /admit/uncovered may refuse; nil for none.
+	Denied func() []webhooks.Rule
 	// Unknown returns kinds with unknown barriers, in addition to those that failed according to Schema; nil for none.
 	Unknown func() map[runtimeschema.GroupKind]bool
 	// Applied is called after each check with the result: whether the configuration is as it should be. It is not called while there
@@ -199,8 +198,8 @@ func (k *Keeper) keep(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) needed() []v1alpha1.ResourceRule {
-	barriers := webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals())
+func (k *Keeper) needed() []webhooks.Rule {
+	barriers := webhooks.Writes.On(webhooks.Uncovered(k.config.Schema(), k.config.Sets(), k.config.Plurals()))
 	if k.config.Denied == nil {
 		return barriers
 	}

@@ -25,27 +25,27 @@ type observation struct {
 	// version and rules are the last reading; changed is when they were first read.
 	version string
 	changed time.Time
-	rules   []v1alpha1.ResourceRule
+	rules   []webhooks.Rule
 	// settled are the rules that were in force on all API servers at the time of changed.
-	settled []v1alpha1.ResourceRule
+	settled []webhooks.Rule
 }
 
-// Enforced reports whether the rules in the API server include all of the resources, in the terms of webhook rules, and every API
-// server has had the time to receive them. If not, it returns the reason.
-func (k *Keeper) Enforced(resources []v1alpha1.ResourceRule) (enforced bool, reason string) {
+// Enforced reports whether the rules in the API server include all of these rules, and every API server has had the time to receive
+// them. If not, it returns the reason.
+func (k *Keeper) Enforced(rules []webhooks.Rule) (enforced bool, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.seen.enforced(resources, time.Now())
+	return k.seen.enforced(rules, time.Now())
 }
 
 // EnforcedKind is Enforced for the barriers in the schemas of a kind.
 func (k *Keeper) EnforcedKind(kind runtimeschema.GroupKind) (enforced bool, reason string) {
-	return k.Enforced(webhooks.UncoveredKind(k.config.Schema(), kind, k.config.Plurals()))
+	return k.Enforced(webhooks.Writes.On(webhooks.UncoveredKind(k.config.Schema(), kind, k.config.Plurals())))
 }
 
 // EnforcedSet is Enforced for an UncoveredPermissionSet.
 func (k *Keeper) EnforcedSet(spec *v1alpha1.UncoveredPermissionSetSpec) (enforced bool, reason string) {
-	return k.Enforced(webhooks.UncoveredSet(k.config.Schema(), spec, k.config.Plurals()))
+	return k.Enforced(webhooks.Writes.On(webhooks.UncoveredSet(k.config.Schema(), spec, k.config.Plurals())))
 }
 
 // Newer returns the version of fieldperm that wrote the configuration, if it is newer than this one and so may contain parts that
@@ -70,8 +70,8 @@ func (k *Keeper) Unasked() string {
 	return k.unasked
 }
 
-func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time) (bool, string) {
-	if len(resources) == 0 {
+func (o *observation) enforced(rules []webhooks.Rule, now time.Time) (bool, string) {
+	if len(rules) == 0 {
 		return true, "needs no rule: there is no barrier"
 	}
 	switch {
@@ -82,21 +82,26 @@ func (o *observation) enforced(resources []v1alpha1.ResourceRule, now time.Time)
 	case o.fault != "":
 		return false, o.fault
 	}
-	if lacking := webhooks.Subtract(resources, o.rules); len(lacking) > 0 {
+	if lacking := webhooks.Subtract(rules, o.rules); len(lacking) > 0 {
 		return false, "the webhook configuration has no rule for " + describe(lacking) + " yet"
 	}
-	if now.Sub(o.changed) < settled && len(webhooks.Subtract(resources, o.settled)) > 0 {
+	if now.Sub(o.changed) < settled && len(webhooks.Subtract(rules, o.settled)) > 0 {
 		return false, "the API servers are learning of the rule"
 	}
 	return true, "the rules are in the webhook configuration"
 }
 
-func describe(rules []v1alpha1.ResourceRule) string {
-	group := rules[0].APIGroups[0]
-	if group == "" {
-		return fmt.Sprintf("%q", rules[0].Resources[0])
+// describe returns the first resource of rules, and its operations if they are not those of a barrier.
+func describe(rules []webhooks.Rule) string {
+	first := rules[0]
+	name := first.Resources[0]
+	if group := first.APIGroups[0]; group != "" {
+		name += "." + group
 	}
-	return fmt.Sprintf("%q", rules[0].Resources[0]+"."+group)
+	if first.Operations == webhooks.Writes {
+		return fmt.Sprintf("%q", name)
+	}
+	return fmt.Sprintf("%s of %q", first.Operations, name)
 }
 
 // observed returns the state in the API server, and whether it enforces. For that, everything except the rules must be as in want.
@@ -237,18 +242,19 @@ func selecting(w *admissionregistrationv1.ValidatingWebhook) *admissionregistrat
 	return out
 }
 
-// rulesOf returns the rules of the webhook for barriers that match every version and scope, on CREATE and UPDATE.
-func rulesOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) []v1alpha1.ResourceRule {
+// rulesOf returns the rules of the webhook for barriers that match every version and scope.
+func rulesOf(c *admissionregistrationv1.ValidatingWebhookConfiguration) []webhooks.Rule {
 	webhook := webhookOf(c)
 	if webhook == nil {
 		return nil
 	}
-	var out []v1alpha1.ResourceRule
+	var out []webhooks.Rule
 	for _, rule := range webhook.Rules {
-		operations := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
-			slices.Contains(rule.Operations, admissionregistrationv1.Create) && slices.Contains(rule.Operations, admissionregistrationv1.Update)
-		if operations && slices.Contains(rule.APIVersions, "*") && (rule.Scope == nil || *rule.Scope == admissionregistrationv1.AllScopes) {
-			out = append(out, v1alpha1.ResourceRule{APIGroups: rule.APIGroups, Resources: rule.Resources})
+		if !slices.Contains(rule.APIVersions, "*") || rule.Scope != nil && *rule.Scope != admissionregistrationv1.AllScopes {
+			continue
+		}
+		for _, operations := range webhooks.OperationsOf(rule.Operations) {
+			out = append(out, operations.On([]v1alpha1.ResourceRule{{APIGroups: rule.APIGroups, Resources: rule.Resources}})...)
 		}
 	}
 	return webhooks.Union(out)

@@ -26,3 +26,15 @@ func TestW2_RulesForAPartAreNone(t *testing.T) {
 		}
 	}
 }
+
+func TestW2_RulesOfAnyOperation(t *testing.T) {
+	client := fake.NewClientset(owner())
+	f := newFixture(t, client, set("", "secrets"))
+	must(t, f.keep(t.Context()))
+	c := live(t, client)
+	writesAndDeletions := []string{"/secrets", "/secrets/*", "deletions of /secrets", "deletions of /secrets/*"}
+	c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete, admissionregistrationv1.Update, admissionregistrationv1.Create}
+	want(t, "three operations", names(rulesOf(c)), writesAndDeletions...)
+	c.Webhooks[0].Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	want(t, "all", names(rulesOf(c)), append([]string{writesAndDeletions[0], writesAndDeletions[1], "connections of /secrets", "connections of /secrets/*"}, writesAndDeletions[2:]...)...)
+}

@@ -31,26 +31,34 @@ type plan struct {
 	removeAfter time.Duration
 
 	// needed are the rules of the last call.
-	needed []v1alpha1.ResourceRule
+	needed []webhooks.Rule
 	// idle is the time since when this replica does not need a rule.
 	idle map[place]time.Time
 	// removed are the rules that were removed since needed changed.
 	removed map[place]bool
 }
 
-// place is a group and a resource of a rule.
-type place struct{ group, resource string }
+// place is what a rule for one resource matches.
+type place struct {
+	operations      webhooks.Operations
+	group, resource string
+}
+
+// placeOf returns the place of one resource of a rule with one group.
+func placeOf(rule *webhooks.Rule, resource string) place {
+	return place{rule.Operations, rule.APIGroups[0], resource}
+}
 
 // next returns the rules that must be in the API server. failed are the resources of the kinds that did not compile.
-func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimeschema.GroupResource]bool, now time.Time) []v1alpha1.ResourceRule {
+func (p *plan) next(needed, live []webhooks.Rule, failed map[runtimeschema.GroupResource]bool, now time.Time) []webhooks.Rule {
 	if !reflect.DeepEqual(needed, p.needed) {
 		p.needed, p.removed = needed, map[place]bool{}
 	}
 	idle := map[place]time.Time{}
-	var keep []v1alpha1.ResourceRule
+	var keep []webhooks.Rule
 	for _, rule := range webhooks.Subtract(live, needed) {
 		for _, resource := range rule.Resources {
-			at := place{rule.APIGroups[0], resource}
+			at := placeOf(&rule, resource)
 			since, known := p.idle[at]
 			if !known {
 				since = now
@@ -58,7 +66,7 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 			idle[at] = since
 			base, _, _ := strings.Cut(resource, "/")
 			if now.Sub(since) < p.removeAfter || p.removed[at] || failed[runtimeschema.GroupResource{Group: at.group, Resource: base}] {
-				keep = append(keep, v1alpha1.ResourceRule{APIGroups: []string{at.group}, Resources: []string{resource}})
+				keep = append(keep, at.operations.On([]v1alpha1.ResourceRule{{APIGroups: []string{at.group}, Resources: []string{resource}}})...)
 			}
 		}
 	}
@@ -70,10 +78,10 @@ func (p *plan) next(needed, live []v1alpha1.ResourceRule, failed map[runtimesche
 func (p *plan) interrupted() { p.idle = nil }
 
 // written records that next replaced live.
-func (p *plan) written(live, next []v1alpha1.ResourceRule) {
+func (p *plan) written(live, next []webhooks.Rule) {
 	for _, rule := range webhooks.Subtract(live, next) {
 		for _, resource := range rule.Resources {
-			p.removed[place{rule.APIGroups[0], resource}] = true
+			p.removed[placeOf(&rule, resource)] = true
 		}
 	}
 }

@@ -9,24 +9,33 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/generators/webhooks"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
-// rules returns rules for "group/resource".
-func rules(names ...string) []v1alpha1.ResourceRule {
-	var out []v1alpha1.ResourceRule
+// rules returns rules for "group/resource", and for "deletions of group/resource".
+func rules(names ...string) []webhooks.Rule {
+	var out []webhooks.Rule
 	for _, name := range names {
+		operations := webhooks.Writes
+		if of, rest, ok := strings.Cut(name, " of "); ok {
+			operations, name = webhooks.Operations(of), rest
+		}
 		group, resource, _ := strings.Cut(name, "/")
-		out = append(out, v1alpha1.ResourceRule{APIGroups: []string{group}, Resources: []string{resource}})
+		out = append(out, operations.On([]v1alpha1.ResourceRule{{APIGroups: []string{group}, Resources: []string{resource}}})...)
 	}
 	return out
 }
 
-func names(list []v1alpha1.ResourceRule) []string {
+func names(list []webhooks.Rule) []string {
 	var out []string
 	for _, rule := range list {
 		for _, resource := range rule.Resources {
-			out = append(out, rule.APIGroups[0]+"/"+resource)
+			name := rule.APIGroups[0] + "/" + resource
+			if rule.Operations != webhooks.Writes {
+				name = string(rule.Operations) + " of " + name
+			}
+			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
@@ -89,6 +98,24 @@ func TestW2_PlanWildcards(t *testing.T) {
 	want(t, "narrowed", r.turn([]string{"apps/*"}, time.Minute), "apps/deployments")
 	r.needed = []string{"*/*/*"}
 	want(t, "everything", r.turn([]string{"apps/deployments", "/pods"}, time.Minute), "*/*/*")
+}
+
+// The rules for deletions of a resource come and go by themselves.
+func TestW2_PlanKeepsOperationsApart(t *testing.T) {
+	r := newReplica("/pods", "deletions of /pods")
+	live := r.turn([]string{"/pods"}, 0)
+	want(t, "added", live, "/pods", "deletions of /pods")
+	r.needed = []string{"deletions of /pods"}
+	live = r.turn(live, 0)
+	want(t, "writes before their time", live, "/pods", "deletions of /pods")
+	live = r.turn(live, time.Minute)
+	want(t, "writes after it", live, "deletions of /pods")
+	// Another replica needs them: this one does not remove them again, and nothing of it keeps deletions.
+	live = r.turn([]string{"/pods", "deletions of /pods"}, 2*time.Minute)
+	want(t, "writes again", r.turn(live, time.Hour), "/pods", "deletions of /pods")
+	r.needed = []string{"/pods"}
+	live = r.turn(r.turn(live, 2*time.Hour), 3*time.Hour)
+	want(t, "no deletions", live, "/pods")
 }
 
 // A replica that is behind undoes nothing while it catches up.

@@ -40,7 +40,7 @@ func ptr[T any](v T) *T { return &v }
 func TestA5_Guard(t *testing.T) {
 	g := startGuarded(t)
 	g.await(t)
-	rules := []v1alpha1.ResourceRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale"}}, {APIGroups: []string{""}, Resources: []string{"secrets"}}}
+	rules := webhooks.Writes.On([]v1alpha1.ResourceRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments", "deployments/scale"}}, {APIGroups: []string{""}, Resources: []string{"secrets"}}})
 	live, err := g.configurations(t, g.own).Get(t.Context(), webhooks.RESTName, metav1.GetOptions{})
 	must(t, err)
 	g.keep(t, webhooks.UncoveredConfiguration(live.Webhooks[0].ClientConfig, rules))
@@ -186,7 +186,7 @@ func (g *guarded) legitimate(t *testing.T) {
 	for i := range 500 {
 		many = append(many, v1alpha1.ResourceRule{APIGroups: []string{fmt.Sprintf("group-%d.example.com", i)}, Resources: []string{"ones", "ones/status", "twos", "twos/status", "threes", "threes/status"}})
 	}
-	g.keep(t, webhooks.UncoveredConfiguration(live.Webhooks[0].ClientConfig, many))
+	g.keep(t, webhooks.UncoveredConfiguration(live.Webhooks[0].ClientConfig, webhooks.Writes.On(many)))
 	for _, user := range []*cluster.User{g.masters, g.root, g.own} {
 		for _, name := range []string{webhooks.RESTName, webhooks.UncoveredName} {
 			must(t, g.change(t, user, name, func(c *configuration) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
@@ -60,6 +61,7 @@ func TestA6_W2_EnforcedIsProbed(t *testing.T) {
 			t.Run("Schemas", func(t *testing.T) { schemasAreProbed(t, s) })
 			t.Run("Faulty", func(t *testing.T) { faultyObjectsAreNotEnforced(t, s) })
 			t.Run("MatchConditions", func(t *testing.T) { matchConditionsDoNotKeepProbesOut(t, s) })
+			t.Run("Policies", func(t *testing.T) { policiesAreProbed(t, s) })
 		})
 	}
 }
@@ -235,4 +237,29 @@ func TestA6_F6_StatusNamesTheGuardedFields(t *testing.T) {
 		}
 	}
 	says(t, mustKubectl(t, s, "", "get", "uncoveredpermissionset", "bearing", "-o", `jsonpath={.status.conditions[?(@.type=="Compiled")].message}`), `"comings"`, "install its definition first")
+}
+
+// policiesAreProbed: a Deny is Enforced if kube-apiserver asks the webhook for each operation that it denies. A deletion takes an object, which
+// a dry run shows.
+func policiesAreProbed(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	const kind = v1alpha1.ConditionalPolicyResource
+	apply := func(name, verbs, resources string) {
+		t.Helper()
+		remove(t, s, kind, name)
+		mustKubectl(t, s, `{"apiVersion":"fieldperm.dev/v1alpha1","kind":"ConditionalPolicy","metadata":{"name":"`+name+`"},"spec":{"subjects":[{"kind":"User","name":"nobody"}],"verbs":[`+verbs+
+			`],"resources":[{"apiGroups":[""],"resources":[`+resources+`]}],"effect":"Deny","condition":"request.name == 'x'"}}`, "apply", "-f", "-")
+	}
+	apply("probed-all", `"create","update","patch","delete","deletecollection"`, `"configmaps","pods/exec"`)
+	enforced(t, s, kind, "probed-all", "True Enforced", "refused through", "configmaps", "deletions of configmaps", "connections by pods/exec")
+	apply("probed-namespaces", `"delete"`, `"namespaces"`)
+	enforced(t, s, kind, "probed-namespaces", "Unknown NotProbed", "deletions of namespaces: not probed, because it takes an object that exists")
+	grant(t, s, "ender", rule("", []string{"namespaces"}, "delete"))
+	create(t, s, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "to-be-probed"}})
+	expect(t, send(t, wire(t, s, "ender"), http.MethodDelete, "/api/v1/namespaces/to-be-probed", "", nil, "dryRun=All"), 200)
+	enforced(t, s, kind, "probed-namespaces", "True Enforced", "refused through deletions of namespaces")
+	mustKubectl(t, s, "", "get", "namespace", "to-be-probed")
+	mustKubectl(t, s, "", "get", "configmap", "-n", "kube-system", "extension-apiserver-authentication")
+	apply("probed-evictions", `"create"`, `"pods/eviction"`)
+	enforced(t, s, kind, "probed-evictions", "True Enforced", "takes no probe")
 }
