@@ -57,7 +57,7 @@ func newAuthorization(
 	}
 	a.writes = &admission.Reviewer{
 		Schema:     known.Schema,
-		Authorizer: a.chain.For, Conditional: a.conditional,
+		Authorizer: a.chain.For, Conditional: authz.ConditionalAfter(known.conditional),
 		Limits: fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{
