@@ -34,7 +34,7 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Set, []err
 	}
 	return once(ctx, given, Config{
 		List: func(ctx context.Context) ([]*unstructured.Unstructured, error) {
-			stored, err := List(ctx, config)
+			stored, err := read(ctx, config)
 			return beside(given, stored), err
 		},
 		Types: func() Types { return Published(served) },
@@ -62,8 +62,31 @@ func once(ctx context.Context, files []*unstructured.Unstructured, c Config, cur
 	return set, warnings, err
 }
 
-// List returns the policies of an API server, none if it does not serve the kind.
-func List(ctx context.Context, config *rest.Config) ([]*unstructured.Unstructured, error) {
+// All returns the policies of an API server, and those of files in place of those with the same name, whether they are faulty or not. Without
+// config it returns those of files.
+func All(ctx context.Context, config *rest.Config, files []string) ([]v1alpha1.ConditionalPolicy, error) {
+	objects, err := Read(files)
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		stored, err := read(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		objects = beside(objects, stored)
+	}
+	out := make([]v1alpha1.ConditionalPolicy, len(objects))
+	for i, object := range objects {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &out[i]); err != nil {
+			return nil, fmt.Errorf("%s %q: cannot be read: %w: correct it", v1alpha1.ConditionalPolicyKind, object.GetName(), err)
+		}
+	}
+	return out, nil
+}
+
+// read returns the policies of an API server, none if it does not serve the kind.
+func read(ctx context.Context, config *rest.Config) ([]*unstructured.Unstructured, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
