@@ -33,7 +33,7 @@ func (p *Proposal) policies(options *Options, granting *granting, groups []strin
 		name := fmt.Sprintf("%s %q", v1alpha1.ConditionalPolicyKind, policy.Name)
 		where := strings.Join(here, ", ")
 		if decides := decidesOn(policy); len(decides) > 0 {
-			p.Policies = append(p.Policies, fmt.Sprintf("%s, with %s on %s of %s: %s", name, policy.Spec.Effect, strings.Join(decides, ", "), where, means(policy.Spec.Effect)))
+			p.Policies = append(p.Policies, fmt.Sprintf("%s, with %s on %s of %s: %s", name, policy.Spec.Effect, strings.Join(decides, ", "), where, means(policy.Spec.Effect, decides)))
 		}
 		if policy.Spec.Effect == v1alpha1.PolicyAllow || policy.Spec.Effect == v1alpha1.PolicyNoOpinion {
 			continue
@@ -44,11 +44,18 @@ func (p *Proposal) policies(options *Options, granting *granting, groups []strin
 	}
 }
 
-// means says what an effect means for the proposal.
-func means(effect v1alpha1.PolicyEffect) string {
+// means says what an effect on verbs means for the proposal.
+func means(effect v1alpha1.PolicyEffect, on []string) string {
 	switch effect {
 	case v1alpha1.PolicyAllow:
-		return "writes that it allowed are in the evidence, and the observation of --apply counts those that it allows as covered. They may depend on it after the second step"
+		text := "writes that it allowed are in the evidence"
+		if slices.Contains(on, updateVerb) {
+			text += "; the subject may go on writing under its condition"
+		}
+		if slices.ContainsFunc(on, isGranular) {
+			text += "; the observation of --apply counts its verbs as held, and writes may depend on it after the second step"
+		}
+		return text
 	case v1alpha1.PolicyNoOpinion:
 		return "it takes away what other policies allow, and nothing of the Roles"
 	case v1alpha1.PolicyDeny:
