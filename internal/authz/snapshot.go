@@ -59,13 +59,15 @@ func (c *Chain) newSnapshot(loaded *configfile.Authorization) (*snapshot, error)
 			if err != nil {
 				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 			}
-			s.webhooks, s.endpoints = append(s.webhooks, w), append(s.endpoints, w.endpoint())
+			s.webhooks = append(s.webhooks, w)
+			s.endpoints = append(s.endpoints, w.endpoint())
 			if conditions := loaded.ConditionsOf(i); conditions != nil {
 				with, err := newConditional(one, conditions, compiler)
 				if err != nil {
 					return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 				}
-				conditionals, s.endpoints = append(conditionals, with), append(s.endpoints, with.endpoint(conditions))
+				conditionals = append(conditionals, with)
+				s.endpoints = append(s.endpoints, with.endpoint(conditions))
 				continue
 			}
 			next.webhook = w
