@@ -29,6 +29,9 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	if o.barriersUnknown() {
 		o.warn("%s", noBarriers)
 	}
+	if o.policiesUnknown() {
+		o.warn("%s", noPolicies)
+	}
 	for _, gap := range p.Gaps {
 		o.warn("gap: %s", gap)
 	}
