@@ -70,10 +70,10 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 	}
 	var deny, allow []authorizer.Condition
 	if mayDeny {
-		deny = append(deny, own(DenyCondition, "fieldperm denies the objects: "+descriptions(decision)))
+		deny = append(deny, own(DenyCondition, "fieldperm denies the objects: "+listed(decision, authorizer.Condition.GetDescription)))
 	}
 	if mayAllow {
-		allow = append(allow, own(AllowCondition, "fieldperm allows the objects, by granular verbs or: "+descriptions(decision)))
+		allow = append(allow, own(AllowCondition, "fieldperm allows the objects, by granular verbs or: "+listed(decision, authorizer.Condition.GetDescription)))
 	}
 	return authorizer.ConditionsAwareDecisionConditionsMap(deny, nil, allow), nil
 }
@@ -104,12 +104,12 @@ func own(id, description string) authorizer.Condition {
 	return authorizer.GenericCondition{ID: id, Type: ownConditions, Condition: ownConditions, Description: shorten.Within(strings.TrimSuffix(description, ": "), maxDescription)}
 }
 
-// descriptions are those of the conditions of a decision, for people.
-func descriptions(d authorizer.ConditionsAwareDecision) string {
+// listed returns a text of each condition of a decision, for people.
+func listed(d authorizer.ConditionsAwareDecision, text func(authorizer.Condition) string) string {
 	var out []string
 	if d.IsUnion() {
 		for _, inner := range d.UnionedDecisions() {
-			if of := descriptions(inner); of != "" {
+			if of := listed(inner, text); of != "" {
 				out = append(out, of)
 			}
 		}
@@ -118,8 +118,8 @@ func descriptions(d authorizer.ConditionsAwareDecision) string {
 		all := d.ConditionsMap()
 		for _, some := range []func(func(authorizer.Condition) bool){all.DenyConditions(), all.NoOpinionConditions(), all.AllowConditions()} {
 			for c := range some {
-				if c.GetDescription() != "" {
-					out = append(out, c.GetDescription())
+				if of := text(c); of != "" {
+					out = append(out, of)
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func (r *Reviewer) Evaluate(
 	ctx context.Context, decision authorizer.ConditionsAwareDecision, req *admissionv1.AdmissionRequest,
 ) (authorizer.ConditionsAwareDecision, error) {
 	if !isOwn(decision) {
-		return authorizer.ConditionsAwareDecision{}, badRequest("decision: has conditions that are not fieldperm's: send back the decision that was received")
+		return authorizer.ConditionsAwareDecision{}, badRequest("decision: has conditions that are not fieldperm's, or not all of them: %q: send back the decision that was received", listed(decision, authorizer.Condition.GetID))
 	}
 	result, err := r.forConditions().Review(ctx, Granular, req)
 	switch {

@@ -263,6 +263,10 @@ func TestK2_OnlyOwnConditionsAreEvaluated(t *testing.T) {
 		if got.IsAllow() != c.want || (err == nil) != c.want || err != nil && Code(err) != http.StatusBadRequest {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
+		// A refusal shows that the conditions were read.
+		if c.decision.IsConditionsMap() && err != nil && !strings.Contains(err.Error(), listed(c.decision, authorizer.Condition.GetID)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

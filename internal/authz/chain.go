@@ -77,7 +77,7 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 	}
 	c := &Chain{settings: s}
 	if s.File == "" {
-		if err := c.begin(&configfile.Authorization{Configuration: defaultChain(s.TTL)}, nil); err != nil {
+		if err := c.begin(&configfile.Authorization{Configuration: defaultChain(s.TTL)}); err != nil {
 			return nil, err
 		}
 		return c, nil
@@ -94,7 +94,7 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 		File: s.File, Interval: s.interval, Apply: c.apply,
 		Observe: func(data []byte, err error) { c.observe(klog.FromContext(ctx), data, err) },
 	}, data, loaded.Files)
-	if err := c.begin(loaded, data); err != nil {
+	if err := c.begin(loaded); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	configmetrics.RegisterMetrics()
@@ -104,7 +104,7 @@ func NewChain(ctx context.Context, s Settings) (*Chain, error) {
 }
 
 // begin puts the first configuration in force.
-func (c *Chain) begin(loaded *configfile.Authorization, data []byte) error {
+func (c *Chain) begin(loaded *configfile.Authorization) error {
 	if has(loaded.Configuration, configfile.TypeRBAC) {
 		if c.settings.Cluster == nil {
 			return errNoCluster(string(configfile.TypeRBAC))
@@ -114,7 +114,7 @@ func (c *Chain) begin(loaded *configfile.Authorization, data []byte) error {
 			return fmt.Errorf("RBAC: %w", err)
 		}
 	}
-	first, err := c.newSnapshot(loaded, data)
+	first, err := c.newSnapshot(loaded)
 	if err != nil {
 		return err
 	}

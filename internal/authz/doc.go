@@ -11,7 +11,8 @@
 // there is none, the chain is asked. Equal questions at the same time are asked once (singleflight.go, P8). A trace records what
 // happened to a question: which authorizer decided, and whether that took a round trip (trace.go).
 //
-// webhook.go has the webhooks: the connection, the strict transport, which takes only reviews for answers, and the health check.
+// webhook.go has the webhooks: the connection, and the strict transport, which takes only reviews for answers. conditional.go has those that
+// return conditions, which are asked before the chain. endpoint.go checks whether webhooks answer, for a reload and for check-config.
 //
 // The package imports admission and fieldperm, never the server.
 package authz

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/fieldperm/fieldperm/fieldperm"
-	"github.com/fieldperm/fieldperm/internal/configfile"
 )
 
 // reloads returns the number of reloads of an identity.
@@ -299,36 +296,4 @@ func TestKEP3221_ARemovedFileLeavesTheLastGood(t *testing.T) {
 	}
 	p.configure(h)
 	until(t, "the fault is over", func() bool { return chain.Fault() == nil })
-}
-
-func TestProbeAsksEveryWebhookOfAFile(t *testing.T) {
-	p := newPlace(t)
-	good, sick, api := newRemote(t, pass()), newRemote(t, code(http.StatusNotFound)), newRemote(t, pass())
-	p.configure(nodeEntry, rbacEntry,
-		hook{name: "good", kubeconfig: p.kubeconfig("g", good)}, hook{name: "sick", kubeconfig: p.kubeconfig("s", sick), conditions: []string{"false"}}, hook{name: "api"})
-	data, err := os.ReadFile(p.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := configfile.LoadAuthorization(p.file(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		cluster *rest.Config
-		want    []string
-	}{
-		{api.cluster(), []string{`authorizer "sick": does not answer: `}},
-		{nil, []string{`authorizer "api": InClusterConfig: needs a cluster`, `authorizer "sick": does not answer: `}},
-	} {
-		got := Probe(t.Context(), loaded, c.cluster)
-		if len(got) != len(c.want) {
-			t.Fatalf("got %v", got)
-		}
-		for i, err := range got {
-			if !strings.HasPrefix(err.Error(), c.want[i]) {
-				t.Errorf("got %v, want %s…", err, c.want[i])
-			}
-		}
-	}
 }

@@ -37,16 +37,16 @@ const (
 // end with it, so that no decision is used under another configuration.
 type snapshot struct {
 	*flights
-	configuration *apiserver.AuthorizationConfiguration
-	// data is the file content that the configuration was read from. It is nil for the default chain.
-	data     []byte
+	loaded   *configfile.Authorization
 	webhooks []*webhook
+	// endpoints are where the webhooks must answer.
+	endpoints endpoints
 }
 
 // newSnapshot makes the authorizers of a configuration. The configuration must be valid.
-func (c *Chain) newSnapshot(loaded *configfile.Authorization, data []byte) (*snapshot, error) {
+func (c *Chain) newSnapshot(loaded *configfile.Authorization) (*snapshot, error) {
 	configuration := loaded.Configuration
-	s := &snapshot{configuration: configuration, data: data}
+	s := &snapshot{loaded: loaded}
 	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
 	compiler := authorizationcel.NewDefaultCompiler()
 	var conditionals []*conditional
@@ -60,12 +60,14 @@ func (c *Chain) newSnapshot(loaded *configfile.Authorization, data []byte) (*sna
 				return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 			}
 			s.webhooks = append(s.webhooks, w)
+			s.endpoints = append(s.endpoints, w.endpoint())
 			if conditions := loaded.ConditionsOf(i); conditions != nil {
 				with, err := newConditional(one, conditions, compiler)
 				if err != nil {
 					return nil, fmt.Errorf("authorizer %q: %w", one.Name, err)
 				}
 				conditionals = append(conditionals, with)
+				s.endpoints = append(s.endpoints, with.endpoint(conditions))
 				continue
 			}
 			next.webhook = w
@@ -135,21 +137,21 @@ func (s *snapshot) cacheEntries() map[string]int {
 }
 
 // apply puts the current content of the file in force if all of these hold: the file is valid, the parts that cannot change are
-// unchanged, and every webhook answers. Contents with the same meaning as before still make a new snapshot with empty caches.
+// unchanged, and every endpoint of a webhook answers. Contents with the same meaning as before still make a new snapshot with empty caches.
 func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 	loaded, err := configfile.LoadAuthorization(c.settings.File, data)
 	if err != nil {
 		return nil, err
 	}
-	if problems := c.changed(loaded.Configuration, data); len(problems) > 0 {
+	if problems := c.changed(loaded); len(problems) > 0 {
 		return nil, problems
 	}
-	next, err := c.newSnapshot(loaded, data)
+	next, err := c.newSnapshot(loaded)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.settings.File, err)
 	}
-	errs := askAll(ctx, next.webhooks)
-	if problems := c.unhealthy(next, errs); len(problems) > 0 {
+	errs := next.endpoints.ask(ctx)
+	if problems := next.endpoints.problems(loaded, errs); len(problems) > 0 {
 		if !c.noWorse(ctx, next, errs) {
 			return nil, problems
 		}
@@ -161,40 +163,29 @@ func (c *Chain) apply(ctx context.Context, data []byte) ([]string, error) {
 }
 
 // changed finds authorizers that are not webhooks and that were added or removed (KEP-3221). Changing their order is allowed.
-func (c *Chain) changed(next *apiserver.AuthorizationConfiguration, data []byte) configfile.Problems {
-	before := c.current.Load().configuration
+func (c *Chain) changed(next *configfile.Authorization) configfile.Problems {
+	before := c.current.Load().loaded.Configuration
 	var out configfile.Problems
 	for _, kind := range []apiserver.AuthorizerType{configfile.TypeRBAC, configfile.TypeNode} {
-		switch had, has := has(before, kind), has(next, kind); {
+		switch had, has := has(before, kind), has(next.Configuration, kind); {
 		case has && !had:
-			i := slices.IndexFunc(next.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
-			out = append(out, c.problem(data, i, "type", fmt.Sprintf("%s was not there at start, and is not added by a reload", kind), "restart fieldperm, or leave it out"))
+			i := slices.IndexFunc(next.Configuration.Authorizers, func(one apiserver.AuthorizerConfiguration) bool { return one.Type == kind })
+			out = append(out, next.Problem(i, "type", fmt.Sprintf("%s was not there at start, and is not added by a reload", kind), "restart fieldperm, or leave it out"))
 		case had && !has:
-			out = append(out, c.problem(data, -1, "", fmt.Sprintf("%s was there at start, and is not dropped by a reload", kind), "restart fieldperm, or put it back"))
+			out = append(out, next.Problem(-1, "", fmt.Sprintf("%s was there at start, and is not dropped by a reload", kind), "restart fieldperm, or put it back"))
 		}
 	}
 	return out
 }
 
-// unhealthy reports the webhooks that did not answer. errs is the result of askAll.
-func (c *Chain) unhealthy(s *snapshot, errs []error) configfile.Problems {
-	var out configfile.Problems
-	for i, err := range errs {
-		if w := s.webhooks[i]; err != nil {
-			out = append(out, c.problem(s.data, w.index, "webhook", fmt.Sprintf("authorizer %q does not answer: %v", w.name, err), cureUnhealthy))
-		}
-	}
-	return out
-}
-
-// noWorse reports whether only files that the configuration names have changed, and every webhook that does not answer now does not
-// answer in the chain in force either. One webhook that is down must not block the rotation of another webhook's certificates.
+// noWorse reports whether only files that the configuration names have changed, and every endpoint that does not answer now does not
+// answer in the chain in force either. One endpoint that is down must not block the rotation of the certificates of another.
 func (c *Chain) noWorse(ctx context.Context, next *snapshot, errs []error) bool {
 	before := c.current.Load()
-	if !bytes.Equal(before.data, next.data) {
+	if !bytes.Equal(before.loaded.Data, next.loaded.Data) {
 		return false
 	}
-	for i, err := range askAll(ctx, before.webhooks) {
+	for i, err := range before.endpoints.ask(ctx) {
 		if err == nil && errs[i] != nil {
 			return false
 		}
@@ -206,7 +197,7 @@ func (c *Chain) noWorse(ctx context.Context, next *snapshot, errs []error) bool 
 // so waiting for the webhook would be a deadlock.
 func (c *Chain) askAtStart(ctx context.Context) {
 	s := c.current.Load()
-	for _, problem := range c.unhealthy(s, askAll(ctx, s.webhooks)) {
+	for _, problem := range s.endpoints.problems(s.loaded, s.endpoints.ask(ctx)) {
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).Info("Authorization configuration: a webhook does not answer yet, and its failurePolicy decides until it does", "problem", problem.Error())
 		}
@@ -228,13 +219,4 @@ func report(log klog.Logger, file string, loaded *configfile.Authorization) {
 		log.Info("Authorization configuration: warning", "warning", warning)
 	}
 	log.Info("Authorization configuration: is in force", "file", file, "authorizers", configfile.SummaryOfChain(loaded))
-}
-
-// problem returns a Problem about a field of the authorizer at index. If no authorizer has this index, it is about the whole list.
-func (c *Chain) problem(data []byte, index int, field, message, cure string) configfile.Problem {
-	key := "authorizers"
-	if index >= 0 {
-		key = fmt.Sprintf("authorizers[%d].%s", index, field)
-	}
-	return configfile.NewProblem(c.settings.File, data, key, message, cure)
 }

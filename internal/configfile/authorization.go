@@ -25,6 +25,9 @@ const mostConditions = 64
 
 // Authorization is a chain as described by a file.
 type Authorization struct {
+	// File is the name of the file in errors, and Data its content. Both are empty for a chain that no file describes.
+	File          string
+	Data          []byte
 	Configuration *apiserver.AuthorizationConfiguration
 	// Files are the kubeconfigs, and the certificate, key and token files that the kubeconfigs name. If the content of one changes,
 	// the chain must be made again.
@@ -44,13 +47,13 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	if r.tree.value == nil {
 		return nil, r.result()
 	}
-	data, conditions := r.takeConditions(data)
-	object := r.decode("AuthorizationConfiguration", "--authorization-config", data)
+	plain, conditions := r.takeConditions(data)
+	object := r.decode("AuthorizationConfiguration", "--authorization-config", plain)
 	configuration, ok := object.(*apiserver.AuthorizationConfiguration)
 	if !ok {
 		return nil, r.result()
 	}
-	out := &Authorization{Configuration: configuration, Conditions: conditions}
+	out := &Authorization{File: file, Data: data, Configuration: configuration, Conditions: conditions}
 	c := chain{reading: r, configuration: configuration}
 	c.authorizers()
 	c.conditional(out)
@@ -58,7 +61,7 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	r.judge(c.validate(), c.place, authorizerCures())
 	if len(r.problems) == 0 {
 		// The result is that of k8s.io/apiserver's loader, even if the checks above found faults.
-		loaded, err := load.LoadFromData(data)
+		loaded, err := load.LoadFromData(plain)
 		if err == nil {
 			err = validation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, loaded, known(), repeatable()).ToAggregate()
 		}
@@ -73,6 +76,15 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	c.warn()
 	out.Warnings = slices.Compact(r.warnings)
 	return out, nil
+}
+
+// Problem returns a Problem about a field of the authorizer at an index. If no authorizer has this index, it is about the whole list.
+func (a *Authorization) Problem(index int, field, message, cure string) Problem {
+	key := "authorizers"
+	if index >= 0 {
+		key = fmt.Sprintf("%s.%s", item(key, index), field)
+	}
+	return NewProblem(a.File, a.Data, key, message, cure)
 }
 
 func known() sets.Set[string] {

@@ -11,9 +11,11 @@ import (
 
 // Settings of a webhook that returns conditions. The first two have the names of KEP-5681. k8s.io/apiserver does not know them yet.
 const (
-	conditionsContext = "conditionsEndpointKubeConfigContext"
+	// ConditionsContext is the key of Conditions.Context.
+	ConditionsContext = "conditionsEndpointKubeConfigContext"
 	conditionsVersion = "authorizationConditionsReviewVersion"
-	conditionsDialect = "conditionsDialect"
+	// ConditionsDialect is the key of Conditions.Dialect.
+	ConditionsDialect = "conditionsDialect"
 )
 
 // reviewVersion is the only version of AuthorizationConditionsReview.
@@ -67,7 +69,7 @@ func (r *reading) takeConditions(data []byte) ([]byte, []Conditions) {
 func (r *reading) takeFrom(webhook map[string]any, at string) (Conditions, bool) {
 	given := map[string]string{}
 	found := false
-	for _, key := range []string{conditionsContext, conditionsVersion, conditionsDialect} {
+	for _, key := range []string{ConditionsContext, conditionsVersion, ConditionsDialect} {
 		value, there := webhook[key]
 		if !there {
 			continue
@@ -83,18 +85,18 @@ func (r *reading) takeFrom(webhook map[string]any, at string) (Conditions, bool)
 	if !found {
 		return Conditions{}, false
 	}
-	if given[conditionsContext] == "" {
-		r.report(child(at, conditionsContext), "is missing", "write the context of the kubeconfig that connects to the endpoint of AuthorizationConditionsReviews")
+	if given[ConditionsContext] == "" {
+		r.report(child(at, ConditionsContext), "is missing", "write the context of the kubeconfig that connects to the endpoint of AuthorizationConditionsReviews")
 	}
 	if given[conditionsVersion] != reviewVersion {
 		r.report(child(at, conditionsVersion), quoted(given[conditionsVersion])+" is not a version of AuthorizationConditionsReview", "write "+reviewVersion)
 	}
-	dialect, err := wire.Parse(given[conditionsDialect])
+	dialect, err := wire.Parse(given[ConditionsDialect])
 	if err != nil {
 		_, cure, _ := strings.Cut(err.Error(), ": ")
-		r.report(child(at, conditionsDialect), quoted(given[conditionsDialect])+" is not a form of conditions", cure)
+		r.report(child(at, ConditionsDialect), quoted(given[ConditionsDialect])+" is not a form of conditions", cure)
 	}
-	return Conditions{Context: given[conditionsContext], Dialect: dialect}, true
+	return Conditions{Context: given[ConditionsContext], Dialect: dialect}, true
 }
 
 // conditional checks the webhooks that return conditions. They come first, so that the order of the file is the order of decisions.
@@ -108,7 +110,7 @@ func (c chain) conditional(out *Authorization) {
 			continue
 		}
 		if plain {
-			c.report(path, "returns conditions, and comes after an authorizer that returns none", "move it before all authorizers without "+conditionsDialect)
+			c.report(path, "returns conditions, and comes after an authorizer that returns none", "move it before all authorizers without "+ConditionsDialect)
 		}
 		webhook := one.Webhook
 		switch {

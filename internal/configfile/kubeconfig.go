@@ -108,7 +108,7 @@ func (k *kubeconfig) check(data []byte, context string) []string {
 	}
 	if context != "" {
 		if config.Contexts[context] == nil {
-			k.report("contexts", "no context has the name "+quoted(context), "add it, or correct "+conditionsContext)
+			k.report("contexts", "no context has the name "+quoted(context), "add it, or correct "+ConditionsContext)
 			return nil
 		}
 		config.CurrentContext = context

@@ -105,11 +105,11 @@ func (p *plane) ask(known *sources.Snapshot, set *policies.Set, chain *authz.Cha
 }
 
 // command runs the complete command.
-func (p *plane) command(body []byte) (int, string) {
+func (p *plane) command(body []byte, args ...string) (int, string) {
 	p.t.Helper()
 	var out, warnings bytes.Buffer
 	cmd := NewReviewCommand(genericiooptions.IOStreams{In: bytes.NewReader(body), Out: &out, ErrOut: &warnings})
-	cmd.SetArgs([]string{"-f", "-", "-o", "json", "--kubeconfig", p.asker.Kubeconfig})
+	cmd.SetArgs(append([]string{"-f", "-", "-o", "json", "--kubeconfig", p.asker.Kubeconfig}, args...))
 	return p.exit(cmd.ExecuteContext(p.t.Context()), out.String())
 }
 

@@ -45,7 +45,18 @@ With --grants the Roles, ClusterRoles and bindings of these files decide, as RBA
 cluster is needed. Without, the cluster of the kubeconfig is asked by SubjectAccessReviews, which
 takes permission to create these, and its permission schema is read as the webhook reads it, which
 takes permission to list customresourcedefinitions, apiservices, permissionschemas,
-uncoveredpermissionsets and conditionalpolicies. Documents of --crd and --permissions stand in for those of the same name.
+uncoveredpermissionsets and conditionalpolicies. Documents of --crd, --permissions and --policies stand in
+for those of the same name.
+
+With --authorization-config the authorizers of this file decide, as in fieldperm-webhook, which reads the
+same file. Webhooks that return conditions are asked about the request and evaluate their conditions on the
+objects. Run the command where the files are that it names. An authorizer of type RBAC takes permission to
+list roles, clusterroles, rolebindings and clusterrolebindings. Without the flag kube-apiserver decides, and
+the command does not know whether fieldperm-webhook has such a file.
+
+With --grants, ConditionalPolicies come from --policies only. Their conditions are compiled and evaluated,
+but not checked against the types of objects: a policy that fieldperm-webhook refuses because a field is
+misspelt decides here.
 
 kubectl get and kubectl apply leave metadata.managedFields out unless --show-managed-fields is given.
 Without them a change of field owners is not judged, and the report says so.
@@ -58,6 +69,12 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
   # Which verbs would an operator need for this change of a custom resource?
   kubectl fieldperm review --old widget.yaml --new changed.yaml --as system:serviceaccount:ops:operator \
     --crd widgets-crd.yaml --permissions permissions/ --grants rbac/ -o json
+
+  # Would this policy let alice make the change?
+  kubectl fieldperm review --old deployment.yaml --new scaled.yaml --as alice --grants rbac.yaml --policies policy.yaml
+
+  # Decided by the authorizers of fieldperm-webhook.
+  kubectl fieldperm review -f admission-review.json --authorization-config authorization.yaml
 
   # The AdmissionReview that a webhook was sent, decided by the cluster's own grants.
   kubectl fieldperm review -f admission-review.json --context production`,
@@ -77,6 +94,8 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions`)
 	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings; they decide instead of a cluster`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies`)
+	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose authorizers decide")
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks the request may cost`)
 	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json or yaml`)
 	o.cluster.AddFlags(flags)

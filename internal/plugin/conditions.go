@@ -1,10 +1,12 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -42,18 +44,29 @@ Deny, then NoOpinion, then Allow. What is known without the object is evaluated:
 namespace and, unless the verb is create, name. Of each condition the rest is shown, "true" or "false" if
 nothing is left.
 
+With --authorization-config the webhooks of this file that return conditions are asked about the request, in
+their order, after the policies. fieldperm-webhook reads the same file. Run the command where the files are
+that it names. The id of a condition takes the place of the policy. The text of a condition is in the
+language of the webhook. A webhook that allows or denies without a condition has the condition "true", and
+one that fails the error, with the effect of its failurePolicy. The first authorizer that allows or denies
+decides. Without the flag the command does not know whether there are such webhooks.
+
 VERB is create, update, patch, delete, deletecollection, granular or a granular verb. RESOURCE is what
 kubectl takes: deployments, deploy or deployments.v1.apps.
 
 Without --as the list is about the user of the kubeconfig. The command takes permission to list
 conditionalpolicies. It does not say what RBAC and other authorizers allow.
 
-Ends with 0 if the list was written, with 2 if not.`,
+Ends with 0 if the list was written, with 2 if not, as when no policy is about the request and no webhook
+answers.`,
 		Example: `  # Under which conditions may I create PersistentVolumes?
   kubectl fieldperm conditions create persistentvolumes
 
   # Under which conditions may the scaler scale this Deployment?
-  kubectl fieldperm conditions granular:scale deployments/web --subresource scale -n shop --as scaler`,
+  kubectl fieldperm conditions granular:scale deployments/web --subresource scale -n shop --as scaler
+
+  # What do the webhooks of fieldperm-webhook say as well?
+  kubectl fieldperm conditions update deployments/web -n shop --as scaler --authorization-config authorization.yaml`,
 		Args:          cobra.ExactArgs(2),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -63,6 +76,8 @@ Ends with 0 if the list was written, with 2 if not.`,
 	flags.StringVar(&o.as, "as", "", `user that the list is about: a name, or system:serviceaccount:NAMESPACE:NAME`)
 	flags.StringArrayVar(&o.asGroups, "as-group", nil, `group of that user; may be given several times. system:authenticated is added`)
 	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as scale`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which stand in for those of the same name`)
+	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose webhooks that return conditions are asked")
 	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json or yaml`)
 	o.cluster.AddFlags(flags)
 	return cmd
@@ -83,11 +98,22 @@ func (o *listing) run(ctx context.Context, verb, resource string) error {
 	if err != nil {
 		return err
 	}
-	set, err := policies.Once(ctx, config)
+	set, err := o.policies(ctx)
 	if err != nil {
 		return err
 	}
-	return o.write(set.Describe(ctx, attributes))
+	rows := rowsOfPolicies(set.Describe(ctx, attributes))
+	if o.authorizationConfig != "" {
+		chain, err := o.configured(ctx, config)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, ofWebhooks(ctx, chain.Conditional(), attributes)...)
+	}
+	if err := nothingListed(rows); err != nil {
+		return err
+	}
+	return o.write(rows)
 }
 
 // attributes returns the request that the list is about.
@@ -119,6 +145,9 @@ func (o *listing) attributes(ctx context.Context, verb, text string) (authorizer
 	}
 	out := authorizer.AttributesRecord{
 		Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Subresource: o.subresource, Name: name, ResourceRequest: true,
+	}
+	if verb == "create" && o.subresource == "" {
+		out.Name = "" // In the authorization phase an API server does not know it.
 	}
 	if mapping.Scope.Name() != "root" {
 		if out.Namespace, _, err = o.cluster.ToRawKubeConfigLoader().Namespace(); err != nil {
@@ -155,8 +184,13 @@ func (o *listing) user(ctx context.Context) (user.Info, error) {
 	return out, nil
 }
 
-// listed is a condition in the output.
+// ofPolicies is the authorizer of the rows of policies.
+const ofPolicies = policies.Name
+
+// listed is a condition in the output. Its JSON is a contract.
 type listed struct {
+	Authorizer string `json:"authorizer"`
+	// Policy is the name of the policy, or the id of the condition of a webhook, "" for a decision without conditions.
 	Policy      string `json:"policy"`
 	Effect      string `json:"effect"`
 	Condition   string `json:"condition,omitempty"`
@@ -164,14 +198,18 @@ type listed struct {
 	Description string `json:"description,omitempty"`
 }
 
-func (o *listing) write(list []policies.Description) error {
+func rowsOfPolicies(list []policies.Description) []listed {
 	rows := make([]listed, len(list))
 	for i, d := range list {
-		rows[i] = listed{Policy: d.Policy, Effect: d.Effect, Condition: d.Condition, Description: d.Description}
+		rows[i] = listed{Authorizer: ofPolicies, Policy: d.Policy, Effect: d.Effect, Condition: d.Condition, Description: d.Description}
 		if d.Err != nil {
 			rows[i].Error = d.Err.Error()
 		}
 	}
+	return rows
+}
+
+func (o *listing) write(rows []listed) error {
 	var err error
 	switch o.output {
 	case outputJSON, outputYAML:
@@ -195,11 +233,23 @@ func (o *listing) write(list []policies.Description) error {
 
 func (o *listing) table(rows []listed) error {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(o.streams.Out, "No policy is about it. RBAC and the other authorizers decide.")
+		none := "No policy is about it."
+		if o.authorizationConfig != "" {
+			none = "No policy and no webhook that returns conditions is about it."
+		}
+		_, err := fmt.Fprintln(o.streams.Out, none, "RBAC and the other authorizers decide.")
 		return err
 	}
 	out := tabwriter.NewWriter(o.streams.Out, 0, 8, 2, ' ', 0)
-	if _, err := fmt.Fprintln(out, "EFFECT\tPOLICY\tCONDITION\tDESCRIPTION"); err != nil {
+	line := func(effect, of, policy, condition, description string) error {
+		cells := []string{effect, policy, condition, description}
+		if o.authorizationConfig != "" {
+			cells = slices.Insert(cells, 1, of)
+		}
+		_, err := fmt.Fprintln(out, strings.Join(cells, "\t"))
+		return err
+	}
+	if err := line("EFFECT", "AUTHORIZER", "POLICY", "CONDITION", "DESCRIPTION"); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -207,9 +257,13 @@ func (o *listing) table(rows []listed) error {
 		if r.Error != "" {
 			condition = "error: " + r.Error
 		}
-		if _, err := fmt.Fprintln(out, printf("%s\t%s\t%s\t%s", r.Effect, r.Policy, strings.Join(strings.Fields(condition), " "), r.Description)); err != nil {
+		condition = strings.Join(strings.Fields(condition), " ")
+		if err := line(r.Effect, r.Authorizer, shown(r.Policy), shown(condition), tighten.Printable(r.Description)); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
 }
+
+// shown is a text of others in a cell, "-" for none.
+func shown(text string) string { return cmp.Or(tighten.Printable(text), "-") }

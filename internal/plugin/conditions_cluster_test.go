@@ -25,23 +25,13 @@ func TestK8_Cluster_Conditions(t *testing.T) {
   resources: [{apiGroups: [""], resources: [configmaps]}], effect: Allow, condition: 'request.userInfo.username == "asker"'}}
 `
 	p.kubectl(policies, "create", "-f", "-")
-	run := func(args ...string) (int, string) {
-		var out, errs bytes.Buffer
-		cmd := NewConditionsCommand(genericiooptions.IOStreams{Out: &out, ErrOut: &errs})
-		cmd.SetArgs(append(args, "--kubeconfig", p.asker.Kubeconfig))
-		err := cmd.ExecuteContext(context.WithoutCancel(t.Context()))
-		if err != nil {
-			return ExitCode(err), err.Error()
-		}
-		return 0, strings.Join(strings.Fields(out.String()), " ")
-	}
 	for _, c := range []struct {
 		args string
 		code int
 		want string
 	}{
 		{"granular:scale deployments/web -n shop --as scaler", 0, `EFFECT POLICY CONDITION DESCRIPTION Deny a-freeze oldObject.metadata.labels["frozen"] == "true" Allow bounds object.spec.replicas <= 10 up to 10`},
-		{"granular:scale deployments.apps/web --subresource scale -n shop --as scaler -o yaml", 0, `condition: object.spec.replicas <= 10 description: up to 10 effect: Allow policy: bounds`},
+		{"granular:scale deployments.apps/web --subresource scale -n shop --as scaler -o yaml", 0, `- authorizer: ConditionalPolicy condition: object.spec.replicas <= 10 description: up to 10 effect: Allow policy: bounds`},
 		{"granular:scale deploy -n dev --as scaler", 0, `Allow bounds false up to 10`},
 		{"granular:scale deployments.v1.apps -n dev --as bob", 0, `Deny a-freeze oldObject.metadata.labels["frozen"] == "true"`},
 		{"create configmaps", 0, `Allow mine true`},
@@ -51,8 +41,21 @@ func TestK8_Cluster_Conditions(t *testing.T) {
 		{"update pods --as-group x", 2, `without --as`},
 		{"update pods -o x", 2, `--output "x" is not known`},
 	} {
-		if code, text := run(strings.Fields(c.args)...); code != c.code || !strings.Contains(text, c.want) {
+		if code, text := p.conditions(strings.Fields(c.args)...); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %d %s, want %d %s", c.args, code, text, c.code, c.want)
 		}
 	}
+}
+
+// conditions runs the conditions command. It returns its output in one line, or its error.
+func (p *plane) conditions(args ...string) (int, string) {
+	p.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := NewConditionsCommand(genericiooptions.IOStreams{Out: &out, ErrOut: &errs})
+	cmd.SetArgs(append(args, "--kubeconfig", p.asker.Kubeconfig))
+	err := cmd.ExecuteContext(context.WithoutCancel(p.t.Context()))
+	if err != nil {
+		return ExitCode(err), err.Error()
+	}
+	return 0, strings.Join(strings.Fields(out.String()), " ")
 }

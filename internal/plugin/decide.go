@@ -15,7 +15,7 @@ import (
 // cacheTTL is the cache time for decisions of the cluster. One call asks for no verb twice.
 const cacheTTL = 10 * time.Second
 
-// chain returns a chain that decides by the grants. If there are none, the chain asks the cluster.
+// chain returns a chain that decides by the grants. If there are none, it is that of --authorization-config, or asks the cluster.
 func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionRequest) (*authz.Chain, error) {
 	if o.offline() {
 		grants, err := rbac.Read(o.grants)
@@ -39,9 +39,20 @@ func (o *options) chain(ctx context.Context, request *admissionv1.AdmissionReque
 	if err != nil {
 		return nil, err
 	}
-	chain, err := authz.NewChain(ctx, authz.Settings{TTL: cacheTTL, Cluster: config})
-	if err != nil {
+	return o.configured(ctx, config)
+}
+
+// configured returns the chain of --authorization-config. Without the flag, the chain asks the cluster.
+func (o *options) configured(ctx context.Context, config *rest.Config) (*authz.Chain, error) {
+	chain, warnings, err := authz.Once(ctx, authz.Settings{File: o.authorizationConfig, TTL: cacheTTL, Cluster: config})
+	switch {
+	case err != nil && o.authorizationConfig != "":
+		return nil, fmt.Errorf("--authorization-config: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+	}
+	for _, warning := range warnings {
+		o.warn("%s", warning)
 	}
 	return chain, nil
 }

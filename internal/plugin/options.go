@@ -34,8 +34,11 @@ type options struct {
 	permissions      []string
 	crds             []string
 	grants           []string
-	maxChecks        int
-	output           string
+	policyFiles      []string
+	// authorizationConfig is the file with the authorizers of fieldperm-webhook, "" for those of kube-apiserver.
+	authorizationConfig string
+	maxChecks           int
+	output              string
 
 	// denialHint is a warning to print if the request is denied.
 	denialHint string
@@ -61,16 +64,24 @@ func (o *options) run(ctx context.Context) error {
 	return o.decide(ctx, known, set, chain, request)
 }
 
-// policies returns the ConditionalPolicies of the cluster. Files have none.
+// policies returns the ConditionalPolicies of the files and the cluster, or of the files alone.
 func (o *options) policies(ctx context.Context) (*policies.Set, error) {
+	set, warnings, err := o.readPolicies(ctx)
+	for _, warning := range warnings {
+		o.warn("%v", warning)
+	}
+	return set, err
+}
+
+func (o *options) readPolicies(ctx context.Context) (*policies.Set, []error, error) {
 	if o.offline() {
-		return nil, nil
+		return policies.Files(ctx, o.policyFiles)
 	}
 	config, err := o.config()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return policies.Once(ctx, config)
+	return policies.Once(ctx, config, o.policyFiles)
 }
 
 // decide writes the report on one request. It returns ErrDenied if the request is denied.
@@ -80,7 +91,7 @@ func (o *options) decide(ctx context.Context, known *sources.Snapshot, set *poli
 	}
 	reviewer := &admission.Reviewer{
 		Schema:     func() *schema.Schema { return known.Schema },
-		Authorizer: chain.For, Conditional: set.Conditional,
+		Authorizer: chain.For, Conditional: authz.ConditionalAfter(set.Conditional),
 		Limits: fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
 	}
 	decided, err := review.Decide(ctx, reviewer, request, 0)
@@ -136,6 +147,8 @@ func (o *options) validate() error {
 		return errors.New("-f has the whole request: drop --old, --new, --as, --as-group, --resource and --subresource, or drop -f")
 	case objects && o.as == "":
 		return errors.New("--as is missing: name the user who makes the change")
+	case o.offline() && o.authorizationConfig != "":
+		return errors.New("--authorization-config needs a cluster, and --grants decides in place of one: drop one of the two")
 	case o.oldFile == "-" && o.newFile == "-":
 		return errors.New("--old and --new both read standard input: give a file for one of them")
 	}

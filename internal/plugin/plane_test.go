@@ -45,7 +45,8 @@ type plane struct {
 	undecided error
 }
 
-func newPlane(t *testing.T) *plane {
+// newPlane runs a control plane and fieldperm-webhook, with more options for it.
+func newPlane(t *testing.T, more ...func(*server.Options)) *plane {
 	t.Helper()
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	c, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
@@ -66,7 +67,7 @@ func newPlane(t *testing.T) *plane {
 	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/conditionalpolicies.fieldperm.dev", "crd/gadgets.example.com", "crd/gauges.example.com", "crd/broken.example.com", "crd/thieves.networking.k8s.io")
 	p.kubectl("", "wait", "--for=condition=NamesAccepted=false", "--timeout=90s", "crd/contenders.example.com")
 	p.aggregate()
-	p.serve()
+	p.serve(more)
 	return p
 }
 
@@ -114,7 +115,7 @@ func (p *plane) aggregate() {
 }
 
 // serve runs fieldperm-webhook until the test ends.
-func (p *plane) serve() {
+func (p *plane) serve(more []func(*server.Options)) {
 	p.t.Helper()
 	dir := p.t.TempDir()
 	authority, err := cluster.NewAuthority("fieldperm")
@@ -137,6 +138,9 @@ func (p *plane) serve() {
 	o.ClientCAFile = write("ca.crt", bundle)
 	o.ShutdownDelay = 0
 	o.APIServers = "own"
+	for _, f := range more {
+		f(o)
+	}
 	s, err := o.Complete(p.t.Context())
 	must(p.t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(p.t.Context()))
@@ -151,7 +155,7 @@ func (p *plane) serve() {
 	must(p.t, err)
 	p.client, err = clientOf(certificate, key, bundle)
 	must(p.t, err)
-	for _, check := range []string{"schemas", "policies"} {
+	for _, check := range []string{"schemas", "policies", "authorization"} {
 		p.await("fieldperm-webhook has read the "+check, func(context.Context) (bool, error) {
 			answer, err := p.client.Get(p.webhook + "/readyz/" + check)
 			if err != nil {

@@ -222,10 +222,13 @@ func (o *tightening) propose(ctx context.Context, subject tighten.Subject, known
 	proposal, err := tighten.Propose(subject, &known.objects, evidence, tighten.Options{
 		Suffix:     suffix,
 		Namespaces: tighten.Reach(o.namespaces), Names: tighten.Reach(o.names), Resources: tighten.Reach(o.resources),
-		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Decides: known.decides, Undecided: known.undecided, Barriers: known.barriers,
+		Also: o.further, Keep: o.keep, AllowNew: o.allowNew, Groups: o.groups, Policies: known.policies, Decides: known.decides, Undecided: known.undecided, Barriers: known.barriers,
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.policiesUnknown() {
+		proposal.Notes = append(proposal.Notes, noPolicies)
 	}
 	for _, text := range proposal.Pointless {
 		o.warn("--also %s", text)
@@ -257,6 +260,9 @@ func (o *tightening) readRecord(ctx context.Context, known *knownCluster, subjec
 func (o *tightening) applyStep(ctx context.Context, known *knownCluster, proposal *tighten.Proposal, more []string) error {
 	for _, loss := range proposal.Losses {
 		o.say("Lost with the second step: %s", loss)
+	}
+	for _, policy := range proposal.Policies {
+		o.say("Also decides: %s", policy)
 	}
 	if o.dryRun == dryRunClient {
 		for _, added := range proposal.Added() {

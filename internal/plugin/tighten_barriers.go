@@ -6,6 +6,7 @@ import (
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -17,14 +18,24 @@ const noBarriers = "BARRIERS WERE NOT LOOKED AT: no cluster and no --permissions
 // barriersUnknown reports whether a proposal is made from files without any that may have UncoveredPermissionSets.
 func (o *tightening) barriersUnknown() bool { return o.offline() && len(o.permissions) == 0 }
 
-// offlineObjects reads the RBAC objects of --grants, and the schemas of files.
-func (o *tightening) offlineObjects() (*knownCluster, error) {
+// noPolicies says that a proposal from files does not know the policies.
+const noPolicies = "ConditionalPolicies were not looked at: give those of the cluster with --policies, or use the cluster"
+
+// policiesUnknown reports whether a proposal is made from files without any that may have ConditionalPolicies.
+func (o *tightening) policiesUnknown() bool { return o.offline() && len(o.policyFiles) == 0 }
+
+// offlineObjects reads the RBAC objects of --grants, and the schemas and policies of files.
+func (o *tightening) offlineObjects(ctx context.Context) (*knownCluster, error) {
 	objects, err := rbac.Read(o.grants)
 	if err != nil {
 		return nil, err
 	}
+	known := &knownCluster{objects: objects, decides: decidesOffline, undecided: undecidedOffline(), barriers: &tighten.Barriers{Unknown: true}}
+	if known.policies, err = policies.All(ctx, nil, o.policyFiles); err != nil {
+		return nil, err
+	}
 	if len(o.files()) == 0 {
-		return &knownCluster{objects: objects, decides: decidesOffline, undecided: undecidedOffline(), barriers: &tighten.Barriers{Unknown: true}}, nil
+		return known, nil
 	}
 	documents, compiled, unmatched, err := sources.Files(o.files())
 	if err != nil {
@@ -33,9 +44,9 @@ func (o *tightening) offlineObjects() (*knownCluster, error) {
 	for _, err := range unmatched {
 		o.warn("%v", err)
 	}
-	barriers := tighten.NewBarriers(documents, compiled, func(runtimeschema.GroupVersionKind) error { return nil })
-	barriers.Unknown = o.barriersUnknown()
-	return &knownCluster{objects: objects, decides: decidesOffline, undecided: undecidedOffline(), barriers: barriers}, nil
+	known.barriers = tighten.NewBarriers(documents, compiled, func(runtimeschema.GroupVersionKind) error { return nil })
+	known.barriers.Unknown = o.barriersUnknown()
+	return known, nil
 }
 
 // readBarriers reads the schemas and the UncoveredPermissionSets of the cluster, as the other commands do.

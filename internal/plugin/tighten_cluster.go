@@ -20,6 +20,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/allowlist"
+	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema"
@@ -36,6 +37,7 @@ type knownCluster struct {
 	// undecided are those on which fieldperm does not decide.
 	undecided []tighten.Resource
 	barriers  *tighten.Barriers
+	policies  []v1alpha1.ConditionalPolicy
 	// version returns a version in which a resource is served.
 	version func(r tighten.Resource) string
 
@@ -53,7 +55,7 @@ type knownCluster struct {
 // knownCluster reads the RBAC objects, the observations, and which resources there are.
 func (o *tightening) knownCluster(ctx context.Context) (*knownCluster, error) {
 	if o.offline() {
-		return o.offlineObjects()
+		return o.offlineObjects(ctx)
 	}
 	known, err := o.connect(ctx)
 	if err != nil {
@@ -71,6 +73,9 @@ func (o *tightening) knownCluster(ctx context.Context) (*knownCluster, error) {
 		}
 	}
 	if err := o.discover(ctx, known); err != nil {
+		return nil, err
+	}
+	if known.policies, err = policies.All(ctx, known.config, o.policyFiles); err != nil {
 		return nil, err
 	}
 	return known, o.readBarriers(ctx, known)

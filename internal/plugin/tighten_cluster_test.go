@@ -82,7 +82,7 @@ func tightenPlaneOf(t *testing.T, c *cluster.Cluster, log string) *tightenPlane 
 	must(t, err)
 	p.observe = client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.PermissionObservationResource))
 	p.kubectl("", "create", "-f", "../../config/crd")
-	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionobservations.fieldperm.dev", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev")
+	p.kubectl("", "wait", "--for=condition=Established", "--timeout=90s", "crd/permissionobservations.fieldperm.dev", "crd/permissionschemas.fieldperm.dev", "crd/uncoveredpermissionsets.fieldperm.dev", "crd/conditionalpolicies.fieldperm.dev")
 	p.kubectl(tightened, "create", "-f", "-")
 	return p
 }

@@ -55,6 +55,10 @@ A right besides update and patch may be lost too: verbs of other programs that w
 the right to write Roles and bindings that grant update and patch. It is listed, and is accepted
 with --allow-loss.
 
+A ConditionalPolicy about the subject, where update and patch would be taken away, also decides, and is left
+as it is: it is listed. A Deny of a granular verb of the proposal is a loss. With --grants the policies come
+from --policies. Webhooks of fieldperm-webhook that return conditions are not asked.
+
 --simulate replays a log against the proposal and lists the writes that would be refused.
 
 --apply makes one step. The first adds the Roles, and a PermissionObservation with warnings. The
@@ -102,6 +106,7 @@ simulation has no write, or if the second step is refused, and with 2 for an err
 	flags.BoolVar(&o.allowLoss, "allow-loss", false, `accept that the subject loses rights besides update and patch, which are listed`)
 	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets, for their barriers`)
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions, for their barriers`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which also decide`)
 	flags.StringArrayVar(&o.simulate, "simulate", nil, "replay `FILE` with audit events against the proposal. May be given several times")
 	flags.BoolVar(&o.apply, "apply", false, `make the next step: add Roles and observe, then take update and patch away`)
 	flags.BoolVar(&o.undo, "undo", false, `restore what was there before --apply`)

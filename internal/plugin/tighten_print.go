@@ -29,6 +29,9 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	if o.barriersUnknown() {
 		o.warn("%s", noBarriers)
 	}
+	if o.policiesUnknown() {
+		o.warn("%s", noPolicies)
+	}
 	for _, gap := range p.Gaps {
 		o.warn("gap: %s", gap)
 	}
@@ -43,6 +46,9 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 	}
 	for _, loss := range p.Losses {
 		o.warn("loss: %s; --allow-loss accepts it", loss)
+	}
+	for _, policy := range p.Policies {
+		o.warn("also decides: %s", policy)
 	}
 	for _, resource := range p.Unused {
 		o.warn("unused: update and patch on %s are taken away, and no verb takes their place", resource)
@@ -102,6 +108,7 @@ func (o *tightening) printText(p *tighten.Proposal, evidence *tighten.Evidence, 
 	o.list("Taken away without a replacement, because no write was seen", p.Unused)
 	o.list("Lost besides update and patch; --allow-loss accepts it", p.Losses)
 	o.list("Kept", p.Remaining)
+	o.list("ConditionalPolicies that also decide, and are left as they are", p.Policies)
 	o.list("Notes", p.Notes)
 	switch {
 	case !proof.Empty():

@@ -18,10 +18,10 @@ import (
 )
 
 // Probes send requests to the servers in the configuration. Each function returns one error for each server that does not answer as
-// it should; the error starts with the server's name and ends with the cure. If the function that --probe needs is nil, --probe is
+// it should; the error names the server and ends with the cure. If the function that --probe needs is nil, --probe is
 // refused.
 type Probes struct {
-	// Webhooks asks every webhook of a chain. cluster is the connection for InClusterConfig, nil if the chain has none.
+	// Webhooks asks every webhook of a chain, at both endpoints if it returns conditions. Errors name the place in the file. cluster is the connection for InClusterConfig, nil if the chain has none.
 	Webhooks func(ctx context.Context, chain *configfile.Authorization, cluster *rest.Config) []error
 	// Issuers asks every issuer for its discovery document and its keys.
 	Issuers func(ctx context.Context, configuration *apiserver.AuthenticationConfiguration) []error
@@ -66,8 +66,9 @@ the chain of authorizers in order, the issuers with the mapping of their claims,
 with their verbs and barriers, and warnings about settings that are valid and probably a mistake. Otherwise it
 prints every fault with its file, line and cure, and exits with 1.
 
-It sends requests only with --probe: then every webhook must answer a review, and every issuer must return its
-discovery document and its keys.`,
+It sends requests only with --probe: then every webhook must answer a review, the endpoint of a webhook that
+returns conditions must evaluate or refuse one in the dialect of the file, and every issuer must return its discovery
+document and its keys.`,
 		Example: `  # In the CI of the repository that has the files.
   fieldperm-webhook check-config --authorization-config authorization.yaml \
     --authentication-config authentication.yaml --permission-schemas schemas/

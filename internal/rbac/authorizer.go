@@ -19,6 +19,8 @@ import (
 type Authorizer struct {
 	index    *index
 	warnings []string
+	// stored means that the grants are those of an API server.
+	stored bool
 }
 
 var _ authorizer.Authorizer = &Authorizer{}
@@ -61,6 +63,20 @@ func New(g Grants) (*Authorizer, error) {
 	return a, nil
 }
 
+// NewStored returns an Authorizer for the grants that List has read of an API server. It decides as Live does: the rules of an aggregated
+// ClusterRole are the stored ones, and groups of the user are those that are given.
+func NewStored(g Grants) (*Authorizer, error) {
+	g.ClusterRoles = slices.Clone(g.ClusterRoles)
+	for i := range g.ClusterRoles {
+		g.ClusterRoles[i].AggregationRule = nil
+	}
+	a, err := New(g)
+	if err == nil {
+		a.stored = true
+	}
+	return a, err
+}
+
 func (a *Authorizer) warnOfMissing(b binding) {
 	if _, err := a.index.rules(&b); err != nil {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: %s %q is not among the grants, and so it grants nothing: add the role", b.title(), b.role.Kind, b.role.Name))
@@ -73,8 +89,11 @@ func (a *Authorizer) Warnings() []string { return slices.Clone(a.warnings) }
 // Authorize returns Allow or NoOpinion. The error is always nil. The reason of a NoOpinion names the roles that the user's bindings
 // refer to but that do not exist.
 func (a *Authorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	if attributes.GetUser() == nil {
+	switch {
+	case attributes.GetUser() == nil:
 		return authorizer.DecisionNoOpinion, "", nil
+	case a.stored:
+		return a.index.authorize(attributes.GetUser(), attributes)
 	}
 	u := Authenticated(attributes.GetUser())
 	if slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) {

@@ -57,7 +57,7 @@ func newAuthorization(
 	}
 	a.writes = &admission.Reviewer{
 		Schema:     known.Schema,
-		Authorizer: a.chain.For, Conditional: a.conditional, Denies: known.barriers,
+		Authorizer: a.chain.For, Conditional: authz.ConditionalAfter(known.conditional), Denies: known.barriers,
 		Limits: fieldperm.Limits{MaxChecks: o.MaxChecks, Parallel: parallelChecks},
 	}
 	a.requests = &admission.AuthorizeReviewer{

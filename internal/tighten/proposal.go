@@ -55,6 +55,8 @@ type Options struct {
 	Undecided []Resource
 	// Barriers are those that update and patch do not pass. Nil: every granular verb may pass one.
 	Barriers *Barriers
+	// Policies are all ConditionalPolicies. They are not changed.
+	Policies []v1alpha1.ConditionalPolicy
 	// Groups are those of a user, besides those in the evidence.
 	Groups []string
 	// Suffix ends the names of the objects to add. Without one, it is made of the subject, so that others can know the names beforehand.
@@ -83,6 +85,8 @@ type Proposal struct {
 	Pointless []string
 	// Remaining are update and patch that the subject keeps.
 	Remaining []string
+	// Policies are ConditionalPolicies that decide on writes of the subject where update and patch are taken away.
+	Policies []string
 	// Notes explain decisions.
 	Notes []string
 	// Observe are the resources whose writes to observe before the changes are made.
@@ -136,6 +140,7 @@ func Propose(s Subject, objects *rbac.Grants, evidence *Evidence, options Option
 	p.addGranular(granting.rules())
 	p.observe()
 	p.change(c, &options, granting)
+	p.policies(&options, granting, groups)
 	if evidence.Denied > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d observed writes were refused by fieldperm: they are no evidence", evidence.Denied))
 	}

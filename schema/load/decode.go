@@ -64,7 +64,11 @@ func decodeDocument(source string, raw json.RawMessage) (schema.Documents, []err
 	case metav1.TypeMeta{APIVersion: "v1", Kind: "List"}:
 		return decodeList(source, raw)
 	}
-	return schema.Documents{}, []error{fault(source, "/kind", "kind %q of %q is not accepted: give %s", head.Kind, head.APIVersion, acceptedKinds)}
+	cure := "give " + acceptedKinds
+	if head.Kind == v1alpha1.ConditionalPolicyKind {
+		cure = "apply it to the cluster, or give it to kubectl fieldperm with --policies"
+	}
+	return schema.Documents{}, []error{fault(source, "/kind", "kind %q of %q is not accepted: %s", head.Kind, head.APIVersion, cure)}
 }
 
 func decodeList(source string, raw []byte) (schema.Documents, []error) {

@@ -77,6 +77,10 @@ func TestDecode_Refuses(t *testing.T) {
 			"apiVersion: apps/v1\nkind: Deployment\n", "f.yaml:/kind: ",
 			[]string{`kind "Deployment" of "apps/v1" is not accepted`, "PermissionSchema", "UncoveredPermissionSet", "CustomResourceDefinition"},
 		},
+		"a policy": {
+			"apiVersion: fieldperm.dev/v1alpha1\nkind: ConditionalPolicy\n", "f.yaml:/kind: ",
+			[]string{`kind "ConditionalPolicy" of "fieldperm.dev/v1alpha1" is not accepted: apply it to the cluster`, "--policies"},
+		},
 		"other version": {"apiVersion: fieldperm.dev/v1\nkind: PermissionSchema\n", "f.yaml:/kind: ", []string{`"fieldperm.dev/v1"`}},
 		"no kind":       {"a: 1\n", "f.yaml:/kind: ", []string{`kind ""`}},
 		"no object":     {"- 1\n", "f.yaml:: ", []string{"no object"}},

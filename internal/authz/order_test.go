@@ -1,10 +1,11 @@
-package server
+package authz
 
 import (
 	"context"
 	"errors"
 	"testing"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
@@ -56,5 +57,47 @@ func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {
 		if unmet := o.Unmet(); len(unmet) != 2 {
 			t.Errorf("%s: %v", name, unmet)
 		}
+	}
+}
+
+// TestK7_ConditionsOfAReviewer: those of policies come first, then those of the webhooks of the chain that decides the review. An error about
+// the policies decides nothing.
+func TestK7_ConditionsOfAReviewer(t *testing.T) {
+	l, p := newLabels(t, "red"), newPlace(t)
+	p.configure(l.entry(p, "Deny"))
+	chain := p.chain(Settings{})
+	plain := newPlaceChain(t)
+	asked := 0
+	deny := fixedConditions{answer: fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, By: "policies"}, asked: &asked}
+	for name, c := range map[string]struct {
+		chain *Chain
+		first admission.Conditions
+		by    string // "" for no conditions
+	}{
+		"both":     {chain, deny, "policies"},
+		"webhooks": {chain, nil, "labels"},
+		"policies": {plain, deny, "policies"},
+		"none":     {plain, nil, ""},
+	} {
+		w := write(`{"team":"red"}`)
+		first := func(*admission.Write, fieldperm.Authorizer) (admission.Conditions, error) { return c.first, nil }
+		got, err := ConditionalAfter(first)(w, c.chain.For(w.Request))
+		if err != nil || (got == nil) != (c.by == "") {
+			t.Errorf("%s: %v, %v", name, got, err)
+			continue
+		}
+		if got == nil {
+			continue
+		}
+		if answer, err := got.Authorize(t.Context(), "update", true); err != nil || answer.By != c.by {
+			t.Errorf("%s: %+v, %v", name, answer, err)
+		}
+	}
+	w := write(`{}`)
+	unread := func(*admission.Write, fieldperm.Authorizer) (admission.Conditions, error) {
+		return nil, errors.New("unread")
+	}
+	if got, err := ConditionalAfter(unread)(w, chain.For(w.Request)); err == nil || got != nil {
+		t.Errorf("without the policies: %v, %v", got, err)
 	}
 }
