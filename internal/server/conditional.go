@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/internal/authz"
+	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/internal/policies"
 )
 
@@ -39,7 +41,38 @@ func (a *authorization) phaseOne() (authorizer.Authorizer, error) {
 	if len(webhooks) == 0 {
 		return set, nil
 	}
-	return union.New(append([]union.NamedAuthorizer{{AuthorizerName: policies.Name, Authorizer: set}}, webhooks...)...)
+	return newFirstPhase(append([]union.NamedAuthorizer{{AuthorizerName: policies.Name, Authorizer: set}}, webhooks...))
+}
+
+// firstPhase asks authorizers in order, as the union of the library does. In contrast to it, a Deny has the error of an authorizer before it that
+// failed and might have allowed the request (P4).
+type firstPhase struct {
+	authorizer.Authorizer
+	members []union.NamedAuthorizer
+}
+
+func newFirstPhase(members []union.NamedAuthorizer) (*firstPhase, error) {
+	all, err := union.New(members...)
+	return &firstPhase{all, members}, err
+}
+
+// ConditionsAwareAuthorize asks the authorizers.
+func (p *firstPhase) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	var all authorizer.ConditionsAwareDecisionUnion
+	var failed error
+	for _, one := range p.members {
+		d := one.Authorizer.ConditionsAwareAuthorize(ctx, a)
+		all.Add(one.AuthorizerName, d)
+		if d.ContainsUnconditionalAllowOrDeny() {
+			break
+		}
+		failed = cmp.Or(failed, d.Error(), wire.Failure(d))
+	}
+	out := all.ToDecision()
+	if out.IsDeny() {
+		return authorizer.ConditionsAwareDecisionDeny(out.Reason(), cmp.Or(out.Error(), failed))
+	}
+	return out
 }
 
 // inOrder asks conditions in order. The first that allows or denies decides.
@@ -50,8 +83,15 @@ func (o inOrder) Authorize(ctx context.Context, verb string, generic bool) (fiel
 	none := fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}
 	for _, one := range o {
 		answer, err := one.Authorize(ctx, verb, generic)
-		if err != nil || answer.Outcome != fieldperm.NoOpinion {
+		switch {
+		case err != nil || answer.Outcome == fieldperm.Allow:
 			return answer, err
+		case answer.Outcome != fieldperm.NoOpinion:
+			// What failed before might have allowed the verb. A Deny of the generic verb denies the request (P4).
+			if answer.Failure = cmp.Or(answer.Failure, none.Failure); generic && answer.Failure != nil {
+				return fieldperm.AuthorizerDecision{}, answer.Failure
+			}
+			return answer, nil
 		}
 		if none.Failure == nil {
 			none.Failure = answer.Failure
