@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -18,25 +19,34 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pause is how long an endpoint that did not answer is not asked. It is short, so that a recovery is noticed.
-const pause = time.Second
+const (
+	// pause is how long an endpoint that did not answer about a user and an object is not asked about them. It is short, so that a recovery is
+	// noticed.
+	pause = time.Second
+	// mostPauses is how many of them there are at the same time.
+	mostPauses = 1024
+)
 
 // endpoint asks one address. It is safe for concurrent use.
 type endpoint struct {
 	client  *webhook.GenericWebhook
 	timeout time.Duration
-	// pause is how long the endpoint is not asked after it did not answer. With 0 only the same review goes on without asking.
-	pause time.Duration
-	clock cache.Clock
+	clock   cache.Clock
 
 	mu sync.Mutex
-	// failure is why the endpoint did not answer at a time, nil if it answered later.
-	failure error
-	at      time.Time
+	// pauses are those of the last failures, by user and object. A failure about one of them must not be a failure about others: a user could
+	// keep a webhook from denying other requests.
+	pauses map[string]failure
+}
+
+// failure is why an endpoint did not answer.
+type failure struct {
+	error
+	until time.Time
 }
 
 // newEndpoint returns a client of k8s.io/apiserver for one address.
-func newEndpoint(of *rest.Config, timeout, pause time.Duration, clock cache.Clock) (*endpoint, error) {
+func newEndpoint(of *rest.Config, timeout time.Duration, clock cache.Clock) (*endpoint, error) {
 	config := rest.CopyConfig(of)
 	config.ContentConfig = rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON}
 	config.QPS, config.RateLimiter = -1, nil
@@ -48,14 +58,14 @@ func newEndpoint(of *rest.Config, timeout, pause time.Duration, clock cache.Cloc
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{client: client, timeout: timeout, pause: pause, clock: clock}, nil
+	return &endpoint{client: client, timeout: timeout, clock: clock, pauses: map[string]failure{}}, nil
 }
 
-// post sends a review and returns the answer. If the endpoint has not answered shortly before, or in the same review, it is not asked: a
-// request of a user waits for its timeout once, and not for each verb.
-func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
+// post sends a review and returns the answer. about is the user and the object, "" if only the review counts. If the endpoint has not answered
+// about them shortly before, or in the same review, it is not asked: a request of a user waits for its timeout once, and not for each verb.
+func (e *endpoint) post(ctx context.Context, about string, body []byte) ([]byte, error) {
 	during := reviewOf(ctx)
-	if err := cmp.Or(during.failure(e), e.recent()); err != nil {
+	if err := cmp.Or(during.failure(e), e.recent(about)); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, e.timeout)
@@ -67,35 +77,42 @@ func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		e.set(nil)
 	case errors.As(err, &status):
 		// It answers, and may answer other questions.
-		e.set(nil)
 		if code := status.Status().Code; code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
 			during.set(e, err)
 		}
 	case ctx.Err() == nil:
 		// A caller that gave up says nothing about the endpoint.
-		e.set(err)
+		e.pauseFor(about, err)
 		during.set(e, err)
 	}
 	return answer, err
 }
 
-func (e *endpoint) set(failure error) {
+// pauseFor begins a pause.
+func (e *endpoint) pauseFor(about string, err error) {
+	if about == "" {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failure, e.at = failure, e.clock.Now()
+	now := e.clock.Now()
+	maps.DeleteFunc(e.pauses, func(_ string, f failure) bool { return !now.Before(f.until) })
+	if len(e.pauses) < mostPauses {
+		e.pauses[about] = failure{err, now.Add(pause)}
+	}
 }
 
-// recent returns why the endpoint did not answer, if that was a short time ago.
-func (e *endpoint) recent() error {
+// recent returns why the endpoint did not answer about a user and an object, if that was a short time ago.
+func (e *endpoint) recent(about string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.failure == nil || e.clock.Now().Sub(e.at) >= e.pause {
+	f, ok := e.pauses[about]
+	if !ok || !e.clock.Now().Before(f.until) {
 		return nil
 	}
-	return fmt.Errorf("has not answered shortly before, and is not asked for %s: %w", e.pause, e.failure)
+	return fmt.Errorf("has not answered shortly before, and is not asked again for %s: %w", pause, f.error)
 }
 
 // Review is one review of a user's request. It remembers which endpoints have not answered. The nil Review remembers nothing. It is safe for

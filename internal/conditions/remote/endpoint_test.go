@@ -22,7 +22,8 @@ func asking(verb string) authorizer.Attributes {
 	return authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: verb, Resource: "persistentvolumes", APIVersion: "v1", ResourceRequest: true}
 }
 
-// TestK3_AHangingWebhookCostsItsTimeoutOnce: not for each verb. It is asked again after a short time.
+// TestK3_AHangingWebhookCostsItsTimeoutOnce: not for each verb. It is asked again after a short time, and at once about other users and objects: who
+// makes it hang must not keep it from denying another request.
 func TestK3_AHangingWebhookCostsItsTimeoutOnce(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Unix(0, 0))
 	var asked atomic.Int32
@@ -45,6 +46,13 @@ func TestK3_AHangingWebhookCostsItsTimeoutOnce(t *testing.T) {
 	}
 	if asked.Load() != 1 {
 		t.Errorf("was asked %d times, want 1", asked.Load())
+	}
+	other := authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "jane"}, Verb: "update", Resource: "persistentvolumes", Name: "other", APIVersion: "v1", ResourceRequest: true}
+	if d := a.ConditionsAwareAuthorize(t.Context(), other); !d.IsAllow() {
+		t.Errorf("another object: %v", d)
+	}
+	if d := a.ConditionsAwareAuthorize(t.Context(), attributes("john")); !d.IsAllow() {
+		t.Errorf("another user: %v", d)
 	}
 	now.Step(pause)
 	for _, verb := range []string{"update", "patch"} {
@@ -79,8 +87,8 @@ func TestK3_AReviewAsksAFailedEndpointOnce(t *testing.T) {
 	}
 }
 
-// TestK3_AnAnswerEndsAPause: a question that fails must not be a failure of others while the webhook answers.
-func TestK3_AnAnswerEndsAPause(t *testing.T) {
+// TestK3_AnErrorIsAnAnswer: a webhook that refuses a question is asked the next time.
+func TestK3_AnErrorIsAnAnswer(t *testing.T) {
 	var asked atomic.Int32
 	a, _ := serve(t, wire.ConditionSetChain, func(c *Config, p *peer) {
 		p.answer["/authorize"] = func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); http.Error(w, "no", http.StatusBadRequest) }

@@ -134,7 +134,7 @@ func (a *Authorizer) ask(ctx context.Context, decision authorizer.ConditionsAwar
 	if err != nil {
 		return authorizer.ConditionsAwareDecision{}, err
 	}
-	answer, err := a.conditions.post(ctx, body)
+	answer, err := a.conditions.post(ctx, "", body)
 	if err != nil {
 		return authorizer.ConditionsAwareDecision{}, err
 	}

@@ -73,11 +73,10 @@ func New(c Config) (*Authorizer, error) {
 	}
 	a := &Authorizer{config: c, decisions: newDecisionCache(c.Clock)}
 	var err error
-	if a.reviews, err = newEndpoint(c.Reviews, c.Timeout, pause, c.Clock); err != nil {
+	if a.reviews, err = newEndpoint(c.Reviews, c.Timeout, c.Clock); err != nil {
 		return nil, fmt.Errorf("authorizer %q: reviews: %w", c.Name, err)
 	}
-	// Users choose the objects, and an object that takes too long to evaluate must not be a failure for other users.
-	if a.conditions, err = newEndpoint(c.Conditions, c.Timeout, 0, c.Clock); err != nil {
+	if a.conditions, err = newEndpoint(c.Conditions, c.Timeout, c.Clock); err != nil {
 		return nil, fmt.Errorf("authorizer %q: conditions: %w", c.Name, err)
 	}
 	return a, nil
@@ -136,7 +135,11 @@ func (a *Authorizer) question(ctx context.Context, spec *authorizationv1.Subject
 			d, err = authorizer.ConditionsAwareDecision{}, fmt.Errorf("panicked: %v", r)
 		}
 	}()
-	answer, err := a.reviews.post(ctx, body)
+	about, err := aboutOf(spec)
+	if err != nil {
+		return d, err
+	}
+	answer, err := a.reviews.post(ctx, about, body)
 	if err != nil {
 		return d, err
 	}
@@ -209,6 +212,18 @@ func specOf(a authorizer.Attributes) (*authorizationv1.SubjectAccessReviewSpec, 
 		Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName(),
 	}
 	return out, nil
+}
+
+// aboutOf returns the user and the object of a question: all of it but the verb.
+func aboutOf(of *authorizationv1.SubjectAccessReviewSpec) (string, error) {
+	without := *of
+	if of.ResourceAttributes != nil {
+		attributes := *of.ResourceAttributes
+		attributes.Verb = ""
+		without.ResourceAttributes = &attributes
+	}
+	text, err := wire.None.Ask(&without)
+	return string(text), err
 }
 
 // echoes returns an error if an answer has another question than the one that was asked. An authorizer may leave the question out.
