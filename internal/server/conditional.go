@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -13,6 +14,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/conditions/wire"
 	"github.com/fieldperm/fieldperm/internal/policies"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // conditional returns the conditions on a write: those of policies, then those of webhooks.
@@ -39,10 +41,32 @@ func (a *authorization) phaseOne() (authorizer.Authorizer, error) {
 	}
 	webhooks := a.chain.Conditional()
 	if len(webhooks) == 0 {
-		return set, nil
+		return ofPolicies{set}, nil
 	}
-	return newFirstPhase(append([]union.NamedAuthorizer{{AuthorizerName: policies.Name, Authorizer: set}}, webhooks...))
+	return newFirstPhase(append([]union.NamedAuthorizer{{AuthorizerName: policies.Name, Authorizer: ofPolicies{set}}}, webhooks...))
 }
+
+// ofPolicies are the decisions of policies without errors. An error of a condition counts as false or as true (K4). It is no failure of an
+// authorizer, which is an error of the request (P4).
+type ofPolicies struct{ authorizer.Authorizer }
+
+// ConditionsAwareAuthorize asks the policies.
+func (p ofPolicies) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	d := p.Authorizer.ConditionsAwareAuthorize(ctx, a)
+	switch err := d.Error(); {
+	case err == nil:
+		return d
+	case d.IsAllow():
+		return authorizer.ConditionsAwareDecisionAllow(d.Reason(), nil)
+	case d.IsNoOpinion():
+		return authorizer.ConditionsAwareDecisionNoOpinion(d.Reason(), nil)
+	default:
+		return authorizer.ConditionsAwareDecisionDeny(shorten.Within(fmt.Sprintf("%s: %v", d.Reason(), err), maxReason), nil)
+	}
+}
+
+// maxReason is the largest reason in bytes.
+const maxReason = 1024
 
 // firstPhase asks authorizers in order, as the union of the library does. In contrast to it, a Deny has the error of an authorizer before it that
 // failed and might have allowed the request (P4).

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -101,6 +102,18 @@ func TestP4_ADenyAfterAFailureHasItsError(t *testing.T) {
 		got := p.ConditionsAwareAuthorize(t.Context(), authorizer.AttributesRecord{})
 		if !got.PossibleDecisions().Equal(sets.New(c.want)) || !errors.Is(got.Error(), c.err) || (got.Error() == nil) != (c.err == nil) || asked != c.asked {
 			t.Errorf("%s: %s after %d questions", name, got, asked)
+		}
+	}
+}
+
+// TestK4_AnErrorOfAPolicyIsNoFailure: it counts as false or as true, and the reason of a Deny has it.
+func TestK4_AnErrorOfAPolicyIsNoFailure(t *testing.T) {
+	for _, want := range []authorizer.Decision{authorizer.DecisionAllow, authorizer.DecisionDeny, authorizer.DecisionNoOpinion} {
+		got := ofPolicies{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			return want, "a policy", errors.New("no such key")
+		})}.ConditionsAwareAuthorize(t.Context(), authorizer.AttributesRecord{})
+		if !got.PossibleDecisions().Equal(sets.New(want)) || got.Error() != nil || strings.Contains(got.Reason(), "no such key") != (want == authorizer.DecisionDeny) {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
