@@ -13,5 +13,7 @@
 //
 // webhook.go has the webhooks: the connection, the strict transport, which takes only reviews for answers, and the health check.
 //
+// conditional.go has the webhooks that return conditions, which come before the chain, and onwrite.go what they decide on a write.
+//
 // The package imports admission and fieldperm, never the server.
 package authz
