@@ -249,39 +249,6 @@ func TestK4_ConvertedObjectsAreNotEvaluated(t *testing.T) {
 	}
 }
 
-// TestK7_ACreateIsAskedAboutWithoutAName: as in the authorization phase, in which an API server knows none.
-func TestK7_ACreateIsAskedAboutWithoutAName(t *testing.T) {
-	for name, c := range map[string]struct {
-		operation   admissionv1.Operation
-		subresource string
-		want        string
-	}{
-		"create":           {admissionv1.Create, "", ""},
-		"subresource":      {admissionv1.Create, "token", "web"},
-		"update":           {admissionv1.Update, "", "web"},
-		"deletion":         {admissionv1.Delete, "", "web"},
-		"update of status": {admissionv1.Update, "status", "web"},
-	} {
-		req := request()
-		req.Operation, req.SubResource = c.operation, c.subresource
-		r, ok := newPlaceChain(t).For(req).(*requestAuthorizer)
-		if !ok {
-			t.Fatal("another authorizer")
-		}
-		if got := (&onWrite{of: &r.of, request: req}).attributes("create"); got.GetName() != c.want || got.GetUser().GetName() != "alice" || got.GetSubresource() != c.subresource {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-// newPlaceChain returns a chain of RBAC.
-func newPlaceChain(t *testing.T) *Chain {
-	t.Helper()
-	p := newPlace(t)
-	p.configure(rbacEntry)
-	return p.chain(Settings{newRoles: mayAll(t)})
-}
-
 // TestK7_OneConfigurationDecidesARequest: a reload between two questions about a request has no effect on the request.
 func TestK7_OneConfigurationDecidesARequest(t *testing.T) {
 	l, p := newLabels(t, ""), newPlace(t)

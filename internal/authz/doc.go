@@ -14,5 +14,7 @@
 // webhook.go has the webhooks: the connection, and the strict transport, which takes only reviews for answers. conditional.go has those that
 // return conditions, which are asked before the chain. endpoint.go checks whether webhooks answer, for a reload and for check-config.
 //
+// conditional.go has the webhooks that return conditions, which come before the chain, and onwrite.go what they decide on a write.
+//
 // The package imports admission and fieldperm, never the server.
 package authz

@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -38,8 +39,15 @@ func (o inOrder) Authorize(ctx context.Context, verb string, generic bool) (fiel
 	none := fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}
 	for _, one := range o {
 		answer, err := one.Authorize(ctx, verb, generic)
-		if err != nil || answer.Outcome != fieldperm.NoOpinion {
+		switch {
+		case err != nil || answer.Outcome == fieldperm.Allow:
 			return answer, err
+		case answer.Outcome != fieldperm.NoOpinion:
+			// What failed before might have allowed the verb. A Deny of the generic verb denies the request (P4).
+			if answer.Failure = cmp.Or(answer.Failure, none.Failure); generic && answer.Failure != nil {
+				return fieldperm.AuthorizerDecision{}, answer.Failure
+			}
+			return answer, nil
 		}
 		if none.Failure == nil {
 			none.Failure = answer.Failure

@@ -37,15 +37,16 @@ func TestK7_PoliciesDecideBeforeWebhooks(t *testing.T) {
 		err           error
 		asked         int
 	}{
-		"allow first":       {fixedConditions{answer: decision(fieldperm.Allow, "a")}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Allow, "a"), nil, 1},
-		"deny first":        {fixedConditions{answer: decision(fieldperm.Deny, "a")}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Deny, "a"), nil, 1},
-		"allow second":      {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Allow, "b"), nil, 2},
-		"deny second":       {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Deny, "b"), nil, 2},
-		"no opinion":        {fixedConditions{answer: none}, fixedConditions{answer: none}, none, nil, 2},
-		"error first":       {fixedConditions{err: down}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, fieldperm.AuthorizerDecision{}, down, 1},
-		"error second":      {fixedConditions{answer: none}, fixedConditions{err: down}, fieldperm.AuthorizerDecision{}, down, 2},
-		"failure is kept":   {fixedConditions{answer: failed}, fixedConditions{answer: none}, failed, nil, 2},
-		"failure at second": {fixedConditions{answer: none}, fixedConditions{answer: failed}, failed, nil, 2},
+		"allow first":        {fixedConditions{answer: decision(fieldperm.Allow, "a")}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Allow, "a"), nil, 1},
+		"deny first":         {fixedConditions{answer: decision(fieldperm.Deny, "a")}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Deny, "a"), nil, 1},
+		"allow second":       {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, decision(fieldperm.Allow, "b"), nil, 2},
+		"deny second":        {fixedConditions{answer: none}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, decision(fieldperm.Deny, "b"), nil, 2},
+		"no opinion":         {fixedConditions{answer: none}, fixedConditions{answer: none}, none, nil, 2},
+		"error first":        {fixedConditions{err: down}, fixedConditions{answer: decision(fieldperm.Allow, "b")}, fieldperm.AuthorizerDecision{}, down, 1},
+		"error second":       {fixedConditions{answer: none}, fixedConditions{err: down}, fieldperm.AuthorizerDecision{}, down, 2},
+		"failure is kept":    {fixedConditions{answer: failed}, fixedConditions{answer: none}, failed, nil, 2},
+		"deny after failure": {fixedConditions{answer: failed}, fixedConditions{answer: decision(fieldperm.Deny, "b")}, fieldperm.AuthorizerDecision{}, down, 2},
+		"failure at second":  {fixedConditions{answer: none}, fixedConditions{answer: failed}, failed, nil, 2},
 	} {
 		asked := 0
 		c.first.asked, c.second.asked = &asked, &asked
@@ -100,4 +101,25 @@ func TestK7_ConditionsOfAReviewer(t *testing.T) {
 	if got, err := ConditionalAfter(unread)(w, chain.For(w.Request)); err == nil || got != nil {
 		t.Errorf("without the policies: %v, %v", got, err)
 	}
+}
+
+// TestP4_ADenyAfterAFailureHasItsError: a granular verb is not held then, and another one may be.
+func TestP4_ADenyAfterAFailureHasItsError(t *testing.T) {
+	down := errors.New("down")
+	asked := 0
+	o := inOrder{
+		fixedConditions{answer: fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion, Failure: down}, asked: &asked},
+		fixedConditions{answer: fieldperm.AuthorizerDecision{Outcome: fieldperm.Deny, By: "b"}, asked: &asked},
+	}
+	if got, err := o.Authorize(t.Context(), "granular:*", false); err != nil || got.Outcome != fieldperm.Deny || !errors.Is(got.Failure, down) {
+		t.Errorf("admission: %+v, %v", got, err)
+	}
+}
+
+// newPlaceChain returns a chain of RBAC.
+func newPlaceChain(t *testing.T) *Chain {
+	t.Helper()
+	p := newPlace(t)
+	p.configure(rbacEntry)
+	return p.chain(Settings{newRoles: mayAll(t)})
 }

@@ -34,7 +34,7 @@ func forRequest(chain *flights, req *admissionv1.AdmissionRequest) fieldperm.Aut
 }
 
 // forReview omits the selectors of the review: granular verbs are about writes.
-func forReview(chain *flights, spec *authorizationv1.SubjectAccessReviewSpec) fieldperm.Authorizer {
+func forReview(chain *flights, spec *authorizationv1.SubjectAccessReviewSpec) *requestAuthorizer {
 	r := spec.ResourceAttributes
 	attributes := authorizer.AttributesRecord{
 		Namespace: r.Namespace, Name: r.Name,
@@ -101,6 +101,20 @@ type identity struct {
 
 	once    sync.Once
 	written string
+}
+
+// attributes returns the question about a verb as the API server asks it, without A4's key.
+func (i *identity) attributes(verb string) authorizer.AttributesRecord {
+	a := i.AttributesRecord
+	u := &user.DefaultInfo{Name: i.user, UID: i.uid, Groups: i.groups}
+	for _, e := range i.extra {
+		if u.Extra == nil {
+			u.Extra = map[string][]string{}
+		}
+		u.Extra[e.key] = e.values
+	}
+	a.User, a.Verb = u, verb
+	return a
 }
 
 // text returns the part of the cache key that all checks of the request share. The first call computes it.

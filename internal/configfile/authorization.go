@@ -73,7 +73,7 @@ func LoadAuthorization(file string, data []byte) (*Authorization, error) {
 	if err := r.result(); err != nil {
 		return nil, err
 	}
-	c.warn()
+	c.warn(out)
 	out.Warnings = slices.Compact(r.warnings)
 	return out, nil
 }

@@ -13,13 +13,16 @@ import (
 const (
 	// admissionTimeout is how long kube-apiserver waits for an admission webhook by default.
 	admissionTimeout = 10 * time.Second
+	// conditionsTimeout is the longest timeout without a warning of a webhook that returns conditions. kube-apiserver waits for it and for other
+	// authorizers during one call of /authorize.
+	conditionsTimeout = time.Second
 	// longTTL is the longest cache time without a warning. After a verb is revoked, an administrator would take a longer delay for a
 	// fault.
 	longTTL = time.Minute
 )
 
 // warn reports settings that are valid but probably not intended.
-func (c chain) warn() {
+func (c chain) warn(out *Authorization) {
 	if version, _ := c.value("apiVersion").(string); strings.HasSuffix(version, "/v1alpha1") {
 		c.reading.warn("apiVersion", quoted(version)+" is an alpha version", "write apiVersion: "+apiserver.GroupName+"/v1")
 	}
@@ -34,6 +37,9 @@ func (c chain) warn() {
 			grants = true
 			waits += one.Webhook.Timeout.Duration
 			c.webhook(child(path, "webhook"), one.Webhook)
+			if out.ConditionsOf(i) != nil && one.Webhook.Timeout.Duration > conditionsTimeout {
+				c.reading.warn(child(path, "webhook.timeout"), fmt.Sprintf("is %s: the authorization phase waits for this webhook, and kube-apiserver waits 3s for the whole answer by default", one.Webhook.Timeout.Duration), "write at most "+conditionsTimeout.String())
+			}
 		default:
 			grants = true
 		}

@@ -119,7 +119,7 @@ func (a *authorization) mayReview(ctx context.Context, caller user.Info) (bool, 
 	for key, values := range caller.GetExtra() {
 		spec.Extra[key] = values
 	}
-	answer, err := a.chain.ForReview(spec).Authorize(ctx, "create", true)
+	answer, err := a.chain.Holds(ctx, spec, "create")
 	if err != nil {
 		return false, err
 	}

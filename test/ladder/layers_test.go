@@ -5,11 +5,11 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/conditions/wire", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
-	// Paths in objects and schemas.
+	// Paths in objects and schemas, and reviews with conditions.
 	{"paths", []string{
-		"schema/fieldpath",
+		"internal/conditions/wire", "schema/fieldpath",
 	}},
 	// Data about types and changes.
 	{"schema", []string{

@@ -45,7 +45,7 @@ func (a *Authorizer) Probe(ctx context.Context, by string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
-	answer, err := a.conditions.RestClient.Post().Body(body).Do(ctx).Raw()
+	answer, err := a.conditions.once(ctx, body).Raw()
 	if err == nil {
 		_, err = a.config.Dialect.ReadConditionsAnswer(answer, of.UID)
 		return err

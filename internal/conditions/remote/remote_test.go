@@ -229,6 +229,8 @@ func TestK3_BadPeersMeetTheFailurePolicy(t *testing.T) {
 		"allows twice":     text(http.StatusOK, review(`"status":{"allowed":false,"allowed":true}`)),
 		"other dialect":    text(http.StatusOK, review(`"status":{"allowed":false,"conditionalDecision":{"type":"Allow","allow":{}}}`)),
 		"other user":       text(http.StatusOK, review(`"spec":{"user":"john","groups":["dev"]},"status":{"allowed":true}`)),
+		"other extra":      text(http.StatusOK, review(`"spec":{"user":"jane","groups":["dev"],"extra":{"scopes":["admin"]},"resourceAttributes":{"verb":"create","version":"v1","resource":"persistentvolumes"}},"status":{"allowed":true}`)),
+		"other kind":       text(http.StatusOK, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"allowed":true}}`),
 		"other resource":   text(http.StatusOK, review(`"spec":{"user":"jane","groups":["dev"],"resourceAttributes":{"resource":"pods"}},"status":{"allowed":true}`)),
 		"129 conditions":   text(http.StatusOK, set(129, "a#")),
 		"duplicate ids":    text(http.StatusOK, set(2, "a")),

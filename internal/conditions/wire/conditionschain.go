@@ -32,28 +32,15 @@ var firstText = codec{
 		}
 		return out, nil
 	},
-	decode: func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error) {
-		var none authorizer.ConditionsAwareDecision
-		var sets []firstSet
-		if err := strict(value, &sets); err != nil {
-			return none, err
-		}
-		if len(sets) == 0 {
-			return none, errors.New(": is empty: leave it out for no opinion")
-		}
-		var out members
-		n := &counter{}
-		for i := range sets {
-			s, at := &sets[i], fmt.Sprintf("[%d]", i)
-			inner, err := readSet(at, s.Allowed, s.Denied, s.FailureMode, s.Conditions, nil, n)
-			if err != nil {
-				return none, err
+	decode: func(value jsontext.Value, n *counter) (authorizer.ConditionsAwareDecision, error) {
+		return readSets("", value, n, func(at string, text jsontext.Value) (string, authorizer.ConditionsAwareDecision, error) {
+			var s firstSet
+			if err := strict(text, &s); err != nil {
+				return "", authorizer.ConditionsAwareDecision{}, fmt.Errorf("%s%w", at, err)
 			}
-			if err := out.add(at, s.AuthorizerName, inner); err != nil {
-				return none, err
-			}
-		}
-		return out.union.ToDecision(), nil
+			d, err := readSet(at, text, s.Allowed, s.Denied, s.FailureMode, s.Conditions, nil, n)
+			return s.AuthorizerName, d, err
+		})
 	},
 	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
 		sets, _ := value.([]firstSet)
@@ -85,6 +72,18 @@ type firstSet struct {
 	FailureMode    string           `json:"failureMode,omitempty"`
 	AuthorizerName string           `json:"authorizerName"`
 	Conditions     []chainCondition `json:"conditions,omitempty"`
+
+	// sent is the set as a peer sent it, nil for a set that fieldperm makes.
+	sent jsontext.Value
+}
+
+// MarshalJSON returns the set, as it was sent if a peer sent it.
+func (s firstSet) MarshalJSON() ([]byte, error) {
+	if s.sent != nil {
+		return s.sent, nil
+	}
+	type plain firstSet
+	return json.Marshal(plain(s))
 }
 
 // chainCondition is a condition of the first two texts. Only the first one has a type here.
@@ -103,9 +102,22 @@ func firstSetOf(name string, d authorizer.ConditionsAwareDecision) (firstSet, er
 	}
 	var err error
 	if d.IsConditionsMap() {
+		if sent, ok := ConditionsChain.asSent(d.ConditionsMap()); ok {
+			out.sent = sent
+			return out, nil
+		}
+		out.FailureMode = failureModeOf(d)
 		out.Conditions, err = writeChain(d.ConditionsMap())
 	}
 	return out, err
+}
+
+// failureModeOf returns the failureMode of conditions that fieldperm makes: Deny if one may deny, "" for the default of the caller.
+func failureModeOf(d authorizer.ConditionsAwareDecision) string {
+	if d.FailureDecision() == authorizer.DecisionDeny {
+		return typeDeny
+	}
+	return ""
 }
 
 // writeChain returns the conditions of a set, by effect.
@@ -128,8 +140,35 @@ func writeChain(all authorizer.ConditionsMap) ([]chainCondition, error) {
 	return out, failure
 }
 
+// readSets returns the decision of a list of sets. read returns the name of the authorizer of a set, and its decision.
+func readSets(at string, value jsontext.Value, n *counter, read func(at string, set jsontext.Value) (string, authorizer.ConditionsAwareDecision, error)) (authorizer.ConditionsAwareDecision, error) {
+	var none authorizer.ConditionsAwareDecision
+	var sets []jsontext.Value
+	if err := strict(value, &sets); err != nil {
+		return none, fmt.Errorf("%s%w", at, err)
+	}
+	if len(sets) == 0 {
+		return none, fmt.Errorf("%s: is empty: leave it out for no opinion", at)
+	}
+	var out members
+	for i, text := range sets {
+		path := fmt.Sprintf("%s[%d]", at, i)
+		if err := n.decision(path); err != nil {
+			return none, err
+		}
+		name, inner, err := read(path, text)
+		if err != nil {
+			return none, err
+		}
+		if err := out.add(path, name, inner); err != nil {
+			return none, err
+		}
+	}
+	return out.union.ToDecision(), nil
+}
+
 // readSet returns the decision of a set. oneType is the type of all conditions in the merged text, nil in the first one.
-func readSet(at string, allowed, denied bool, failureMode string, conditions []chainCondition, oneType *string, n *counter) (authorizer.ConditionsAwareDecision, error) {
+func readSet(at string, text jsontext.Value, allowed, denied bool, failureMode string, conditions []chainCondition, oneType *string, n *counter) (authorizer.ConditionsAwareDecision, error) {
 	var none authorizer.ConditionsAwareDecision
 	has := 0
 	for _, is := range []bool{allowed, denied, conditions != nil} {
@@ -140,7 +179,6 @@ func readSet(at string, allowed, denied bool, failureMode string, conditions []c
 	if has != 1 {
 		return none, fmt.Errorf("%s: has %d of allowed, denied and conditions: send one of them", at, has)
 	}
-	// A failure decides as in FailureDecision, which is never weaker than a mode.
 	if failureMode != "" && failureMode != typeDeny && failureMode != typeNoOpinion {
 		return none, fmt.Errorf("%s.failureMode %q is not known: use %s or %s", at, failureMode, typeDeny, typeNoOpinion)
 	}
@@ -151,6 +189,7 @@ func readSet(at string, allowed, denied bool, failureMode string, conditions []c
 		return authorizer.ConditionsAwareDecisionDeny("", nil), nil
 	}
 	var deny, noOpinion, allow []authorizer.Condition
+	of := n.set(text, len(conditions), failureMode)
 	for i, c := range conditions {
 		path, kind := fmt.Sprintf("%s.conditions[%d]", at, i), c.Type
 		if oneType != nil {
@@ -159,7 +198,7 @@ func readSet(at string, allowed, denied bool, failureMode string, conditions []c
 			}
 			kind = *oneType
 		}
-		condition, err := n.condition(path, c.ID, kind, c.Condition, c.Description, maxChainCondition)
+		condition, err := n.condition(of, path, c.ID, kind, c.Condition, c.Description, maxChainCondition)
 		if err != nil {
 			return none, err
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -14,12 +15,8 @@ var mergedText = codec{
 	encode: func(d authorizer.ConditionsAwareDecision) (any, error) {
 		return setsOf(d, 0)
 	},
-	decode: func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error) {
-		var sets []mergedSet
-		if err := strict(value, &sets); err != nil {
-			return authorizer.ConditionsAwareDecision{}, err
-		}
-		return readSets("", sets, &counter{}, 0)
+	decode: func(value jsontext.Value, n *counter) (authorizer.ConditionsAwareDecision, error) {
+		return readChain("", value, n, 0)
 	},
 	// The text names the fields of the request in admission, and gives them no place: they are beside the conditions.
 	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
@@ -38,7 +35,20 @@ type mergedSet struct {
 	AuthorizerName string           `json:"authorizerName"`
 	ConditionsType string           `json:"conditionsType,omitempty"`
 	Conditions     []chainCondition `json:"conditions,omitempty"`
-	Chain          []mergedSet      `json:"conditionSetChain,omitempty"`
+	// Chain has sets.
+	Chain jsontext.Value `json:"conditionSetChain,omitempty"`
+
+	// sent is the set as a peer sent it, nil for a set that fieldperm makes.
+	sent jsontext.Value
+}
+
+// MarshalJSON returns the set, as it was sent if a peer sent it.
+func (s mergedSet) MarshalJSON() ([]byte, error) {
+	if s.sent != nil {
+		return s.sent, nil
+	}
+	type plain mergedSet
+	return json.Marshal(plain(s))
 }
 
 // setsOf returns a decision as a chain.
@@ -69,8 +79,16 @@ func setOf(name string, d authorizer.ConditionsAwareDecision, depth int) (merged
 	var err error
 	switch {
 	case d.IsUnion():
-		out.Chain, err = setsOf(d, depth+1)
+		var sets []mergedSet
+		if sets, err = setsOf(d, depth+1); err == nil {
+			out.Chain, err = json.Marshal(sets)
+		}
 	case d.IsConditionsMap():
+		if sent, ok := ConditionSetChain.asSent(d.ConditionsMap()); ok {
+			out.sent = sent
+			return out, nil
+		}
+		out.FailureMode = failureModeOf(d)
 		out.Conditions, err = writeChain(d.ConditionsMap())
 		for i := range out.Conditions {
 			c := &out.Conditions[i]
@@ -86,34 +104,26 @@ func setOf(name string, d authorizer.ConditionsAwareDecision, depth int) (merged
 	return out, err
 }
 
-func readSets(at string, sets []mergedSet, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
-	var none authorizer.ConditionsAwareDecision
+func readChain(at string, value jsontext.Value, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
 	if depth > maxDepth {
-		return none, fmt.Errorf("%s: is deeper than %d chains: flatten it", at, maxDepth)
+		return authorizer.ConditionsAwareDecision{}, fmt.Errorf("%s: is deeper than %d chains: flatten it", at, maxDepth)
 	}
-	if len(sets) == 0 {
-		return none, fmt.Errorf("%s: is empty: leave it out for no opinion", at)
-	}
-	var out members
-	for i := range sets {
-		s, path := &sets[i], fmt.Sprintf("%s[%d]", at, i)
-		inner, err := s.read(path, n, depth)
-		if err != nil {
-			return none, err
+	return readSets(at, value, n, func(at string, text jsontext.Value) (string, authorizer.ConditionsAwareDecision, error) {
+		var s mergedSet
+		if err := strict(text, &s); err != nil {
+			return "", authorizer.ConditionsAwareDecision{}, fmt.Errorf("%s%w", at, err)
 		}
-		if err := out.add(path, s.AuthorizerName, inner); err != nil {
-			return none, err
-		}
-	}
-	return out.union.ToDecision(), nil
+		d, err := s.read(at, text, n, depth)
+		return s.AuthorizerName, d, err
+	})
 }
 
-func (s *mergedSet) read(at string, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
-	if s.Chain == nil {
-		return readSet(at, s.Allowed, s.Denied, s.FailureMode, s.Conditions, &s.ConditionsType, n)
+func (s *mergedSet) read(at string, text jsontext.Value, n *counter, depth int) (authorizer.ConditionsAwareDecision, error) {
+	if !has(s.Chain) {
+		return readSet(at, text, s.Allowed, s.Denied, s.FailureMode, s.Conditions, &s.ConditionsType, n)
 	}
 	if s.Allowed || s.Denied || s.Conditions != nil || s.ConditionsType != "" || s.FailureMode != "" {
 		return authorizer.ConditionsAwareDecision{}, fmt.Errorf("%s: has more than conditionSetChain: send one of allowed, denied, conditions and conditionSetChain", at)
 	}
-	return readSets(at+".conditionSetChain", s.Chain, n, depth+1)
+	return readChain(at+".conditionSetChain", s.Chain, n, depth+1)
 }

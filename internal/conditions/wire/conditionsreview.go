@@ -25,27 +25,51 @@ type ConditionsRequest struct {
 	Admission *admissionv1.AdmissionRequest
 }
 
-// AskConditions returns an AuthorizationConditionsReview as JSON. It returns an error for an unconditional decision, and for one that the
-// dialect cannot express: a review of the first text has the conditions of one authorizer.
+// Admission is a request in admission, encoded once for all reviews about it. It is immutable.
+type Admission struct {
+	uid  types.UID
+	text jsontext.Value
+}
+
+// NewAdmission encodes a request.
+func NewAdmission(of *admissionv1.AdmissionRequest) (*Admission, error) {
+	if of == nil || of.UID == "" {
+		return nil, errors.New("admission request: is missing, or has no uid: give the request that admission sees")
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return nil, fmt.Errorf("admission request: %w", err)
+	}
+	return &Admission{uid: of.UID, text: text}, nil
+}
+
+// UID returns the uid of the request.
+func (a *Admission) UID() types.UID { return a.uid }
+
+// AskConditions is AskAbout for one review.
 func (d Dialect) AskConditions(r ConditionsRequest) ([]byte, error) {
+	of, err := NewAdmission(r.Admission)
+	if err != nil {
+		return nil, err
+	}
+	return d.AskAbout(r.Decision, of)
+}
+
+// AskAbout returns an AuthorizationConditionsReview as JSON. Conditions that a peer sent are sent back unmodified. It returns an error for an
+// unconditional decision, and for one that the dialect cannot express: a review of the first text has the conditions of one authorizer.
+func (d Dialect) AskAbout(decision authorizer.ConditionsAwareDecision, of *Admission) ([]byte, error) {
 	c, ok := codecOf(d)
 	switch {
 	case !ok:
 		return nil, errNoDialect
-	case r.Decision.IsUnconditional():
+	case decision.IsUnconditional():
 		return nil, errors.New("decision: has no conditions: use it as it is")
-	case r.Admission == nil || r.Admission.UID == "":
-		return nil, errors.New("admission request: is missing, or has no uid: give the request that admission sees")
 	}
-	value, err := c.encode(r.Decision)
+	value, err := c.encode(decision)
 	if err != nil {
 		return nil, err
 	}
-	admission, err := json.Marshal(r.Admission)
-	if err != nil {
-		return nil, fmt.Errorf("admission request: %w", err)
-	}
-	request, err := c.wrap(value, admission)
+	request, err := c.wrap(value, of.text)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +93,7 @@ func (d Dialect) ReadConditionsRequest(body []byte) (ConditionsRequest, error) {
 	if !has(conditions) {
 		return ConditionsRequest{}, fmt.Errorf("request.%s: is missing: send the conditions in the dialect %s", at, d)
 	}
-	decision, err := c.decode(conditions)
+	decision, err := c.decode(conditions, &counter{dialect: d})
 	if err != nil {
 		return ConditionsRequest{}, fmt.Errorf("request.%s%w", at, err)
 	}
@@ -124,13 +148,29 @@ func (d Dialect) ReadConditionsAnswer(body []byte, uid types.UID) (authorizer.Co
 	if err != nil {
 		return none, err
 	}
-	for _, other := range []Dialect{ConditionsChain, ConditionSetChain} {
+	for _, other := range All() {
 		if has(response[string(other)]) {
-			return none, fmt.Errorf("response.%s: a decision with conditions is no answer: send allowed or denied", other)
+			return none, fmt.Errorf("response.%s: a decision with conditions is no answer: send one without", other)
+		}
+	}
+	// A reader of one dialect and a reader of another one must not take different decisions from one answer.
+	others := []string{"allowed", "denied"}
+	if d != ConditionalDecision {
+		others = []string{"decision"}
+	}
+	for _, name := range others {
+		if has(response[name]) {
+			return none, fmt.Errorf("response.%s: is of another dialect, and %s was asked for: configure the dialect of this authorizer", name, d)
+		}
+	}
+	if has(response["uid"]) {
+		var of types.UID
+		if err := json.Unmarshal(response["uid"], &of); err != nil || of != uid || uid == "" {
+			return none, errors.New("response.uid: is not that of the request: copy the uid of the request in admission")
 		}
 	}
 	if d == ConditionalDecision {
-		return readDraftAnswer(response, uid)
+		return readDraftAnswer(response)
 	}
 	if !has(response["allowed"]) {
 		return none, fmt.Errorf("response: has no field allowed, and the dialect %s was asked for: configure the dialect of this authorizer", d)
@@ -142,20 +182,16 @@ func (d Dialect) ReadConditionsAnswer(body []byte, uid types.UID) (authorizer.Co
 	return decision, nil
 }
 
-func readDraftAnswer(response map[string]jsontext.Value, uid types.UID) (authorizer.ConditionsAwareDecision, error) {
+func readDraftAnswer(response map[string]jsontext.Value) (authorizer.ConditionsAwareDecision, error) {
 	var none authorizer.ConditionsAwareDecision
 	if !has(response["uid"]) || !has(response["decision"]) {
 		return none, fmt.Errorf("response: has no uid or no decision, and the dialect %s was asked for: configure the dialect of this authorizer", ConditionalDecision)
-	}
-	var of types.UID
-	if err := json.Unmarshal(response["uid"], &of); err != nil || of != uid || uid == "" {
-		return none, errors.New("response.uid: is not that of the request: copy request.admissionRequest.uid")
 	}
 	var answer draftDecision
 	if err := strict(response["decision"], &answer); err != nil {
 		return none, fmt.Errorf("response.decision%w", err)
 	}
-	decision, err := answer.read(".decision", &counter{}, 0)
+	decision, err := answer.read(".decision", &counter{dialect: ConditionalDecision}, 0)
 	if err != nil {
 		return none, fmt.Errorf("response%w", err)
 	}

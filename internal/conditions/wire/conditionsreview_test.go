@@ -124,6 +124,11 @@ func TestK3_BadAnswersToAConditionsReviewAreErrors(t *testing.T) {
 		"draft, unknown type":  {ConditionalDecision, head + `{"uid":"1","decision":{"type":"Maybe"}}}`, "not known"},
 		"draft, conditions":    {ConditionalDecision, head + `{"uid":"1","decision":{"type":"ConditionsMap","conditionsMap":{"allowConditions":[{"id":"a","condition":"x"}]}}}}`, ""},
 		"conditions":           {ConditionSetChain, head + `{"allowed":false,"conditionSetChain":[{"authorizerName":"a","allowed":true}]}}`, "no answer"},
+		"denied in the draft":  {ConditionSetChain, head + `{"allowed":true,"decision":{"type":"Deny","deny":{}}}}`, "of another dialect"},
+		"draft with allowed":   {ConditionalDecision, head + `{"uid":"1","allowed":false,"decision":{"type":"Allow","allow":{}}}}`, "of another dialect"},
+		"draft with denied":    {ConditionalDecision, head + `{"uid":"1","denied":true,"decision":{"type":"Allow","allow":{}}}}`, "of another dialect"},
+		"draft of a status":    {ConditionSetChain, head + `{"allowed":true,"conditionalDecision":{"type":"ConditionsMap"}}}`, "no answer"},
+		"uid of another":       {ConditionsChain, head + `{"allowed":true,"uid":"2"}}`, "response.uid"},
 		"no dialect":           {None, head + `{"allowed":true}}`, "not configured"},
 		"too long":             {ConditionSetChain, head + `{"allowed":true}}` + strings.Repeat(" ", maxBytes), "bytes"},
 	} {

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -11,6 +12,8 @@ import (
 const (
 	// maxDepth is how deep decisions may be in decisions.
 	maxDepth = 8
+	// maxDecisions is the number of decisions in decisions in all. The library compares the name of each with all others.
+	maxDecisions = 128
 	// maxConditions is the number of conditions in all.
 	maxConditions = 1024
 	// maxChainCondition is the longest condition of the first two texts in bytes, maxCondition that of the newest draft.
@@ -18,13 +21,32 @@ const (
 	maxCondition      = 10 << 10
 	// maxDescription is the longest description in bytes.
 	maxDescription = 1 << 10
+	// maxText is the longest reason or error of a peer in bytes. A longer one is shortened.
+	maxText = 1 << 10
 )
 
-// counter counts what one answer has.
-type counter struct{ conditions int }
+// counter counts what one answer has. failure is the error beside its conditions.
+type counter struct {
+	dialect               Dialect
+	failure               error
+	conditions, decisions int
+}
 
-// condition returns a condition of a peer. at is its path.
-func (n *counter) condition(at, id, kind, text, description string, longest int) (authorizer.Condition, error) {
+// decision counts a decision in a decision. at is its path.
+func (n *counter) decision(at string) error {
+	if n.decisions++; n.decisions > maxDecisions {
+		return fmt.Errorf("%s: is one of more than %d decisions: send fewer", at, maxDecisions)
+	}
+	return nil
+}
+
+// set returns a set of conditions as it was sent.
+func (n *counter) set(text jsontext.Value, conditions int, failureMode string) *sent {
+	return &sent{dialect: n.dialect, text: text, conditions: conditions, denies: failureMode == typeDeny, failure: n.failure}
+}
+
+// condition returns a condition of a set of a peer. at is its path.
+func (n *counter) condition(of *sent, at, id, kind, text, description string, longest int) (authorizer.Condition, error) {
 	n.conditions++
 	switch {
 	case n.conditions > maxConditions:
@@ -34,7 +56,7 @@ func (n *counter) condition(at, id, kind, text, description string, longest int)
 	case len(description) > maxDescription:
 		return nil, fmt.Errorf("%s.description: has %d bytes: send at most %d", at, len(description), maxDescription)
 	}
-	return authorizer.GenericCondition{ID: id, Type: kind, Condition: text, Description: description}, nil
+	return sentCondition{authorizer.GenericCondition{ID: id, Type: kind, Condition: text, Description: description}, of}, nil
 }
 
 // conditionsMap returns the decision of conditions, and an error if the library refuses them.

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // newestDraft is the API of kubernetes/kubernetes#137633: spec.authorizationOptions.handledDecisionTypes and status.conditionalDecision.
@@ -19,7 +21,7 @@ var newestDraft = codec{
 	encode: func(d authorizer.ConditionsAwareDecision) (any, error) {
 		return draftOf("", d, 0)
 	},
-	decode: func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error) {
+	decode: func(value jsontext.Value, n *counter) (authorizer.ConditionsAwareDecision, error) {
 		var d draftDecision
 		if err := strict(value, &d); err != nil {
 			return authorizer.ConditionsAwareDecision{}, err
@@ -27,7 +29,7 @@ var newestDraft = codec{
 		if d.Type != typeMap && d.Type != typeUnion {
 			return authorizer.ConditionsAwareDecision{}, fmt.Errorf(".type %q: is not conditional: send %s or %s, and allowed or denied for others", d.Type, typeMap, typeUnion)
 		}
-		return d.read("", &counter{}, 0)
+		return d.read("", n, 0)
 	},
 	wrap: func(value any, admission jsontext.Value) (map[string]any, error) {
 		return map[string]any{"decision": value, "admissionRequest": admission}, nil
@@ -50,8 +52,9 @@ type draftDecision struct {
 	Deny      *draftUnconditional `json:"deny,omitzero"`
 	NoOpinion *draftUnconditional `json:"noOpinion,omitzero"`
 	Allow     *draftUnconditional `json:"allow,omitzero"`
-	Map       *draftMap           `json:"conditionsMap,omitzero"`
-	Union     []draftNamed        `json:"union,omitempty"`
+	// Map has a draftMap.
+	Map   jsontext.Value `json:"conditionsMap,omitzero"`
+	Union []draftNamed   `json:"union,omitempty"`
 }
 
 type draftUnconditional struct {
@@ -111,10 +114,8 @@ func draftOf(at string, d authorizer.ConditionsAwareDecision, depth int) (*draft
 	case d.IsNoOpinion():
 		return &draftDecision{Type: typeNoOpinion, NoOpinion: plain}, nil
 	case d.IsConditionsMap():
-		out := &draftMap{}
-		all := d.ConditionsMap()
-		return &draftDecision{Type: typeMap, Map: out}, errors.Join(
-			writeDraft(at, &out.Deny, all.DenyConditions()), writeDraft(at, &out.NoOpinion, all.NoOpinionConditions()), writeDraft(at, &out.Allow, all.AllowConditions()))
+		text, err := draftMapOf(at, d.ConditionsMap())
+		return &draftDecision{Type: typeMap, Map: text}, err
 	case d.IsUnion():
 		out := &draftDecision{Type: typeUnion}
 		for name, inner := range d.UnionedDecisions() {
@@ -127,6 +128,18 @@ func draftOf(at string, d authorizer.ConditionsAwareDecision, depth int) (*draft
 		return out, nil
 	}
 	return &draftDecision{Type: typeDeny, Deny: plain}, nil
+}
+
+// draftMapOf returns the form of conditions, as it was sent if a peer sent it.
+func draftMapOf(at string, all authorizer.ConditionsMap) (jsontext.Value, error) {
+	if sent, ok := ConditionalDecision.asSent(all); ok {
+		return sent, nil
+	}
+	var out draftMap
+	if err := errors.Join(writeDraft(at, &out.Deny, all.DenyConditions()), writeDraft(at, &out.NoOpinion, all.NoOpinionConditions()), writeDraft(at, &out.Allow, all.AllowConditions())); err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
 }
 
 func writeDraft(at string, into *[]draftCondition, from iter.Seq[authorizer.Condition]) error {
@@ -145,7 +158,7 @@ func (d *draftDecision) read(at string, n *counter, depth int) (authorizer.Condi
 	if depth > maxDepth {
 		return none, fmt.Errorf("%s: is deeper than %d decisions: flatten the chain", at, maxDepth)
 	}
-	set := map[string]bool{typeDeny: d.Deny != nil, typeNoOpinion: d.NoOpinion != nil, typeAllow: d.Allow != nil, typeMap: d.Map != nil, typeUnion: len(d.Union) > 0}
+	set := map[string]bool{typeDeny: d.Deny != nil, typeNoOpinion: d.NoOpinion != nil, typeAllow: d.Allow != nil, typeMap: has(d.Map), typeUnion: len(d.Union) > 0}
 	for name, is := range set {
 		if is != (name == d.Type) {
 			return none, fmt.Errorf("%s.type %q: the member of type %s is set: %t: set exactly the member of the type", at, d.Type, name, is)
@@ -153,17 +166,20 @@ func (d *draftDecision) read(at string, n *counter, depth int) (authorizer.Condi
 	}
 	switch d.Type {
 	case typeDeny:
-		return authorizer.ConditionsAwareDecisionDeny(d.Deny.Reason, d.Deny.failure()), nil
+		return authorizer.ConditionsAwareDecisionDeny(d.Deny.reason(), d.Deny.failure()), nil
 	case typeNoOpinion:
-		return authorizer.ConditionsAwareDecisionNoOpinion(d.NoOpinion.Reason, d.NoOpinion.failure()), nil
+		return authorizer.ConditionsAwareDecisionNoOpinion(d.NoOpinion.reason(), d.NoOpinion.failure()), nil
 	case typeAllow:
-		return authorizer.ConditionsAwareDecisionAllow(d.Allow.Reason, d.Allow.failure()), nil
+		return authorizer.ConditionsAwareDecisionAllow(d.Allow.reason(), d.Allow.failure()), nil
 	case typeMap:
-		return d.Map.read(at+".conditionsMap", n)
+		return readDraftMap(at+".conditionsMap", d.Map, n)
 	case typeUnion:
 		var out members
 		for i := range d.Union {
 			path := fmt.Sprintf("%s.union[%d]", at, i)
+			if err := n.decision(path); err != nil {
+				return none, err
+			}
 			inner, err := d.Union[i].Decision.read(path+".decision", n, depth+1)
 			if err != nil {
 				return none, err
@@ -181,18 +197,25 @@ func (u *draftUnconditional) failure() error {
 	if u.EvaluationError == "" {
 		return nil
 	}
-	return errors.New(u.EvaluationError)
+	return errors.New(shorten.Within(u.EvaluationError, maxText))
 }
 
-func (m *draftMap) read(at string, n *counter) (authorizer.ConditionsAwareDecision, error) {
+func (u *draftUnconditional) reason() string { return shorten.Within(u.Reason, maxText) }
+
+func readDraftMap(at string, text jsontext.Value, n *counter) (authorizer.ConditionsAwareDecision, error) {
 	var none authorizer.ConditionsAwareDecision
+	var m draftMap
+	if err := strict(text, &m); err != nil {
+		return none, fmt.Errorf("%s%w", at, err)
+	}
 	if len(m.Deny)+len(m.Allow) == 0 {
 		return none, fmt.Errorf("%s: has no denyConditions and no allowConditions: send NoOpinion", at)
 	}
+	of := n.set(text, len(m.Deny)+len(m.NoOpinion)+len(m.Allow), "")
 	var out [3][]authorizer.Condition
 	for i, list := range [3][]draftCondition{m.Deny, m.NoOpinion, m.Allow} {
 		for j, c := range list {
-			condition, err := n.condition(fmt.Sprintf("%s.%s[%d]", at, [3]string{"denyConditions", "noOpinionConditions", "allowConditions"}[i], j), c.ID, c.Type, c.Condition, c.Description, maxCondition)
+			condition, err := n.condition(of, fmt.Sprintf("%s.%s[%d]", at, [3]string{"denyConditions", "noOpinionConditions", "allowConditions"}[i], j), c.ID, c.Type, c.Condition, c.Description, maxCondition)
 			if err != nil {
 				return none, err
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/fieldperm/fieldperm/internal/shorten"
 )
 
 // Dialect is the form in which a peer asks for conditions and returns them. The zero Dialect is that of peers without conditions.
@@ -40,7 +42,7 @@ type codec struct {
 	handles func(value jsontext.Value) (bool, error)
 	// encode returns the value of the field of the status. It returns an error if the dialect cannot express the decision.
 	encode func(d authorizer.ConditionsAwareDecision) (any, error)
-	decode func(value jsontext.Value) (authorizer.ConditionsAwareDecision, error)
+	decode func(value jsontext.Value, n *counter) (authorizer.ConditionsAwareDecision, error)
 	// wrap returns the request of an AuthorizationConditionsReview. value is from encode, admission is the request in admission.
 	wrap func(value any, admission jsontext.Value) (map[string]any, error)
 	// unwrap returns the parts of such a request: conditions is for decode. at is the place of the conditions.
@@ -156,6 +158,9 @@ func (d Dialect) ReadStatus(body []byte) (authorizer.ConditionsAwareDecision, er
 	if err != nil {
 		return none, err
 	}
+	if err := isOf(review, reviewVersion, reviewKind); err != nil {
+		return none, err
+	}
 	status, err := object("status", review["status"])
 	if err != nil {
 		return none, err
@@ -185,7 +190,7 @@ func (d Dialect) ReadStatus(body []byte) (authorizer.ConditionsAwareDecision, er
 		return none, fmt.Errorf("status: has allowed or denied beside %s: send one of them", d)
 	}
 	c, _ := codecOf(d)
-	out, err := c.decode(conditional)
+	out, err := c.decode(conditional, &counter{dialect: d, failure: plain.Error()})
 	if err != nil {
 		return none, fmt.Errorf("status.%s%w", d, err)
 	}
@@ -210,8 +215,9 @@ func readPlain(status map[string]jsontext.Value) (authorizer.ConditionsAwareDeci
 	}
 	var failure error
 	if plain.EvaluationError != "" {
-		failure = errors.New(plain.EvaluationError)
+		failure = errors.New(shorten.Within(plain.EvaluationError, maxText))
 	}
+	plain.Reason = shorten.Within(plain.Reason, maxText)
 	switch {
 	case plain.Allowed && plain.Denied:
 		return authorizer.ConditionsAwareDecision{}, errors.New("status: is allowed and denied: send one of them")

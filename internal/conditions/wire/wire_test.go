@@ -70,7 +70,12 @@ func answer(t *testing.T, d Dialect, decision authorizer.ConditionsAwareDecision
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []byte(`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{},"status":` + string(status) + `}`)
+	return whole(string(status))
+}
+
+// whole is a SubjectAccessReview with a status.
+func whole(status string) []byte {
+	return []byte(`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{},"status":` + status + `}`)
 }
 
 // TestK3_ADecisionIsReadAsItWasWritten: in each dialect, with all conditions in their order.
@@ -229,7 +234,7 @@ func TestK3_BadAnswersAreErrors(t *testing.T) {
 		"id twice over effects":   {ConditionalDecision, draft(`"type":"ConditionsMap","conditionsMap":{"denyConditions":[{"id":"a"}],"allowConditions":[{"id":"a"}]}`), "duplicate condition ID"},
 		"long in the draft":       {ConditionalDecision, draft(`"type":"ConditionsMap","conditionsMap":{"allowConditions":[{"id":"a","condition":"` + strings.Repeat("x", 10241) + `"}]}`), "has 10241 bytes"},
 	} {
-		got, err := c.d.ReadStatus([]byte(`{"status":` + c.status + `}`))
+		got, err := c.d.ReadStatus(whole(c.status))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !got.IsDeny() {
 			t.Errorf("%s: %s %v", name, got, err)
 		}
@@ -290,7 +295,7 @@ func FuzzK3_ReadStatus(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(i, `{"status":`+string(status)+`}`)
+			f.Add(i, string(whole(string(status))))
 		}
 	}
 	f.Fuzz(func(t *testing.T, i int, body string) {
