@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -80,18 +81,20 @@ func (r *AuthorizeReviewer) Review(ctx context.Context, spec *authorizationv1.Su
 		// No object changes this, so admission need not be asked.
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: decision.Reason()}, nil
 	case decision.IsDeny():
-		return authorizationv1.SubjectAccessReviewStatus{Reason: reasonOf(decision)}, nil
+		// A Deny that is due to a failure is an error (P4).
+		return authorizationv1.SubjectAccessReviewStatus{Reason: reasonOf(decision)}, decision.Error()
 	case canBecomeAllowed(decision) && (r.allowed(spec.ResourceAttributes) || r.created(spec.ResourceAttributes)):
 		return r.letThrough(ctx, spec, conditionalReason, unprovenConditionalReason)
 	case !r.allowed(spec.ResourceAttributes) || !granularVerbs(spec.ResourceAttributes.Verb):
-		return noOpinion, nil
+		return noOpinion, decision.Error()
 	}
 	answer, err := r.marker(ctx, policies, spec)
 	if err != nil {
 		return noOpinion, err
 	}
 	if !answer.Allowed() {
-		return noOpinion, answer.Failure
+		// An authorizer that failed for the verb of the request might have allowed it (P4).
+		return noOpinion, cmp.Or(answer.Failure, decision.Error())
 	}
 	return r.letThrough(ctx, spec, allowReason, unprovenReason)
 }
@@ -132,7 +135,11 @@ func (r *AuthorizeReviewer) marker(ctx context.Context, p policyAuthorizer, spec
 	case r.Authorizer == nil:
 		return fieldperm.AuthorizerDecision{}, errors.New("authorize: has no authorizer: configure one")
 	}
-	return r.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
+	out, err := r.Authorizer(spec).Authorize(ctx, verbs.Marker, false)
+	if !out.Allowed() {
+		out.Failure = cmp.Or(out.Failure, decision.Error())
+	}
+	return out, err
 }
 
 // policyAuthorizer decides on conditions. The zero value has no opinion.

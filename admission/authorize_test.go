@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -160,5 +161,29 @@ func TestP4_C4_AFailedDeleteCheckIsAnError(t *testing.T) {
 	})
 	if !errors.Is(err, broken) || result != nil || Code(err) != 500 {
 		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// TestP4_AFailedWebhookIsAnErrorOfTheAuthorizationPhase: it might have allowed the request. A holder of the marker needs no Allow of it.
+func TestP4_AFailedWebhookIsAnErrorOfTheAuthorizationPhase(t *testing.T) {
+	down := errors.New("down")
+	for _, decision := range []authorizer.ConditionsAwareDecision{authorizer.ConditionsAwareDecisionDeny("", down), authorizer.ConditionsAwareDecisionNoOpinion("", down)} {
+		for _, verb := range []string{"update", "delete"} {
+			r := authorizeReviewer(holding())
+			r.Policies = func() (authorizer.Authorizer, error) { return policies{verb: decision}, nil }
+			if status, err := r.Review(t.Context(), asking(verb, "apps", "deployments", "")); !errors.Is(err, down) || status.Allowed {
+				t.Errorf("%s, %s: %+v, %v", decision, verb, status, err)
+			}
+			if got, err := r.Decide(t.Context(), asking(verb, "apps", "deployments", "")); !errors.Is(err, down) || got.IsAllow() {
+				t.Errorf("%s, %s: %s, %v", decision, verb, got, err)
+			}
+		}
+	}
+	r := authorizeReviewer(holding("granular"))
+	r.Policies = func() (authorizer.Authorizer, error) {
+		return policies{"update": authorizer.ConditionsAwareDecisionNoOpinion("", down)}, nil
+	}
+	if status, err := r.Review(t.Context(), asking("update", "apps", "deployments", "")); err != nil || !status.Allowed {
+		t.Errorf("a holder of the marker: %+v, %v", status, err)
 	}
 }

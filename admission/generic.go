@@ -27,7 +27,9 @@ func onlyGeneric(req *admissionv1.AdmissionRequest) (verb string, only bool) {
 
 // reviewGeneric allows a request only if the user holds its generic verb. The endpoint uncovered refuses only what a condition denies.
 func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *admissionv1.AdmissionRequest, verb string) (*Result, error) {
-	authorizer, denied, err := r.authorizer(ctx, NewWrite(req, nil, nil), []string{verb})
+	write := NewWrite(req, nil, nil)
+	write.Endpoint = endpoint
+	authorizer, denied, err := r.authorizer(ctx, write, []string{verb})
 	if err != nil || denied != nil {
 		return denied, err
 	}

@@ -14,6 +14,8 @@ import (
 // Write is an admission request as conditions see it. The zero Write has no objects.
 type Write struct {
 	Request *admissionv1.AdmissionRequest
+	// Endpoint is the webhook that sent the review, "" if that is not known.
+	Endpoint Endpoint
 	// Changes are the changed fields of a CREATE or an UPDATE.
 	Changes []fieldperm.Requirement
 

@@ -96,7 +96,7 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
 	}
-	write := &Write{Request: req, Changes: requirements, read: read}
+	write := &Write{Request: req, Endpoint: at, Changes: requirements, read: read}
 	if kind.ShownAsRead() && !schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
 		write.object, write.old = in.object, in.oldObject
 	}

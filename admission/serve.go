@@ -51,6 +51,9 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 	switch {
 	case decision.IsAllow():
 		return decision, nil
+	case decision.IsDeny() && decision.Error() != nil && !isBeyondDeny(writeOf(spec)):
+		// A Deny that is due to a failure is an error (P4).
+		return none, decision.Error()
 	case decision.IsDeny() && !isBeyondDeny(writeOf(spec)):
 		return decision, nil
 	}
@@ -66,7 +69,10 @@ func (r *AuthorizeReviewer) Decide(ctx context.Context, spec *authorizationv1.Su
 		}
 	}
 	if !mayAllow && !mayDeny {
-		return none, nil
+		if decision.IsDeny() {
+			return none, nil
+		}
+		return none, decision.Error()
 	}
 	var deny, allow []authorizer.Condition
 	if mayDeny {

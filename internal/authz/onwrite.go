@@ -26,7 +26,9 @@ func Conditions(of fieldperm.Authorizer, write *admission.Write) admission.Condi
 	if !ok || len(r.chain.conditionals) == 0 {
 		return nil
 	}
-	return newOnWrite(r, write.Request)
+	conditions := newOnWrite(r, write.Request)
+	conditions.barriersOnly = write.Endpoint == admission.Uncovered
+	return conditions
 }
 
 // maxUnmet is how many conditions a denial can name. A webhook may return thousands for the verbs of one review.
@@ -41,6 +43,9 @@ type onWrite struct {
 	// of the request.
 	seen   func() (*wire.Admission, error)
 	review peer.Review
+	// barriersOnly is true for reviews of all users. A webhook does not decide on the generic verbs of users whom fieldperm does not let through. It
+	// decides on the verbs of barriers, as every authorizer of the chain.
+	barriersOnly bool
 
 	mu      sync.Mutex
 	answers map[string]fieldperm.AuthorizerDecision
@@ -62,6 +67,9 @@ func newOnWrite(of *requestAuthorizer, request *admissionv1.AdmissionRequest) *o
 // Authorize asks for one verb, and evaluates its conditions. A decision of the authorization phase that a webhook's cache still holds is used as
 // it was.
 func (w *onWrite) Authorize(ctx context.Context, verb string, generic bool) (fieldperm.AuthorizerDecision, error) {
+	if generic && w.barriersOnly {
+		return fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}, nil
+	}
 	w.mu.Lock()
 	answer, known := w.answers[verb]
 	w.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
 
@@ -295,6 +296,25 @@ func TestA4_WebhooksWithConditionsDecideOnGenericVerbsToo(t *testing.T) {
 		got, err := p.chain(Settings{newRoles: mayAll(t, c.roles...)}).Holds(t.Context(), spec, "create")
 		if got.AllowsGeneric() != c.want || (err != nil || got.Failure != nil) != c.fails {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// TestK7_WebhooksDecideOnBarriersOfAllUsers: at the endpoint uncovered, and on no generic verb there, because the user may be one whom fieldperm
+// does not let through.
+func TestK7_WebhooksDecideOnBarriersOfAllUsers(t *testing.T) {
+	for _, endpoint := range []admission.Endpoint{admission.Granular, admission.Uncovered} {
+		s, p := always(t, denied), newPlace(t)
+		p.configure(s.entry(p, "denier", "Deny"), rbacEntry)
+		w := write(`{}`)
+		w.Endpoint = endpoint
+		conditions := Conditions(p.chain(Settings{newRoles: mayAll(t)}).For(w.Request), w)
+		generic, err := conditions.Authorize(t.Context(), "update", true)
+		if want := endpoint == admission.Granular; err != nil || (generic.Outcome == fieldperm.Deny) != want {
+			t.Errorf("%s: update: %+v, %v", endpoint, generic, err)
+		}
+		if got, err := conditions.Authorize(t.Context(), "granular:example.com/danger", false); err != nil || got.Outcome != fieldperm.Deny {
+			t.Errorf("%s: the verb of a barrier: %+v, %v", endpoint, got, err)
 		}
 	}
 }
