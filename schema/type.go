@@ -8,9 +8,24 @@ import (
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
-// Type is the declared type of a place, for display. The zero Type is that of a place without a declared type. Equal Types are the same
-// type; two Types of the same form may differ.
+// Type is the declared type of a place, for display. The zero Type is that of a place without a declared type.
 type Type struct{ of shape }
+
+// TypeID identifies a type, so that a walk through a type that contains itself ends. Two types that differ have different IDs.
+type TypeID struct {
+	types               *smd.Schema
+	named, relationship string
+	inlined             smd.Atom
+}
+
+// ID returns the identity of the type.
+func (t Type) ID() TypeID {
+	id := TypeID{types: t.of.types, relationship: string(relation(t.of.ref)), inlined: t.of.ref.Inlined}
+	if t.of.ref.NamedType != nil {
+		id.named = *t.of.ref.NamedType
+	}
+	return id
+}
 
 // At returns the type one step below, or the zero Type if nothing is declared there.
 func (t Type) At(e fieldpath.Element) Type {
@@ -26,6 +41,9 @@ const (
 	objectType  = "Object"
 	numericType = "number"
 )
+
+// IsAny reports whether the type allows values of any form.
+func (t Type) IsAny() bool { return t.String() == anyType }
 
 // String returns the type as kubectl explain writes it: string, []Container, map[string]string, Object. Numbers are "number", because
 // the types do not tell integers from others.
