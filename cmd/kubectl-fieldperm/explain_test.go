@@ -31,6 +31,7 @@ var explainCases = []struct{ name, args, formats string }{
 	{"barrier_of_a_PermissionSchema", "gg.spec.colour" + explainFiles, "text json"},
 	{"barrier_when", "Gadget.spec.privileged" + explainFiles, "text json"},
 	{"barrier_of_a_set_under_a_condition", "gadgets.spec.count" + explainFiles, "text json"},
+	{"barrier_of_a_set_for_one_of_all", "gadgets.spec.parts.weight" + explainFiles, "text json"},
 	{"barrier_of_a_set_for_one", `gadgets.spec.parts[name="engine"].weight` + explainFiles, "text json"},
 	{"barrier_of_a_set_on_the_status", "gadgets.status.count" + explainFiles, "text json"},
 	{"scale_of_a_custom_resource", "gadgets/scale.spec.replicas" + explainFiles, "text json"},

@@ -120,7 +120,17 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	if made := b.nodes[from]; made != nil {
 		return made
 	}
-	out := &Node{Type: of.String(), Role: n.Role()}
+	out := &Node{Type: of.String(), Role: n.Role(), Emits: n.Emits()}
+	if n.List() != nil {
+		for _, k := range n.List().Keys() {
+			if k.Emits != "" {
+				if out.KeyEmits == nil {
+					out.KeyEmits = map[string]string{}
+				}
+				out.KeyEmits[k.Name] = k.Emits
+			}
+		}
+	}
 	b.nodes[from], b.open[out] = out, true
 	for _, p := range n.Permissions() {
 		out.Verbs = append(out.Verbs, b.verb(n, p))
@@ -174,7 +184,7 @@ func guards(n *schema.Node, seen map[*schema.Node]bool) bool {
 // content returns a text that is equal for nodes with equal content.
 func (b *builder) content(n *Node) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%q%q", n.Type, n.Role)
+	fmt.Fprintf(&text, "%q%q%q%v", n.Type, n.Role, n.Emits, n.KeyEmits)
 	for _, v := range n.Verbs {
 		fmt.Fprintf(&text, " %d", b.id(v))
 	}

@@ -8,7 +8,8 @@ import (
 
 // Link is a verb of the chain of a place.
 type Link struct {
-	// Verb is the verb, or the verb with the name of its parameter, which is more specific. It is "" for the generic permission.
+	// Verb is the verb, or the verb with the parameter that the path has, or else with the name of its parameter. The verb with its parameter
+	// is more specific. It is "" for the generic permission.
 	Verb string
 	// Of is the verb of the node at Path that the link comes from, nil for the generic permission.
 	Of   *Verb
@@ -34,7 +35,7 @@ type Loss struct {
 	When []string
 	// Set is the UncoveredPermissionSet that makes the barrier, "" if the source of the verb does.
 	Set string
-	// One is the value of the parameter that the barrier is for, "" for all.
+	// One is the value of the parameter that the barrier is for, "" for all, and for the one that the path has.
 	One string
 }
 
@@ -107,7 +108,8 @@ func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
 		lose(0, Loss{By: v.Text, When: v.ExcludedWhen})
 	}
 	var ofOne []*SetBarrier
-	for _, b := range p.Kind.SetsOn(v, p.statusPath(at)) {
+	one, isKnown := p.parameterized(v)
+	for _, b := range p.setsOn(v, p.statusPath(at)) {
 		if !b.Denies() {
 			continue
 		}
@@ -123,10 +125,17 @@ func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
 		return links
 	}
 	for _, b := range ofOne {
-		one, _ := b.Verb.Parameter()
-		lose(0, Loss{By: b.Verb.String(), When: b.When(), Set: b.Source, One: one})
+		loss := Loss{By: b.Verb.String(), When: b.When(), Set: b.Source}
+		if !isKnown {
+			loss.One, _ = b.Verb.Parameter()
+		}
+		lose(0, loss)
 	}
-	return append(links, Link{Verb: v.Text, Of: v, Path: at, OfOne: true})
+	text := v.Text
+	if isKnown {
+		text = one.String()
+	}
+	return append(links, Link{Verb: text, Of: v, Path: at, OfOne: true})
 }
 
 // statusPath returns the path of a node on the way. A barrier on the status alone that is at the root holds in the status.

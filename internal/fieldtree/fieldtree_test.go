@@ -133,7 +133,11 @@ func TestChains(t *testing.T) {
 		".spec.parts[*].weight": "generic? *? specification? example.com/weight? example.com/weight(partName)",
 		".status":               "[generic] * status",
 		".status.phase":         "[generic] * status",
-		`.metadata.annotations["applyset.kubernetes.io/x"]`: "generic * [metadata] [annotations] [annotation] [annotation(prefix of annotationKey)] applySet",
+		`.metadata.annotations["applyset.kubernetes.io/x"]`: "generic * [metadata] [annotations] [annotation] [annotation(applyset.kubernetes.io)] applySet",
+		`.spec.parts[name="engine"].weight`:                 "[generic] [*] [specification] [example.com/weight] example.com/weight(engine)",
+		`spec.parts[name="wheel"].weight`:                   "generic * specification example.com/weight example.com/weight(wheel)",
+		`.metadata.labels["a.b/c"]`:                         "generic * metadata labels label label(a.b)",
+		`.metadata.finalizers[="x.y/z"]`:                    "generic * metadata finalizers finalizer finalizer(x.y)",
 	} {
 		if got := chainOf(t, widget, path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)

@@ -14,6 +14,8 @@ type Place struct {
 	Kind *Kind
 	Path fieldpath.Pattern
 	way  []*Node
+	// values are the values of parameters that the text of the path has.
+	values map[string]string
 }
 
 // Node returns the node of the place.
@@ -24,7 +26,7 @@ func (k *Kind) Place() *Place { return &Place{Kind: k, way: []*Node{k.Root}} }
 
 // Child returns the place one step below.
 func (p *Place) Child(c Child) *Place {
-	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node)}
+	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node), values: p.values}
 }
 
 // Repeats returns the place on the way to this one that has the same node, nil if there is none: from there on the tree repeats.
@@ -41,11 +43,12 @@ func (p *Place) Repeats() *Place {
 // explain takes it, without the first dot and without the steps into lists (spec.containers.image), or the path of a message, with
 // items by their keys (.spec.containers[name="web"].image). The error names the nearest field.
 func (k *Kind) Find(text string) (*Place, error) {
-	path, err := parse(text)
+	path, keys, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	p := k.Place()
+	p.values = map[string]string{}
 	for _, e := range path {
 		if !e.Any {
 			p = p.throughItems(e)
@@ -54,9 +57,30 @@ func (k *Kind) Find(text string) (*Place, error) {
 		if !ok {
 			return nil, p.unknown(text, e)
 		}
+		var item map[string]string
+		if e.Any && len(keys) > 0 {
+			item, keys = keys[0], keys[1:]
+		}
+		p.remember(e, c.Node, item)
 		p = p.Child(c)
 	}
 	return p, nil
+}
+
+// remember adds the values of parameters that a step has: the key of a map, or the keys of an item.
+func (p *Place) remember(e fieldpath.Element, below *Node, item map[string]string) {
+	n := p.Node()
+	if !e.Any && n.Emits != "" {
+		p.values[n.Emits] = e.Name
+	}
+	for key, value := range item {
+		if emits := n.KeyEmits[key]; emits != "" {
+			p.values[emits] = value
+		}
+		if key == "" && below.Emits != "" {
+			p.values[below.Emits] = value
+		}
+	}
 }
 
 // throughItems returns the place of the items of a list, for a step that names a field of them.
@@ -135,38 +159,54 @@ func listed(names []string) string {
 }
 
 // parse parses a path in any of the forms that Find takes.
-func parse(text string) (fieldpath.Pattern, error) {
+func parse(text string) (fieldpath.Pattern, []map[string]string, error) {
 	pattern := text
 	if pattern != "" && pattern[0] != '.' && pattern[0] != '[' {
 		pattern = "." + pattern
 	}
-	return fieldpath.ParsePattern(withoutKeys(strings.TrimSuffix(pattern, ".")))
+	pattern, keys := cutKeys(strings.TrimSuffix(pattern, "."))
+	out, err := fieldpath.ParsePattern(pattern)
+	return out, keys, err
 }
 
-// withoutKeys replaces the keys by which a message names an item of a list: [name="web"], [="x"], [0].
-func withoutKeys(text string) string {
+// cutKeys replaces the keys by which a message names an item of a list with [*]: [name="web"], [="x"], [0]. It returns the keys of each
+// [*].
+func cutKeys(text string) (pattern string, keys []map[string]string) {
 	var out strings.Builder
 	for {
 		open := strings.IndexByte(text, '[')
-		if open < 0 || open == len(text)-1 || text[open+1] == '*' {
-			if open < 0 || open == len(text)-1 {
-				return out.String() + text
-			}
-			out.WriteString(text[:open+1])
-			text = text[open+1:]
-			continue
+		if open < 0 {
+			return out.String() + text, keys
 		}
 		end := closing(text[open:])
-		if end < 0 {
-			return out.String() + text
+		if end < 2 {
+			return out.String() + text, keys
 		}
+		inside := text[open+1 : open+end]
 		out.WriteString(text[:open])
-		if text[open+1] == '"' {
-			out.WriteString(text[open : open+end+1])
+		if inside[0] == '"' {
+			out.WriteString("[" + inside + "]")
 		} else {
 			out.WriteString("[*]")
+			keys = append(keys, keysOf(inside))
 		}
 		text = text[open+end+1:]
+	}
+}
+
+// keysOf returns the keys of an item that are strings: name="web",x=1.
+func keysOf(text string) map[string]string {
+	out := map[string]string{}
+	for {
+		name, rest, found := strings.Cut(text, "=")
+		quoted, err := strconv.QuotedPrefix(rest)
+		if !found || err != nil {
+			return out
+		}
+		if value, err := strconv.Unquote(quoted); err == nil {
+			out[name] = value
+		}
+		text = strings.TrimPrefix(rest[len(quoted):], ",")
 	}
 }
 

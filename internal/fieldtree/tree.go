@@ -1,6 +1,8 @@
 package fieldtree
 
 import (
+	"slices"
+
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/schema"
@@ -40,6 +42,10 @@ type Node struct {
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
 	Trees    [][]*Verb
 	Children []Child
+	// Emits is the parameter that the keys of this map, or the value of this scalar, give to verbs below; "" for none. KeyEmits are the
+	// parameters of the keys of the items of a list, by the name of the key.
+	Emits    string
+	KeyEmits map[string]string
 }
 
 // Child is a place one step below another.
@@ -90,8 +96,8 @@ func (b *SetBarrier) reaches(path fieldpath.Pattern) bool {
 	return !b.StatusOnly || len(path) > 0 && path[0].Name == "status"
 }
 
-// SetsOn returns the barriers of sets on a verb at a path of the kind.
-func (k *Kind) SetsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
+// setsOn returns the barriers of sets on a verb at a path of the kind.
+func (k *Kind) setsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
 	var out []*SetBarrier
 	for _, b := range k.Sets {
 		if b.On(v) && b.reaches(path) {
@@ -99,6 +105,23 @@ func (k *Kind) SetsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
 		}
 	}
 	return out
+}
+
+// SetsOn returns the barriers of sets on a verb at the place. If the values of its parameters are known, those for other values are left
+// out.
+func (p *Place) SetsOn(v *Verb) []*SetBarrier { return p.setsOn(v, p.Path) }
+
+func (p *Place) setsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
+	return slices.DeleteFunc(p.Kind.setsOn(v, path), func(b *SetBarrier) bool {
+		_, isOfOne := b.Verb.Parameter()
+		one, isKnown := p.parameterized(v)
+		return isOfOne && isKnown && b.Verb != one
+	})
+}
+
+// parameterized returns the verb with the parameter that the path has, and whether the path has it.
+func (p *Place) parameterized(v *Verb) (verbs.Verb, bool) {
+	return v.permission.Parameterized(func(name string) (string, bool) { value, ok := p.values[name]; return value, ok })
 }
 
 // ResourceName returns the resource with its subresource, as in RBAC.

@@ -165,7 +165,7 @@ func verbEntries(p *fieldtree.Place) []verbEntry {
 		if v.Bars() {
 			entry.Barriers = append(entry.Barriers, barrierEntry{When: v.ExcludedWhen})
 		}
-		for _, b := range p.Kind.SetsOn(v, p.Path) {
+		for _, b := range p.SetsOn(v) {
 			barrier := barrierEntry{When: b.When(), Set: b.Source, StatusOnly: b.StatusOnly}
 			if text := b.Verb.String(); text != v.Text {
 				barrier.Verb = text

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
@@ -26,22 +25,6 @@ type text struct {
 func newText(to io.Writer, p *fieldtree.Place) *text {
 	return &text{paint: paint{terminal(to) && os.Getenv("NO_COLOR") == ""}, places: p.Kind.Verbs(), left: maxFields}
 }
-
-// paint adds colours and marks on a terminal. The words are the same without it.
-type paint struct{ on bool }
-
-func (p paint) with(code, mark, words string) string {
-	if !p.on {
-		return words
-	}
-	return "\x1b[" + code + "m" + mark + words + "\x1b[0m"
-}
-
-func (p paint) title(words string) string   { return p.with("1", "", words) }
-func (p paint) faint(words string) string   { return p.with("2", "", words) }
-func (p paint) barrier(words string) string { return p.with("31", "■ ", words) }
-func (p paint) apart(words string) string   { return p.with("35", "◆ ", words) }
-func (p paint) power(words string) string   { return p.with("33", "", words) }
 
 func (t *text) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
@@ -93,38 +76,6 @@ func (t *text) explain(p *fieldtree.Place, recursive bool) []byte {
 	return []byte(t.String())
 }
 
-// cell is a part of a row: its text, which has a width, and the text with colours.
-type cell struct{ plain, painted string }
-
-func plainCell(words string) cell {
-	words = tighten.Printable(words)
-	return cell{words, words}
-}
-
-// table writes rows in columns. The last column is not aligned.
-func (t *text) table(rows [][]cell) {
-	var widths []int
-	for _, row := range rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.plain))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		line.WriteString("  ")
-		for i, c := range row {
-			line.WriteString(c.painted)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.plain)+2))
-			}
-		}
-		t.line("%s", strings.TrimRight(line.String(), " "))
-	}
-}
-
 // chain writes the verbs of a chain: what each covers, or why it does not cover this field, and where it comes from.
 func (t *text) chain(links []fieldtree.Link) {
 	var rows [][]cell
@@ -170,8 +121,11 @@ func (t *text) covers(l *fieldtree.Link) string {
 	if more := len(others) + 1 - shownPlaces; more > 0 {
 		words = fmt.Sprintf("%s and %d more fields", at, more+1)
 	}
+	if l.OfOne && l.Verb == l.Of.Text {
+		return "the same, of one " + l.Of.Parameter
+	}
 	if l.OfOne {
-		words = "the same, of one " + l.Of.Parameter
+		return "the same, of this " + l.Of.Parameter
 	}
 	return words
 }
@@ -252,7 +206,7 @@ func (t *text) barriers(p *fieldtree.Place) {
 		if v.Bars() {
 			add(v.Text, conditionText(v.ExcludedWhen, false, ""), sourceText(v))
 		}
-		for _, b := range p.Kind.SetsOn(v, p.Path) {
+		for _, b := range p.SetsOn(v) {
 			when := conditionText(b.When(), true, "")
 			if b.StatusOnly {
 				when += ", in the status"
@@ -371,7 +325,7 @@ func (t *text) verbRow(p *fieldtree.Place, v *fieldtree.Verb) []cell {
 		}
 		marks = append(marks, t.paint.barrier(tighten.Printable(words)))
 	}
-	for _, b := range p.Kind.SetsOn(v, p.Path) {
+	for _, b := range p.SetsOn(v) {
 		words := "barrier of " + setText(b.Source)
 		if one, isOne := b.Verb.Parameter(); isOne || len(b.Conditions) > 0 {
 			words += " " + conditionText(b.When(), true, one)

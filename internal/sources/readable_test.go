@@ -31,7 +31,9 @@ func (c *cluster) readable(t *testing.T, forbidden ...string) (*Snapshot, []Miss
 		OpenAPI:     &c.world,
 		Services:    func(context.Context) (allowlist.Services, error) { return c.services, unless("apiservices") },
 		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, unless("definitions") },
-		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return nil, errors.New("definitions are not known") },
+		Objects: func(context.Context) ([]*unstructured.Unstructured, error) {
+			return nil, errors.New("definitions are not known")
+		},
 	}, func(context.Context) ([]*unstructured.Unstructured, error) {
 		if err := unless("objects"); err != nil {
 			return nil, err
