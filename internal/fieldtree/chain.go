@@ -121,7 +121,7 @@ func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
 	}
 	base := v.Base.String()
 	links = append(links, Link{Verb: base, Of: v, Path: at})
-	if v.Parameter == "" {
+	if v.Parameter == "" || isKnown && one.IsZero() {
 		return links
 	}
 	for _, b := range ofOne {

@@ -119,9 +119,14 @@ func (p *Place) setsOn(v *Verb, path fieldpath.Pattern) []*SetBarrier {
 	})
 }
 
-// parameterized returns the verb with the parameter that the path has, and whether the path has it.
-func (p *Place) parameterized(v *Verb) (verbs.Verb, bool) {
-	return v.permission.Parameterized(func(name string) (string, bool) { value, ok := p.values[name]; return value, ok })
+// parameterized returns the verb with the parameter that the path has, and whether the path has it. The verb is the zero verb if the value
+// cannot be a parameter.
+func (p *Place) parameterized(v *Verb) (one verbs.Verb, isKnown bool) {
+	value, isKnown := p.values[v.Parameter]
+	if isKnown {
+		one, _ = v.permission.Parameterized(func(string) (string, bool) { return value, true })
+	}
+	return one, isKnown
 }
 
 // ResourceName returns the resource with its subresource, as in RBAC.
