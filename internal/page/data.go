@@ -7,7 +7,8 @@ import (
 
 // data is the data of the page. Numbers named after a table are indexes into it. Zero values are left out.
 type data struct {
-	Title string `json:"title"`
+	Title string   `json:"title"`
+	Notes []string `json:"notes,omitempty"`
 	// Strings are the names of fields and the types.
 	Strings []string    `json:"strings"`
 	Powers  []powerData `json:"powers"`
@@ -88,10 +89,10 @@ type encoder struct {
 	nodes   map[*fieldtree.Node]int
 }
 
-func encode(title string, f *fieldtree.Forest) *data {
+func encode(title string, notes []string, f *fieldtree.Forest) *data {
 	e := &encoder{
 		data: data{
-			Title: title, Strings: []string{}, Powers: []powerData{}, Origins: []origin{}, Verbs: []verbData{}, Sets: []setData{}, Nodes: []nodeData{}, Kinds: []kindData{},
+			Title: title, Notes: notes, Strings: []string{}, Powers: []powerData{}, Origins: []origin{}, Verbs: []verbData{}, Sets: []setData{}, Nodes: []nodeData{}, Kinds: []kindData{},
 		},
 		strings: map[string]int{}, powers: map[schema.Power]int{}, origins: map[schema.Origin]int{}, verbs: map[*fieldtree.Verb]int{}, sets: map[string]int{}, nodes: map[*fieldtree.Node]int{},
 	}

@@ -24,12 +24,13 @@ var (
 	view string
 )
 
-// Render returns the page of a forest. The title is text. Equal forests give equal bytes.
+// Render returns the page of a forest. The title is text, and so are the notes, which say what the page lacks. Equal forests give equal
+// bytes.
 //
 // The policy in the page (CSP) allows the style sheet and the scripts of this package by their hashes, and no request. Whoever names a
 // field cannot add to them: the data is JSON without the characters that end a script, and the scripts show it as text.
-func Render(title string, f *fieldtree.Forest) ([]byte, error) {
-	text, err := json.Marshal(encode(title, f))
+func Render(title string, notes []string, f *fieldtree.Forest) ([]byte, error) {
+	text, err := json.Marshal(encode(title, notes, f))
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}

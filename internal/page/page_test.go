@@ -35,7 +35,7 @@ func builtIn(t *testing.T, more ...schema.Documents) *fieldtree.Forest {
 
 func render(t *testing.T, title string, f *fieldtree.Forest) []byte {
 	t.Helper()
-	out, err := Render(title, f)
+	out, err := Render(title, nil, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,5 +133,15 @@ func TestRender_CyclesEnd(t *testing.T) {
 	got := dataOf(t, render(t, "x", &fieldtree.Forest{Kinds: []*fieldtree.Kind{{Root: n}}}))
 	if len(got.Nodes) != 1 || len(got.Nodes[0].Fields) != 2 || got.Nodes[0].Fields[1] != 0 {
 		t.Errorf("nodes %+v", got.Nodes)
+	}
+}
+
+func TestRender_SaysWhatItLacks(t *testing.T) {
+	page, err := Render("x", []string{"This page lacks <b>."}, &fieldtree.Forest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dataOf(t, page).Notes; len(got) != 1 || got[0] != "This page lacks <b>." {
+		t.Errorf("notes %q", got)
 	}
 }

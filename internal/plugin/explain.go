@@ -142,7 +142,7 @@ func (o *explanation) explain(known *traced, text string) ([]byte, error) {
 	}
 	switch o.output {
 	case outputHTML:
-		return page.Render("Verbs of "+k.Kind, &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})
+		return page.Render("Verbs of "+k.Kind, known.notes(), &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})
 	case outputJSON, outputYAML:
 		return newAnswer(p, o.recursive, known.missing).render(o.output)
 	}
@@ -153,11 +153,20 @@ func (o *explanation) explain(known *traced, text string) ([]byte, error) {
 func (o *explanation) pageOfAll(known *traced) ([]byte, error) {
 	var failed []string
 	for gvk, err := range known.compiled.Failed() {
-		failed = append(failed, fmt.Sprintf("%s: %v", gvk, err))
+		failed = append(failed, fmt.Sprintf("The page lacks %s: %v.", gvk, err))
 	}
 	slices.Sort(failed)
 	for _, why := range failed {
-		o.warn("%s is not in the page: correct its document", why)
+		o.warn("%s", why)
 	}
-	return page.Render("Verbs of all kinds", fieldtree.New(known.compiled))
+	return page.Render("Verbs of all kinds", append(known.notes(), failed...), fieldtree.New(known.compiled))
+}
+
+// notes returns sentences about what an answer lacks.
+func (t *traced) notes() []string {
+	var out []string
+	for _, m := range t.missing {
+		out = append(out, fmt.Sprintf("This page lacks %s: %v.", m.What, m.Err))
+	}
+	return out
 }

@@ -69,7 +69,7 @@ func open(t *testing.T, f *fieldtree.Forest) *tab {
 	if binary == "" {
 		t.Skip("$CHROMIUM names no browser: set it to the path of Chromium")
 	}
-	content, err := page.Render("Verbs of fields", f)
+	content, err := page.Render("Verbs of fields", []string{"This page lacks <i>nothing</i>."}, f)
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "page.html")
 	must(t, os.WriteFile(file, content, 0o600))
@@ -201,6 +201,7 @@ func TestPage_ShowsAKindAndMakesFieldsWhenTheyAreOpened(t *testing.T) {
 	if got := p.text(items); got > "99" || len(got) > 2 {
 		t.Errorf("%s items are made", got)
 	}
+	p.expect(`document.getElementById("notes").innerText.trim()`, "■ Incomplete: This page lacks <i>nothing</i>.")
 	p.picture("light")
 }
 

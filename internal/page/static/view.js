@@ -267,5 +267,7 @@
   window.addEventListener("popstate", () => show(readAddress()));
 
   for (const verb of [...new Set(data.verbs.map((v) => v.text))].sort()) $("verbs").append(element("option", { value: verb }));
+  $("notes").hidden = !data.notes;
+  for (const note of data.notes || []) $("notes").append(element("p", {}, element("b", { class: "barrier" }, "■ Incomplete: "), note));
   show(readAddress());
 })();
