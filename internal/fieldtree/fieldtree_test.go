@@ -103,8 +103,7 @@ func chainOf(t *testing.T, k *Kind, path string) string {
 		var words []string
 		for i := range chain {
 			word := strings.TrimPrefix(chain[i].Verb, "granular:")
-			switch {
-			case word == "":
+			if word == "" {
 				word = "generic"
 			}
 			if !chain[i].Counts() {
