@@ -44,6 +44,8 @@ test-unit: ## The tests that need no control plane, with the race detector where
 	  echo "go test $(UNIT)"; go test $(UNIT); \
 	fi
 	go -C test/observability test ./...
+	@# Without $$CHROMIUM it is skipped.
+	go -C test/browser test ./...
 
 .PHONY: test-integration
 test-integration: build controlplane ## The tests against the real control plane.

@@ -38,11 +38,16 @@ type memoKey struct {
 	fallback            string
 }
 
-func newBuilder(topology *Topology, known permissions) *builder {
+func newBuilder(topology *Topology, known permissions, traced bool) *builder {
 	b := &builder{topology: topology, inline: map[string]*overlay{}, memo: map[memoKey]*Node{}, permissions: known, writes: map[string]*Written{}}
 	for _, name := range sortedKeys(topology.TypePermissions) {
 		said, errs := statements(topology.Source, RankExtension, topology.TypePermissions[name])
 		b.errs = append(b.errs, errs...)
+		for _, s := range said {
+			if traced {
+				s.guard.trace(Origin{FormOpenAPI, topology.Source})
+			}
+		}
 		b.inline[name] = &overlay{}
 		b.inline[name].lay(said)
 	}

@@ -125,7 +125,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 			continue
 		}
 		if b == nil {
-			b = newBuilder(t, c.permissions)
+			b = newBuilder(t, c.permissions, c.docs.Traced)
 		}
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(sources, t.Source)
@@ -140,6 +140,7 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		c.trees[gvk] = shared
 		s.kinds[gvk] = newKind(gvk, shared)
 		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
+		s.kinds[gvk].trace = c.traceOf(gvk)
 	}
 }
 
@@ -192,6 +193,9 @@ func (c *compiler) read(i int) []statement {
 		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
 		for _, s := range c.statements[i] {
 			s.guard.everyKind = d.Kind == "*"
+			if c.docs.Traced {
+				s.guard.trace(d.origin())
+			}
 		}
 		c.report(errs...)
 	}

@@ -17,15 +17,19 @@ type Documents struct {
 	Topologies  []Topology
 	Permissions []PermissionDocument
 	Uncovered   []UncoveredDocument
+	// Traced means that Compile keeps the Origins of each permission and the Trace of each kind. Equal fields of different sources are
+	// then different nodes, and the Schema keeps the types of the documents. It is for commands; it does not change any decision.
+	Traced bool
 }
 
 // Append returns d followed by more, in new slices. To append many documents, use one call.
 func (d Documents) Append(more ...Documents) Documents {
-	out := Documents{Topologies: slices.Clone(d.Topologies), Permissions: slices.Clone(d.Permissions), Uncovered: slices.Clone(d.Uncovered)}
+	out := Documents{Topologies: slices.Clone(d.Topologies), Permissions: slices.Clone(d.Permissions), Uncovered: slices.Clone(d.Uncovered), Traced: d.Traced}
 	for _, next := range more {
 		out.Topologies = append(out.Topologies, next.Topologies...)
 		out.Permissions = append(out.Permissions, next.Permissions...)
 		out.Uncovered = append(out.Uncovered, next.Uncovered...)
+		out.Traced = out.Traced || next.Traced
 	}
 	return out
 }
@@ -39,6 +43,8 @@ type Topology struct {
 	Kinds map[runtimeschema.GroupVersionKind]string
 	// Plurals holds the resource names of kinds whose plural does not follow the Kubernetes rule.
 	Plurals map[runtimeschema.GroupVersionKind]string
+	// OtherNames are the singular name and the short names that definitions give to their resources, for command lines.
+	OtherNames map[runtimeschema.GroupVersionKind][]string
 	// Replicas is the path that a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
 	// StatusInside are the kinds of definitions without the subresource status: a write of the object writes its status too.
@@ -80,6 +86,8 @@ const (
 type PermissionDocument struct {
 	Source string
 	Rank   Rank
+	// Form is the form of the entries, for a traced compile.
+	Form Form
 	// Group and Kind are "*" for every kind.
 	Group, Kind string
 	// Versions are the versions that the document applies to; empty means every version.

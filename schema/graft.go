@@ -92,8 +92,8 @@ func spelled(permissions []*Permission, emitted map[string]string) []*Permission
 			continue
 		}
 		base := *p
-		base.parameter, base.treatment, base.expression = "", "", nil
-		out = append(out, &base, &Permission{verb: v, powers: p.powers})
+		base.parameter, base.treatment, base.expression, base.expressionText = "", "", nil, ""
+		out = append(out, &base, &Permission{verb: v, powers: p.powers, origins: p.origins})
 	}
 	return out
 }

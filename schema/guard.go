@@ -45,7 +45,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	if known := b.permissions[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, apart: e.Apart, powers: e.Powers}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, apart: e.Apart, powers: e.Powers, origins: g.from}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (b *builder) parameter(g *guard, out *Permission) bool {
 			b.errs = append(b.errs, g.fault("%s: parameter %v", orRoot(b.at), err))
 			return false
 		}
-		out.expression = program
+		out.expression, out.expressionText = program, e.ParameterExpression
 	}
 	return true
 }

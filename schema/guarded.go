@@ -70,7 +70,7 @@ func (u *uncoveredSet) guards(k *Kind, counts func(fieldpath.Pattern) bool) int3
 		}
 		for _, p := range node.permissions {
 			for v := range u.verbs {
-				if p.mayBe(v) {
+				if p.MayBe(v) {
 					n++
 					return
 				}

@@ -190,8 +190,8 @@ func (l *landscape) bearers(t *target, k *Kind) map[string]*borne {
 	return out
 }
 
-// mayBe reports whether the permission can have the verb v. If v has a parameter, the permission must be able to have that parameter.
-func (p *Permission) mayBe(v verbs.Verb) bool {
+// MayBe reports whether the permission can have the verb v. If v has a parameter, the permission must be able to have that parameter.
+func (p *Permission) MayBe(v verbs.Verb) bool {
 	if p.verb != v.WithoutParameter() {
 		return false
 	}
@@ -229,7 +229,7 @@ func (l *landscape) fit(t *target, v verbs.Verb) fit {
 		}
 		for _, p := range b.permissions {
 			switch {
-			case p.mayBe(v):
+			case p.MayBe(v):
 				return fits
 			case p.parameter == "":
 				best = max(best, noParameter)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 
@@ -186,6 +187,17 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 		return m.value, false
 	}
 	return unknown, false
+}
+
+// Children returns the nodes directly below a node with the steps to them: the items of a list, then fields and singled-out keys of an
+// object by name, then its other values. Below a node of unknown fields there are none.
+func (n *Node) Children() iter.Seq2[fieldpath.Element, *Node] {
+	return func(yield func(fieldpath.Element, *Node) bool) {
+		done := false
+		children(n, func(e fieldpath.Element, child *Node) {
+			done = done || child != unknown && !yield(e, child)
+		})
+	}
 }
 
 // walk visits every node reachable from n once, with a pattern that leads to it.

@@ -43,6 +43,8 @@ type guard struct {
 	lent bool
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
+	// from are the origins, nil if the compile is not traced.
+	from []Origin
 }
 
 func newGuard(source string, rank Rank, e *Entry) *guard {
@@ -55,6 +57,9 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 func (g *guard) describe() {
 	e := g.entry
 	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
+	if len(g.from) > 0 {
+		g.says += fmt.Sprintf("%q", g.from)
+	}
 	g.content = fmt.Sprintf("%s%q%v%v%d%s", g.says, e.ParameterSource, e.Optional, g.lent, g.rank, writesKey(e.Writes))
 }
 

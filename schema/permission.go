@@ -17,17 +17,22 @@ type Permission struct {
 	parameter  string
 	treatment  string
 	expression cel.Program
-	excluded   bool
+	// expressionText is the source of expression.
+	expressionText string
+	excluded       bool
 	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
 	excludedWhen []barrierCondition
 	zero         zero
 	apart        bool
 	powers       []Power
+	// origins: see Origins.
+	origins []Origin
 }
 
 // barrierCondition is one condition on values.
 type barrierCondition struct {
 	program cel.Program
+	text    string
 	// readsOld means that the condition reads the old value.
 	readsOld bool
 }
@@ -38,7 +43,7 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	if err != nil {
 		return barrierCondition{}, err
 	}
-	return barrierCondition{program, len(identifiers(ast, oldValueVariable)) > 0}, nil
+	return barrierCondition{program, expression, len(identifiers(ast, oldValueVariable)) > 0}, nil
 }
 
 const (

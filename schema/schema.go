@@ -49,6 +49,8 @@ type Kind struct {
 	alike map[string]*likeness
 	// convertsByName: see ConvertsByName.
 	convertsByName bool
+	// trace is nil if the compile was not traced.
+	trace *Trace
 }
 
 // In returns the kind in another version, nil if that version is not known.

@@ -60,6 +60,8 @@ type uncoveredSet struct {
 	verbs      VerbSet
 	resources  []v1alpha1.ResourceRule
 	conditions []condition
+	// declared are the conditions as the document has them.
+	declared []v1alpha1.MatchCondition
 	// actions are nil if the set refuses writes.
 	actions []v1alpha1.ValidationAction
 	// targets are the known resources that the set names.
@@ -257,7 +259,7 @@ func (c *compiler) uncovered(s *Schema) []uncoveredSet {
 	var out []uncoveredSet
 	for i := range c.docs.Uncovered {
 		d := &c.docs.Uncovered[i]
-		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources}
+		set := uncoveredSet{source: d.Source, barrier: SetBarrier(d), verbs: VerbSet{}, resources: d.Set.Spec.Resources, declared: d.Set.Spec.MatchConditions}
 		if !d.Set.Spec.Denies() {
 			set.actions = d.Set.Spec.ValidationActions
 		}

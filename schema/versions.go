@@ -100,6 +100,7 @@ func (g *guard) strengthen(other *guard) *guard {
 		return g
 	}
 	return g.with(func(out *guard) {
+		out.withOrigins(other)
 		if other.entry.Excluded {
 			out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil
 			return

@@ -38,7 +38,7 @@ func TestReviewRefusesBadAdmissionReviews(t *testing.T) {
 		"empty request":           {reviewOf(``), "admission request: "},
 		"no operation":            {reviewOf(requestMeta), `operation "" is not known`},
 		"unknown operation":       {reviewOf(requestMeta + `,"operation":"PATCH"`), `operation "PATCH" is not known`},
-		"connect":                 {reviewOf(requestMeta + `,"operation":"CONNECT"`), `operation "CONNECT" changes no object`},
+		"connect":                 {reviewOf(requestMeta + `,"operation":"CONNECT"`), `CONNECT to "configmaps": admission does not see the verb`},
 		"no user":                 {strings.Replace(update(configMap), `"username":"bob"`, "", 1), "names no user"},
 		"no resource":             {strings.Replace(update(configMap), `"resource":"configmaps"`, `"resource":""`, 1), "names no resource"},
 		"no object on create":     {reviewOf(requestMeta + `,"operation":"CREATE"`), ".request.object is missing"},

@@ -68,7 +68,7 @@ func (o *options) hintAtNamespace(request *admissionv1.AdmissionRequest) {
 func (o *options) config() (*rest.Config, error) {
 	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or %s", err, o.withoutCluster())
 	}
 	config.QPS = -1
 	return config, nil

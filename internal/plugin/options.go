@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,10 @@ type options struct {
 	authorizationConfig string
 	maxChecks           int
 	output              string
+	// fromFiles means that no cluster is asked, although there are no grants.
+	fromFiles bool
+	// instead is what a user without a cluster can do, at the end of an error; "" for --grants.
+	instead string
 
 	// denialHint is a warning to print if the request is denied.
 	denialHint string
@@ -156,7 +161,12 @@ func (o *options) validate() error {
 }
 
 // offline reports whether files decide. An empty file of grants counts too: it grants nothing.
-func (o *options) offline() bool { return len(o.grants) > 0 }
+func (o *options) offline() bool { return len(o.grants) > 0 || o.fromFiles }
+
+// withoutCluster returns what a user without a cluster can do.
+func (o *options) withoutCluster() string {
+	return cmp.Or(o.instead, "decide from files with --grants")
+}
 
 // read returns the content of a file, or of standard input for "-".
 func (o *options) read(flag, name string) ([]byte, error) {

@@ -29,7 +29,7 @@ func (o *options) schemas(ctx context.Context) (*sources.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := reachable(ctx, config); err != nil {
+	if err := reachable(ctx, config, o.withoutCluster()); err != nil {
 		return nil, err
 	}
 	snapshot, err := sources.Once(ctx, config, o.files())
@@ -42,14 +42,15 @@ func (o *options) schemas(ctx context.Context) (*sources.Snapshot, error) {
 	return snapshot, nil
 }
 
-// reachable returns an error if the cluster cannot be asked at all, in contrast to one that does not show everything.
-func reachable(ctx context.Context, config *rest.Config) error {
+// reachable returns an error if the cluster cannot be asked at all, in contrast to one that does not show everything. instead is another
+// cure than to correct the flags.
+func reachable(ctx context.Context, config *rest.Config, instead string) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err == nil {
 		_, err = client.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	}
 	if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or decide from files with --grants", err)
+		return fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or %s", err, instead)
 	}
 	return nil
 }

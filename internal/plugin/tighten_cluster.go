@@ -87,7 +87,7 @@ func (o *tightening) connect(ctx context.Context) (*knownCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := reachable(ctx, config); err != nil {
+	if err := reachable(ctx, config, o.withoutCluster()); err != nil {
 		return nil, err
 	}
 	known := &knownCluster{config: config}

@@ -54,20 +54,29 @@ type Snapshot struct {
 // Once needs get on the paths /openapi/v3 and /openapi/v3/*, and list on apiservices, customresourcedefinitions, and, if they are
 // installed, permissionschemas and uncoveredpermissionsets.
 func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, error) {
+	server, _, err := readerOf(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	server.Files = files
+	return once(ctx, server)
+}
+
+// readerOf returns a Config that reads an API server once, with the client that it reads objects with.
+func readerOf(ctx context.Context, config *rest.Config) (Config, dynamic.Interface, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
+		return Config{}, nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the API server: %w", err)
+		return Config{}, nil, fmt.Errorf("client of the API server: %w", err)
 	}
 	definitions := sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
 		out, err := list(ctx, client.Resource(CustomResourceDefinitions()))
 		return out, unreadable(err, "list on "+CustomResourceDefinitions().GroupResource().String())
 	})
-	return once(ctx, Config{
-		Files:   files,
+	return Config{
 		OpenAPI: index{openapi.NewClientWithContext(disco.RESTClient())},
 		Services: func(ctx context.Context) (allowlist.Services, error) {
 			out, err := allowlist.ListServices(ctx, client)
@@ -84,20 +93,36 @@ func Once(ctx context.Context, config *rest.Config, files []string) (*Snapshot, 
 			}
 			return listOwn(ctx, client, defined)
 		},
-	})
+	}, client, nil
 }
 
 // once is Once for a Config. The files in config.Files replace documents that the other fields return.
 func once(ctx context.Context, config Config) (*Snapshot, error) {
+	out, missing, err := read(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, m := range missing {
+		errs = append(errs, m.Err)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return out, nil
+}
+
+// read makes a snapshot, and returns what a Live might have in force otherwise. The error is about sources that were not read.
+func read(ctx context.Context, config Config) (*Snapshot, []Missing, error) {
 	// The snapshot or the error contains everything that would be logged.
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	proposed, err := propose(config.Files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	base, err := builtIn()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	definitions, objects := config.Definitions, config.Objects
 	config.Definitions = func() ([]*unstructured.Unstructured, error) { return proposed.beside(definitions()) }
@@ -107,18 +132,19 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 	l := newLive(config, base)
 	l.proposed = proposed
 	if err := l.readOnce(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := &Snapshot{Schema: l.Schema(), Documents: *l.Documents(), unknown: l.Unknown(), unread: map[string]error{}}
-	errs := out.addUnread(l.published.unread)
+	missing := out.addUnread(l.published.unread)
 	for _, state := range l.Objects() {
 		if state.Kind == v1alpha1.UncoveredPermissionSetKind && len(state.Faults) > 0 {
-			errs = append(errs, fmt.Errorf("%s %s: is faulty, so that fieldperm may have an earlier generation of it in force: correct it: %w", state.Kind, state.Name, errors.Join(state.Faults...)))
+			err := fmt.Errorf("%s %s: is faulty, so that fieldperm may have an earlier generation of it in force: correct it: %w", state.Kind, state.Name, errors.Join(state.Faults...))
+			missing = append(missing, Missing{"what an earlier generation of a set makes a barrier", err})
 		}
 	}
 	for _, fault := range l.Faults() {
 		if proposed.isOf(fault) {
-			errs = append(errs, fault)
+			missing = append(missing, Missing{"a part of the files", fault})
 		} else {
 			out.Warnings = append(out.Warnings, fault)
 		}
@@ -131,10 +157,7 @@ func once(ctx context.Context, config Config) (*Snapshot, error) {
 		}
 		seen[fault.Error()] = true
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return out, nil
+	return out, missing, nil
 }
 
 // readOnce reads and compiles. The error is about everything that could not be read.
@@ -151,9 +174,8 @@ func (l *Live) readOnce(ctx context.Context) error {
 	return nil
 }
 
-// addUnread stores the documents of other servers that could not be read. It returns an error for each of the API server's own
-// documents.
-func (s *Snapshot) addUnread(documents map[string]unread) []error {
+// addUnread stores the documents of other servers that could not be read. It returns what is not known of the API server's own documents.
+func (s *Snapshot) addUnread(documents map[string]unread) []Missing {
 	var own []string
 	for _, path := range slices.Sorted(maps.Keys(documents)) {
 		one := documents[path]
@@ -173,7 +195,7 @@ func (s *Snapshot) addUnread(documents map[string]unread) []error {
 	if len(own) > 1 {
 		which = fmt.Sprintf("%s and %d more", which, len(own)-1)
 	}
-	return []error{fmt.Errorf("OpenAPI v3 of %s: %w", which, unreadable(documents[own[0]].why, "get on the path /openapi/v3/*"))}
+	return []Missing{{ownFields, fmt.Errorf("OpenAPI v3 of %s: %w", which, unreadable(documents[own[0]].why, "get on the path /openapi/v3/*"))}}
 }
 
 // Kind returns why writes of the kind cannot be decided, nil if they can. The error is an ErrUnknownKind if nothing is known of the

@@ -71,12 +71,15 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 	docs := schema.Documents{Topologies: []schema.Topology{topology}}
 	// If there are two entries for one path, the later one counts: the author's over the derived one, and the annotation over the keys of
 	// the schema, because a server keeps only the annotation.
-	for _, entries := range []map[string][]schema.Entry{d.scale(), inline, annotated} {
-		for _, version := range slices.Sorted(maps.Keys(entries)) {
+	for _, part := range []struct {
+		form    schema.Form
+		entries map[string][]schema.Entry
+	}{{schema.FormScale, d.scale()}, {schema.FormSchemaKeys, inline}, {schema.FormAnnotation, annotated}} {
+		for _, version := range slices.Sorted(maps.Keys(part.entries)) {
 			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
-				Source: source, Rank: schema.RankCustomResource,
+				Source: source, Rank: schema.RankCustomResource, Form: part.form,
 				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},
-				Entries: entries[version],
+				Entries: part.entries[version],
 			})
 		}
 	}

@@ -1,7 +1,9 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +21,7 @@ func (d *definition) topology() (schema.Topology, error) {
 	types := &smd.Schema{}
 	topology := schema.Topology{
 		Source: d.source, Kinds: map[runtimeschema.GroupVersionKind]string{},
-		Plurals: map[runtimeschema.GroupVersionKind]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
+		Plurals: map[runtimeschema.GroupVersionKind]string{}, OtherNames: map[runtimeschema.GroupVersionKind][]string{}, Replicas: map[runtimeschema.GroupVersionKind]string{},
 		StatusInside: map[runtimeschema.GroupVersionKind]bool{}, Reads: map[runtimeschema.GroupVersionKind]func(map[string]any) bool{}, Lossy: map[runtimeschema.GroupVersionKind]schema.Loss{}, KeepsNames: !d.convertsByWebhook(), JSON: true,
 	}
 	for i := range d.crd.Spec.Versions {
@@ -43,6 +45,7 @@ func (d *definition) topology() (schema.Topology, error) {
 		}
 		types.Types = append(types.Types, converted.Types...)
 		topology.Kinds[gvk], topology.Plurals[gvk] = name, d.crd.Spec.Names.Plural
+		topology.OtherNames[gvk] = d.names()
 		if loss, lossy := losses[v.Name]; lossy {
 			topology.Lossy[gvk] = loss
 		}
@@ -62,6 +65,12 @@ func (d *definition) topology() (schema.Topology, error) {
 	types.Types = append(types.Types, meta...)
 	topology.Types = types
 	return topology, nil
+}
+
+// names returns the names of the resource beside its plural. An API server derives an absent singular from the kind.
+func (d *definition) names() []string {
+	names := &d.crd.Spec.Names
+	return append([]string{cmp.Or(names.Singular, strings.ToLower(names.Kind))}, names.ShortNames...)
 }
 
 // versionSchema returns the schema of one version. If the version has no schema, every field except metadata is unknown.

@@ -110,7 +110,7 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 		return schema.Documents{}, errs
 	}
 	return schema.Documents{Permissions: []schema.PermissionDocument{{
-		Source: source, Rank: schema.RankAdministrator,
+		Source: source, Rank: schema.RankAdministrator, Form: schema.FormPermissionSchema,
 		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions,
 		Entries: entries(object.Spec.Permissions, "/spec/permissions"),
 	}}}, nil

@@ -38,12 +38,12 @@ var layers = []layer{
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
 		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression",
-		"internal/configfile", "internal/metrics",
+		"internal/configfile", "internal/fieldtree", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
 	}},
 	// What endpoints and controllers consist of.
 	{"components", []string{
-		"internal/allowlist", "internal/authn", "internal/conditions/remote", "internal/metrics/metricstest", "internal/rbac", "internal/review", "internal/uncovered",
+		"internal/allowlist", "internal/authn", "internal/conditions/remote", "internal/metrics/metricstest", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{

@@ -1,0 +1,207 @@
+package fieldtree
+
+import (
+	"slices"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// Link is a verb of the chain of a place.
+type Link struct {
+	// Verb is the verb, or the verb with the parameter that the path has, or else with the name of its parameter. The verb with its parameter
+	// is more specific. It is "" for the generic permission.
+	Verb string
+	// Of is the verb of the node at Path that the link comes from, nil for the generic permission.
+	Of   *Verb
+	Path fieldpath.Pattern
+	// OfOne means that the link is the verb with a parameter. It covers one value of the parameter.
+	OfOne bool
+	// Lost are the reasons why the verb does not cover the place. If one of them holds always, it never does.
+	Lost []Loss
+}
+
+// Counts reports whether the verb covers the place: always, or under a condition.
+func (l *Link) Counts() bool { return !slices.ContainsFunc(l.Lost, Loss.always) }
+
+// Loss is a reason why a more general verb does not cover a place: a barrier, or a verb that stands apart.
+type Loss struct {
+	// By is the verb below.
+	By   string
+	Path fieldpath.Pattern
+	// Apart means that By stands apart. Otherwise it is a barrier.
+	Apart bool
+	// When are the conditions under which the barrier holds, in CEL. Of the conditions on values each alone is enough; of those of a set
+	// all must be true. There are none if it always holds.
+	When []string
+	// Set is the UncoveredPermissionSet that makes the barrier, "" if the source of the verb does.
+	Set string
+	// One is the value of the parameter that the barrier is for, "" for all, and for the one that the path has.
+	One string
+}
+
+func (l Loss) always() bool { return len(l.When) == 0 && l.One == "" }
+
+// Chains returns the verbs of the place from general to specific, the generic permission first. If the place becomes a part of several
+// objects (schema.Node.Trees), a verb of any of them covers it, so that there is one chain. With barriers there is a chain for each object
+// that may have one, and a change needs a verb of each chain whose barrier holds; if none holds, a verb of any is enough.
+func (p *Place) Chains() [][]Link {
+	trees := 1
+	for _, n := range p.way {
+		trees = max(trees, len(n.Trees))
+	}
+	all := p.chain(0)
+	barred := [][]Link{}
+	for tree := range trees {
+		one := p.chain(tree)
+		if slices.ContainsFunc(one, func(l Link) bool { return len(l.Lost) > 0 }) {
+			barred = append(barred, one)
+		}
+		for _, l := range one {
+			if !slices.ContainsFunc(all, func(have Link) bool { return have.Verb == l.Verb }) {
+				all = append(all, l)
+			}
+		}
+	}
+	if len(barred) == 0 {
+		return [][]Link{all}
+	}
+	return barred
+}
+
+// chain returns the verbs of the place in one tree. The trees of other objects begin with the verb of the root and go on where a field
+// becomes a part of these objects.
+func (p *Place) chain(tree int) []Link {
+	links := []Link{{}}
+	begun := false
+	for i, n := range p.way {
+		begun = begun || tree < len(n.Trees)
+		verbs := n.Verbs
+		switch {
+		case tree > 0 && i > 0 && !begun:
+			continue
+		case n.Trees == nil:
+		case tree < len(n.Trees):
+			verbs = n.Trees[tree]
+		default:
+			verbs = nil
+		}
+		for _, v := range verbs {
+			links = p.extend(links, v, p.Path[:i:i])
+		}
+	}
+	return links
+}
+
+// extend adds a verb to a chain, as the walk through two objects does.
+func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
+	lose := func(from int, loss Loss) {
+		loss.Path = at
+		for i := from; i < len(links); i++ {
+			links[i].Lost = append(links[i].Lost, loss)
+		}
+	}
+	if v.Apart {
+		// The generic permission and granular:* count.
+		lose(min(2, len(links)), Loss{By: v.Text, Apart: true})
+	}
+	if v.Bars() {
+		lose(0, Loss{By: v.Text, When: v.ExcludedWhen})
+	}
+	var ofOne []*SetBarrier
+	one, isKnown := p.parameterized(v)
+	for _, b := range p.setsOn(v, p.statusPath(at)) {
+		if !b.Denies() {
+			continue
+		}
+		if _, isOne := b.Verb.Parameter(); isOne {
+			ofOne = append(ofOne, b)
+			continue
+		}
+		lose(0, Loss{By: b.Verb.String(), When: b.When(), Set: b.Source})
+	}
+	base := v.Base.String()
+	links = append(links, Link{Verb: base, Of: v, Path: at})
+	if v.Parameter == "" || isKnown && one.IsZero() {
+		return links
+	}
+	for _, b := range ofOne {
+		loss := Loss{By: b.Verb.String(), When: b.When(), Set: b.Source}
+		if !isKnown {
+			loss.One, _ = b.Verb.Parameter()
+		}
+		lose(0, loss)
+	}
+	text := v.Text
+	if isKnown {
+		text = one.String()
+	}
+	return append(links, Link{Verb: text, Of: v, Path: at, OfOne: true})
+}
+
+// statusPath returns the path of a node on the way. A barrier on the status alone that is at the root holds in the status.
+func (p *Place) statusPath(at fieldpath.Pattern) fieldpath.Pattern {
+	if len(at) == 0 {
+		return p.Path
+	}
+	return at
+}
+
+// maxPlaces bounds the places of a verb that are looked for, because a schema may unfold without bound.
+const maxPlaces = 20_000
+
+// Verbs returns the paths of each verb of the kind, by its text, in the order of the tree.
+func (k *Kind) Verbs() map[string][]string {
+	out := map[string][]string{}
+	left := maxPlaces
+	leads := leading(k.Root)
+	var visit func(*Place)
+	visit = func(p *Place) {
+		if left--; left < 0 || !leads[p.Node()] || p.Repeats() != nil {
+			return
+		}
+		for _, v := range p.Node().Verbs {
+			if path := p.Path.String(); !slices.Contains(out[v.Text], path) {
+				out[v.Text] = append(out[v.Text], path)
+			}
+		}
+		for _, c := range p.Node().Children {
+			visit(p.Child(c))
+		}
+	}
+	visit(k.Place())
+	return out
+}
+
+// leading returns the nodes at and below which a verb is.
+func leading(root *Node) map[*Node]bool {
+	above, out := map[*Node][]*Node{}, map[*Node]bool{}
+	var next []*Node
+	seen := map[*Node]bool{}
+	var visit func(*Node)
+	visit = func(n *Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		if len(n.Verbs) > 0 {
+			out[n] = true
+			next = append(next, n)
+		}
+		for _, c := range n.Children {
+			above[c.Node] = append(above[c.Node], n)
+			visit(c.Node)
+		}
+	}
+	visit(root)
+	for len(next) > 0 {
+		n := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, parent := range above[n] {
+			if !out[parent] {
+				out[parent] = true
+				next = append(next, parent)
+			}
+		}
+	}
+	return out
+}
