@@ -199,7 +199,7 @@ func TestK4_AResidualHasTheValueOfItsExpression(t *testing.T) {
 			case Residual:
 				got = valueOf(folded.Residual.Evaluate(ctx, data))
 				condition := authorizer.GenericCondition{Type: Type, Condition: folded.Residual.String()}
-				if back := resultOf(fresh.Evaluate(ctx, condition, data)); back != got {
+				if back := textOf(fresh.Evaluate(ctx, condition, data)); back != got {
 					t.Fatalf("seed %d, case %d: %s\nresidual %s is %s, and from its text %s", seed, i, source, folded.Residual, got, back)
 				}
 			}
@@ -227,7 +227,7 @@ func valueOf(value bool, err error) string {
 	return fmt.Sprint(value)
 }
 
-func resultOf(r authorizer.ConditionEvaluationResult) string {
+func textOf(r authorizer.ConditionEvaluationResult) string {
 	switch {
 	case r.IsError():
 		return "error"
