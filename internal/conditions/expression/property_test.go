@@ -146,19 +146,19 @@ func (d drawer) request() (request, Known) {
 }
 
 // changes draws the changes, or an error.
-func (d drawer) changes() func() ([]Change, error) {
+func (d drawer) changes() func() (ChangeList, error) {
 	switch d.IntN(4) {
 	case 0:
-		return func() ([]Change, error) { return nil, errors.New("no changes") }
+		return func() (ChangeList, error) { return nil, errors.New("no changes") }
 	case 1:
 		return nil
 	case 2:
-		return func() ([]Change, error) {
-			return []Change{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
+		return func() (ChangeList, error) {
+			return listed{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
 		}
 	default:
-		return func() ([]Change, error) {
-			return []Change{{Path: "a", Operation: "added"}, {Path: ".spec", Operation: "removed", Verbs: []string{"scale"}}}, nil
+		return func() (ChangeList, error) {
+			return listed{{Path: "a", Operation: "added"}, {Path: ".spec", Operation: "removed", Verbs: []string{"scale"}}}, nil
 		}
 	}
 }
