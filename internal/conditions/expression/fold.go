@@ -65,7 +65,7 @@ func (e *Expression) Fold(ctx context.Context, known Known) Folded {
 	if out.expr != e.plain.Expr() {
 		left.expr = out.expr
 	}
-	if readsVerb(out.expr) {
+	if e.readsVerb && readsVerb(out.expr) {
 		return Folded{Err: errReadsVerb()}
 	}
 	return Folded{Outcome: Residual, Residual: left}
