@@ -3,6 +3,7 @@ package celjson
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func TestK4_LargeJSONIsReadAsDecoded(t *testing.T) {
 		`o.numbers.transformList(i, x, o.numbers[i] == x).all(x, x)`, `o.rows.map(r, r.spec.size) == o.within.rows.map(r, r.spec.size)`, `o.rows.filter(r, r.spec.size == 3).size()`, `(o.rows + o.numbers).size()`, `(o.rows + o.numbers)[300]`,
 		`(o.rows + o.numbers)[600]`, `(o.rows + o.numbers)[-1]`, `(o.rows + o.numbers)["x"]`, `(o.rows + [1]) == (o.within.rows + [1])`, `(o.rows + [1]) == (o.within.rows + [2])`, `1 in (o.rows + [1])`, `2 in (o.rows + [1])`, `(o.rows + [1] + [2])[301]`,
 		`o.rows + 1`, `o.rows + [] == o.rows`, `[] + o.rows == o.rows`, `(o.rows + o.rows).map(r, r.name).size()`, `[o.rows, o.numbers] == o.lists`, `o.lists == [o.rows, o.numbers]`, `o.lists + [1] == [o.rows, o.numbers, 1]`,
-		`o.few.a`, `o.few.long.size()`, `o.few.b`, `size(o.few)`, `o.rows.exists_one(r, r.name == "r4")`, `sets.contains(o.rows, [o.rows[4]])`, `sets.equivalent(o.rows, o.within.rows)`, `type(o.rows + [1])`, `optional.ofNonZeroValue(o.rows + [1]).hasValue()`,
+		`o.few.a`, `o.few.long == o.few.long + ""`, `o.few.long in o.few`, `o.few.long.contains("xx")`, `o.few.long.size()`, `o.few.b`, `size(o.few)`, `o.rows.exists_one(r, r.name == "r4")`, `sets.contains(o.rows, [o.rows[4]])`, `sets.equivalent(o.rows, o.within.rows)`, `type(o.rows + [1])`, `optional.ofNonZeroValue(o.rows + [1]).hasValue()`,
 		`o.rows.map(r, r.name).join(",").size()`, `(o.rows.map(r, r.name) + ["x"]).join(",").size()`, `o.within == {"m": o.m, "rows": o.rows}`, `{"m": o.m, "rows": o.rows} == o.within`,
 	}
 	values, failures := compare(t, text, append(expressions, expressions...))
@@ -86,6 +87,22 @@ func TestK4_ALookupTakesConstantTime(t *testing.T) {
 		if got > 10*want+100*time.Millisecond {
 			t.Errorf("%s: takes %s, and %s on the decoded object", source, got, want)
 		}
+	}
+}
+
+// TestK4_ALongTextIsDecodedOnce: a loop that reads one long field does not copy it each time.
+func TestK4_ALongTextIsDecodedOnce(t *testing.T) {
+	const long, n = 200_000, 1000
+	p := program(t, newEnv(t), `o.l.all(x, !o.text.startsWith(x) && o.escaped.startsWith(x) && o.number > 0.0 && has(o.text))`)
+	value := Of(scan(t, `{"l":["a"`+strings.Repeat(`,"a"`, n-1)+`],"text":"`+strings.Repeat("x", long)+`","escaped":"\u0061`+strings.Repeat("y", long)+`","number":1.`+strings.Repeat("1", long/20)+`}`))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if out, _, err := p.Eval(map[string]any{"o": value}); err != nil || out != types.True {
+		t.Fatal(out, err)
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 20*long {
+		t.Errorf("%d reads of texts of %d bytes allocate %d bytes", n, long, made)
 	}
 }
 

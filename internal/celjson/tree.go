@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// short is the size in bytes below which a list or object is always scanned. A scan of so few bytes takes about a microsecond.
+	// short is the size in bytes below which a value is always scanned or decoded. That takes about a microsecond.
 	short = 512
 	// few is the largest number of items or members that are always scanned.
 	few = 32
@@ -17,10 +17,12 @@ const (
 	scans = 3
 )
 
-// tree has the indexes of the large lists and objects of one document. An expression such as object.data[k] makes the value object.data anew each
-// time, so the indexes are with the document. They are a few times as large as its text in all. The nil tree has none.
+// tree has the indexes of the large lists and objects of one document, and its long texts. An expression such as object.data[k] makes the value
+// object.data anew each time, so they are with the document. They are a few times as large as its text in all. The nil tree has none.
 type tree struct {
 	mu sync.Mutex
+	// long has the strings and numbers that have been read and are not short, by where they begin.
+	long map[int]ref.Val
 	// large has the lists and objects that have been scanned and have more than few elements.
 	large map[uint32]scanned
 }
@@ -37,9 +39,28 @@ func (t *tree) value(v rawjson.Value) ref.Val {
 		return &object{v, t.of(v)}
 	case rawjson.List:
 		return &list{v, t.of(v)}
-	case rawjson.Absent, rawjson.Null, rawjson.Bool, rawjson.Number, rawjson.String:
+	case rawjson.Number, rawjson.String:
+		if begin, end := v.Extent(); t != nil && end-begin >= short {
+			return t.text(v, begin)
+		}
+	case rawjson.Absent, rawjson.Null, rawjson.Bool:
 	}
 	return decoded(v)
+}
+
+// text returns a long string or number, which it decodes once.
+func (t *tree) text(v rawjson.Value, begin int) ref.Val {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out, ok := t.long[begin]
+	if !ok {
+		if t.long == nil {
+			t.long = map[int]ref.Val{}
+		}
+		out = decoded(v)
+		t.long[begin] = out
+	}
+	return out
 }
 
 // of returns the tree of a list or object, nil if it is short. Then all in it are short too.
