@@ -1,6 +1,8 @@
 package celjson
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
@@ -19,36 +21,61 @@ func TestK4_JSONIsReadAsDecoded(t *testing.T) {
 		`o.a.b[0]`, `o.a.b[2].c`, `o.a.b[3]`, `o.a.b[-1]`, `o.a.b[0.0]`, `o.a.b["0"]`, `o.a.missing`, `o.a["b"]`, `o["a"]["empty"]`, `has(o.a.empty)`, `has(o.a.missing)`, `has(o.a.none)`,
 		`o.a.none == null`, `o.a.yes && !o.a.no`, `o.a.f`, `o.a.f + 1.0`, `o.a.big`, `o.a.exp`, `o.a.exp == 1000`, `o.n`, `o.n + 1`, `o.s`, `o.s.size()`, `size(o)`, `size(o.a.b)`, `size(o.l)`, `o.l == []`, `o.a.empty == {}`,
 		`o.same == o.other`, `o.other == o.same`, `o.a == o.same`, `o.a.b == o.same.b`, `o.same.b == [1, 2, {"c": "x"}]`, `[1, 2, {"c": "x"}] == o.same.b`, `o.same == {"b": [1, 2, {"c": "x"}], "x": {"y": {"z": 1}}}`,
-		`2 in o.a.b`, `"x" in o.a.b`, `"b" in o.a`, `"q" in o.a`, `1 in o.a`, `1 in o.mixed`, `o.a.b.exists(x, x == 2)`, `o.a.b.all(x, x == 2)`, `o.a.exists(k, k == "none")`, `o.a.b.map(x, x)`,
+		`2 in o.a.b`, `"x" in o.a.b`, `"b" in o.a`, `"q" in o.a`, `1 in o.a`, `1 in o.mixed`, `o.a.b.exists(x, x == 2)`, `o.a.b.all(x, x == 2)`, `o.a.exists(k, k == "absent")`, `o.a.b.map(x, x)`,
 		`o.mixed.filter(x, type(x) == int)`, `o.mixed.map(x, type(x))`, `type(o)`, `type(o.l)`, `o.?a.?b`, `o.?a.?q.orValue("z")`, `o.?a.?b[?7].orValue(9)`, `o.a[?"b"].hasValue()`, `optional.ofNonZeroValue(o.a.empty).hasValue()`,
 		`optional.ofNonZeroValue(o.l).hasValue()`, `optional.ofNonZeroValue(o.a.b).hasValue()`, `o.a.b + [4]`, `[4] + o.a.b`, `o.l + o.l`, `dyn(o) == dyn(o)`, `o == 1`, `o.a.b == 1`, `o.l == o`, `string(o.n)`, `int(o.s)`, `o.s + "!"`, `o.a.b.size() > 2 ? o.a.b[2].c : "no"`,
 		`o.a[1]`, `{1: 2} == o.a`, `o.mixed == [1, "1", 1.0, true, null, [1], {"k": 1}]`, `[o.a, o.same].map(x, x.b[1])`, `{"k": o.a.b}.k[2].c`, `o.a.b.transformList(i, x, i)`, `o.same.transformMap(k, v, k)`, `sets.contains(o.a.b, [1])`, `o.a.b.exists_one(x, x == 1)`,
 	}
+	values, failures := compare(t, text, expressions)
+	if values < 50 || failures < 6 {
+		t.Errorf("%d values, %d failures", values, failures)
+	}
+}
+
+func newEnv(t testing.TB) *cel.Env {
+	t.Helper()
 	env, err := cel.NewEnv(cel.Variable("o", cel.DynType), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.TwoVarComprehensions(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decoded any
-	if err := utiljson.Unmarshal([]byte(text), &decoded); err != nil {
-		t.Fatal(err)
+	return env
+}
+
+func program(t testing.TB, env *cel.Env, source string) cel.Program {
+	t.Helper()
+	ast, issues := env.Compile(source)
+	if issues.Err() != nil {
+		t.Fatal(source, issues.Err())
 	}
+	out, err := env.Program(ast, cel.CostTracking(nil))
+	if err != nil {
+		t.Fatal(source, err)
+	}
+	return out
+}
+
+func scan(t testing.TB, text string) rawjson.Value {
+	t.Helper()
 	doc, err := rawjson.Scan([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer doc.Release()
-	values, failures := 0, 0
+	t.Cleanup(doc.Release)
+	return doc.Root()
+}
+
+// compare evaluates expressions on a text and on the decoded text. All of them share one value, as the conditions on a request do.
+func compare(t *testing.T, text string, expressions []string) (values, failures int) {
+	t.Helper()
+	var decoded any
+	if err := utiljson.Unmarshal([]byte(text), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	env, shared := newEnv(t), Of(scan(t, text))
 	for _, source := range expressions {
-		ast, issues := env.Compile(source)
-		if issues.Err() != nil {
-			t.Fatal(source, issues.Err())
-		}
-		program, err := env.Program(ast)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, _, wantErr := program.Eval(map[string]any{"o": decoded})
-		got, _, err := program.Eval(map[string]any{"o": Of(doc.Root())})
+		evaluated := program(t, env, source)
+		want, spent, wantErr := evaluated.Eval(map[string]any{"o": decoded})
+		got, details, err := evaluated.Eval(map[string]any{"o": shared})
 		switch {
 		case err != nil || wantErr != nil:
 			failures++
@@ -61,34 +88,33 @@ func TestK4_JSONIsReadAsDecoded(t *testing.T) {
 				t.Errorf("%s: %v, decoded %v", source, got.Value(), want.Value())
 			}
 		}
+		if *details.ActualCost() != *spent.ActualCost() {
+			t.Errorf("%s: costs %d, decoded %d", source, *details.ActualCost(), *spent.ActualCost())
+		}
 	}
-	if values < 50 || failures < 6 {
-		t.Errorf("%d values, %d failures", values, failures)
-	}
+	return values, failures
 }
 
-// TestK4_ANameThatOccursTwiceIsAnError: parsers disagree about such an object.
+// TestK4_ANameThatOccursTwiceIsAnError: parsers disagree about such an object. It holds for small and for large objects, before and after they
+// have an index.
 func TestK4_ANameThatOccursTwiceIsAnError(t *testing.T) {
-	doc, err := rawjson.Scan([]byte(`{"a":1,"a":2,"b":3}`))
-	if err != nil {
-		t.Fatal(err)
+	large := make([]string, 500)
+	for i := range large {
+		large[i] = fmt.Sprintf(`"k%d":%d`, i, i)
 	}
-	defer doc.Release()
-	env, err := cel.NewEnv(cel.Variable("o", cel.DynType), cel.OptionalTypes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for source, fails := range map[string]bool{`o.a == 1`: true, `o.a == 2`: true, `has(o.a)`: true, `"a" in o`: true, `size(o) == 2`: true, `o == {"a": 2, "b": 3}`: true, `o.b == 3`: false, `o[1] == 3`: true, `o.?a.hasValue()`: true} {
-		ast, issues := env.Compile(source)
-		if issues.Err() != nil {
-			t.Fatal(issues.Err())
-		}
-		program, err := env.Program(ast)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, _, err := program.Eval(map[string]any{"o": Of(doc.Root())}); (err != nil) != fails {
-			t.Errorf("%s: %v, %v", source, out, err)
+	env := newEnv(t)
+	for _, text := range []string{`{"a":1,"a":2,"b":3}`, `{"a":1,` + strings.Join(large, ",") + `,"\u0061":2,"b":3}`} {
+		shared := Of(scan(t, `{"o":`+text+`,"l":[`+text+`],"same":{"o":`+text+`}}`))
+		for range 2 * scans {
+			for source, fails := range map[string]bool{
+				`o.o.a == 1`: true, `o.o.a == 2`: true, `has(o.o.a)`: true, `"a" in o.o`: true, `size(o.o) == 2`: true, `o.o == {"a": 2, "b": 3}`: true, `o.o.b == 3`: false, `o.o[1] == 3`: true,
+				`o.o.?a.hasValue()`: true, `o.o == o.same.o`: true, `{"o": o.o} == o.same`: false, `o.same == {"o": o.o}`: true, `o.l == [o.o]`: true, `o.o in o.l`: true, `{"b": 1} in o.l`: true, `o == o`: true,
+				`3 in o.l`: true, `o.l == []`: false, `o == {}`: false, `type(o.o) == map`: true, `o.l + [1] == [1, 1]`: true,
+			} {
+				if out, _, err := program(t, env, source).Eval(map[string]any{"o": shared}); (err != nil) != fails {
+					t.Errorf("%.40s: %s: %v, %v", text, source, out, err)
+				}
+			}
 		}
 	}
 }

@@ -48,7 +48,11 @@ func folded(f expression.Folded) (string, error) {
 	case expression.False:
 		return "false", nil
 	case expression.Residual:
-		return f.Residual.String(), nil
+		left, err := f.Residual.Expression()
+		if err != nil {
+			return "", err
+		}
+		return left.String(), nil
 	case expression.Failed:
 	}
 	return "", f.Err

@@ -45,19 +45,11 @@ func (s *Set) Conditional(write *admission.Write, _ fieldperm.Authorizer) (admis
 }
 
 // listChanges returns the changed fields. Only a CREATE and an UPDATE have any; an empty list for a deletion would make "all changes are …" true.
-func (r *request) listChanges() ([]expression.Change, error) {
+func (r *request) listChanges() (expression.ChangeList, error) {
 	if r.of.Operation != admissionv1.Create && r.of.Operation != admissionv1.Update {
 		return nil, fmt.Errorf("operation %q has no changed fields", r.of.Operation)
 	}
-	out := make([]expression.Change, len(r.write.Changes))
-	for i := range r.write.Changes {
-		c := &r.write.Changes[i]
-		out[i] = expression.Change{Path: c.Path.String(), Operation: string(c.Operation)}
-		for _, verb := range c.Candidates() {
-			out[i].Verbs = append(out[i].Verbs, verb.String())
-		}
-	}
-	return out, nil
+	return changes(r.write.Changes), nil
 }
 
 // Authorize evaluates the policies of one verb. Every policy with update has patch, so both have the same answer.

@@ -154,10 +154,18 @@ func (p *Policy) reason() string {
 	return out
 }
 
-// condition returns the condition of a residual. It is already compiled.
-func (p *Policy) condition(residual *Expression) authorizer.Condition {
-	return authorizer.GenericCondition{ID: p.ID, Type: Type, Condition: residual.source, Description: p.Description, EvaluateFunc: residual.result}
+// condition returns the condition of a residual. Its text is made when it is read.
+func (p *Policy) condition(residual *Remainder) authorizer.Condition {
+	return condition{authorizer.GenericCondition{ID: p.ID, Type: Type, Description: p.Description, EvaluateFunc: residual.result}, residual}
 }
+
+type condition struct {
+	authorizer.GenericCondition
+	residual *Remainder
+}
+
+// GetCondition returns the text of the residual. A residual that does not compile has none, and "" does not compile either.
+func (c condition) GetCondition() string { return c.residual.String() }
 
 // always returns the condition of a policy that is true whatever the objects are.
 func (p *Policy) always() authorizer.Condition {

@@ -138,6 +138,26 @@ func BenchmarkFold(b *testing.B) {
 			}
 		})
 	}
+	b.Run("new names", func(b *testing.B) {
+		e, n := compile(b, longCondition), 0
+		b.ReportAllocs()
+		for b.Loop() {
+			n++
+			if e.Fold(context.Background(), named(known, n)).Outcome != Residual {
+				b.Fatal("not a residual")
+			}
+		}
+	})
+	b.Run("new names compiled", func(b *testing.B) {
+		e, n := compile(b, longCondition), 0
+		b.ReportAllocs()
+		for b.Loop() {
+			n++
+			if _, err := e.Fold(context.Background(), named(known, n)).Residual.Expression(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("compile", func(b *testing.B) {
 		c := newCompiler(b)
 		for b.Loop() {

@@ -11,7 +11,6 @@ import (
 	celast "github.com/google/cel-go/common/ast"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/library"
-	"k8s.io/utils/lru"
 )
 
 const (
@@ -22,16 +21,19 @@ const (
 	EstimatedElements = 64
 	// EstimatedLength is the length of strings in bytes that the cost of an expression is estimated with.
 	EstimatedLength = 1024
-	// cachedExpressions is the number of compiled texts that a Compiler keeps.
-	cachedExpressions = 512
+	// cachedPolicies and cachedResiduals are the bytes of compiled text that a Compiler keeps. A compiled text takes about a hundred times as much
+	// memory as the text. Most of the policies are in force, and are held by their users anyway.
+	cachedPolicies, cachedResiduals = 256 << 10, 64 << 10
 )
 
 // Compiler compiles expressions. It is safe for concurrent use. The zero value compiles nothing; use NewCompiler.
 type Compiler struct {
 	env *environments
-	// compiled has expressions by their text, for residuals. A residual is the same for all requests of a user that differ in the object
-	// only, and compiling takes a hundred times as long as evaluating.
-	compiled *lru.Cache
+	// policies has what was compiled for its own sake, so that it can be checked on many types. Compiling takes a hundred times as long as evaluating.
+	policies *cache
+	// residuals are apart from policies, because users without rights can make any number of them. A residual is the same for all requests of a user
+	// that differ in the object only.
+	residuals *cache
 }
 
 // NewCompiler returns a compiler. The first call in a process takes tens of milliseconds.
@@ -40,8 +42,10 @@ func NewCompiler() (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CEL environment: %w", err)
 	}
-	return &Compiler{env: env, compiled: lru.New(cachedExpressions)}, nil
+	return &Compiler{env: env, policies: newCache(cachedPolicies), residuals: newCache(cachedResiduals)}, nil
 }
+
+var errEmptyCompiler = errors.New("the compiler is empty: use NewCompiler")
 
 // Fault is one fault of an expression. Line and Column count from 1; both are 0 where the fault is of the expression as a whole.
 type Fault struct {
@@ -88,12 +92,9 @@ func faultsOf(issues *cel.Issues) *Error {
 // Errors are of type *Error, except for faults of the environment.
 func (c *Compiler) Compile(source string, types *Types) (*Expression, error) {
 	if c == nil || c.env == nil {
-		return nil, errors.New("the compiler is empty: use NewCompiler")
+		return nil, errEmptyCompiler
 	}
-	if len(source) > MaxLength {
-		return nil, fault("is %d bytes long: shorten it to %d bytes", len(source), MaxLength)
-	}
-	e, err := c.compileCached(source)
+	e, err := c.compileCached(source, c.policies)
 	if err != nil || types == nil {
 		return e, err
 	}
@@ -109,15 +110,18 @@ func (c *Compiler) Compile(source string, types *Types) (*Expression, error) {
 	return e, nil
 }
 
-func (c *Compiler) compileCached(source string) (*Expression, error) {
-	if e, ok := c.compiled.Get(source); ok {
-		return e.(*Expression), nil
+func (c *Compiler) compileCached(source string, in *cache) (*Expression, error) {
+	if len(source) > MaxLength {
+		return nil, fault("is %d bytes long: shorten it to %d bytes", len(source), MaxLength)
+	}
+	if e, ok := in.get(source); ok {
+		return e, nil
 	}
 	e, err := c.compile(source)
 	if err != nil {
 		return nil, err
 	}
-	c.compiled.Add(source, e)
+	in.add(e)
 	return e, nil
 }
 

@@ -27,7 +27,7 @@ const (
 	Request = "request"
 	// Options are the options of the operation.
 	Options = "options"
-	// Changes is the list of the changed fields; see Change.
+	// Changes is the list of the changed fields; see ChangeList.
 	Changes = "changes"
 )
 

@@ -86,15 +86,17 @@ func (c *Compiler) Evaluate(ctx context.Context, condition authorizer.Condition,
 	if condition.GetType() != Type {
 		return authorizer.ConditionsEvaluationResultUnevaluatable()
 	}
-	e, err := c.Compile(condition.GetCondition(), nil)
+	if c == nil || c.env == nil {
+		return authorizer.ConditionEvaluationResultError(errEmptyCompiler)
+	}
+	e, err := c.compileCached(condition.GetCondition(), c.residuals)
 	if err != nil {
 		return authorizer.ConditionEvaluationResultError(err)
 	}
-	return e.result(ctx, data)
+	return resultOf(e.Evaluate(ctx, data))
 }
 
-func (e *Expression) result(ctx context.Context, data authorizer.ConditionsData) authorizer.ConditionEvaluationResult {
-	value, err := e.Evaluate(ctx, data)
+func resultOf(value bool, err error) authorizer.ConditionEvaluationResult {
 	if err != nil {
 		return authorizer.ConditionEvaluationResultError(err)
 	}

@@ -75,3 +75,17 @@ func update() (request, Known) {
 	}
 	return r, Known{User: alice, Verb: "update", Group: "example.com", Version: "v1", Resource: "widgets", Namespace: "default", Name: "w"}
 }
+
+// made is a change that is made already.
+type made struct {
+	Path, Operation string
+	Verbs           []string
+}
+
+// listed is a list of changes that are made already.
+type listed []made
+
+func (l listed) Len() int               { return len(l) }
+func (l listed) Path(i int) string      { return l[i].Path }
+func (l listed) Operation(i int) string { return l[i].Operation }
+func (l listed) Verbs(i int) []string   { return l[i].Verbs }

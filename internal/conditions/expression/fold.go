@@ -30,8 +30,8 @@ type Folded struct {
 	Outcome Outcome
 	// Err is the error of Failed.
 	Err error
-	// Residual is what is to be evaluated in admission. It does not read request.verb. Its text is a condition on its own.
-	Residual *Expression
+	// Residual is what is to be evaluated in admission.
+	Residual *Remainder
 }
 
 // Fold evaluates what is known. Facts that admission may see otherwise count as not known: the operation, unless the verb determines it; the
@@ -39,7 +39,8 @@ type Folded struct {
 //
 // The first call compiles the parts of the expression that depend on nothing but the request, about a millisecond for each.
 //
-// If a residual does not compile, or ctx ends, the outcome is Failed.
+// A residual is not compiled. If it does not compile, it is an error when it is evaluated. If it reads request.verb, or ctx ends, the outcome is
+// Failed.
 func (e *Expression) Fold(ctx context.Context, known Known) Folded {
 	if e == nil || e.program == nil {
 		return Folded{Err: errors.New("the expression is empty: use Compile")}
@@ -47,23 +48,9 @@ func (e *Expression) Fold(ctx context.Context, known Known) Folded {
 	if err := known.validate(); err != nil {
 		return Folded{Err: err}
 	}
-	out := e.fold(ctx, known, true)
-	if out.Outcome == Failed && errors.As(out.Err, new(*Error)) {
-		// A literal can be what CEL refuses to plan, such as a regular expression with a fault, and many literals can be too long.
-		out = e.fold(ctx, known, false)
-	}
-	return out
-}
-
-func (e *Expression) fold(ctx context.Context, known Known, literals bool) Folded {
-	values, err := cel.NewActivation(map[string]any{Request: known.value()})
+	out, err := e.fold(ctx, known, true)
 	if err != nil {
 		return Folded{Err: err}
-	}
-	f := &folder{ctx: ctx, known: known, closed: e.closedParts(), values: values, literals: literals, budget: celconfig.RuntimeCELCostBudget}
-	out := f.fold(e.plain.Expr(), true)
-	if f.stopped != nil {
-		return Folded{Err: f.stopped}
 	}
 	switch out.kind {
 	case knownTrue:
@@ -72,27 +59,28 @@ func (e *Expression) fold(ctx context.Context, known Known, literals bool) Folde
 		return Folded{Outcome: False}
 	case knownError:
 		return Folded{Err: out.err}
-	default:
-		return e.residual(out.expr)
+	case open:
 	}
-}
-
-func (e *Expression) residual(at celast.Expr) Folded {
-	if at == e.plain.Expr() && !e.readsVerb {
-		return Folded{Outcome: Residual, Residual: e}
+	left := &Remainder{of: e, known: known}
+	if out.expr != e.plain.Expr() {
+		left.expr = out.expr
 	}
-	text, err := cel.ExprToString(at, e.plain.SourceInfo())
-	if err != nil {
-		return Folded{Err: fmt.Errorf("residual: %w", err)}
-	}
-	left, err := e.compiler.Compile(text, nil)
-	if err != nil {
-		return Folded{Err: fmt.Errorf("residual: %w", err)}
-	}
-	if left.readsVerb {
-		return Folded{Err: fault("the residual reads request.verb: read it outside of has and of local variables")}
+	if e.readsVerb && readsVerb(out.expr) {
+		return Folded{Err: errReadsVerb()}
 	}
 	return Folded{Outcome: Residual, Residual: left}
+}
+
+// fold returns the folded expression. With literals it has known values as literals; else it does so for the verb only. The error is not a value
+// of the expression.
+func (e *Expression) fold(ctx context.Context, known Known, literals bool) (part, error) {
+	values, err := cel.NewActivation(map[string]any{Request: known.value()})
+	if err != nil {
+		return part{}, err
+	}
+	f := &folder{ctx: ctx, known: known, closed: e.closedParts(), values: values, literals: literals, budget: celconfig.RuntimeCELCostBudget}
+	out := f.fold(e.plain.Expr(), true)
+	return out, f.stopped
 }
 
 // partKind says what is known of the value of a part.

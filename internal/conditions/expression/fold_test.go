@@ -137,9 +137,9 @@ func TestK4_ALargeValueStaysAReference(t *testing.T) {
 func TestK4_TheChangesAreComputedOnceAndOnlyIfRead(t *testing.T) {
 	r, _ := update()
 	calls := 0
-	count := func() ([]Change, error) {
+	count := func() (ChangeList, error) {
 		calls++
-		return []Change{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
+		return listed{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
 	}
 	in := NewInput(r, "update", count)
 	only := compile(t, `changes.all(c, c.path == ".spec.replicas" && c.operation == "modified" && "scale" in c.verbs) && object.spec.replicas <= 10`)
@@ -153,7 +153,7 @@ func TestK4_TheChangesAreComputedOnceAndOnlyIfRead(t *testing.T) {
 		}
 	}
 	broken := errors.New("no schema")
-	if ok, err := only.Evaluate(context.Background(), NewInput(r, "", func() ([]Change, error) { return nil, broken })); ok || err == nil || !strings.Contains(err.Error(), "no schema") {
+	if ok, err := only.Evaluate(context.Background(), NewInput(r, "", func() (ChangeList, error) { return nil, broken })); ok || err == nil || !strings.Contains(err.Error(), "no schema") {
 		t.Errorf("the changes fail: %t, %v, want their error", ok, err)
 	}
 	if ok, err := only.Evaluate(context.Background(), r); ok || err == nil {

@@ -16,16 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Change is one changed field, an element of changes.
-type Change struct {
-	// Path is the path of the field, as in messages of fieldperm.
-	Path string
-	// Operation is "modified", "added", "removed", "reordered" or "ownership".
-	Operation string
-	// Verbs are the verbs that cover the change, from general to specific.
-	Verbs []string
-}
-
 // Input is the data of one request for the conditions on it. Conditions that get the same Input convert the objects once, compute the changes
 // at most once, and share one cost budget. It is safe for concurrent use, if the data is.
 type Input struct {
@@ -43,11 +33,9 @@ type Input struct {
 // NewInput returns the input for conditions on one request. data must not change. verb is the verb of the authorization request; it may be
 // empty if all expressions are residuals. changes is called when an expression reads the changes; nil means that they are not available, so
 // that an expression that reads them is an error.
-func NewInput(data authorizer.ConditionsData, verb string, changes func() ([]Change, error)) *Input {
+func NewInput(data authorizer.ConditionsData, verb string, changes func() (ChangeList, error)) *Input {
 	if changes == nil {
-		changes = func() ([]Change, error) {
-			return nil, errors.New("the changes of the request are not available")
-		}
+		changes = func() (ChangeList, error) { return nil, nil }
 	}
 	in := &Input{ConditionsData: data, verb: verb, budget: celconfig.RuntimeCELCostBudget}
 	in.changes = sync.OnceValue(func() any {
@@ -55,21 +43,16 @@ func NewInput(data authorizer.ConditionsData, verb string, changes func() ([]Cha
 		if err != nil {
 			return types.WrapErr(fmt.Errorf("changes: %w", err))
 		}
-		return changesValue(list)
+		if list == nil {
+			return types.WrapErr(errors.New("changes: are not available"))
+		}
+		return newChanges(list)
 	})
 	in.object = sync.OnceValue(func() any { return objectValue(data.GetObject()) })
 	in.old = sync.OnceValue(func() any { return objectValue(data.GetOldObject()) })
 	in.options = sync.OnceValue(func() any { return objectValue(data.GetOperationOptions()) })
 	in.requested = sync.OnceValue(func() any { return requestOf(data, verb, in.options) })
 	return in
-}
-
-func changesValue(list []Change) any {
-	out := make([]any, len(list))
-	for i, change := range list {
-		out[i] = map[string]any{"path": change.Path, "operation": change.Operation, "verbs": append([]string{}, change.Verbs...)}
-	}
-	return types.DefaultTypeAdapter.NativeToValue(out)
 }
 
 // Valued is an object that has a CEL value of its own.

@@ -146,19 +146,19 @@ func (d drawer) request() (request, Known) {
 }
 
 // changes draws the changes, or an error.
-func (d drawer) changes() func() ([]Change, error) {
+func (d drawer) changes() func() (ChangeList, error) {
 	switch d.IntN(4) {
 	case 0:
-		return func() ([]Change, error) { return nil, errors.New("no changes") }
+		return func() (ChangeList, error) { return nil, errors.New("no changes") }
 	case 1:
 		return nil
 	case 2:
-		return func() ([]Change, error) {
-			return []Change{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
+		return func() (ChangeList, error) {
+			return listed{{Path: ".spec.replicas", Operation: "modified", Verbs: []string{"scale"}}}, nil
 		}
 	default:
-		return func() ([]Change, error) {
-			return []Change{{Path: "a", Operation: "added"}, {Path: ".spec", Operation: "removed", Verbs: []string{"scale"}}}, nil
+		return func() (ChangeList, error) {
+			return listed{{Path: "a", Operation: "added"}, {Path: ".spec", Operation: "removed", Verbs: []string{"scale"}}}, nil
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestK4_AResidualHasTheValueOfItsExpression(t *testing.T) {
 			case Residual:
 				got = valueOf(folded.Residual.Evaluate(ctx, data))
 				condition := authorizer.GenericCondition{Type: Type, Condition: folded.Residual.String()}
-				if back := resultOf(fresh.Evaluate(ctx, condition, data)); back != got {
+				if back := textOf(fresh.Evaluate(ctx, condition, data)); back != got {
 					t.Fatalf("seed %d, case %d: %s\nresidual %s is %s, and from its text %s", seed, i, source, folded.Residual, got, back)
 				}
 			}
@@ -227,7 +227,7 @@ func valueOf(value bool, err error) string {
 	return fmt.Sprint(value)
 }
 
-func resultOf(r authorizer.ConditionEvaluationResult) string {
+func textOf(r authorizer.ConditionEvaluationResult) string {
 	switch {
 	case r.IsError():
 		return "error"
