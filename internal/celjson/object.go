@@ -77,7 +77,8 @@ func (o *object) Contains(key ref.Val) ref.Val {
 
 // Size returns the number of keys. A name that occurs twice is an error.
 func (o *object) Size() ref.Val {
-	n, ambiguous := 0, false
+	var n int
+	var ambiguous bool
 	if x := o.tree.index(o.json); x != nil {
 		n, ambiguous = x.Len(), x.Ambiguous()
 	} else {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -145,7 +146,7 @@ func TestK3_ReviewsAreJSON(t *testing.T) {
 	if got, _, err := a.EvaluateConditions(t.Context(), a.ConditionsAwareAuthorize(t.Context(), attributes("jane")), object("dev")); got != authorizer.DecisionAllow || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if strings.Join(types, " ") != "application/json application/json" {
+	if want := []string{"application/json", "application/json"}; !slices.Equal(types, want) {
 		t.Errorf("sent with the types %q", types)
 	}
 }

@@ -20,10 +20,10 @@ func evaluation(response string) string {
 // one returns a status with one condition of an effect, and an answer with a decision, in a dialect.
 func one(d wire.Dialect, effect, decision string) (status, answer string) {
 	plain := map[string]string{"Allow": `{"allowed":true}`, "Deny": `{"allowed":false,"denied":true}`, "NoOpinion": `{"allowed":false}`}[decision]
-	switch d {
-	case wire.ConditionsChain:
+	if d == wire.ConditionsChain {
 		return `{"allowed":false,"conditionsChain":[{"authorizerName":"a","conditions":[{"id":"c","effect":"` + effect + `","condition":"x"}]}]}`, plain
-	case wire.ConditionSetChain:
+	}
+	if d == wire.ConditionSetChain {
 		return `{"allowed":false,"conditionSetChain":[{"authorizerName":"a","conditions":[{"id":"c","effect":"` + effect + `","condition":"x"}]}]}`, plain
 	}
 	list := strings.ToLower(effect[:1]) + effect[1:]

@@ -234,7 +234,7 @@ func echoes(answer []byte, asked *authorizationv1.SubjectAccessReviewSpec) error
 		return err
 	case spec == nil:
 		return nil
-	case !maps.EqualFunc(spec.Extra, asked.Extra, func(a, b authorizationv1.ExtraValue) bool { return slices.Equal(a, b) }):
+	case !maps.EqualFunc(spec.Extra, asked.Extra, slices.Equal):
 		return fmt.Errorf("answers about user %q with another extra than it was asked about", spec.User)
 	case spec.User != asked.User || spec.UID != asked.UID || len(spec.Groups)+len(asked.Groups) > 0 && !reflect.DeepEqual(spec.Groups, asked.Groups):
 		return fmt.Errorf("answers about user %q, and was asked about %q", spec.User, asked.User)
