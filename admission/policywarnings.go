@@ -12,13 +12,20 @@ import (
 // controllers are groups of which the controllers of Kubernetes are members. The first is every authenticated user.
 var controllers = []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + controlNamespace, nodesGroup}
 
-// PolicyWarnings returns warnings for the author of a policy that denies: about what waits for fieldperm, what the policy does not reach,
-// and the controllers that it binds.
+// PolicyWarnings returns warnings for the author of a policy. Of one that denies: about what waits for fieldperm, what the policy does not reach,
+// and the controllers that it binds. Of one that allows: that it allows to write policies.
 func PolicyWarnings(spec *v1alpha1.ConditionalPolicySpec) []string {
-	if spec.Effect != v1alpha1.PolicyDeny {
+	resources := PolicyResources(spec)
+	switch spec.Effect {
+	case v1alpha1.PolicyDeny:
+	case v1alpha1.PolicyAllow:
+		if everyResource(resources) && slices.ContainsFunc([]string{"create", "update"}, func(verb string) bool { return slices.Contains(spec.Verbs, verb) }) {
+			return []string{"it is for every resource, ConditionalPolicies included: whoever meets the condition with a policy of its own may write anything: name resources in spec.resources"}
+		}
+		return nil
+	default:
 		return nil
 	}
-	resources := PolicyResources(spec)
 	has := func(verbs ...string) bool {
 		return slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(spec.Verbs, verb) })
 	}

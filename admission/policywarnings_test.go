@@ -33,7 +33,9 @@ func TestW4_PoliciesWarn(t *testing.T) {
 		"deletions by nodes":      {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "Group", Name: "system:nodes"}, []string{down + "pods", bound}},
 		"a user of that name":     {v1alpha1.PolicyDeny, []string{"delete"}, "/pods", v1alpha1.Subject{Kind: "User", Name: "system:authenticated"}, []string{down + "pods"}},
 		"the floor":               {v1alpha1.PolicyDeny, []string{"update", "patch"}, "coordination.k8s.io/leases", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{floor}},
-		"an Allow":                {v1alpha1.PolicyAllow, []string{"create", "delete"}, "*/*", v1alpha1.Subject{Kind: "Group", Name: "system:authenticated"}, nil},
+		"an Allow":                {v1alpha1.PolicyAllow, []string{"create", "delete"}, "*/deployments", v1alpha1.Subject{Kind: "Group", Name: "system:authenticated"}, nil},
+		"an Allow of everything":  {v1alpha1.PolicyAllow, []string{"create", "delete"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, []string{"may write anything: name resources"}},
+		"an Allow of deletions":   {v1alpha1.PolicyAllow, []string{"delete"}, "*/*", v1alpha1.Subject{Kind: "User", Name: "bob"}, nil},
 	} {
 		group, resource, _ := strings.Cut(c.resource, "/")
 		policy := v1alpha1.ConditionalPolicy{

@@ -93,6 +93,9 @@ func (d Dialect) ReadConditionsRequest(body []byte) (ConditionsRequest, error) {
 	if !has(conditions) {
 		return ConditionsRequest{}, fmt.Errorf("request.%s: is missing: send the conditions in the dialect %s", at, d)
 	}
+	if len(conditions) > maxBytes {
+		return ConditionsRequest{}, fmt.Errorf("request.%s: has %d bytes: send at most %d", at, len(conditions), maxBytes)
+	}
 	decision, err := c.decode(conditions, &counter{dialect: d})
 	if err != nil {
 		return ConditionsRequest{}, fmt.Errorf("request.%s%w", at, err)
@@ -143,6 +146,9 @@ func (d Dialect) ReadConditionsAnswer(body []byte, uid types.UID) (authorizer.Co
 	var none authorizer.ConditionsAwareDecision
 	if _, ok := codecOf(d); !ok {
 		return none, errNoDialect
+	}
+	if len(body) > maxBytes {
+		return none, fmt.Errorf("review: has %d bytes: send at most %d", len(body), maxBytes)
 	}
 	response, err := partOfConditionsReview(body, "response")
 	if err != nil {
@@ -208,9 +214,6 @@ func conditionsReview(part string, value any) ([]byte, error) {
 
 // partOfConditionsReview reads the members of a part of a review.
 func partOfConditionsReview(body []byte, part string) (map[string]jsontext.Value, error) {
-	if len(body) > maxBytes {
-		return nil, fmt.Errorf("review: has %d bytes: send at most %d", len(body), maxBytes)
-	}
 	review, err := object("review", body)
 	if err != nil {
 		return nil, err

@@ -179,6 +179,26 @@ func TestK3_BadConditionsReviewsAreErrors(t *testing.T) {
 	}
 }
 
+// TestK3_ARequestMayHaveLargeObjects: the caller of ReadConditionsRequest limits the body. Only the conditions have a limit of their own.
+func TestK3_ARequestMayHaveLargeObjects(t *testing.T) {
+	for _, d := range dialects {
+		of := reviewed()
+		of.Object.Raw = []byte(`{"data":"` + strings.Repeat("x", maxBytes) + `"}`)
+		body, err := d.AskConditions(ConditionsRequest{Decision: mixed, Admission: of})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := d.ReadConditionsRequest(body)
+		if err != nil || len(asked.Admission.Object.Raw) != len(of.Object.Raw) {
+			t.Errorf("%s: %v", d, err)
+		}
+		large := strings.Replace(string(body), `"id":"a"`, `"id":"a"`+strings.Repeat(" ", maxBytes), 1)
+		if _, err := d.ReadConditionsRequest([]byte(large)); err == nil || !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%s: large conditions: %v", d, err)
+		}
+	}
+}
+
 // FuzzK3_ConditionsReview: what is read as a request has conditions and can be written and read again; what is read as an answer has none, and
 // allows nothing unless it says so.
 func FuzzK3_ConditionsReview(f *testing.F) {
