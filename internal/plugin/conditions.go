@@ -3,7 +3,6 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -214,12 +212,7 @@ func (o *listing) write(rows []listed) error {
 	switch o.output {
 	case outputJSON, outputYAML:
 		var text []byte
-		if text, err = json.MarshalIndent(map[string]any{"conditions": rows}, "", "  "); err == nil && o.output == outputYAML {
-			text, err = yaml.JSONToYAML(text)
-		} else {
-			text = append(tighten.PrintableJSON(text), '\n')
-		}
-		if err == nil {
+		if text, err = encoded(map[string]any{"conditions": rows}, o.output); err == nil {
 			_, err = o.streams.Out.Write(text)
 		}
 	default:

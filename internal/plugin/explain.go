@@ -144,7 +144,7 @@ func (o *explanation) explain(known *traced, text string) ([]byte, error) {
 	case outputHTML:
 		return page.Render("Verbs of "+k.Kind, known.notes(), &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})
 	case outputJSON, outputYAML:
-		return newAnswer(p, o.recursive, known.missing).render(o.output)
+		return encoded(newAnswer(p, o.recursive, known.missing), o.output)
 	}
 	return newText(o.streams.Out, p).explain(p, o.recursive), nil
 }

@@ -1,13 +1,8 @@
 package plugin
 
 import (
-	"encoding/json"
-
-	"sigs.k8s.io/yaml"
-
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/sources"
-	"github.com/fieldperm/fieldperm/internal/tighten"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -201,16 +196,4 @@ func fieldEntries(p *fieldtree.Place, recursive bool, left *int) []fieldEntry {
 		out = append(out, entry)
 	}
 	return out
-}
-
-// render returns the answer as JSON or YAML.
-func (a *answer) render(format string) ([]byte, error) {
-	text, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if format == outputYAML {
-		return yaml.JSONToYAML(text)
-	}
-	return append(tighten.PrintableJSON(text), '\n'), nil
 }

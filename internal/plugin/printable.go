@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
@@ -38,4 +41,17 @@ func printf(format string, args ...any) string {
 		printable[i] = argument{value}
 	}
 	return fmt.Sprintf(format, printable...)
+}
+
+// encoded returns a value as JSON or YAML, in which every character is printable.
+func encoded(value any, format string) ([]byte, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = tighten.PrintableJSON(text)
+	if format == outputYAML {
+		return yaml.JSONToYAML(text)
+	}
+	return append(text, '\n'), nil
 }

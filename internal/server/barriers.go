@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -11,7 +10,6 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/admission"
@@ -23,6 +21,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/internal/status"
 	"github.com/fieldperm/fieldperm/internal/uncovered"
+	"github.com/fieldperm/fieldperm/internal/version"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -60,7 +59,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 	// The endpoints that must be probed may change with the configuration, the schemas and the API servers.
 	var observed signal
 	keep := uncovered.Config{
-		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: builtVersion(),
+		Client: clients, Name: o.UncoveredConfiguration, Owner: o.WebhookConfiguration, Version: version.Built(),
 		Ready:    known.Ready,
 		Schema:   known.Schema,
 		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
@@ -93,19 +92,6 @@ func (b *barriers) reach(path string) (admissionregistrationv1.WebhookClientConf
 		return admissionregistrationv1.WebhookClientConfig{}, errors.New("--webhook-url: the CAs that signed fieldperm's certificate are not known yet")
 	}
 	return webhooks.ClientConfigAt(b.options.WebhookURL, path, bundle), nil
-}
-
-// builtVersion returns the version of the image, or the version of the module with its commit. It returns "" if neither was
-// recorded.
-func builtVersion() string {
-	const unknown = "v0.0.0-"
-	if stamped := version.Get().GitVersion; !strings.HasPrefix(stamped, unknown) {
-		return stamped
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
-		return info.Main.Version
-	}
-	return ""
 }
 
 // enforced reports whether the barriers of an object are in force: whether kube-apiserver refuses the writes that they

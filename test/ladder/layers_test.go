@@ -39,7 +39,7 @@ var layers = []layer{
 	{"libraries", []string{
 		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression",
 		"internal/configfile", "internal/fieldtree", "internal/metrics",
-		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing",
+		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
 	// What endpoints and controllers consist of.
 	{"components", []string{
