@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,14 +43,14 @@ func TestK3_AProbeJudgesTheDialect(t *testing.T) {
 		"no answer in time":                  {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() }, "deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := 0
+			var asked atomic.Int32
 			a, _ := serve(t, wire.ConditionSetChain, func(config *Config, p *peer) {
 				config.Timeout = 200 * time.Millisecond
-				p.answer["/conditions"] = func(w http.ResponseWriter, r *http.Request) { asked++; c.answer(w, r) }
+				p.answer["/conditions"] = func(w http.ResponseWriter, r *http.Request) { asked.Add(1); c.answer(w, r) }
 			})
 			err := a.Probe(t.Context(), "checker")
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || asked != 1 {
-				t.Errorf("%v after %d questions, want %q", err, asked, c.want)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || asked.Load() != 1 {
+				t.Errorf("%v after %d questions, want %q", err, asked.Load(), c.want)
 			}
 		})
 	}
