@@ -32,9 +32,11 @@ import (
 
 // plane is a control plane with a fieldperm-webhook in this process.
 type plane struct {
-	t       *testing.T
-	cluster *cluster.Cluster
-	admin   *cluster.User
+	// webhooks means that webhooks return conditions. /admit/uncovered asks them for the verbs of barriers only.
+	webhooks bool
+	t        *testing.T
+	cluster  *cluster.Cluster
+	admin    *cluster.User
 	// asker is the user of the command. It may read the sources, and ask about others.
 	asker *cluster.User
 	flags *options

@@ -121,6 +121,7 @@ func TestK7_K8_Cluster_WebhooksOfAFile(t *testing.T) {
 		team{name: "closed", text: "forbidden", dialect: wire.ConditionalDecision, denies: true}.entry(t, dir)+
 		"- {type: RBAC, name: rbac}\n"), 0o600))
 	p := newPlane(t, func(o *server.Options) { o.AuthorizationConfig = file })
+	p.webhooks = true
 	p.kubectl(readsRBAC, "create", "-f", "-")
 	p.grant(map[string][]string{"painter": {"granular", "granular:data"}, "painter-in-chief": {"update"}, "unlucky": {"update"}, "nobody": {"get"}})
 
