@@ -7,12 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -170,23 +168,19 @@ func (w *world) publishGates(ctx context.Context, users []*User, places []Place)
 		}
 	}
 	for _, name := range names {
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			u, err := policies.Get(ctx, name, metav1.GetOptions{})
-			return err == nil && isTrue(u, v1alpha1.ConditionCompiled) && isTrue(u, v1alpha1.ConditionEnforced), err
-		})
-		if err != nil {
-			return fmt.Errorf("policy %q is not in force: %w", name, err)
+		for _, of := range []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionEnforced} {
+			if err := awaitCondition(ctx, client, v1alpha1.ConditionalPolicyResource, name, of, inForce); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func isTrue(u *unstructured.Unstructured, condition string) bool {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	return slices.ContainsFunc(list, func(item any) bool {
-		c, ok := item.(map[string]any)
-		return ok && c["type"] == condition && c["status"] == "True"
-	})
+// inForce reports whether a condition of a policy is true. The rules of a Deny are in force too where its probes have no object yet.
+func inForce(c map[string]any) bool {
+	message, _ := c["message"].(string)
+	return c["status"] == "True" || c["reason"] == v1alpha1.ReasonNotProbed && !strings.Contains(message, "has not been probed")
 }
 
 // byGroup returns the main resources among places, by group.
