@@ -16,18 +16,18 @@ var controllers = []string{"system:authenticated", "system:serviceaccounts", "sy
 // and the controllers that it binds. Of one that allows: that it allows to write policies.
 func PolicyWarnings(spec *v1alpha1.ConditionalPolicySpec) []string {
 	resources := PolicyResources(spec)
+	has := func(verbs ...string) bool {
+		return slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(spec.Verbs, verb) })
+	}
 	switch spec.Effect {
 	case v1alpha1.PolicyDeny:
 	case v1alpha1.PolicyAllow:
-		if everyResource(resources) && slices.ContainsFunc([]string{"create", "update"}, func(verb string) bool { return slices.Contains(spec.Verbs, verb) }) {
+		if everyResource(resources) && has("create", "update") {
 			return []string{"it is for every resource, ConditionalPolicies included: whoever meets the condition with a policy of its own may write anything: name resources in spec.resources"}
 		}
 		return nil
 	default:
 		return nil
-	}
-	has := func(verbs ...string) bool {
-		return slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(spec.Verbs, verb) })
 	}
 	writes, deletions, everything := has("create", "update"), has("delete", "deletecollection"), everyResource(resources)
 	var out []string
@@ -57,7 +57,7 @@ func PolicyWarnings(spec *v1alpha1.ConditionalPolicySpec) []string {
 func NamedConnections(rules []v1alpha1.ResourceRule) []string {
 	var out []string
 	for _, ref := range endpoint.Connections() {
-		name := ref.Resource + "/" + ref.Subresource
+		name := ref.Name()
 		if slices.ContainsFunc(rules, func(rule v1alpha1.ResourceRule) bool {
 			return (slices.Contains(rule.APIGroups, ref.Group) || slices.Contains(rule.APIGroups, "*")) &&
 				slices.ContainsFunc([]string{"*", name, "*/" + ref.Subresource}, func(named string) bool { return slices.Contains(rule.Resources, named) })

@@ -94,7 +94,7 @@ func granularWebhook(client admissionregistrationv1.WebhookClientConfig) admissi
 func Connections() []string {
 	var out []string
 	for _, ref := range endpoint.Connections() {
-		out = append(out, nameOf(ref))
+		out = append(out, ref.Name())
 	}
 	return out
 }

@@ -206,7 +206,7 @@ func (w *writers) add(r rules, group, name string) {
 	resource, subresource, isSubresource := strings.Cut(name, "/")
 	if isSubresource {
 		for _, alias := range endpoint.Aliases(group, resource, subresource) {
-			r.add(alias.Group, nameOf(alias))
+			r.add(alias.Group, alias.Name())
 		}
 		// A write of the object, or of its other parts, can change the owners of the fields of this subresource.
 		if e, known := endpoint.Lookup(group, resource, subresource); known && !e.Updates() {
@@ -250,13 +250,6 @@ func requests(at runtimeschema.GroupResource) []endpoint.Endpoint {
 	return slices.DeleteFunc(bodies(), func(e endpoint.Endpoint) bool {
 		return e.GroupResource() != at || e.Subresource == "" || len(e.Fields) > 0
 	})
-}
-
-func nameOf(r endpoint.Ref) string {
-	if r.Subresource == "" {
-		return r.Resource
-	}
-	return r.Resource + "/" + r.Subresource
 }
 
 // resources returns the resources that a name of a set can mean: the known ones and the named one itself. A wildcard also means any

@@ -219,16 +219,8 @@ func connects(ref endpoint.Ref) bool {
 	return known && !e.Creates() && !e.Updates()
 }
 
-// fullName returns a resource with its subresource, as rules name it.
-func fullName(ref endpoint.Ref) string {
-	if ref.Subresource == "" {
-		return ref.Resource
-	}
-	return ref.Resource + "/" + ref.Subresource
-}
-
 func describe(ref endpoint.Ref) string {
-	out := fullName(ref)
+	out := ref.Name()
 	if ref.Group != "" {
 		out += "." + ref.Group
 	}

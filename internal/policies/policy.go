@@ -111,7 +111,7 @@ func (p *policy) copyChecked(ref endpoint.Ref, to map[version]bool) {
 
 // isExact reports whether a rule names a resource without a wildcard.
 func isExact(r *v1alpha1.PolicyResource, ref *endpoint.Ref) bool {
-	return slices.Contains(r.APIGroups, ref.Group) && slices.Contains(r.Resources, fullName(*ref))
+	return slices.Contains(r.APIGroups, ref.Group) && slices.Contains(r.Resources, ref.Name())
 }
 
 // fitted returns the policy for an object of a version. It has no expression, which is an error on every request, if it does not fit.

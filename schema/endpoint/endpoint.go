@@ -74,12 +74,7 @@ func (e *Endpoint) GroupKind() runtimeschema.GroupKind {
 }
 
 // Name returns the resource with its subresource, as in rules of roles and webhooks.
-func (e *Endpoint) Name() string {
-	if e.Subresource == "" {
-		return e.Resource
-	}
-	return e.Resource + "/" + e.Subresource
-}
+func (e *Endpoint) Name() string { return Ref{e.Group, e.Resource, e.Subresource}.Name() }
 
 // Creates reports whether admission sees requests to the endpoint as CREATE.
 func (e *Endpoint) Creates() bool { return slices.Contains(e.Operations, create) }

@@ -43,6 +43,14 @@ type index struct {
 // Ref names an endpoint.
 type Ref struct{ Group, Resource, Subresource string }
 
+// Name returns the resource with its subresource, as in rules of roles and webhooks.
+func (r Ref) Name() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
 // storage is one place where objects are kept.
 type storage struct {
 	class   []runtimeschema.GroupResource
