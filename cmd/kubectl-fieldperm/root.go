@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := plugin.ExitCode(err)
-	if code > 1 {
+	if code > 1 && !errors.Is(err, plugin.ErrUnread) {
 		for line := range strings.Lines(err.Error()) {
 			_, _ = fmt.Fprintf(streams.ErrOut, "error: %s\n", tighten.Printable(strings.TrimSuffix(line, "\n")))
 		}

@@ -7,18 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
@@ -76,15 +72,15 @@ answers.`,
 	flags.StringVar(&o.subresource, "subresource", "", `subresource of the request, such as scale`)
 	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which stand in for those of the same name`)
 	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose webhooks that return conditions are asked")
-	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json or yaml`)
+	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	return cmd
 }
 
 func (o *listing) run(ctx context.Context, verb, resource string) error {
 	switch {
-	case o.output != outputTable && o.output != outputJSON && o.output != outputYAML:
-		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputTable, outputJSON, outputYAML)
+	case o.output != outputTable && o.output != outputJSON && o.output != outputYAML && o.output != outputHTML:
+		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML)
 	case o.as == "" && len(o.asGroups) > 0:
 		return errors.New("--as-group is given without --as: name the user")
 	}
@@ -111,7 +107,7 @@ func (o *listing) run(ctx context.Context, verb, resource string) error {
 	if err := nothingListed(rows); err != nil {
 		return err
 	}
-	return o.write(rows)
+	return o.print(rows)
 }
 
 // attributes returns the request that the list is about.
@@ -152,34 +148,8 @@ func (o *listing) attributes(ctx context.Context, verb, text string) (authorizer
 			return nil, fmt.Errorf("cluster: %w: give --namespace", err)
 		}
 	}
-	out.User, err = o.user(ctx)
+	out.User, err = o.subject(ctx)
 	return out, err
-}
-
-// user returns the user that the list is about.
-func (o *listing) user(ctx context.Context) (user.Info, error) {
-	if o.as != "" {
-		u := o.userInfo()
-		return &user.DefaultInfo{Name: u.Username, Groups: u.Groups}, nil
-	}
-	config, err := o.config()
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context", err)
-	}
-	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("user of the kubeconfig: %w: give --as", err)
-	}
-	u := review.Status.UserInfo
-	out := &user.DefaultInfo{Name: u.Username, UID: u.UID, Groups: u.Groups, Extra: map[string][]string{}}
-	for key, values := range u.Extra {
-		out.Extra[key] = values
-	}
-	return out, nil
 }
 
 // ofPolicies is the authorizer of the rows of policies.
@@ -207,55 +177,39 @@ func rowsOfPolicies(list []policies.Description) []listed {
 	return rows
 }
 
-func (o *listing) write(rows []listed) error {
-	var err error
+func (o *listing) print(rows []listed) error {
 	switch o.output {
 	case outputJSON, outputYAML:
-		var text []byte
-		if text, err = encoded(map[string]any{"conditions": rows}, o.output); err == nil {
-			_, err = o.streams.Out.Write(text)
+		text, err := encoded(map[string]any{"conditions": rows}, o.output)
+		if err != nil {
+			return err
 		}
-	default:
-		err = o.table(rows)
+		return o.write(text)
 	}
-	if err != nil {
-		return fmt.Errorf("list: %w: give an output that can be written to", err)
-	}
-	return nil
-}
-
-func (o *listing) table(rows []listed) error {
-	if len(rows) == 0 {
+	if len(rows) == 0 && o.output != outputHTML {
 		none := "No policy is about it."
 		if o.authorizationConfig != "" {
 			none = "No policy and no webhook that returns conditions is about it."
 		}
-		_, err := fmt.Fprintln(o.streams.Out, none, "RBAC and the other authorizers decide.")
-		return err
+		return o.write([]byte(none + " RBAC and the other authorizers decide.\n"))
 	}
-	out := tabwriter.NewWriter(o.streams.Out, 0, 8, 2, ' ', 0)
-	line := func(effect, of, policy, condition, description string) error {
+	t := page.Table{}
+	add := func(effect, of, policy, condition, description string) []string {
 		cells := []string{effect, policy, condition, description}
 		if o.authorizationConfig != "" {
 			cells = slices.Insert(cells, 1, of)
 		}
-		_, err := fmt.Fprintln(out, strings.Join(cells, "\t"))
-		return err
+		return cells
 	}
-	if err := line("EFFECT", "AUTHORIZER", "POLICY", "CONDITION", "DESCRIPTION"); err != nil {
-		return err
-	}
+	t.Columns = add("EFFECT", "AUTHORIZER", "POLICY", "CONDITION", "DESCRIPTION")
 	for _, r := range rows {
 		condition := r.Condition
 		if r.Error != "" {
 			condition = "error: " + r.Error
 		}
-		condition = strings.Join(strings.Fields(condition), " ")
-		if err := line(r.Effect, r.Authorizer, shown(r.Policy), shown(condition), tighten.Printable(r.Description)); err != nil {
-			return err
-		}
+		t.Rows = append(t.Rows, add(r.Effect, r.Authorizer, r.Policy, strings.Join(strings.Fields(condition), " "), r.Description))
 	}
-	return out.Flush()
+	return o.writeTables("Conditions", nil, t)
 }
 
 // shown is a text of others in a cell, "-" for none.

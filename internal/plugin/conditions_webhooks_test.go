@@ -88,14 +88,14 @@ func TestK8_TheListNamesAuthorizers(t *testing.T) {
 	rows := append([]listed{{Authorizer: ofPolicies, Policy: "p", Effect: "Allow", Condition: "true"}}, rowsOf("w", conditional())...)
 	rows = append(rows, listed{Authorizer: "v", Effect: "Deny", Error: "is\tdown\x1b[2J"})
 	for _, c := range []struct{ output, file, want string }{
-		{outputTable, "f", `EFFECT AUTHORIZER POLICY CONDITION DESCRIPTION Allow ConditionalPolicy p true Deny w example.com/d forbidden NoOpinion w example.com/n - nothing Allow w example.com/a team == red of the team Deny v - error: is down\x1b[2J`},
-		{outputTable, "", `EFFECT POLICY CONDITION DESCRIPTION Allow p true Deny example.com/d`},
+		{outputTable, "f", `EFFECT AUTHORIZER POLICY CONDITION DESCRIPTION Allow ConditionalPolicy p true - Deny w example.com/d forbidden - NoOpinion w example.com/n - nothing Allow w example.com/a team == red of the team Deny v - error: is down\x1b[2J -`},
+		{outputTable, "", `EFFECT POLICY CONDITION DESCRIPTION Allow p true - Deny example.com/d`},
 		{outputJSON, "", `{ "authorizer": "w", "policy": "example.com/a", "effect": "Allow", "condition": "team == red", "description": "of the team" }`},
 		{outputYAML, "f", `- authorizer: ConditionalPolicy condition: "true" effect: Allow policy: p`},
 	} {
 		var out bytes.Buffer
 		o := &listing{options{streams: genericiooptions.IOStreams{Out: &out}, output: c.output, authorizationConfig: c.file}}
-		if err := o.write(rows); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), c.want) {
+		if err := o.print(rows); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), c.want) {
 			t.Errorf("%s: %v\n%s\nwant %s", c.output, err, out.String(), c.want)
 		}
 	}

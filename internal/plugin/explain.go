@@ -4,29 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"syscall"
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/internal/sources"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // explanation is one call of the explain command.
 type explanation struct {
-	options
-	apiVersion     string
+	inquirer
 	recursive, all bool
-}
-
-// traced is a permission schema with the sources of its verbs.
-type traced struct {
-	*sources.Snapshot
-	// compiled is the schema of the snapshot, compiled with its sources.
-	compiled *schema.Schema
-	missing  []sources.Missing
 }
 
 func (o *explanation) run(ctx context.Context, args []string) error {
@@ -46,20 +33,10 @@ func (o *explanation) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return o.withMissing(known, err)
 	}
-	if _, err := o.streams.Out.Write(out); err != nil {
-		// A reader such as head has what it wants.
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
-			return nil
-		}
-		return fmt.Errorf("answer: %w: give an output that can be written to", err)
+	if err := o.write(out); err != nil {
+		return err
 	}
-	for _, m := range known.missing {
-		o.warn("the answer lacks %s: %v", m.What, m.Err)
-	}
-	if len(known.missing) > 0 {
-		return ErrUnread
-	}
-	return nil
+	return o.incomplete(known)
 }
 
 func (o *explanation) validate(args []string) error {
@@ -81,49 +58,6 @@ func (o *explanation) validate(args []string) error {
 	// Files are an answer of their own, without any cluster.
 	o.fromFiles = o.fromFiles || len(o.files()) > 0
 	return nil
-}
-
-// known reads the permission schema, as far as it may be read.
-func (o *explanation) known(ctx context.Context) (*traced, error) {
-	out := &traced{}
-	if o.offline() {
-		documents, compiled, unmatched, err := sources.Files(o.files())
-		if err != nil {
-			return nil, err
-		}
-		for _, err := range unmatched {
-			o.warn("%v", err)
-		}
-		out.Snapshot = &sources.Snapshot{Schema: compiled, Documents: documents}
-	} else {
-		config, err := o.config()
-		if err != nil {
-			return nil, err
-		}
-		if err := reachable(ctx, config, o.withoutCluster()); err != nil {
-			return nil, err
-		}
-		if out.Snapshot, out.missing, err = sources.Readable(ctx, config); err != nil {
-			return nil, err
-		}
-		for _, warning := range out.Warnings {
-			o.warn("%v", warning)
-		}
-	}
-	documents := out.Documents
-	documents.Traced = true
-	// The faults are known: the snapshot was compiled from the same documents.
-	out.compiled, _ = schema.Compile(documents)
-	return out, nil
-}
-
-// withMissing returns the error for a question without an answer, with the sources that might have one.
-func (o *explanation) withMissing(known *traced, err error) error {
-	errs := []error{err}
-	for _, m := range known.missing {
-		errs = append(errs, fmt.Errorf("%s could not be read: %w", m.What, m.Err))
-	}
-	return errors.Join(errs...)
 }
 
 // explain returns the answer about one kind.
@@ -160,13 +94,4 @@ func (o *explanation) pageOfAll(known *traced) ([]byte, error) {
 		o.warn("%s", why)
 	}
 	return page.Render("Verbs of all kinds", append(known.notes(), failed...), fieldtree.New(known.compiled))
-}
-
-// notes returns sentences about what an answer lacks.
-func (t *traced) notes() []string {
-	var out []string
-	for _, m := range t.missing {
-		out = append(out, fmt.Sprintf("This page lacks %s: %v.", m.What, m.Err))
-	}
-	return out
 }

@@ -27,7 +27,7 @@ type inquiry struct {
 
 // ask finds the kind and the path in a text: KIND[/SUBRESOURCE][.PATH]. A dot may belong to the name of a resource (deployments.v1.apps)
 // or begin the path. The longest name of a resource that is known counts, as in kubectl explain.
-func (o *explanation) ask(known *traced, text string) (*inquiry, error) {
+func (o *inquirer) ask(known *traced, text string) (*inquiry, error) {
 	names := namesOf(known.compiled)
 	// Slashes and dots in brackets belong to keys of maps.
 	head, brackets := text, ""
@@ -63,7 +63,7 @@ func (o *explanation) ask(known *traced, text string) (*inquiry, error) {
 
 // choose returns the kind that is meant of those with a name: of the version of --api-version, else of the group that the cluster prefers,
 // else of the first group, in the newest version that is served.
-func (o *explanation) choose(found []named, called string) (named, error) {
+func (o *inquirer) choose(found []named, called string) (named, error) {
 	if o.apiVersion != "" {
 		at := slices.IndexFunc(found, func(n named) bool { return n.kind.GroupVersion().String() == o.apiVersion })
 		if at < 0 {
@@ -88,7 +88,7 @@ func (o *explanation) choose(found []named, called string) (named, error) {
 }
 
 // preferredGroup returns the group that the cluster prefers for a name without a group, nil if that is not known.
-func (o *explanation) preferredGroup(called string) *string {
+func (o *inquirer) preferredGroup(called string) *string {
 	if o.offline() || strings.Contains(called, ".") {
 		return nil
 	}

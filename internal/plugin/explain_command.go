@@ -1,23 +1,15 @@
 package plugin
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// ErrUnread means that an answer was written and that a source could not be read, which the answer names.
-var ErrUnread = errors.New("the answer lacks what could not be read")
-
-// outputHTML is the value of --output for a page.
-const outputHTML = "html"
-
 // NewExplainCommand returns the explain command. It writes the tree to the streams' Out, and warnings to ErrOut. The caller handles errors
 // and the exit code; see ExitCode.
 func NewExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &explanation{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true), instead: "give --offline"}}
+	o := &explanation{inquirer: inquirer{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true), instead: "give --offline"}}}
 	// A kind has the same fields in all namespaces.
 	o.cluster.Namespace = nil
 	cmd := &cobra.Command{
@@ -40,7 +32,7 @@ kinds are those of Kubernetes 1.37 and of the files.
 -o html writes one page that can be opened without a network and passed on: of KIND, or with --all of
 every kind that is known.
 
-Ends with 0 if the answer is complete, 1 if a source could not be read, 2 if nothing can be said.`,
+Ends with 0 if the answer is complete, 2 if it lacks what could not be read or if nothing can be said.`,
 		Example: `  # Which verbs cover the image of a container?
   kubectl fieldperm explain deployments.spec.template.spec.containers.image
 

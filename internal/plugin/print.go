@@ -1,17 +1,6 @@
 package plugin
 
-import (
-	"fmt"
-
-	"github.com/fieldperm/fieldperm/internal/review"
-)
-
-// The values of --output.
-const (
-	outputTable = "table"
-	outputJSON  = "json"
-	outputYAML  = "yaml"
-)
+import "github.com/fieldperm/fieldperm/internal/review"
 
 func (o *options) print(r *review.Report) error {
 	var out []byte
@@ -24,11 +13,8 @@ func (o *options) print(r *review.Report) error {
 	default:
 		out = r.Table()
 	}
-	if err == nil {
-		_, err = o.streams.Out.Write(out)
-	}
 	if err != nil {
-		return fmt.Errorf("report: %w: give an output that can be written to", err)
+		return err
 	}
-	return nil
+	return o.write(out)
 }

@@ -19,9 +19,6 @@ var (
 	ErrBlocked = errors.New("update and patch are not taken away yet")
 )
 
-// outputText is the value of --output of tighten for readers.
-const outputText = "text"
-
 // NewTightenCommand returns the tighten command. It writes the proposal to the streams' Out, and progress and warnings to ErrOut. The
 // caller handles errors and the exit code; see ExitCode.
 func NewTightenCommand(streams genericiooptions.IOStreams) *cobra.Command {

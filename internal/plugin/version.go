@@ -36,7 +36,7 @@ kube-apiserver.
 The version of fieldperm-webhook is the one that wrote the webhook configuration ` + webhooks.UncoveredName + ` last. It
 takes permission to get that configuration. Of several replicas during an upgrade it is the newest.
 
-Ends with 0 if all versions were found, 1 if one was not, 2 if the cluster cannot be asked.`,
+Ends with 0 if all versions were found, 2 if one was not.`,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -70,7 +70,7 @@ func (o *versions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.write(&all); err != nil {
+	if err := o.print(&all); err != nil {
 		return err
 	}
 	if all.Missing != "" {
@@ -106,23 +106,17 @@ func (o *versions) ask(ctx context.Context, to *found) error {
 	return nil
 }
 
-func (o *versions) write(all *found) error {
-	var text []byte
-	var err error
-	switch o.output {
-	case outputJSON, outputYAML:
-		text, err = encoded(all, o.output)
-	default:
-		text = fmt.Appendf(text, "Client Version: %s\n", all.Client)
-		if all.Kubernetes != "" {
-			text = fmt.Appendf(text, "Server Version: %s\nKubernetes Version: %s\n", cmp.Or(all.Server, "unknown: "+all.Missing), all.Kubernetes)
+func (o *versions) print(all *found) error {
+	if o.output != outputText {
+		text, err := encoded(all, o.output)
+		if err != nil {
+			return err
 		}
+		return o.write(text)
 	}
-	if err == nil {
-		_, err = o.streams.Out.Write(text)
+	text := fmt.Appendf(nil, "Client Version: %s\n", all.Client)
+	if all.Kubernetes != "" {
+		text = fmt.Appendf(text, "Server Version: %s\nKubernetes Version: %s\n", cmp.Or(all.Server, "unknown: "+all.Missing), all.Kubernetes)
 	}
-	if err != nil {
-		return fmt.Errorf("versions: %w: give an output that can be written to", err)
-	}
-	return nil
+	return o.write(text)
 }

@@ -1,0 +1,68 @@
+package plugin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/fieldperm/fieldperm/internal/page"
+	"github.com/fieldperm/fieldperm/internal/tighten"
+)
+
+// The values of --output.
+const (
+	outputTable = "table"
+	outputText  = "text"
+	outputJSON  = "json"
+	outputYAML  = "yaml"
+	outputHTML  = "html"
+)
+
+// write writes the answer of a command. A reader that leaves, such as head, has what it wants.
+func (o *options) write(answer []byte) error {
+	_, err := o.streams.Out.Write(answer)
+	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return fmt.Errorf("answer: %w: give an output that can be written to", err)
+}
+
+// writeTables writes tables as text, or as a page for --output html. The title and the notes, which say what the answer lacks, are of the page
+// only.
+func (o *options) writeTables(title string, notes []string, tables ...page.Table) error {
+	if o.output == outputHTML {
+		out, err := page.RenderTables(title, notes, tables...)
+		if err != nil {
+			return err
+		}
+		return o.write(out)
+	}
+	return o.write(textOf(tables))
+}
+
+// textOf returns tables as text, aligned in columns.
+func textOf(tables []page.Table) []byte {
+	var out bytes.Buffer
+	for i, t := range tables {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		if t.Title != "" {
+			fmt.Fprintf(&out, "%s\n", tighten.Printable(t.Title))
+		}
+		w := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
+		for _, row := range append([][]string{t.Columns}, t.Rows...) {
+			texts := make([]string, len(row))
+			for j, cell := range row {
+				texts[j] = shown(cell)
+			}
+			_, _ = fmt.Fprintln(w, strings.Join(texts, "\t"))
+		}
+		_ = w.Flush()
+	}
+	return out.Bytes()
+}
