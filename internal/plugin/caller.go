@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -80,6 +81,17 @@ func (o *inquirer) chainOf(ctx context.Context, u user.Info) (*authz.Chain, erro
 		return nil, fmt.Errorf("cluster: %w: correct --kubeconfig and --context, or %s", err, o.withoutCluster())
 	}
 	return chain, nil
+}
+
+// undecided names what could not be read and may refuse a write, "" if nothing may.
+func (c *caller) undecided() string {
+	var out []string
+	for i := range c.missing {
+		if !c.missing[i].OfKinds() {
+			out = append(out, c.missing[i].What)
+		}
+	}
+	return strings.Join(out, " and ")
 }
 
 // userInfo returns the user in the form of a request.
