@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // Set returns the object with another value of the field. A nil value removes the field, as null does in a patch. Objects on the way that are not
@@ -75,4 +77,13 @@ func put(at any, steps []any, value any) (any, error) {
 		return list, nil
 	}
 	return nil, fmt.Errorf("step %v is neither a name nor an index", steps[0])
+}
+
+// Pointer returns the field as a JSON pointer (RFC 6901).
+func (f *Field) Pointer() string {
+	names := make([]string, len(f.steps))
+	for i, step := range f.steps {
+		names[i] = fmt.Sprint(step)
+	}
+	return fieldpath.Pointer("", names...)
 }
