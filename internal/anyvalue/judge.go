@@ -144,7 +144,7 @@ func (j *Judge) OfOwners(chain []string, by string) string {
 }
 
 func ownersText(s schema.SetVerb) string {
-	return s.Source + " makes " + s.Verb.String() + " a barrier for another subresource, and the change may change the owner of the field"
+	return setName(s.Source) + " makes " + s.Verb.String() + " a barrier for another subresource, and the change may change the owner of the field"
 }
 
 // Field decides on a change of a field to any value, with all fields below it.

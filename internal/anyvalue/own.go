@@ -199,7 +199,7 @@ func (j *Judge) counts(p *fieldtree.Place, links []fieldtree.Link, at int) (Cert
 func barrierText(l *fieldtree.Loss, onFloor bool) string {
 	text := l.By + " is a barrier"
 	if l.Set != "" {
-		text = l.Set + " makes " + l.By + " a barrier"
+		text = setName(l.Set) + " makes " + l.By + " a barrier"
 	}
 	joined := " or "
 	if l.Set != "" {
@@ -215,6 +215,15 @@ func barrierText(l *fieldtree.Loss, onFloor bool) string {
 		text += ", unless the write is on the floor"
 	}
 	return text
+}
+
+// setName returns the name of a set by its source, which is a file or an object.
+func setName(source string) string {
+	const kind = "UncoveredPermissionSet"
+	if strings.HasPrefix(source, kind) {
+		return source
+	}
+	return kind + " in " + source
 }
 
 // isBarred reports whether a chain has a barrier that always holds.

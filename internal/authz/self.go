@@ -28,7 +28,9 @@ func Self(cluster *rest.Config, u user.Info) (*Chain, error) {
 	config := rest.CopyConfig(cluster)
 	config.ContentConfig = rest.ContentConfig{AcceptContentTypes: runtime.ContentTypeJSON, ContentType: runtime.ContentTypeJSON}
 	config.QPS, config.RateLimiter = -1, nil
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base, "SelfSubjectAccessReview"} })
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return strictTransport{base, "SelfSubjectAccessReview"}
+	})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

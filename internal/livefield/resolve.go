@@ -156,7 +156,6 @@ func (c *cursor) items(text string, step written) ([]cursor, error) {
 			continue
 		}
 		path := c.path.Index(i)
-		next := cursor{}
 		if compared != nil && !compared.Atomic() {
 			if len(compared.Keys()) == 0 {
 				path = c.path.Member(jsonOf(item))
@@ -168,7 +167,7 @@ func (c *cursor) items(text string, step written) ([]cursor, error) {
 		if compared != nil {
 			node = compared.Item()
 		}
-		next = c.then(path, i, node, item)
+		next := c.then(path, i, node, item)
 		next.charged = charged
 		if compared != nil && !compared.Atomic() {
 			list := c.path
@@ -281,12 +280,12 @@ func (c *cursor) noItem(text string, compared *schema.List, list []any, step wri
 		return fmt.Errorf("path %q: %q has %d items: use an index below %d", text, where, len(list), len(list))
 	}
 	var have []string
-	for i, item := range list {
+	for _, item := range list {
 		if len(have) == maxListed {
 			have = append(have, fmt.Sprintf("%d more", len(list)-maxListed))
 			break
 		}
-		path := fieldpath.Path{}.Index(i)
+		var path fieldpath.Path
 		switch {
 		case compared == nil || compared.Atomic():
 			path = fieldpath.Path{}.Item(likeWritten(step, item))

@@ -75,28 +75,23 @@ func bracket(text string) (written, bool) {
 			return out, false
 		}
 		quoted, err := strconv.QuotedPrefix(rest)
-		value, after := quoted, ""
-		if err == nil && quoted[0] == '"' {
-			value, err = strconv.Unquote(quoted)
-			after = rest[len(quoted):]
-		} else {
-			value, after, found = strings.Cut(rest, ",")
-			if found {
-				after = "," + after
+		if err != nil || quoted[0] != '"' {
+			// A number or a boolean.
+			var more bool
+			if out.keys[name], text, more = strings.Cut(rest, ","); !more {
+				return out, out.keys[name] != ""
 			}
-			err = nil
+			continue
 		}
-		if err != nil {
+		if out.keys[name], err = strconv.Unquote(quoted); err != nil {
 			return out, false
 		}
-		out.keys[name] = value
-		if after == "" {
+		if rest = rest[len(quoted):]; rest == "" {
 			return out, true
 		}
-		if after[0] != ',' {
+		if text, found = strings.CutPrefix(rest, ","); !found {
 			return out, false
 		}
-		text = after[1:]
 	}
 }
 

@@ -51,7 +51,7 @@ func (o *permission) print(s *situation, rows []anyvalue.Row) error {
 		}
 		return o.write(out)
 	case o.output == outputText && len(rows) == 1 && !o.list:
-		return o.write([]byte(printf("%s\n", o.sentence(&rows[0].Answer, on))))
+		return o.write([]byte(printf("%s\n", o.sentence(s, &rows[0].Answer, on))))
 	case o.output == outputText && len(rows) == 0:
 		return o.write([]byte(printf("%s may change no field of %s/%s.\n", s.caller.user.GetName(), on, s.base.Name)))
 	}
@@ -59,9 +59,9 @@ func (o *permission) print(s *situation, rows []anyvalue.Row) error {
 }
 
 // sentence returns the answer about one field.
-func (o *permission) sentence(a *anyvalue.Answer, on string) string {
+func (o *permission) sentence(s *situation, a *anyvalue.Answer, on string) string {
 	out := a.Sentence(on)
-	if a.Outcome == anyvalue.Depends && !o.changed("value") {
+	if a.Outcome == anyvalue.Depends && !s.hasValue && s.caller.undecided() == "" {
 		out += ": give --value"
 	}
 	return out
