@@ -94,7 +94,8 @@ var (
 	widgetKind = runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 )
 
-const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"shop","labels":{"a":"0"}},
+const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"shop","labels":{"a":"0"},"managedFields":[
+	{"manager":"m","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-05T09:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:other":{}}}}]},
 	"spec":{"size":1,"colour":"red","plain":"p","other":"o","parts":[{"name":"engine","weight":1},{"name":"wheel","weight":1}]}}`
 
 // changesOf are fields with replacements of a text of the widget, each of which changes the field only.
@@ -114,6 +115,8 @@ var changesOf = []struct {
 	{`.spec.parts`, false, [][2]string{{`"wheel","weight":1`, `"wheel","weight":2`}, {`"engine","weight":1`, `"engine","weight":2`}, {`{"name":"engine","weight":1},`, ``}, {`[{"name"`, `[{"name":"new"},{"name"`}}},
 	{`.spec`, false, [][2]string{{`"o"`, `"q"`}, {`"red"`, `"blue"`}, {`"size":1`, `"size":11`}, {`"size":1`, `"size":2`}, {`"engine","weight":1`, `"engine","weight":2`}, {`"p"`, `"q"`}}},
 	{`.metadata.labels["a"]`, true, [][2]string{{`"a":"0"`, `"a":"1"`}, {`"a":"0"`, ``}}},
+	{`.metadata`, false, [][2]string{{`"a":"0"`, `"a":"1"`}, {`"manager":"m"`, `"manager":"n"`}}},
+	{`.metadata.managedFields`, false, [][2]string{{`"manager":"m"`, `"manager":"n"`}, {`"f:other"`, `"f:colour"`}}},
 	{``, false, [][2]string{{`"a":"0"`, `"a":"1"`}, {`"red"`, `"blue"`}, {`"o"`, `"q"`}, {`"size":1`, `"size":11`}}},
 }
 

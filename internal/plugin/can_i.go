@@ -48,7 +48,10 @@ func (o *permission) run(ctx context.Context, verb, target string) error {
 	} else {
 		rows, err = o.answered(ctx, s)
 	}
-	if err != nil {
+	interrupted := o.list && ctx.Err() != nil && len(rows) > 0
+	if interrupted {
+		o.warn("the list is not complete, because the command was interrupted: what is not listed is not known")
+	} else if err != nil {
 		return o.withMissing(c.traced, err)
 	}
 	if failure := s.judge.Holdings.Failure(); failure != nil && (o.list || !allYes(rows)) {
@@ -60,6 +63,9 @@ func (o *permission) run(ctx context.Context, verb, target string) error {
 	}
 	if err := o.incomplete(c.traced); err != nil {
 		return err
+	}
+	if interrupted {
+		return ErrUnread
 	}
 	if !allYes(rows) && !o.list || len(rows) == 0 {
 		return ErrRefused
