@@ -19,6 +19,7 @@ var canICases = []struct {
 	{"marker_without_verb", "patch deploy/web --field spec.replicas -f deployment.yaml --as mark", "text json", 1},
 	{"refused_value", "patch deploy/web --field spec.paused --value true -f deployment.yaml --as alice", "text json", 1},
 	{"several_fields", "patch deploy/web --field spec.replicas --field spec.paused --field spec -f deployment.yaml --as alice", "text json yaml", 1},
+	{"two_fields", "patch deploy/web --field spec.replicas --field spec.paused -f deployment.yaml --as alice", "text", 1},
 	{"each_item", "patch deploy/web --field spec.template.spec.containers.image -f deployment.yaml --as alice", "text", 1},
 	{"barrier_of_a_set", `update ns/shop --field metadata.labels["pod-security.kubernetes.io/enforce"] -f namespace.yaml --as olga --permissions uncovered.yaml`, "text json", 1},
 	{"barrier_below", "update ns/shop --field metadata.labels -f namespace.yaml --as olga --permissions uncovered.yaml", "text", 1},
