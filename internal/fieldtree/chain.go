@@ -172,6 +172,9 @@ func (k *Kind) Verbs() map[string][]string {
 	return out
 }
 
+// Leading returns the nodes of the kind at which, or below which, a verb is.
+func (k *Kind) Leading() map[*Node]bool { return leading(k.Root) }
+
 // leading returns the nodes at and below which a verb is.
 func leading(root *Node) map[*Node]bool {
 	above, out := map[*Node][]*Node{}, map[*Node]bool{}

@@ -305,3 +305,50 @@ func TestPlace_Repeats(t *testing.T) {
 		t.Errorf("repeats %v", again)
 	}
 }
+
+// TestChildKnowsTheKeyThatAMapSinglesOut as Find does for the same key.
+func TestChildKnowsTheKeyThatAMapSinglesOut(t *testing.T) {
+	k := of(t, compile(t), "apps", "v1", "Deployment", "deployments", "")
+	p, err := k.Find(".spec.template.metadata.annotations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	for _, c := range p.Node().Children {
+		chain := p.Child(c).Chains()[0]
+		last := chain[len(chain)-1].Verb
+		switch {
+		case c.Any:
+			if last != "granular:templateAnnotation(prefix of annotationKey)" {
+				t.Errorf("any key: %s", last)
+			}
+		case !strings.HasSuffix(c.Name, "/"):
+			keys++
+			found, err := k.Find(".spec.template.metadata.annotations" + c.Element.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := found.Chains()[0]
+			if last != want[len(want)-1].Verb || strings.Contains(last, "annotationKey") {
+				t.Errorf("%s: %s, want %s", c.Name, last, want[len(want)-1].Verb)
+			}
+		}
+	}
+	if keys == 0 {
+		t.Error("the map singles out no key")
+	}
+}
+
+// TestFindTakesKeysThatAreNumbers between keys that are texts.
+func TestFindTakesKeysThatAreNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		`name="a,b=c",port=80`:   `map[name:a,b=c port:80]`,
+		`port=80,protocol="TCP"`: `map[port:80 protocol:TCP]`,
+		`="x"`:                   `map[:x]`,
+		`0`:                      `map[]`,
+	} {
+		if got := fmt.Sprint(keysOf(text)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

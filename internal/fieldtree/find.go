@@ -2,6 +2,7 @@ package fieldtree
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -24,9 +25,17 @@ func (p *Place) Node() *Node { return p.way[len(p.way)-1] }
 // Place returns the place of the object itself.
 func (k *Kind) Place() *Place { return &Place{Kind: k, way: []*Node{k.Root}} }
 
-// Child returns the place one step below.
+// Child returns the place one step below. A key that a map singles out is known as the parameter that the keys of the map give.
 func (p *Place) Child(c Child) *Place {
-	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node), values: p.values}
+	values := p.values
+	if emits := p.Node().Emits; emits != "" && !c.Any && !strings.HasSuffix(c.Name, "/") && values[emits] != c.Name {
+		values = maps.Clone(values)
+		if values == nil {
+			values = map[string]string{}
+		}
+		values[emits] = c.Name
+	}
+	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node), values: values}
 }
 
 // Repeats returns the place on the way to this one that has the same node, nil if there is none: from there on the tree repeats.
@@ -194,14 +203,18 @@ func cutKeys(text string) (pattern string, keys []map[string]string) {
 	}
 }
 
-// keysOf returns the keys of an item that are strings: name="web",x=1.
+// keysOf returns the keys of an item that are scalars: name="web",x=1.
 func keysOf(text string) map[string]string {
 	out := map[string]string{}
 	for {
 		name, rest, found := strings.Cut(text, "=")
-		quoted, err := strconv.QuotedPrefix(rest)
-		if !found || err != nil {
+		if !found {
 			return out
+		}
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			out[name], text, _ = strings.Cut(rest, ",")
+			continue
 		}
 		if value, err := strconv.Unquote(quoted); err == nil {
 			out[name] = value

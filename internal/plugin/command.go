@@ -20,7 +20,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked):
+	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked), errors.Is(err, ErrRefused):
 		return 1
 	}
 	return 2

@@ -25,6 +25,11 @@ type Missing struct {
 	Err error
 }
 
+// OfKinds reports whether only kinds and fields are missing: what decides on a kind that is known is not among it.
+func (m *Missing) OfKinds() bool {
+	return m.What == ownFields || m.What == otherServers || m.What == customKinds
+}
+
 // These are what is not known without the sources that each reads.
 const (
 	ownFields     = "fields that this API server has, and that kinds of Kubernetes 1.37 have not"
