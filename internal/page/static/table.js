@@ -105,8 +105,9 @@
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   $("skip").addEventListener("click", (event) => {
     event.preventDefault();
-    const first = document.querySelector(".sort");
-    if (first) first.focus();
+    // Not a button: the same key would press it.
+    const first = document.querySelector("caption");
+    if (first) { first.tabIndex = -1; first.focus(); }
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;

@@ -53,7 +53,7 @@
       out.push(element("span", { class: "mark barrier" }, "■ " + what + (set.statusOnly && place.depth === 0 ? " in .status" : "")));
     }
     if (verb.apart) out.push(element("span", { class: "mark apart" }, "◆ apart"));
-    if (verb.powers) out.push(element("span", { class: "mark power" }, "! " + verb.powers.map((p) => data.powers[p].name).join(", ")));
+    if (verb.powers) out.push(element("span", { class: "mark power" }, "! " + (access && verb.powers.length > 2 ? verb.powers.length + " powers" : verb.powers.map((p) => data.powers[p].name).join(", "))));
     return out;
   };
   // accessMarks says how many subjects may change the field of a row, or how those of the filter may.
@@ -62,7 +62,7 @@
     const own = access.sourceOf(place) === place;
     const mark = (how, text) => element("span", { class: "mark " + (own || subjects ? how.name : "none") }, how.mark + " " + text);
     const groups = access.byHow(access.holders(place).filter((holder) => !subjects || subjects.has(holder.subject)));
-    if (!groups.length) return [element("span", { class: "mark none" }, "✕ " + (subjects ? "may not change it" : "no subject"))];
+    if (!groups.length) return [element("span", { class: "mark none" }, subjects ? "only fields below" : "✕ no subject")];
     if (subjects && subjects.size === 1) return groups.map(({ how }) => mark(how, how.name));
     return groups.map(({ how, holders }) => mark(how, own && holders.length === 1 ? how.name + ": " + access.names[holders[0].subject] : holders.length + " " + how.name));
   };
@@ -81,8 +81,8 @@
     const row = element("div", { class: "row" },
       element("span", { class: "twist", "aria-hidden": "true" }, below.length ? "▸" : ""),
       element("span", { class: "name" }, name), element("span", { class: "type" }, "<" + data.strings[node.t] + ">"),
-      ...(node.v || []).flatMap((verb) => verbMarks(place, verb)),
       ...accessMarks(place),
+      ...(node.v || []).flatMap((verb) => verbMarks(place, verb)),
       node.r ? element("span", { class: "role" }, roles[node.r] || node.r) : null,
       again ? element("span", { class: "role" }, "repeats " + (again.key || "the object")) : null);
     const out = element("li", { role: "treeitem", tabindex: "-1", "aria-level": place.depth + 1, "aria-selected": "false" }, row);
@@ -206,7 +206,7 @@
       return element("li", {}, link, element("div", { class: "small" }, fields(count.all) + (hows ? ": " + hows : "")));
     };
     $("people").hidden = false;
-    $("peopleAbout").textContent = `${left.length} of ${order.length} may change a field of ` + (access.object ? model.printable(access.object) : access.kind.kind) + (access.counts.more ? "; the tree is large, and counts are of its first part" : "");
+    $("peopleAbout").textContent = (left.length < order.length ? left.length + " of " : "") + order.length + " subjects, by the number of fields that they may change" + (access.counts.more ? "; the tree is large, and counts are of its first part" : "");
     $("subjects").replaceChildren(...left.slice(0, most).map(one), ...(left.length > most ? [element("li", { class: "small" }, `and ${left.length - most} more: write a name in Subject`)] : []),
       ...(subjects ? [element("li", {}, element("button", { type: "button", class: "link", click: () => go({ subject: "" }) }, "all subjects"))] : []));
   };
@@ -270,6 +270,8 @@
     select(li);
     if (state.path) li.firstElementChild.scrollIntoView({ block: "center" });
     details(place);
+    // On a phone the details stay in view once a field is chosen.
+    document.querySelector("aside").classList.toggle("chosen", state.path !== "");
     document.title = (state.path || kind.kind) + " · " + data.title;
   };
 
