@@ -16,6 +16,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/fieldperm/fieldperm/admission"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/schema"
@@ -107,7 +108,7 @@ func withoutFiles(n *fieldtree.Node, seen map[*fieldtree.Node]bool) {
 		for _, v := range list {
 			v.Origins = slices.Clone(v.Origins)
 			for i, from := range v.Origins {
-				if from.Form == schema.FormPermissionSchema && !strings.HasPrefix(from.Source, "PermissionSchema ") {
+				if isFile(from) {
 					v.Origins[i].Source = "a file of fieldperm-webhook"
 				}
 			}
@@ -116,6 +117,16 @@ func withoutFiles(n *fieldtree.Node, seen map[*fieldtree.Node]bool) {
 	for _, c := range n.Children {
 		withoutFiles(c.Node, seen)
 	}
+}
+
+// isFile reports whether a source is a file. All others are objects of the cluster, the catalogue, and documents of API servers.
+func isFile(from schema.Origin) bool {
+	switch from.Form {
+	case schema.FormCatalogue, schema.FormOpenAPI:
+		return false
+	case schema.FormPermissionSchema, schema.FormScale, schema.FormSchemaKeys, schema.FormAnnotation:
+	}
+	return !strings.HasPrefix(from.Source, admission.DocumentSource("PermissionSchema", "")) && !strings.HasPrefix(from.Source, admission.DocumentSource("CustomResourceDefinition", ""))
 }
 
 // bound is a writer that fails after a number of bytes.
