@@ -32,7 +32,7 @@ func (s shape) at(path fieldpath.Pattern) shape {
 		atom, _ := s.types.Resolve(s.ref)
 		field, isField := smd.StructField{}, false
 		if atom.Map != nil && !e.Any {
-			field, isField = atom.Map.FindField(e.Name)
+			field, isField = fieldOf(atom.Map, e.Name)
 		}
 		switch {
 		case isField:
@@ -46,6 +46,17 @@ func (s shape) at(path fieldpath.Pattern) shape {
 		}
 	}
 	return s
+}
+
+// fieldOf returns a field of a struct. Map.FindField would keep an index of the fields as long as the type lives: a walk of all types would
+// leave one for each, which takes more memory than the compiled schema.
+func fieldOf(m *smd.Map, name string) (smd.StructField, bool) {
+	for i := range m.Fields {
+		if m.Fields[i].Name == name {
+			return m.Fields[i], true
+		}
+	}
+	return smd.StructField{}, false
 }
 
 // fields returns the names of the fields of a struct.

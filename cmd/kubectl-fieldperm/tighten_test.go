@@ -211,7 +211,7 @@ func TestTightenRefusesBadInput(t *testing.T) {
 		{operator + " --audit-log audit.log --audit-log audit.log", "is given twice"},
 		{operator + " --audit-log - --simulate -", "more than once"},
 		{operator + " --audit-log audit.log --namespaces some", "use held or seen"},
-		{operator + " --audit-log audit.log -o table", "use text, json or yaml"},
+		{operator + " --audit-log audit.log -o table", "use text, json, yaml or html"},
 		{operator + " --audit-log audit.log --apply", "need a cluster"},
 		{operator + " --apply --undo", "exclude each other"},
 		{operator + " --include-hints --audit-log audit.log", "give --managed-fields"},

@@ -7,8 +7,7 @@ import (
 
 // data is the data of the page. Numbers named after a table are indexes into it. Zero values are left out.
 type data struct {
-	Title string   `json:"title"`
-	Notes []string `json:"notes,omitempty"`
+	Title string `json:"title"`
 	// Strings are the names of fields and the types.
 	Strings []string    `json:"strings"`
 	Powers  []powerData `json:"powers"`
@@ -17,6 +16,7 @@ type data struct {
 	Sets    []setData   `json:"sets"`
 	Nodes   []nodeData  `json:"nodes"`
 	Kinds   []kindData  `json:"kinds"`
+	Access  *accessData `json:"access,omitempty"`
 }
 
 type powerData struct {
@@ -89,13 +89,16 @@ type encoder struct {
 	nodes   map[*fieldtree.Node]int
 }
 
-func encode(title string, notes []string, f *fieldtree.Forest) *data {
-	e := &encoder{
+func newEncoder(title string) *encoder {
+	return &encoder{
 		data: data{
-			Title: title, Notes: notes, Strings: []string{}, Powers: []powerData{}, Origins: []origin{}, Verbs: []verbData{}, Sets: []setData{}, Nodes: []nodeData{}, Kinds: []kindData{},
+			Title: title, Strings: []string{}, Powers: []powerData{}, Origins: []origin{}, Verbs: []verbData{}, Sets: []setData{}, Nodes: []nodeData{}, Kinds: []kindData{},
 		},
 		strings: map[string]int{}, powers: map[schema.Power]int{}, origins: map[schema.Origin]int{}, verbs: map[*fieldtree.Verb]int{}, sets: map[string]int{}, nodes: map[*fieldtree.Node]int{},
 	}
+}
+
+func (e *encoder) forest(f *fieldtree.Forest) {
 	for _, p := range schema.AllPowers() {
 		e.powers[p] = len(e.Powers)
 		e.Powers = append(e.Powers, powerData{string(p), p.Sentence()})
@@ -103,7 +106,6 @@ func encode(title string, notes []string, f *fieldtree.Forest) *data {
 	for _, k := range f.Kinds {
 		e.kind(k)
 	}
-	return &e.data
 }
 
 func (e *encoder) kind(k *fieldtree.Kind) {

@@ -2,49 +2,62 @@ package page
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed" // The import embeds the parts of the page.
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html"
-	"strings"
+	"io"
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 )
 
 var (
-	//go:embed static/page.html
-	frame string
-	//go:embed static/style.css
-	style string
+	//go:embed static/tree_controls.html
+	treeControls string
+	//go:embed static/tree.html
+	tree string
 	//go:embed static/model.js
 	model string
+	//go:embed static/access.js
+	access string
 	//go:embed static/view.js
 	view string
 )
 
 // Render returns the page of a forest. The title is text, and so are the notes, which say what the page lacks. Equal forests give equal
 // bytes.
-//
-// The policy in the page (CSP) allows the style sheet and the scripts of this package by their hashes, and no request. Whoever names a
-// field cannot add to them: the data is JSON without the characters that end a script, and the scripts show it as text.
 func Render(title string, notes []string, f *fieldtree.Forest) ([]byte, error) {
-	text, err := json.Marshal(encode(title, notes, f))
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
-	}
-	var escaped bytes.Buffer
-	json.HTMLEscape(&escaped, text)
-	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; base-uri 'none'; form-action 'none'", hash(style), hash(model), hash(view))
-	return []byte(strings.NewReplacer(
-		"{{policy}}", policy, "{{title}}", html.EscapeString(title),
-		"{{style}}", style, "{{model}}", model, "{{view}}", view, "{{data}}", escaped.String(),
-	).Replace(frame)), nil
+	var out bytes.Buffer
+	err := Write(&out, title, notes, f)
+	return out.Bytes(), err
 }
 
-// hash returns a script or style sheet as a source of a policy.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+// RenderAccess returns the page of a forest in which each field of the kind of a has the subjects that may change it.
+func RenderAccess(title string, notes []string, f *fieldtree.Forest, a *Access) ([]byte, error) {
+	e := newEncoder(title)
+	e.forest(f)
+	lost, err := e.access(f, a)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = writeTree(&out, title, append(notes[:len(notes):len(notes)], lost...), &e.data)
+	return out.Bytes(), err
+}
+
+// Write writes the page that Render returns. It writes in parts, so that a writer which fails ends the work.
+func Write(w io.Writer, title string, notes []string, f *fieldtree.Forest) error {
+	e := newEncoder(title)
+	e.forest(f)
+	return writeTree(w, title, notes, &e.data)
+}
+
+func writeTree(w io.Writer, title string, notes []string, d *data) error {
+	// Names of others cannot end the script that holds the data: json.Marshal escapes <, > and &.
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return frame{
+		title: title, notes: notes, skip: "Skip to the tree", controls: treeControls, content: tree, data: string(text), scripts: []string{model, access, view},
+	}.write(w)
 }

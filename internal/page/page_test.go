@@ -92,8 +92,8 @@ func TestRender_RequestsNothing(t *testing.T) {
 func TestRender_PolicyHasEveryScript(t *testing.T) {
 	page := string(render(t, "all", &fieldtree.Forest{}))
 	parts := regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`).FindAllStringSubmatch(page, -1)
-	if len(parts) != 3 {
-		t.Fatalf("%d parts, want a style and two scripts", len(parts))
+	if len(parts) != 4 {
+		t.Fatalf("%d parts, want a style and three scripts", len(parts))
 	}
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1]
 	for _, part := range parts {
@@ -113,8 +113,8 @@ func TestRender_EscapesWhatOthersNamed(t *testing.T) {
 	kind := &fieldtree.Kind{Root: &fieldtree.Node{Type: "X", Children: []fieldtree.Child{{Node: leaf}}}}
 	kind.Root.Children[0].Name, kind.Kind = hostile, hostile
 	page := render(t, hostile, &fieldtree.Forest{Kinds: []*fieldtree.Kind{kind}})
-	if n := bytes.Count(page, []byte("<script")); n != 3 {
-		t.Errorf("%d scripts, want 3", n)
+	if n := bytes.Count(page, []byte("<script")); n != 4 {
+		t.Errorf("%d scripts, want 4", n)
 	}
 	got := dataOf(t, page)
 	if got.Title != hostile || got.Kinds[0].Kind != hostile || got.Strings[got.Nodes[0].Fields[0]] != hostile {
@@ -141,7 +141,7 @@ func TestRender_SaysWhatItLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := dataOf(t, page).Notes; len(got) != 1 || got[0] != "This page lacks <b>." {
-		t.Errorf("notes %q", got)
+	if want := `<p><b class="barrier">■ Incomplete:</b> This page lacks &lt;b&gt;.</p>`; !bytes.Contains(page, []byte(want)) {
+		t.Errorf("the page lacks %s", want)
 	}
 }

@@ -2,9 +2,19 @@ package page
 
 import (
 	"bytes"
+	_ "embed" // The import embeds the parts of the page.
 	"fmt"
-	"html"
+	"regexp"
 	"strings"
+)
+
+var (
+	//go:embed static/table_controls.html
+	tableControls string
+	//go:embed static/table_footer.html
+	tableFooter string
+	//go:embed static/table.js
+	tableScript string
 )
 
 // Table is a table of a command. Rows have as many cells as Columns has titles. All of it is text.
@@ -16,27 +26,54 @@ type Table struct {
 }
 
 // RenderTables returns a page of tables. The title is text, and so are the notes, which say what the page lacks. Equal tables give equal
-// bytes.
+// bytes. The rows are in the HTML, so that the page can be read without scripts. static/table.js sorts and filters them.
 func RenderTables(title string, notes []string, tables ...Table) ([]byte, error) {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title><h1>%[1]s</h1>\n", html.EscapeString(title))
-	for _, note := range notes {
-		fmt.Fprintf(&out, "<p>%s</p>\n", html.EscapeString(note))
-	}
-	for _, t := range tables {
-		fmt.Fprintf(&out, "<h2>%s</h2>\n<table><tr>%s</tr>\n", html.EscapeString(t.Title), cells("th", t.Columns))
-		for _, row := range t.Rows {
-			fmt.Fprintf(&out, "<tr>%s</tr>\n", cells("td", row))
+	var content strings.Builder
+	content.WriteString("<main>\n")
+	for i := range tables {
+		if err := tables[i].write(&content, i, title); err != nil {
+			return nil, err
 		}
-		out.WriteString("</table>\n")
 	}
-	return out.Bytes(), nil
+	content.WriteString("</main>\n" + tableFooter)
+	var out bytes.Buffer
+	err := frame{title: title, notes: notes, skip: "Skip to the table", controls: tableControls, content: content.String(), scripts: []string{tableScript}}.write(&out)
+	return out.Bytes(), err
 }
 
-func cells(tag string, texts []string) string {
-	var out strings.Builder
-	for _, text := range texts {
-		fmt.Fprintf(&out, "<%s>%s</%[1]s>", tag, html.EscapeString(text))
+func (t *Table) write(out *strings.Builder, i int, page string) error {
+	caption := t.Title
+	if caption == "" {
+		caption = page
 	}
-	return out.String()
+	fmt.Fprintf(out, "<table id=\"table%d\">\n<caption>%s</caption>\n<thead><tr>", i, shown(caption))
+	for _, column := range t.Columns {
+		fmt.Fprintf(out, `<th scope="col">%s</th>`, shown(column))
+	}
+	out.WriteString("</tr></thead>\n<tbody>\n")
+	for r, row := range t.Rows {
+		if len(row) != len(t.Columns) {
+			return fmt.Errorf("page: table %q: row %d has %d cells, and there are %d columns: give one cell for each", t.Title, r, len(row), len(t.Columns))
+		}
+		out.WriteString("<tr>")
+		for _, cell := range row {
+			switch {
+			case cell == "":
+				out.WriteString("<td>-</td>")
+			case code.MatchString(cell):
+				fmt.Fprintf(out, `<td class="code">%s</td>`, shown(cell))
+			default:
+				fmt.Fprintf(out, "<td>%s</td>", shown(cell))
+			}
+		}
+		out.WriteString("</tr>\n")
+	}
+	if len(t.Rows) == 0 {
+		fmt.Fprintf(out, "<tr class=\"none\"><td colspan=\"%d\">Nothing.</td></tr>\n", max(1, len(t.Columns)))
+	}
+	out.WriteString("</tbody>\n</table>\n")
+	return nil
 }
+
+// code matches what a page shows in the letters of code: verbs, paths of fields, and conditions in CEL.
+var code = regexp.MustCompile(`^(granular\b|(create|update|patch|delete|deletecollection|\*)([, ]|$)|\.[\w\[]|\[|!?\(*(object|oldObject|request|self|authorizer)\.)`)

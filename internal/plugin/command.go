@@ -97,7 +97,7 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
 	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies`)
 	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose authorizers decide")
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks the request may cost`)
-	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json or yaml`)
+	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json, yaml or html`)
 	o.cluster.AddFlags(flags)
 	if f := flags.Lookup("namespace"); f != nil {
 		f.Usage = "namespace of an object that names none itself"

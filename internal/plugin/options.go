@@ -137,9 +137,9 @@ func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionReque
 
 func (o *options) validate() error {
 	switch o.output {
-	case outputTable, outputJSON, outputYAML:
+	case outputTable, outputJSON, outputYAML, outputHTML:
 	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputTable, outputJSON, outputYAML)
+		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML)
 	}
 	if o.maxChecks < 1 {
 		return fmt.Errorf("--max-checks %d allows no check: use 1 or more", o.maxChecks)

@@ -110,7 +110,7 @@ simulation has no write, or if the second step is refused, and with 2 for an err
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, `none; client prints the steps of --apply and --undo; server sends them as dry runs`)
 	flags.BoolVar(&o.forceUnproven, "force-unproven", false, `let --apply take update and patch away although the observation or the evidence has gaps`)
 	flags.BoolVar(&o.forceOverwrite, "force-overwrite", false, `let --undo restore although others have changed roles or bindings since, or have revoked rights`)
-	flags.StringVarP(&o.output, "output", "o", outputText, `text, json or yaml: the objects to add and to change`)
+	flags.StringVarP(&o.output, "output", "o", outputText, `text, json or yaml: the objects to add and to change; or html: a page of the proposal`)
 	o.cluster.AddFlags(flags)
 	return cmd
 }

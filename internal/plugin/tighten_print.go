@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,8 +21,11 @@ func join(names []string) string { return strings.Join(names, ", ") }
 
 // printProposal writes a proposal in the form of --output.
 func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Evidence, proof *tighten.Proof) error {
-	if o.output == outputText {
+	switch o.output {
+	case outputText:
 		return o.printText(p, evidence, proof)
+	case outputHTML:
+		return o.printPage(p, evidence, proof)
 	}
 	if o.barriersUnknown() {
 		o.warn("%s", noBarriers)
@@ -146,13 +147,12 @@ func (o *tightening) list(title string, texts []string) {
 // printEvidence writes a row for each verb.
 func (o *tightening) printEvidence(evidence *tighten.Evidence) {
 	w := tabwriter.NewWriter(o.streams.Out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "RESOURCE\tVERB\tCOUNT\tFIRST\tLAST\tEXAMPLE\tSOURCE")
-	for _, r := range slices.SortedFunc(maps.Keys(evidence.Resources), func(a, b tighten.Resource) int { return strings.Compare(a.String(), b.String()) }) {
-		uses := evidence.Resources[r].Verbs
-		for _, verb := range slices.Sorted(maps.Keys(uses)) {
-			u := uses[verb]
-			_, _ = io.WriteString(w, printf("%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r, verb, strconv.FormatInt(u.Count, 10), date(u.First), date(u.Last), u.Example, join(u.Sources)))
+	t := evidenceTable("", evidence)
+	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+		for i := range row {
+			row[i] = tighten.Printable(row[i])
 		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	_ = w.Flush()
 }

@@ -63,7 +63,7 @@ func (r *Report) Table() []byte {
 // needs returns the verbs from general to specific, in the order of the checks, on lines of at most maxLine characters. It returns
 // at least one line.
 func needs(c *Change) []string {
-	candidates := c.candidates()
+	candidates := c.Candidates()
 	if len(candidates) == 0 {
 		return []string{"(no verb covers it)"}
 	}

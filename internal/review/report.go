@@ -80,8 +80,8 @@ func newReport(result *admission.Result, most int) (*Report, error) {
 	return r, nil
 }
 
-// candidates returns the verbs of the chain that count.
-func (c *Change) candidates() []string {
+// Candidates returns the verbs of the chain that count, from general to specific.
+func (c *Change) Candidates() []string {
 	if c.Barrier > 0 {
 		return c.Chain[c.Barrier:]
 	}

@@ -45,6 +45,7 @@ func newServeCommand() *cobra.Command {
                      conditionSetChain or conditionalDecision
   /review            the verbs that a write needs, for the caller or for another user
   /permissions       the verbs of every kind
+  /ui                the same as a page for a browser
   /livez /healthz    the process is alive
   /readyz            it is ready: the checks schemas, discovery, certificate, authorization, interlock, shutdown
   /metrics           Prometheus metrics
@@ -55,8 +56,8 @@ While enforcement is not proven, holders of "granular" get a 403, and /readyz/in
 cure. In a Pod, use /readyz?exclude=interlock: without an endpoint no probe comes back.
 
 All endpoints but the health checks need a client certificate of a CA in --client-ca-file. With
---admission-callers any, /admit needs none. With --authentication-config, /review and /permissions also accept a
-bearer token. /admit, /authorize and /conditions accept those of --webhook-token-users. fieldperm-gen manifests writes the
+--admission-callers any, /admit needs none. With --authentication-config, /review, /permissions and /ui also
+accept a bearer token. /admit, /authorize and /conditions accept those of --webhook-token-users. fieldperm-gen manifests writes the
 configuration of the kube-apiserver.`,
 		Example: `  # Beside a kube-apiserver that has the webhook granular as a static manifest.
   fieldperm-webhook serve --kubeconfig fieldperm.kubeconfig --api-servers own --bind-address 127.0.0.1 \

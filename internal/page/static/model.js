@@ -8,6 +8,9 @@ const model = (() => {
   const step = (name) => (name < 0 ? "[*]" : plain.test(data.strings[name]) ? "." + data.strings[name] : "[" + JSON.stringify(data.strings[name]) + "]");
   const idOf = (kind) => [kind.group, kind.version, kind.kind].filter((part) => part !== "").join("/") + (kind.resource.includes("/") ? "@" + kind.resource : "");
 
+  // printable escapes the characters of a text that cannot be seen or that reorder it.
+  const printable = (text) => String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
   // A place is a node with the way to it. key is its path.
   const root = (kind) => ({ kind, node: kind.root, name: null, up: null, key: "", depth: 0 });
   const children = (place) => {
@@ -142,5 +145,5 @@ const model = (() => {
     return out;
   };
 
-  return { data, idOf, root, children, repeats, find, way, chains, counts, setsOn, inStatus, filterOf, shownIn, search };
+  return { data, printable, idOf, root, children, repeats, find, way, chains, counts, setsOn, inStatus, filterOf, shownIn, search };
 })();

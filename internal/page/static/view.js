@@ -11,21 +11,24 @@
       else if (name === "click") out.addEventListener("click", value);
       else out.setAttribute(name, value);
     }
-    out.append(...content.filter((part) => part !== null && part !== undefined));
+    out.append(...content.filter((part) => part !== null && part !== undefined).map((part) => (part instanceof Node ? part : model.printable(part))));
     return out;
   };
   const kindById = new Map(data.kinds.map((kind) => [model.idOf(kind), kind]));
   const places = new WeakMap(); // the place of each item of the tree
-  let state = { kind: "", path: "", verb: "", show: "" };
+  let state = { kind: "", path: "", verb: "", show: "", subject: "" };
   let filter = null;
+  let subjects = null; // the subjects that the filter leaves, null for all
+  let shownTo = () => true;
 
-  // The address holds the state: #kind=apps/v1/Deployment&path=.spec.replicas&verb=…&show=…
+  // The address holds the state: #kind=apps/v1/Deployment&path=.spec.replicas&verb=…&show=…&subject=User alice
   const readAddress = () => {
     const parts = new URLSearchParams(location.hash.slice(1));
     const shows = [...$("show").options].map((option) => option.value);
     return {
       kind: kindById.has(parts.get("kind")) ? parts.get("kind") : data.kinds.length ? model.idOf(data.kinds[0]) : "",
       path: parts.get("path") || "", verb: parts.get("verb") || "", show: shows.includes(parts.get("show")) ? parts.get("show") : "",
+      subject: (access && parts.get("subject")) || "",
     };
   };
   const address = (of) => {
@@ -50,15 +53,25 @@
       out.push(element("span", { class: "mark barrier" }, "■ " + what + (set.statusOnly && place.depth === 0 ? " in .status" : "")));
     }
     if (verb.apart) out.push(element("span", { class: "mark apart" }, "◆ apart"));
-    if (verb.powers) out.push(element("span", { class: "mark power" }, "! " + verb.powers.map((p) => data.powers[p].name).join(", ")));
+    if (verb.powers) out.push(element("span", { class: "mark power" }, "! " + (access && verb.powers.length > 2 ? verb.powers.length + " powers" : verb.powers.map((p) => data.powers[p].name).join(", "))));
     return out;
+  };
+  // accessMarks says how many subjects may change the field of a row, or how those of the filter may.
+  const accessMarks = (place) => {
+    if (!access || !access.has(place)) return [];
+    const own = access.sourceOf(place) === place;
+    const mark = (how, text) => element("span", { class: "mark " + (own || subjects ? how.name : "none") }, how.mark + " " + text);
+    const groups = access.byHow(access.holders(place).filter((holder) => !subjects || subjects.has(holder.subject)));
+    if (!groups.length) return [element("span", { class: "mark none" }, subjects ? "only fields below" : "✕ no subject")];
+    if (subjects && subjects.size === 1) return groups.map(({ how }) => mark(how, how.name));
+    return groups.map(({ how, holders }) => mark(how, own && holders.length === 1 ? how.name + ": " + access.names[holders[0].subject] : holders.length + " " + how.name));
   };
   const roles = { serverWritten: "written by the API server, needs no verb", identity: "needs no verb in a new object", ownership: "compared by owners" };
 
   // --- the tree
   const visible = (place) => {
     const shown = model.shownIn(place.kind, filter);
-    return model.children(place).filter((child) => !shown || shown.has(child.node));
+    return model.children(place).filter((child) => (!shown || shown.has(child.node)) && shownTo(child));
   };
   const item = (place) => {
     const node = data.nodes[place.node];
@@ -68,6 +81,7 @@
     const row = element("div", { class: "row" },
       element("span", { class: "twist", "aria-hidden": "true" }, below.length ? "▸" : ""),
       element("span", { class: "name" }, name), element("span", { class: "type" }, "<" + data.strings[node.t] + ">"),
+      ...accessMarks(place),
       ...(node.v || []).flatMap((verb) => verbMarks(place, verb)),
       node.r ? element("span", { class: "role" }, roles[node.r] || node.r) : null,
       again ? element("span", { class: "role" }, "repeats " + (again.key || "the object")) : null);
@@ -145,11 +159,29 @@
       element("div", { class: "small" }, covers + (verb && sources(verb) ? " · from " + sources(verb) : "")),
       ...link.lost.map((loss) => element("div", { class: "small barrier" }, (loss.apart ? "◆ " : "■ ") + lossText(loss))));
   }));
+  const most = 200; // subjects of one list
+  const accessDetails = (place) => {
+    if (!access || !access.has(place)) return [];
+    const source = access.sourceOf(place);
+    const out = [element("h3", {}, "Who may change it" + (access.object ? " in " + access.object : ""))];
+    if (source && source !== place) out.push(element("p", { class: "small" }, "As " + (source.key || "the object") + ", the nearest field above with a list of its own."));
+    for (const { how, holders } of access.byHow(access.holders(place))) {
+      const some = holders.slice(0, most);
+      out.push(element("p", { class: "how" }, element("span", { class: "mark " + how.name }, how.mark + " " + how.name), " " + holders.length),
+        element("ul", { class: "holders" }, ...some.map((holder) => element("li", {},
+          element("button", { type: "button", class: "link", click: () => go({ subject: access.names[holder.subject] }) }, access.names[holder.subject]),
+          holder.through ? element("div", { class: "small" }, holder.through) : null)),
+        holders.length > most ? element("li", { class: "small" }, `and ${holders.length - most} more: write a name in Subject`) : null));
+    }
+    if (out.length === 1 || (source && !access.holders(place).length)) out.push(element("p", {}, "No subject may change it."));
+    return out;
+  };
   const details = (place) => {
     const node = data.nodes[place.node];
-    $("place").textContent = place.key || place.kind.kind;
+    $("place").textContent = model.printable(place.key || place.kind.kind);
     const chains = model.chains(place);
     const out = [element("p", { class: "small" }, "type " + data.strings[node.t] + (node.r ? "; " + (roles[node.r] || node.r) : ""))];
+    out.push(...accessDetails(place));
     chains.forEach((links, i) => {
       out.push(element("h3", {}, chains.length > 1 ? "Verbs in tree " + (i + 1) + " of " + chains.length + ", from general to specific" : "Verbs that cover it, from general to specific"), chainList(links));
     });
@@ -161,7 +193,23 @@
     $("details").replaceChildren(...out);
   };
 
-  // --- kinds and search
+  // --- subjects, kinds and search
+  const subjectList = () => {
+    const order = access.names.map((_, i) => i).sort((a, b) => access.counts.of(b).all - access.counts.of(a).all || (access.names[a] < access.names[b] ? -1 : 1));
+    const left = order.filter((i) => !subjects || subjects.has(i));
+    const fields = (n) => n + (n === 1 ? " field" : " fields");
+    const one = (i) => {
+      const count = access.counts.of(i);
+      const hows = [...count.hows].map(([how, n]) => how.mark + " " + n + " " + how.name).join(", ");
+      const link = element("a", { href: address({ ...state, kind: model.idOf(access.kind), subject: access.names[i] }) }, access.names[i]);
+      if (access.names[i] === state.subject) link.setAttribute("aria-current", "true");
+      return element("li", {}, link, element("div", { class: "small" }, fields(count.all) + (hows ? ": " + hows : "")));
+    };
+    $("people").hidden = false;
+    $("peopleAbout").textContent = (left.length < order.length ? left.length + " of " : "") + order.length + " subjects, by the number of fields that they may change" + (access.counts.more ? "; the tree is large, and counts are of its first part" : "");
+    $("subjects").replaceChildren(...left.slice(0, most).map(one), ...(left.length > most ? [element("li", { class: "small" }, `and ${left.length - most} more: write a name in Subject`)] : []),
+      ...(subjects ? [element("li", {}, element("button", { type: "button", class: "link", click: () => go({ subject: "" }) }, "all subjects"))] : []));
+  };
   const kindList = () => {
     let group = null;
     const list = [];
@@ -193,7 +241,7 @@
   };
 
   const show = (next) => {
-    const changed = next.kind !== state.kind || next.verb !== state.verb || next.show !== state.show || !$("tree").firstElementChild;
+    const changed = next.kind !== state.kind || next.verb !== state.verb || next.show !== state.show || next.subject !== state.subject || !$("tree").firstElementChild;
     state = next;
     const kind = kindById.get(state.kind);
     if (!kind) { $("heading").textContent = "No kinds"; return; }
@@ -201,19 +249,29 @@
       filter = model.filterOf(state.show, state.verb);
       $("verb").value = state.verb;
       $("show").value = state.show;
+      if (access) {
+        subjects = access.matching(state.subject);
+        const ofKind = access.shownTo(subjects);
+        shownTo = kind === access.kind ? ofKind : () => true;
+        $("subject").value = state.subject;
+        subjectList();
+      }
       const count = kindList();
-      $("heading").textContent = kind.kind;
+      $("heading").textContent = model.printable(kind.kind) + (access && access.kind === kind && access.object ? " " + model.printable(access.object) : "");
       $("about").textContent = `group ${kind.group || "core"}, version ${kind.version}, resource ${kind.resource}` +
         (kind.lossy ? ". A write through this version may change fields that it does not show: it needs granular:* or the generic permission." : "") + (kind.instead ? " " + kind.instead + "." : "");
       $("tree").replaceChildren(item(model.root(kind)));
-      if (filter) openAll(150); else open($("tree").firstElementChild);
-      $("status").textContent = filter ? `The filter leaves ${count} of ${data.kinds.length} kinds.` : "";
+      if (filter || subjects) openAll(150); else open($("tree").firstElementChild);
+      if (subjects) $("status").textContent = subjects.size ? `${subjects.size} ${subjects.size === 1 ? "subject passes" : "subjects pass"} the filter. The tree has the fields that ${subjects.size === 1 ? "it" : "any of them"} may change, and those above them.` : "No subject has this text in its name.";
+      else $("status").textContent = filter ? `The filter leaves ${count} of ${data.kinds.length} kinds.` : "";
     }
     const place = model.find(kind, state.path) || model.root(kind);
     const li = openTo(place);
     select(li);
     if (state.path) li.firstElementChild.scrollIntoView({ block: "center" });
     details(place);
+    // On a phone the details stay in view once a field is chosen.
+    document.querySelector("aside").classList.toggle("chosen", state.path !== "");
     document.title = (state.path || kind.kind) + " · " + data.title;
   };
 
@@ -261,13 +319,16 @@
     if (event.key === "ArrowDown" && first) { event.preventDefault(); first.focus(); }
   });
   $("verb").addEventListener("change", () => go({ verb: $("verb").value }));
+  $("subject").addEventListener("change", () => go({ subject: $("subject").value.trim() }));
   $("show").addEventListener("change", () => go({ show: $("show").value }));
   $("skip").addEventListener("click", (event) => { event.preventDefault(); ($("tree").querySelector('[tabindex="0"]') || $("heading")).focus(); });
   window.addEventListener("hashchange", () => show(readAddress()));
   window.addEventListener("popstate", () => show(readAddress()));
 
   for (const verb of [...new Set(data.verbs.map((v) => v.text))].sort()) $("verbs").append(element("option", { value: verb }));
-  $("notes").hidden = !data.notes;
-  for (const note of data.notes || []) $("notes").append(element("p", {}, element("b", { class: "barrier" }, "■ Incomplete: "), note));
+  if (access) {
+    $("subjectLabel").hidden = $("accessLegend").hidden = false;
+    for (const name of access.names) $("subjectNames").append(element("option", { value: name }));
+  }
   show(readAddress());
 })();
