@@ -51,7 +51,7 @@ func (d *Document) Check(report func(Finding)) {
 func shorten(text string) string {
 	const most = 300
 	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "?")
-	if len(text) <= most {
+	if text = strings.TrimSuffix(text, "."); len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + " …"
@@ -107,6 +107,9 @@ func (j *joint) marked(of subject, h Holder) *Holder {
 	held := j.held(of)
 	for i := range j.rights[of] {
 		r := &j.rights[of][i]
+		if j.Namespace != "" && r.scope != j.Namespace {
+			continue
+		}
 		for k := range r.role.rules {
 			rule := &r.role.rules[k]
 			for at, text := range rule.verbs {

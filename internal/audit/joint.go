@@ -46,6 +46,7 @@ func (s *Scan) finish() {
 			if r.role.granular && (s.Namespace == "" || r.scope == s.Namespace) {
 				j.pairs(of, r)
 				j.secrets(of, r)
+				j.outOfScope(r)
 			}
 		}
 	}
@@ -98,6 +99,23 @@ func (j *joint) pairs(of subject, r *right) {
 	}
 }
 
+// outOfScope applies cluster-scoped-resource-in-role to ClusterRoles: a RoleBinding grants nothing of a rule that is only about resources
+// without a namespace.
+func (j *joint) outOfScope(r *right) {
+	for k := range r.role.rules {
+		rule := &r.role.rules[k]
+		targets := rule.targets()
+		if r.at > 0 || r.scope == "" || r.role.Kind != clusterRoleKind || len(targets) == 0 || !slices.ContainsFunc(rule.verbs, isGranular) || slices.ContainsFunc(targets, inNamespace) {
+			continue
+		}
+		j.found = append(j.found, r.binding.at(Finding{
+			Rule: clusterInRole, Level: Error, Object: r.binding.Ref, Path: "roleRef", about: fmt.Sprintf("%s %d", r.role, rule.index),
+			Message: fmt.Sprintf("%s grants verbs on %s, which have no namespace, so that a RoleBinding grants none of them", r.role, listOf(targets)),
+			Cure:    "use a ClusterRoleBinding",
+		}))
+	}
+}
+
 // opened returns the targets of a rule that the marker opens, or may open.
 func (j *joint) opened(r *keptRule, scope string) []target {
 	var out []target
@@ -105,7 +123,7 @@ func (j *joint) opened(r *keptRule, scope string) []target {
 		resource, subresource := at.split()
 		isClosed := endpoint.BuiltIn(at.Group, resource) && !endpoint.TakesMarker(at.Group, resource, subresource)
 		isUnknown := !at.wildcard() && j.Known.groups[at.Group] && !j.Known.serves(at.Group, resource, subresource)
-		if !isClosed && !isUnknown {
+		if !isClosed && !isUnknown && (scope == "" || inNamespace(at)) {
 			out = append(out, target{at, scope, r.names})
 		}
 	}
@@ -127,10 +145,11 @@ func (j *joint) verb(of subject, r *right, key faultKey, path string, v verbs.Ve
 	}
 	key.rule = verbWithoutMarker
 	level, unless := Error, ""
-	other := j.others(of, t, func(rule *keptRule) bool { return withMarker(rule) || generic(rule) })
+	enough := func(rule *keptRule) bool { return withMarker(rule) || generic(rule) }
+	other := j.others(of, t, enough)
 	switch {
-	case other != nil && of.isEverybody():
-		return // Others have the marker, and this verb with it.
+	case j.ofMember(of, t, enough):
+		return // A member has the marker, and this verb with it.
 	case m == part:
 		level, unless = Note, "it holds the marker for a part of these"
 	case other != nil:
@@ -158,7 +177,7 @@ func (j *joint) markerAlone(of subject, r *right, key faultKey, path string, t t
 	level, unless := Warning, ""
 	other := j.others(of, t, withVerb)
 	switch {
-	case other != nil && of.isEverybody():
+	case j.ofMember(of, t, withVerb):
 		return
 	case other != nil:
 		level, unless = Note, fmt.Sprintf("unless it has the rights of %s as well", other)

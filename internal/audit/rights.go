@@ -3,6 +3,9 @@ package audit
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -138,9 +141,19 @@ func withVerb(r *keptRule) bool {
 	})
 }
 
+// ofMember reports whether a subject that surely belongs to a group holds a right on a target. Then the group's own rights are not alone.
+func (j *joint) ofMember(group subject, t target, is func(*keptRule) bool) bool {
+	return group.kind == groupKind && slices.ContainsFunc(j.subjects, func(of subject) bool {
+		return slices.Contains(of.groups(), group) && covered(j.rights[of], t, is) != none
+	})
+}
+
 // others returns a subject that a member or a user may also be, and that holds a right on a target, nil for none. A user may belong to any
-// group; members of a group may hold anything.
+// group; members of a group may hold anything. Of ServiceAccounts all groups are known.
 func (j *joint) others(of subject, t target, is func(*keptRule) bool) *subject {
+	if of.kind == groupKind && (of.name == serviceaccount.AllServiceAccountsGroup || strings.HasPrefix(of.name, serviceaccount.ServiceAccountGroupPrefix)) {
+		return nil
+	}
 	own := append(of.groups(), of)
 	for i := range j.subjects {
 		other := j.subjects[i]
@@ -168,6 +181,9 @@ func (j *joint) barred(v verbs.Verb, t target) bool {
 func (j *joint) useful(v verbs.Verb, r *keptRule, scope string) []target {
 	var out []target
 	for _, at := range r.targets() {
+		if scope != "" && !inNamespace(at) {
+			continue
+		}
 		if !at.wildcard() {
 			resource, subresource := at.split()
 			if w := j.Known.of(at); w != nil {

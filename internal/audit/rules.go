@@ -90,7 +90,7 @@ func roleRules() []Rule {
 			"Remove the marker from the rule. Grant the generic permission, if the resource is to be written.",
 		},
 		{
-			clusterInRole, Error, "A Role names a resource that has no namespace.",
+			clusterInRole, Error, "A Role, or a RoleBinding of a ClusterRole, grants verbs on a resource that has no namespace.",
 			"The rules of a Role hold in its namespace, and a request for such a resource is in none. The exception is `namespaces`: a request for a Namespace is in that namespace.",
 			"Use a ClusterRole and a ClusterRoleBinding.",
 		},

@@ -2,9 +2,9 @@ package audit
 
 import "slices"
 
-// clusterScoped are the resources of Kubernetes without a namespace, by API group. Of custom resources the schema does not say it. A test
-// compares the list with an API server.
-func clusterScoped(group, resource string) bool {
+// ClusterScoped reports whether a resource of Kubernetes has no namespace. Of custom resources the schema does not say it. A test compares the
+// list with an API server.
+func ClusterScoped(group, resource string) bool {
 	return slices.Contains(map[string][]string{
 		"":                             {"namespaces", "nodes", "persistentvolumes", "componentstatuses"},
 		"admissionregistration.k8s.io": {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
@@ -29,5 +29,5 @@ func clusterScoped(group, resource string) bool {
 // inNamespace reports whether a rule that holds in one namespace can match requests for a resource. A request for a Namespace is in that namespace.
 func inNamespace(r Resource) bool {
 	resource, _ := r.split()
-	return !clusterScoped(r.Group, resource) || r.Group == "" && resource == "namespaces"
+	return !ClusterScoped(r.Group, resource) || r.Group == "" && resource == "namespaces"
 }

@@ -81,7 +81,7 @@ func (s *Scan) defaultRoles(report func(Finding)) {
 	report(s.roles[Ref{Kind: clusterRoleKind, Name: names[0]}].at(Finding{
 		Rule: wildcardBarrier, Level: Note, Object: Ref{Kind: clusterRoleKind, Name: names[0]}, about: "defaults",
 		Message: fmt.Sprintf("%s of Kubernetes itself with the verb \"*\" on resources with barriers: %s", count(len(names), "role"), strings.Join(names, ", ")),
-		Cure:    "nothing, if only administrators hold them; --all lists them one by one",
+		Cure:    "do nothing if only administrators hold them, and list them with --all",
 	}))
 }
 
