@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -49,6 +50,9 @@ func (k *Known) readBarriers(documents *schema.Documents) {
 			}
 		}
 	}
+	for i := range documents.Topologies {
+		k.readExtensions(&documents.Topologies[i])
+	}
 	for i := range documents.Permissions {
 		d := &documents.Permissions[i]
 		for _, e := range d.Entries {
@@ -65,6 +69,35 @@ func (k *Known) readBarriers(documents *schema.Documents) {
 				k.barriers = append(k.barriers, b)
 			}
 		}
+	}
+}
+
+// readExtensions collects the barriers of the OpenAPI document of an API server.
+func (k *Known) readExtensions(t *schema.Topology) {
+	hasBarrier := false
+	for _, entries := range t.TypePermissions {
+		hasBarrier = hasBarrier || slices.ContainsFunc(entries, schema.Entry.IsBarrier)
+	}
+	if !hasBarrier {
+		return
+	}
+	seen := map[string]bool{}
+	for gvk := range t.Kinds {
+		kind, err := k.compiled.Kind(gvk)
+		resources := k.resourcesOf(gvk.Group, gvk.Kind)
+		if err != nil || len(resources) == 0 {
+			continue
+		}
+		kind.Walk(func(_ fieldpath.Pattern, n *schema.Node) {
+			for _, p := range n.Permissions() {
+				about := p.Base().Name() + " " + gvk.GroupKind().String()
+				isOfDocument := slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI })
+				if p.MayBar() && isOfDocument && !seen[about] {
+					seen[about] = true
+					k.barriers = append(k.barriers, Barrier{Object: Ref{Kind: "OpenAPI", Name: t.Source}, Path: gvk.Kind, Verb: p.Base(), Resources: resources})
+				}
+			}
+		})
 	}
 }
 

@@ -3,6 +3,8 @@ package audit
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Level says how grave a finding is.
@@ -71,8 +73,23 @@ type Finding struct {
 func (f *Finding) Compare(other *Finding) int {
 	return cmp.Or(
 		cmp.Compare(f.Object.Kind, other.Object.Kind), cmp.Compare(f.Object.Namespace, other.Object.Namespace), cmp.Compare(f.Object.Name, other.Object.Name),
-		cmp.Compare(f.Path, other.Path), cmp.Compare(f.Rule, other.Rule), cmp.Compare(f.about, other.about), cmp.Compare(f.Message, other.Message),
+		comparePaths(f.Path, other.Path), cmp.Compare(f.Rule, other.Rule), cmp.Compare(f.about, other.about), cmp.Compare(f.Message, other.Message),
 	)
+}
+
+// comparePaths orders paths by their steps, indexes as numbers: rules[2] comes before rules[10].
+func comparePaths(a, b string) int {
+	split := func(path string) []string {
+		return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	}
+	return slices.CompareFunc(split(a), split(b), func(x, y string) int {
+		i, errOfX := strconv.Atoi(x)
+		j, errOfY := strconv.Atoi(y)
+		if errOfX == nil && errOfY == nil {
+			return cmp.Compare(i, j)
+		}
+		return cmp.Compare(x, y)
+	})
 }
 
 // Sort orders findings.

@@ -18,11 +18,11 @@ func (j *joint) holders(report func(Finding)) {
 		for k := range j.bindings {
 			binding := &j.bindings[k]
 			role := j.roles[binding.role]
-			if role == nil || binding.builtIn && isKubernetes(binding.Ref) || !slices.ContainsFunc(role.rules, func(r keptRule) bool { return j.Known.passes(b, &r, binding.Namespace != "") }) {
+			if role == nil || !slices.ContainsFunc(role.rules, func(r keptRule) bool { return j.Known.passes(b, &r, binding.Namespace != "") }) {
 				continue
 			}
 			for at, of := range binding.subjects {
-				if of.kind == groupKind && of.name == user.SystemPrivilegedGroup {
+				if binding.isOwn(of) {
 					continue
 				}
 				held = true

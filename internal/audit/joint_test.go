@@ -45,7 +45,10 @@ func TestJointRules(t *testing.T) {
 		"not bound":                          {objects: bound("]"), want: []string{"note granular-verb-without-marker"}},
 		"not bound and aggregated":           {objects: strings.Replace(scaler, "name: scaler,", "name: scaler, labels: {to: edit},", 1) + ", {name: edit, aggregates: {to: edit}}]"},
 		"in another namespace":               {objects: bound("]\nbindings: [" + sa("scaler", "shop") + "]"), scan: Scan{Namespace: "other"}},
-		"in the namespace":                   {objects: bound("]\nbindings: [" + sa("scaler", "shop") + "]"), scan: Scan{Namespace: "shop"}, want: []string{alone}},
+		"a fault of a ClusterRole that the namespace binds": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [granluar]}]}, {name: b, rules: [{apiGroups: [apps], resources: [replicasets], verbs: [granluar]}]}]
+bindings: [` + sa("a", "shop") + `]`, scan: Scan{Namespace: "shop"}, want: []string{"error misspelt-marker ClusterRole a rules[0].verbs[0]"}},
+		"in the namespace": {objects: bound("]\nbindings: [" + sa("scaler", "shop") + "]"), scan: Scan{Namespace: "shop"}, want: []string{alone}},
 
 		"names of the marker": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [replicasets], resourceNames: [x, y], verbs: ["granular:metadata"]}, {apiGroups: [apps], resources: [replicasets], resourceNames: [x], verbs: [granular]}]}]
@@ -174,6 +177,7 @@ roles:
 - {name: forged, labels: {kubernetes.io/bootstrapping: rbac-defaults}, rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}
 bindings:
 - {name: cluster-admin, labels: {kubernetes.io/bootstrapping: rbac-defaults}, clusterRole: cluster-admin, subjects: ["Group system:masters"]}
+- {name: "system:forged", labels: {kubernetes.io/bootstrapping: rbac-defaults}, clusterRole: cluster-admin, subjects: ["User system:kube-scheduler", User eve, "Group system:authenticated"]}
 - {name: masters, clusterRole: cluster-admin, subjects: ["Group system:masters", User jane]}
 `
 	filter := func(got []string) []string {
@@ -183,6 +187,7 @@ bindings:
 	want := []string{
 		"warning wildcard-satisfies-barrier ClusterRole forged rules[0].verbs[0]", "note wildcard-satisfies-barrier ClusterRole cluster-admin",
 		"warning wildcard-satisfies-barrier ClusterRoleBinding masters subjects[1]",
+		"warning wildcard-satisfies-barrier ClusterRoleBinding system:forged subjects[1]", "warning wildcard-satisfies-barrier ClusterRoleBinding system:forged subjects[2]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -172,7 +172,7 @@ func (s *Scan) about(f Finding) {
 func (s *Scan) subjectsOfGranular() map[subject]bool {
 	out := map[subject]bool{}
 	for i := range s.bindings {
-		if !s.roles[s.bindings[i].role].granular {
+		if role := s.roles[s.bindings[i].role]; role == nil || !role.granular {
 			continue
 		}
 		for _, of := range s.bindings[i].subjects {

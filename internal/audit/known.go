@@ -75,6 +75,9 @@ func NewKnown(compiled *schema.Schema, documents *schema.Documents) *Known {
 		k.groups[gvk.Group], k.failed[gvk.Group] = true, true
 	}
 	k.readBarriers(documents)
+	slices.SortStableFunc(k.barriers, func(a, b Barrier) int {
+		return cmp.Or(cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Verb.String(), b.Verb.String()))
+	})
 	return k
 }
 

@@ -78,8 +78,8 @@ const (
 	full
 )
 
-// covered returns how much of a target rights cover by rules for which is is true.
-func covered(rights []right, t target, is func(*keptRule) bool) extent {
+// covered returns how much of a target rights cover by rules that a function accepts.
+func covered(rights []right, t target, accepts func(*keptRule) bool) extent {
 	out := none
 	names := map[string]bool{}
 	for i := range rights {
@@ -89,7 +89,7 @@ func covered(rights []right, t target, is func(*keptRule) bool) extent {
 		}
 		for k := range r.role.rules {
 			rule := &r.role.rules[k]
-			if !rule.meets(t.Resource) || !is(rule) {
+			if !rule.meets(t.Resource) || !accepts(rule) {
 				continue
 			}
 			out = max(out, part)

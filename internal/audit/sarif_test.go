@@ -86,3 +86,18 @@ func TestRules_AreComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestSort_OrdersByPlace(t *testing.T) {
+	of := func(name, path, rule string) Finding {
+		return Finding{Rule: rule, Object: Ref{roleKind, "shop", name}, Path: path}
+	}
+	want := []Finding{of("a", "", "x"), of("a", "rules[2].verbs[0]", "y"), of("a", "rules[10].verbs[0]", "x"), of("a", "rules[10].verbs[0]", "y"), of("b", "", "x")}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	Sort(got)
+	for i := range want {
+		if got[i].Compare(&want[i]) != 0 {
+			t.Errorf("%d: got %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (r *run) first(ctx context.Context) error {
 		return err
 	}
 	return r.eachBinding(ctx, 1, func(b *Binding) {
-		if r.roles[b.Role] != nil {
+		if r.roles[b.Role] != nil || len(r.later[b.Role]) > 0 {
 			r.bindings = append(r.bindings, keep(b))
 		}
 	})
@@ -88,7 +88,7 @@ func (r *run) second(ctx context.Context) error {
 	}
 	refs := map[Ref]bool{}
 	if err := r.eachBinding(ctx, 2, func(b *Binding) {
-		if r.roles[b.Role] != nil && !refs[b.Role] {
+		if r.roles[b.Role] != nil || len(r.later[b.Role]) > 0 {
 			return // The first pass has kept it.
 		}
 		if one := keep(b, wanted); len(one.subjects) > 0 {

@@ -48,6 +48,16 @@ func isKubernetes(r Ref) bool {
 	return (r.Kind == clusterRoleKind || r.Kind == clusterRoleBindingKind) && (r.Name == "cluster-admin" || strings.HasPrefix(r.Name, "system:"))
 }
 
+// isOwn reports whether a subject of a binding is one of Kubernetes itself: system:masters, or by a binding that kube-apiserver creates a
+// component of the control plane. A binding that only says so has no effect for other subjects.
+func (b *keptBinding) isOwn(of subject) bool {
+	if of.kind == rbacv1.GroupKind && of.name == user.SystemPrivilegedGroup {
+		return true
+	}
+	isComponent := strings.HasPrefix(of.name, "system:") && of.kind != rbacv1.ServiceAccountKind || of.kind == rbacv1.ServiceAccountKind && of.namespace == "kube-system"
+	return b.builtIn && isKubernetes(b.Ref) && isComponent && !of.isEverybody()
+}
+
 // barriersOf describes barriers: of many the first.
 func barriersOf(behind []*Barrier) string {
 	var out []string
@@ -89,11 +99,11 @@ func (s *Scan) defaultRoles(report func(Finding)) {
 func (s *Scan) defaultBindings(report func(Finding)) {
 	for i := range s.bindings {
 		b := &s.bindings[i]
-		if !slices.Contains(s.defaults, s.roles[b.role]) || b.builtIn && isKubernetes(b.Ref) || s.Namespace != "" && b.Namespace != s.Namespace {
+		if !slices.Contains(s.defaults, s.roles[b.role]) || s.Namespace != "" && b.Namespace != s.Namespace {
 			continue
 		}
 		for j, of := range b.subjects {
-			if of.kind == rbacv1.GroupKind && of.name == user.SystemPrivilegedGroup {
+			if b.isOwn(of) {
 				continue
 			}
 			report(b.at(Finding{

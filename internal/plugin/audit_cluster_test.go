@@ -15,6 +15,8 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/audit"
 	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
 )
 
 // audited are the objects of the cluster: one with each fault, and clean ones beside them.
@@ -234,4 +236,31 @@ func TestCluster_AuditOfAClusterWithoutFieldperm(t *testing.T) {
 	if code != 0 || !strings.Contains(problems, "does not have the kinds of fieldperm") || !strings.Contains(stdout, "0 errors, 0 warnings and 1 note") {
 		t.Errorf("exit code %d, %s, %s", code, problems, stdout)
 	}
+}
+
+// TestCluster_AuditBelievesAProof: where fieldperm is enforced, a holder of the marker is let in, and the audit reports nothing.
+func TestCluster_AuditBelievesAProof(t *testing.T) {
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{Bin: bin})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	admin, err := s.User("admin", "system:masters")
+	must(t, err)
+	p := &plane{t: t, cluster: s.Cluster, admin: admin}
+	p.kubectl(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: scaler}, rules: [{apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [granular, "granular:scale"]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: scaler, namespace: default}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: scaler}, subjects: [{kind: ServiceAccount, name: scaler}]}
+`, "create", "-f", "-")
+	must(t, s.AwaitGrants(t.Context()))
+	findings := func() []audit.Finding {
+		_, stdout, problems := auditOf(t, admin, "-n", "default", "-o", "json")
+		a := auditAnswerOf(t, stdout)
+		if len(a.Missing) > 0 {
+			t.Fatal(problems)
+		}
+		return a.Findings
+	}
+	p.await("enforcement is proven", func(context.Context) (bool, error) { return len(findings()) == 0, nil })
 }
