@@ -133,9 +133,15 @@ func (j *joint) opened(r *keptRule, scope string) []target {
 // verb applies granular-verb-without-marker and generic-permission-makes-verb-idle.
 func (j *joint) verb(of subject, r *right, key faultKey, path string, v verbs.Verb, t target, held []right) {
 	if covered(held, t, wild) == full || covered(held, t, generic) == full {
-		if covered(held, t, wild) == full || !j.barred(v, t) {
+		// Without the marker the verb is meant for a barrier. A barrier of a set for all resources is at granular:*.
+		forBarrier := covered(held, t, withMarker) == none
+		if covered(held, t, wild) == full || !j.barred(v, t) && !(forBarrier && v == verbs.All()) {
+			level := Warning
+			if forBarrier {
+				level = Note
+			}
 			key.rule = idleVerb
-			j.add(key, r, path, Warning, of, t.Resource).by = j.grantedBy(held, t)
+			j.add(key, r, path, level, of, t.Resource).by = j.grantedBy(held, t)
 		}
 		return
 	}

@@ -39,7 +39,7 @@ func TestJointRules(t *testing.T) {
 		"the marker in another namespace":    {objects: bound(marks + "]\nbindings: [" + sa("scaler", "shop") + "," + sa("marks", "other") + "]"), want: []string{"warning marker-without-granular-verb", alone}},
 		"a user, and a group has the marker": {objects: bound(marks + `]` + "\n" + `bindings: [{name: a, clusterRole: scaler, subjects: [User jane]}, {name: b, clusterRole: marks, subjects: [Group team]}]`), want: []string{"note marker-without-granular-verb", "warning granular-verb-without-marker"}},
 		"everybody has the marker":           {objects: bound(marks + `]` + "\n" + `bindings: [{name: a, clusterRole: scaler, subjects: [User jane]}, {name: b, clusterRole: marks, subjects: ["Group system:authenticated"]}]`)},
-		"the generic permission, idle":       {objects: bound(edits + "]\nbindings: [" + sa("scaler", "") + "," + sa("edits", "") + "]"), want: []string{"warning generic-permission-makes-verb-idle ClusterRole scaler rules[0].verbs[0]"}},
+		"the generic permission, idle":       {objects: bound(edits + "]\nbindings: [" + sa("scaler", "") + "," + sa("edits", "") + "]"), want: []string{"note generic-permission-makes-verb-idle ClusterRole scaler rules[0].verbs[0]"}},
 		"the generic permission elsewhere":   {objects: bound(edits + marks + "]\nbindings: [" + sa("scaler", "") + "," + sa("marks", "") + "," + sa("edits", "shop") + "]")},
 		"create is no generic permission":    {objects: bound(creates + "]\nbindings: [" + sa("scaler", "") + "," + sa("creates", "") + "]")},
 		"not bound":                          {objects: bound("]"), want: []string{"note granular-verb-without-marker"}},
@@ -63,9 +63,15 @@ bindings: [` + sa("a", "") + `]`, want: []string{"error granular-verb-without-ma
 		"a barrier's verb is not idle": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [update, "granular:image(web)"]}]}]
 bindings: [` + sa("a", "") + `]`},
+		"a verb for all fields is for a barrier to come": {objects: `
+roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [create, patch, "granular:*"]}]}]
+bindings: [` + sa("a", "") + `]`},
+		"with the marker it is idle": {objects: `
+roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [patch, granular, "granular:*"]}]}]
+bindings: [` + sa("a", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[2]"}},
 		"beside a barrier it is": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [update, "granular:metadata"]}]}, {name: b, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["granular:image"]}]}]
-bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[1]"}},
+bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"note generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[1]"}},
 		"a barrier's verb beside a wildcard is": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["granular:image"]}]}, {name: b, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["*"]}]}]
 bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[0]", "warning wildcard-satisfies-barrier ClusterRole b"}},

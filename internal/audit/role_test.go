@@ -73,6 +73,7 @@ func TestRolesRules(t *testing.T) {
 		"cluster-scoped":                   {rules: `{apiGroups: [""], resources: [nodes], verbs: [granular, "granular:taints"]}`, namespace: "shop", want: "error cluster-scoped-resource-in-role rules[0].resources[0]"},
 		"no cluster-scoped":                {rules: `{apiGroups: [""], resources: [namespaces], verbs: [granular, "granular:labels"]}`, namespace: "shop"},
 		"verb-covers-all-fields":           {rules: `{apiGroups: [""], resources: [pods], verbs: [granular, "granular:*"]}`, want: "note verb-covers-all-fields rules[0].verbs[1]"},
+		"no verb-covers-all-fields, patch": {rules: `{apiGroups: [""], resources: [pods], verbs: [patch, "granular:*"]}`},
 		"no verb-covers-all-fields":        {rules: `{apiGroups: [""], resources: [pods], verbs: [granular, "granular:specification"]}`},
 		"wildcard-satisfies-barrier":       {rules: `{apiGroups: [apps], resources: [deployments], verbs: ["*"]}`, want: "warning wildcard-satisfies-barrier rules[0].verbs[0]"},
 		"no wildcard: no barrier there":    {rules: `{apiGroups: [apps], resources: [replicasets], verbs: ["*"]}`},

@@ -127,7 +127,7 @@ func jointRules() []Rule {
 		},
 		{
 			idleVerb, Warning, "A subject holds a granular verb, and the generic permission for the same objects.",
-			"`update`, `patch` and `*` cover every field without a barrier, so the verb limits nothing. `create` alone is no such grant. Verbs at or below a barrier are not reported, unless the subject holds `*`.",
+			"`update`, `patch` and `*` cover every field without a barrier, so the verb limits nothing. `create` alone is no such grant. Verbs at or below a barrier are not reported, unless the subject holds `*`. The level is `note` without the marker: then the verb is meant for a barrier that is not there.",
 			"Take the generic permission away, for example with `kubectl fieldperm tighten`, or remove the verb.",
 		},
 		{
