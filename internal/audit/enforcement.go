@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -63,6 +64,8 @@ type Holder struct {
 	User     string
 	Groups   []string
 	Resource Resource
+	// Version is one in which the resource is known. kube-apiserver does not ask fieldperm about all versions together.
+	Version string
 	// Namespace and Name are those of a request that the marker covers.
 	Namespace, Name string
 
@@ -118,10 +121,10 @@ func (j *joint) marked(of subject, h Holder) *Holder {
 				}
 				for _, t := range j.opened(rule, r.scope) {
 					resource, subresource := t.split()
-					if t.wildcard() || !j.Known.isOwn(t.Group, resource) || !endpoint.TakesMarker(t.Group, resource, subresource) || covered(held, t, generic) != none {
+					if t.wildcard() || !j.Known.isOwn(t.Group, resource) || !endpoint.TakesMarker(t.Group, resource, subresource) || covered(held, t, generic) != none || j.Known.version(t.Group, resource) == "" {
 						continue
 					}
-					h.Resource, h.Namespace, h.role, h.path = t.Resource, r.scope, r.role, verbPath(rule.index, at)
+					h.Resource, h.Version, h.Namespace, h.role, h.path = t.Resource, j.Known.version(t.Group, resource), r.scope, r.role, verbPath(rule.index, at)
 					if len(rule.names) > 0 {
 						h.Name = rule.names[0]
 					}
@@ -140,11 +143,26 @@ func (k *Known) isOwn(group, resource string) bool {
 	})
 }
 
-// Refused returns the finding that kube-apiserver does not let a holder of the marker in.
-func (h *Holder) Refused() Finding {
+// version returns the newest version in which a resource is known.
+func (k *Known) version(group, resource string) string {
+	newest := ""
+	for _, gvk := range k.kinds[runtimeschema.GroupResource{Group: group, Resource: resource}] {
+		if newest == "" || version.CompareKubeAwareVersionStrings(gvk.Version, newest) > 0 {
+			newest = gvk.Version
+		}
+	}
+	return newest
+}
+
+// Refused returns the finding that kube-apiserver does not let a holder of the marker in. The reason is that of kube-apiserver.
+func (h *Holder) Refused(reason string) Finding {
+	why := "kube-apiserver does not ask fieldperm, or fieldperm does not find the marker"
+	if strings.HasPrefix(reason, verbs.Prefix) {
+		why = shorten(reason)
+	}
 	return h.role.at(Finding{
 		Rule: markerNotEnforced, Level: Error, Object: h.role.Ref, Path: h.path, about: verbs.Marker,
-		Message: fmt.Sprintf("kube-apiserver does not let %q update %s, although it holds the marker: enforcement is not proven, or kube-apiserver does not ask fieldperm", h.User, h.Resource),
+		Message: fmt.Sprintf("kube-apiserver does not let %q update %s, although it holds the marker: %s", h.User, h.Resource, why),
 		Cure:    "look at /readyz/interlock of fieldperm-webhook and at the authorizers of kube-apiserver",
 	})
 }

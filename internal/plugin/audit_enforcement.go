@@ -91,12 +91,12 @@ func (o *auditing) documents(ctx context.Context, client dynamic.Interface) []so
 // proof asks kube-apiserver about subjects with the marker. One that it lets in because of the marker proves enforcement. If it lets none in, it
 // is reported.
 func (o *auditing) proof(ctx context.Context, client kubernetes.Interface, scan *audit.Scan) error {
-	var refused *audit.Holder
+	var refused *audit.Finding
 	for _, h := range scan.Holders(maxHolders) {
 		resource, subresource := h.Split()
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: h.User, Groups: h.Groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: h.Namespace, Verb: "update", Group: h.Resource.Group, Resource: resource, Subresource: subresource, Name: h.Name},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: h.Namespace, Verb: "update", Group: h.Resource.Group, Version: h.Version, Resource: resource, Subresource: subresource, Name: h.Name},
 		}}
 		out, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
@@ -106,11 +106,12 @@ func (o *auditing) proof(ctx context.Context, client kubernetes.Interface, scan 
 		case out.Status.Allowed && strings.HasPrefix(out.Status.Reason, verbs.Prefix):
 			return nil
 		case !out.Status.Allowed && refused == nil:
-			refused = &h
+			f := h.Refused(out.Status.Reason)
+			refused = &f
 		}
 	}
 	if refused != nil {
-		o.report(refused.Refused())
+		o.report(*refused)
 	}
 	return nil
 }

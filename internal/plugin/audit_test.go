@@ -18,15 +18,18 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/audit"
 	"github.com/fieldperm/fieldperm/internal/sources"
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 // scanned returns a scan of two users with the marker.
 func scanned(t *testing.T) *audit.Scan {
 	t.Helper()
-	documents, compiled, _, err := sources.Files(nil)
+	documents, _, _, err := sources.Files(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	documents.Traced = true
+	compiled, _ := schema.Compile(documents)
 	s := &audit.Scan{Known: audit.NewKnown(compiled, &documents), Many: audit.DefaultMany, Report: func(audit.Finding) {}}
 	nothing := func(context.Context, func(*audit.Binding) error) error { return nil }
 	role := &audit.Role{Ref: audit.Ref{Kind: "ClusterRole", Name: "a"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granular", "granular:labels"}}}}
@@ -71,7 +74,7 @@ func TestAuditProof(t *testing.T) {
 				if c.fault != nil {
 					return true, nil, c.fault
 				}
-				if r := review.Spec.ResourceAttributes; r.Verb != "update" || r.Group != "apps" || r.Resource != "deployments" || !slices.Equal(review.Spec.Groups, []string{"system:authenticated"}) {
+				if r := review.Spec.ResourceAttributes; r.Verb != "update" || r.Group != "apps" || r.Version != "v1" || r.Resource != "deployments" || !slices.Equal(review.Spec.Groups, []string{"system:authenticated"}) {
 					t.Errorf("asked %+v", review.Spec)
 				}
 				review.Status = c.answers[len(users)-1]
