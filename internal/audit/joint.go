@@ -116,14 +116,19 @@ func (j *joint) outOfScope(r *right) {
 	}
 }
 
+// isClosed reports whether the marker opens no write of a resource. Verbs of barriers count there all the same.
+func isClosed(r Resource) bool {
+	resource, subresource := r.split()
+	return endpoint.BuiltIn(r.Group, resource) && !endpoint.TakesMarker(r.Group, resource, subresource)
+}
+
 // opened returns the targets of a rule that the marker opens, or may open.
 func (j *joint) opened(r *keptRule, scope string) []target {
 	var out []target
 	for _, at := range r.targets() {
 		resource, subresource := at.split()
-		isClosed := endpoint.BuiltIn(at.Group, resource) && !endpoint.TakesMarker(at.Group, resource, subresource)
 		isUnknown := !at.wildcard() && j.Known.groups[at.Group] && !j.Known.serves(at.Group, resource, subresource)
-		if !isClosed && !isUnknown && (scope == "" || inNamespace(at)) {
+		if !isClosed(at) && !isUnknown && (scope == "" || inNamespace(at)) {
 			out = append(out, target{at, scope, r.names})
 		}
 	}
@@ -146,8 +151,8 @@ func (j *joint) verb(of subject, r *right, key faultKey, path string, v verbs.Ve
 		return
 	}
 	m := covered(held, t, withMarker)
-	if m == full || !j.complete() {
-		return
+	if m == full || !j.complete() || isClosed(t.Resource) || j.barred(v, t) && covered(held, t, creates) == full {
+		return // Creations, too, need the verb of a barrier and no marker beside the generic permission.
 	}
 	key.rule = verbWithoutMarker
 	level, unless := Error, ""
@@ -264,7 +269,7 @@ func (j *joint) unbound() {
 				case wild(rule):
 				case is == granular:
 					for _, t := range j.useful(v, rule, role.Namespace) {
-						if covered(alone, t, withMarker) == none && covered(alone, t, generic) == none && !j.barred(v, t) {
+						if covered(alone, t, withMarker) == none && covered(alone, t, generic) == none && !j.barred(v, t) && !isClosed(t.Resource) {
 							key.rule = verbWithoutMarker
 							j.alone(key, role, verbPath(rule.index, at), t)
 						}

@@ -69,6 +69,15 @@ bindings: [` + sa("a", "") + `]`},
 		"with the marker it is idle": {objects: `
 roles: [{name: a, rules: [{apiGroups: [""], resources: [events], verbs: [patch, granular, "granular:*"]}]}]
 bindings: [` + sa("a", "") + `]`, want: []string{"warning generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[2]"}},
+		"a barrier's verb beside create needs no marker": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [create, "granular:image"]}]}]
+bindings: [` + sa("a", "") + `]`},
+		"another verb beside create needs it": {objects: `
+roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [create, "granular:metadata"]}]}]
+bindings: [` + sa("a", "") + `]`, want: []string{"error granular-verb-without-marker ClusterRole a rules[0].verbs[1]"}},
+		"the marker does not open it": {objects: `
+roles: [{name: a, rules: [{apiGroups: [""], resources: [pods/binding], verbs: [create, "granular:nodeAssignment"]}]}]
+bindings: [` + sa("a", "") + `]`},
 		"beside a barrier it is": {objects: `
 roles: [{name: a, rules: [{apiGroups: [apps], resources: [deployments], verbs: [update, "granular:metadata"]}]}, {name: b, rules: [{apiGroups: [apps], resources: [deployments], verbs: ["granular:image"]}]}]
 bindings: [` + sa("a", "") + `, ` + sa("b", "") + `]`, want: []string{"note generic-permission-makes-verb-idle ClusterRole a rules[0].verbs[1]"}},

@@ -73,7 +73,11 @@ func subjectOf(s *rbacv1.Subject, namespace string) subject {
 	} else if home, name, err := serviceaccount.SplitUsername(s.Name); s.Kind == rbacv1.UserKind && err == nil {
 		out = subject{rbacv1.ServiceAccountKind, home, name}
 	}
-	return subject{unique.Make(out.kind).Value(), unique.Make(out.namespace).Value(), unique.Make(out.name).Value()}
+	return out
+}
+
+func (s subject) interned() subject {
+	return subject{unique.Make(s.kind).Value(), unique.Make(s.namespace).Value(), unique.Make(s.name).Value()}
 }
 
 func internedRef(r Ref) Ref {
@@ -85,7 +89,7 @@ func keep(b *Binding, wanted ...map[subject]bool) keptBinding {
 	out := keptBinding{Ref: b.Ref, Location: b.Location, role: b.Role, builtIn: b.Labels[bootstrapping] == rbacDefaults}
 	for i := range b.Subjects {
 		if s := subjectOf(&b.Subjects[i], b.Namespace); len(wanted) == 0 || wanted[0][s] {
-			out.subjects = append(out.subjects, s)
+			out.subjects = append(out.subjects, s.interned())
 		}
 	}
 	if len(out.subjects) > 0 {
@@ -105,11 +109,15 @@ func (s *Scan) role(r *Role) {
 	if r.Aggregation != nil {
 		s.selectors = append(s.selectors, selectorsOf(r)...)
 	}
-	is := keepRole(r)
-	if !is.aggregated {
+	if r.Aggregation == nil {
 		c := &reviewer{known: s.Known, incomplete: s.Incomplete || s.Files, files: s.Files, report: s.about}
 		c.review(r)
 	}
+	ofInterest := func(verb string) bool { return verb == rbacv1.VerbAll || isGranular(verb) }
+	if !slices.ContainsFunc(r.Rules, func(rule rbacv1.PolicyRule) bool { return slices.ContainsFunc(rule.Verbs, ofInterest) }) {
+		return // Most roles. Nothing of them is interned.
+	}
+	is := keepRole(r)
 	if passes := s.wildcards(r, is); is.granular || passes {
 		s.roles[is.Ref] = is
 	}
@@ -143,7 +151,7 @@ func isGranular(verb string) bool {
 
 // isOfInterest reports whether a verb counts beside granular verbs: the generic permission, and what reads objects.
 func isOfInterest(verb string) bool {
-	return verb == rbacv1.VerbAll || verb == "update" || verb == "patch" || verb == "get" || verb == "list" || verb == "watch"
+	return verb == rbacv1.VerbAll || verb == "create" || verb == "update" || verb == "patch" || verb == "get" || verb == "list" || verb == "watch"
 }
 
 // selector is one selector of an aggregated ClusterRole.

@@ -290,9 +290,12 @@ func (k *Known) effective(r Resource, u *use) bool {
 	return !k.serves(r.Group, resource, "status") || endpoint.StatusOnCreate(r.Group, resource) || k.statusInside(r.Group, resource)
 }
 
-// statusInside reports whether a version of a custom resource has its status in the object.
+// statusInside reports whether a write of a custom resource may store the status: through a version without the subresource, or a lossy one.
 func (k *Known) statusInside(group, resource string) bool {
-	return slices.ContainsFunc(k.kinds[runtimeschema.GroupResource{Group: group, Resource: resource}], func(gvk runtimeschema.GroupVersionKind) bool { return k.insides[gvk] })
+	return slices.ContainsFunc(k.kinds[runtimeschema.GroupResource{Group: group, Resource: resource}], func(gvk runtimeschema.GroupVersionKind) bool {
+		kind, err := k.compiled.Kind(gvk)
+		return k.insides[gvk] || err == nil && kind.Lossy() && !endpoint.BuiltIn(group, resource)
+	})
 }
 
 // takes reports whether a verb with this parameter can be the verb of a field. If not, it returns the verb to write.

@@ -122,6 +122,9 @@ func covered(rights []right, t target, accepts func(*keptRule) bool) extent {
 // generic reports whether a rule grants the generic permission of an update.
 func generic(r *keptRule) bool { return r.has("update") || r.has("patch") }
 
+// creates reports whether a rule grants the generic permission of a creation.
+func creates(r *keptRule) bool { return r.has("create") }
+
 // withMarker reports whether a rule grants the marker.
 func withMarker(r *keptRule) bool { return r.has(verbs.Marker) }
 

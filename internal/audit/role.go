@@ -80,17 +80,20 @@ func (c *reviewer) find(rule string, level Level, path, about, message, cure str
 
 func verbPath(rule, verb int) string { return fmt.Sprintf("rules[%d].verbs[%d]", rule, verb) }
 
-// createNames is the rule create-with-resource-names. A subresource is created of an object that exists, so that its name is known.
+// createNames is the rule create-with-resource-names. A subresource is created of an object that exists, so that its name is known. A PUT or a
+// server-side apply of an object that does not exist is authorized for create with the name. It takes update or patch as well, so a rule with
+// one of these is meant for it.
 func (c *reviewer) createNames(i int, rule *rbacv1.PolicyRule) {
 	at := slices.Index(rule.Verbs, "create")
 	isObject := func(resource string) bool { return !strings.Contains(resource, "/") }
-	if at < 0 || len(rule.ResourceNames) == 0 || !slices.ContainsFunc(rule.Resources, isObject) {
+	writes := slices.Contains(rule.Verbs, "patch") || slices.Contains(rule.Verbs, "update")
+	if at < 0 || writes || len(rule.ResourceNames) == 0 || !slices.ContainsFunc(rule.Resources, isObject) {
 		return
 	}
 	names := slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool { return !isObject(r) })
 	c.find(createNames, Warning, verbPath(i, at), strings.Join(rule.Resources, ","),
-		fmt.Sprintf("\"create\" on %s never matches, because the rule has resourceNames and a new object has no name yet", strings.Join(names, ", ")),
-		"grant create in a rule without resourceNames")
+		fmt.Sprintf("\"create\" on %s does not match an ordinary creation, whose name is not known when it is authorized, because the rule has resourceNames", strings.Join(names, ", ")),
+		"grant create in a rule without resourceNames, or patch beside it if objects are created by server-side apply")
 }
 
 // granularRule checks a rule that names verbs of fieldperm.

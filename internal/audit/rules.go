@@ -95,8 +95,8 @@ func roleRules() []Rule {
 			"Use a ClusterRole and a ClusterRoleBinding.",
 		},
 		{
-			createNames, Warning, "A rule grants `create` and has `resourceNames`.",
-			"The name of a new object is not known when kube-apiserver authorizes the request, so the rule never allows `create`.",
+			createNames, Warning, "A rule grants `create`, has `resourceNames`, and grants neither `patch` nor `update`.",
+			"The name of a new object is not known when kube-apiserver authorizes a POST, so the rule does not allow it. Only a server-side apply or a PUT of an object that does not exist is authorized with the name. It takes `patch` or `update` too.",
 			"Grant `create` in a rule without `resourceNames`.",
 		},
 		{
