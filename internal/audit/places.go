@@ -51,7 +51,7 @@ func (k *Known) all() map[string][]Resource {
 	return k.names
 }
 
-// nearestVerb returns the known verb that is closest to a name, "" if none is close. verbs with a domain come last.
+// nearestVerb returns the known verb that is closest to a name, "" if none is close. Verbs with a domain come last.
 func (k *Known) nearestVerb(name string) string {
 	var all []string
 	for known := range k.all() {
