@@ -57,6 +57,11 @@ func (p *Permission) Base() verbs.Verb { return p.verb }
 // ParameterName returns the name of the parameter that the verb takes, "" for none.
 func (p *Permission) ParameterName() string { return p.parameter }
 
+// TakesPrefix reports whether the parameter is the part of the value before its first slash.
+func (p *Permission) TakesPrefix() bool {
+	return p.expression == nil && p.treatment == v1alpha1.TreatmentSlashDelimitedPrefix
+}
+
 // Describe returns the verb in the form of the reference pages, with a description of its parameter in place of a value:
 // granular:image(containerName), granular:label(prefix of labelKey).
 func (p *Permission) Describe() string {

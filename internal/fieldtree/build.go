@@ -216,7 +216,7 @@ func (b *builder) verb(n *schema.Node, p *schema.Permission) *Verb {
 		return made
 	}
 	out := &Verb{
-		Text: p.Describe(), Base: p.Base(), Parameter: p.ParameterName(), Expression: p.Expression(),
+		Text: p.Describe(), Base: p.Base(), Parameter: p.ParameterName(), Expression: p.Expression(), TakesPrefix: p.TakesPrefix(),
 		Excluded: p.Excluded(), ExcludedWhen: p.ExcludedWhen(), Apart: p.Apart(), Powers: powers, Origins: p.Origins(), permission: p,
 	}
 	b.verbs[key] = out

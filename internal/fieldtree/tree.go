@@ -62,6 +62,8 @@ type Verb struct {
 	// Parameter is the name of the parameter, "" for none. Expression makes the parameter from its value, "" if the value is the parameter
 	// or, with a treatment, its prefix.
 	Parameter, Expression string
+	// TakesPrefix means that the parameter is the part of the value before its first slash.
+	TakesPrefix bool
 	// Excluded means that the verb is a barrier for all values. Otherwise it is one if any of ExcludedWhen is true.
 	Excluded     bool
 	ExcludedWhen []string

@@ -10,6 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// Aggregated returns the rules of each ClusterRole by name, as the aggregation controller of a cluster writes them; see aggregate.
+func Aggregated(roles []rbacv1.ClusterRole) (map[string][]rbacv1.PolicyRule, error) {
+	return aggregate(roles)
+}
+
 // aggregate returns the rules of each ClusterRole by name. A role with an aggregationRule gets the rules of the roles that its
 // selectors match; its own rules are dropped, as the aggregation controller of a cluster overwrites them. Aggregated roles may
 // select one another. The result is the smallest stable one, so that a cycle of aggregated roles adds no rules by itself.

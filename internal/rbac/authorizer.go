@@ -28,7 +28,7 @@ var _ authorizer.Authorizer = &Authorizer{}
 // New returns an Authorizer for the grants. It resolves aggregation once. A binding to a role that is not in the grants has no
 // effect and is reported by Warnings.
 func New(g Grants) (*Authorizer, error) {
-	if err := g.validate(); err != nil {
+	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("grants: %w", err)
 	}
 	rules, err := aggregate(g.ClusterRoles)

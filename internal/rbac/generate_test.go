@@ -56,7 +56,7 @@ func (s source) grants(tag string, size int, known Grants) Grants {
 		g.ClusterRoles = append(g.ClusterRoles, rbacv1.ClusterRole{ObjectMeta: s.meta(tag, i, ""), Rules: s.rules(true)})
 		g.Roles = append(g.Roles, rbacv1.Role{ObjectMeta: s.meta(tag, i, s.of(someNamespaces)), Rules: s.rules(false)})
 	}
-	known.append(g)
+	known.Append(g)
 	for i := range size {
 		g.ClusterRoleBindings = append(g.ClusterRoleBindings, rbacv1.ClusterRoleBinding{
 			ObjectMeta: s.meta(tag, i, ""), RoleRef: s.role("ClusterRole", known), Subjects: s.subjects(true),

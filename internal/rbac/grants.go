@@ -34,17 +34,17 @@ func (g *Grants) add(object runtime.Object) bool {
 	return true
 }
 
-// append adds the objects of more after those of g.
-func (g *Grants) append(more Grants) {
+// Append adds the objects of more after those of g.
+func (g *Grants) Append(more Grants) {
 	g.Roles = append(g.Roles, more.Roles...)
 	g.ClusterRoles = append(g.ClusterRoles, more.ClusterRoles...)
 	g.RoleBindings = append(g.RoleBindings, more.RoleBindings...)
 	g.ClusterRoleBindings = append(g.ClusterRoleBindings, more.ClusterRoleBindings...)
 }
 
-// validate returns an error for objects that an API server would not store, because they would have no effect or not the intended
+// Validate returns an error for objects that an API server would not store, because they would have no effect or not the intended
 // one. Two objects with the same name are an error too: a cluster has only one of them.
-func (g *Grants) validate() error {
+func (g *Grants) Validate() error {
 	seen := map[string]bool{}
 	once := func(kind string, o *metav1.ObjectMeta) error {
 		if o.Name == "" {

@@ -46,7 +46,7 @@ func Read(paths []string) (Grants, error) {
 			if err != nil {
 				return Grants{}, err
 			}
-			all.append(g)
+			all.Append(g)
 		}
 	}
 	return all, nil
@@ -67,7 +67,7 @@ func Decode(source string, raw []byte) (Grants, error) {
 			return Grants{}, fmt.Errorf("grants: %s: document %d: %w", source, i+1, err)
 		}
 	}
-	if err := d.out.validate(); err != nil {
+	if err := d.out.Validate(); err != nil {
 		return Grants{}, fmt.Errorf("grants: %s: %w", source, err)
 	}
 	return d.out, nil

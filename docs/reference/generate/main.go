@@ -39,6 +39,7 @@ func pages(root string) (map[string][]byte, error) {
 		"flags.md":         flagsPage,
 		"metrics.md":       metricsPage,
 		"alerts.md":        alertsPage,
+		"audit.md":         auditPage,
 		"configuration.md": configurationPage,
 	} {
 		text, err := page(root)

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/fieldperm/fieldperm/internal/audit"
+)
+
+const auditIntroduction = "The rules of `kubectl fieldperm audit` ([ask-audit](../guide/ask-audit.md)). IDs do not change.\n\n" +
+	"| level | meaning |\n|---|---|\n" +
+	"| `error` | the grant or the barrier does not do what it says |\n" +
+	"| `warning` | it does more or less than its author probably means, or it cannot be told for sure that it is an error |\n" +
+	"| `note` | to be known |\n\n" +
+	"The level of a rule is that of most of its findings. A finding has a lower one if less is known."
+
+// auditPage lists the rules of the audit.
+func auditPage(string) ([]byte, error) {
+	page := newPage("Audit rules", auditIntroduction)
+	var index [][]string
+	for _, r := range audit.Rules() {
+		index = append(index, []string{fmt.Sprintf("[`%s`](#%[1]s)", r.ID), string(r.Level), r.Meaning})
+	}
+	page.table([]string{"rule", "level", "meaning"}, index)
+	for _, r := range audit.Rules() {
+		page.heading(2, r.ID)
+		page.paragraph(fmt.Sprintf("%s Level: `%s`.", r.Meaning, r.Level))
+		page.paragraph("**Why.** " + r.Why)
+		page.paragraph("**What to do.** " + r.Cure)
+	}
+	return page.Bytes(), nil
+}
