@@ -1,0 +1,136 @@
+//go:build integration
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/fieldperm/fieldperm/internal/diagnosis"
+	"github.com/fieldperm/fieldperm/test/cluster"
+	"github.com/fieldperm/fieldperm/test/e2e"
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// statusOf runs the command as a user.
+func statusOf(t *testing.T, u *cluster.User, args ...string) (code int, stdout, problems string) {
+	t.Helper()
+	var out, warnings bytes.Buffer
+	cmd := NewStatusCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &warnings})
+	cmd.SetArgs(append(args, "--kubeconfig", u.Kubeconfig, "--cache-dir", t.TempDir()))
+	err := cmd.ExecuteContext(t.Context())
+	return ExitCode(err), out.String(), warnings.String()
+}
+
+func statusJSON(t *testing.T, u *cluster.User) (code int, s diagnosis.Status) {
+	t.Helper()
+	code, out, problems := statusOf(t, u, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatalf("%v: %s %s", err, out, problems)
+	}
+	return code, s
+}
+
+// replicaPod stores the Pod of a fieldperm-webhook that runs on this machine, so that the Pod proxy leads to it.
+func replicaPod(t *testing.T, s *stack.Stack, address string) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.Admin())
+	must(t, err)
+	at, err := url.Parse(s.WebhookURL())
+	must(t, err)
+	var port int32
+	_, err = fmt.Sscan(at.Port(), &port)
+	must(t, err)
+	_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fieldperm-system"}}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = client.CoreV1().ServiceAccounts("fieldperm-system").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	must(t, err)
+	pod, err := client.CoreV1().Pods("fieldperm-system").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "fieldperm-0", Labels: map[string]string{"app.kubernetes.io/name": "fieldperm"}},
+		Spec: corev1.PodSpec{NodeName: "none", Containers: []corev1.Container{{
+			Name: "fieldperm", Image: "fieldperm-webhook:test", Args: []string{"serve", "--api-servers=all"}, Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: port}},
+		}}},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
+	_, err = client.CoreV1().Pods("fieldperm-system").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	must(t, err)
+}
+
+// TestCluster_StatusOfFieldpermInTheCluster: proven by the replica and by the answers of kube-apiserver; then not proven, because the webhook
+// configuration is loose; then not proven, because kube-apiserver does not get an answer.
+func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
+	address, err := cluster.PublicAddress()
+	must(t, err)
+	if address == "" {
+		t.Skip("this machine has no address that endpoints may have")
+	}
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
+	s, err := stack.Start(t.Context(), stack.Config{
+		Bin: bin, Topology: stack.REST, Address: address, Arguments: []string{"--bind-address", "0.0.0.0"}, UnauthorizedTTL: 1, AuthorizedTTL: 1,
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	admin, err := s.User("admin", "system:masters")
+	must(t, err)
+	none, err := s.User("none")
+	must(t, err)
+	p := &plane{t: t, cluster: s.Cluster, admin: admin}
+	p.kubectl("", "create", "clusterrole", "scaler", "--verb=granular,granular:scale", "--resource=deployments.apps")
+	p.kubectl("", "create", "clusterrolebinding", "scaler", "--clusterrole=scaler", "--user=scaler")
+	replicaPod(t, s, address)
+	must(t, s.AwaitGrants(t.Context()))
+
+	var now diagnosis.Status
+	p.await("enforcement is proven", func(context.Context) (bool, error) {
+		var code int
+		code, now = statusJSON(t, admin)
+		return code == 0, nil
+	})
+	if now.State != diagnosis.Proven || len(now.Proofs) != 1 || now.Proofs[0].State != diagnosis.Proven || len(now.Servers) != 1 || now.Since == nil || len(now.Missing) > 0 {
+		t.Errorf("%+v", now)
+	}
+	through := map[string]diagnosis.State{}
+	for _, r := range now.Resources {
+		through[r.Resource] = r.State
+	}
+	if through["deployments.apps"] != diagnosis.Proven || through["configmaps"] != diagnosis.Proven {
+		t.Errorf("resources: %+v", now.Resources)
+	}
+	if _, out, _ := statusOf(t, admin); !strings.HasPrefix(out, "ENFORCEMENT: proven\n") {
+		t.Errorf("%s", out)
+	} else {
+		t.Log(out)
+	}
+
+	// A user without permissions learns what it may not read, and no proof.
+	code, nothing := statusJSON(t, none)
+	if code != 2 || nothing.State != diagnosis.Unknown || len(nothing.Missing) < 5 || nothing.Causes == nil {
+		t.Errorf("without permissions: exit code %d, %+v", code, nothing)
+	}
+
+	p.kubectl("", "patch", "validatingwebhookconfiguration", "fieldperm", "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+	p.await("the replica knows it", func(context.Context) (bool, error) {
+		_, now = statusJSON(t, admin)
+		return len(now.Proofs) == 1 && now.Proofs[0].State == diagnosis.NotProven, nil
+	})
+	code, out, _ := statusOf(t, admin)
+	if code != 1 || !strings.HasPrefix(out, "ENFORCEMENT: not proven\n") || !strings.Contains(out, "has not failurePolicy Fail") || !strings.Contains(out, "apply it again") {
+		t.Errorf("loose: exit code %d, %s", code, out)
+	}
+	t.Log(out)
+}
