@@ -51,6 +51,10 @@ func knownCauses() []known {
 			[]string{"have changed, and it is not proven yet", "has loaded other static manifests", "has loaded another AuthorizationConfiguration", "manifests_not_loaded", "manifests_changed"},
 			"a kube-apiserver has loaded other files than fieldperm-webhook has read: its log says why it does not reload", "kubectl get --raw /metrics | grep last_config_info",
 		},
+		{
+			[]string{"nothing says how kube-apiserver is made to ask fieldperm"}, "fieldperm-webhook has neither --webhook-configuration nor --static-manifests: give the flags of the manifests",
+			"kubectl get pods -A -l app.kubernetes.io/name=fieldperm -o yaml",
+		},
 		{[]string{"manifests_loose", "manifests_unread"}, "the static manifests are not the generated ones, or fieldperm-webhook cannot read them: write them again", writeFiles},
 		{[]string{"may not read its /metrics", "metrics_unread"}, "fieldperm-webhook may not read the /metrics of kube-apiserver: apply its rbac.yaml again", "kubectl apply --server-side -f rbac.yaml"},
 		{[]string{"have no address", "a kube-apiserver that is not proven yet", "servers_unknown"}, "the kube-apiservers cannot be listed, or one is new", showEndpoints},

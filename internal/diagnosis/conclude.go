@@ -149,3 +149,16 @@ func (s *Status) messages() string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// ReadProof reads the answer of /readyz/interlock. ok means that its code was 200. An answer of another program is Unknown.
+func ReadProof(answer string, ok bool) (state State, message string) {
+	const failed, unproven = "internal server error: ", "interlock: "
+	message, isFailure := strings.CutPrefix(answer, failed)
+	switch {
+	case ok && answer == "ok":
+		return Proven, ""
+	case !ok && isFailure && strings.HasPrefix(message, unproven):
+		return NotProven, strings.TrimPrefix(message, unproven+"enforcement is not proven: ")
+	}
+	return Unknown, ""
+}

@@ -111,26 +111,75 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if through["deployments.apps"] != diagnosis.Proven || through["configmaps"] != diagnosis.Proven {
 		t.Errorf("resources: %+v", now.Resources)
 	}
-	if _, out, _ := statusOf(t, admin); !strings.HasPrefix(out, "ENFORCEMENT: proven\n") {
-		t.Errorf("%s", out)
-	} else {
-		t.Log(out)
+	code, out, _ := statusOf(t, admin)
+	if code != 0 || !strings.HasPrefix(out, "ENFORCEMENT: proven\n") {
+		t.Errorf("exit code %d, %s", code, out)
 	}
 
 	// A user without permissions learns what it may not read, and no proof.
 	code, nothing := statusJSON(t, none)
-	if code != 2 || nothing.State != diagnosis.Unknown || len(nothing.Missing) < 5 || nothing.Causes == nil {
+	if code != 2 || nothing.State != diagnosis.Unknown || len(nothing.Missing) < 2 || nothing.Causes == nil {
 		t.Errorf("without permissions: exit code %d, %+v", code, nothing)
 	}
 
-	p.kubectl("", "patch", "validatingwebhookconfiguration", "fieldperm", "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+	p.kubectl("", "delete", "validatingadmissionpolicybinding", "fieldperm-guard")
+	p.await("the guard is gone, and the webhook configuration is loose", func(context.Context) (bool, error) {
+		_, _, err := s.Kubectl(admin).Run(t.Context(), "", "patch", "validatingwebhookconfiguration", "fieldperm", "--type=json", "-p", `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Ignore"}]`)
+		return err == nil, nil
+	})
 	p.await("the replica knows it", func(context.Context) (bool, error) {
 		_, now = statusJSON(t, admin)
 		return len(now.Proofs) == 1 && now.Proofs[0].State == diagnosis.NotProven, nil
 	})
-	code, out, _ := statusOf(t, admin)
+	code, out, _ = statusOf(t, admin)
 	if code != 1 || !strings.HasPrefix(out, "ENFORCEMENT: not proven\n") || !strings.Contains(out, "has not failurePolicy Fail") || !strings.Contains(out, "apply it again") {
 		t.Errorf("loose: exit code %d, %s", code, out)
 	}
+	if now.Resources[0].State != diagnosis.NotProven {
+		t.Errorf("resources: %+v", now.Resources)
+	}
+}
+
+// TestCluster_StatusOfFieldpermThatIsNotCalled: fieldperm-webhook runs and kube-apiserver does not ask it. The conditions of objects say what
+// compiles. Before it is installed, the status says so.
+func TestCluster_StatusOfFieldpermThatIsNotCalled(t *testing.T) {
+	empty, err := cluster.Start(t.Context(), cluster.Config{Dir: t.TempDir()})
+	must(t, err)
+	admin, err := empty.User("admin", "system:masters")
+	must(t, err)
+	code, out, problems := statusOf(t, admin)
+	must(t, empty.Stop())
+	if code != 1 || !strings.HasPrefix(out, "ENFORCEMENT: fieldperm is not installed\n") || !strings.Contains(out, installPage) || problems != "" {
+		t.Errorf("not installed: exit code %d, %s%s", code, out, problems)
+	}
+
+	p := newPlane(t)
+	p.grant(map[string][]string{"marked": {"granular"}, "nobody": {"get"}})
+	p.kubectl(`
+{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: good}, spec: {group: batch, kind: Job, permissions: [{path: .spec.suspend, verb: example.com/rest}]}}
+---
+{apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: faulty}, spec: {group: batch, kind: Job, permissions: [{path: .spec.suspended, verb: example.com/rest}]}}
+`, "create", "-f", "-")
+	var s diagnosis.Status
+	states := map[string]string{}
+	p.await("the conditions are written", func(context.Context) (bool, error) {
+		code, s = statusJSON(t, p.admin)
+		for _, o := range s.Sources {
+			states[o.Name] = o.Compiled
+		}
+		return states["good"] == "True" && states["faulty"] == "False", nil
+	})
+	if code != 1 || s.State != diagnosis.NotProven || len(s.Causes) != 3 || !strings.Contains(s.Reason, "refuses holders of granular on every resource") {
+		t.Errorf("exit code %d, %+v", code, s)
+	}
+	for _, o := range s.Sources {
+		if o.Name == "faulty" && (!strings.Contains(o.Message, ".spec.suspended") || o.InForce != lastForm) {
+			t.Errorf("%+v", o)
+		}
+	}
+	if states["gadgets.example.com"] != "True" || states["broken.example.com"] != "False" {
+		t.Errorf("annotations: %v", states)
+	}
+	_, out, _ = statusOf(t, p.admin)
 	t.Log(out)
 }

@@ -3,9 +3,7 @@ package plugin
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
+	"github.com/fieldperm/fieldperm/internal/shorten"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -62,20 +61,15 @@ func (r *statusReader) askReplicas(ctx context.Context, pods []corev1.Pod) {
 		name := fmt.Sprintf("https:%s:%d", pod.Name, portOf(pod))
 		answer := r.client.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(name).SubResource("proxy").Suffix("readyz", "interlock").Do(ctx)
 		body, err := answer.Raw()
-		code := 0
-		answer.StatusCode(&code)
-		proof := diagnosis.Proof{Replica: pod.Namespace + "/" + pod.Name, State: diagnosis.Unknown}
-		text := strings.TrimSpace(string(body))
-		const failed, isNot = "internal server error: ", "interlock: enforcement is not proven: "
-		switch {
-		case err == nil && text == "ok":
-			proof.State = diagnosis.Proven
-		case code == http.StatusInternalServerError && strings.HasPrefix(text, failed+"interlock: "):
-			proof.State, proof.Message = diagnosis.NotProven, strings.TrimPrefix(strings.TrimPrefix(text, failed), isNot)
-		case err == nil:
-			err = errors.New("it is not the answer of a fieldperm-webhook: see which program listens there")
-			fallthrough
-		default:
+		if cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); ok {
+			body = []byte(cause.Message) // An answer with an error that is no Status of Kubernetes.
+		}
+		proof := diagnosis.Proof{Replica: pod.Namespace + "/" + pod.Name}
+		proof.State, proof.Message = diagnosis.ReadProof(strings.TrimSpace(string(body)), err == nil)
+		if proof.State == diagnosis.Unknown {
+			if err == nil {
+				err = fmt.Errorf("%q is not the answer of a fieldperm-webhook: see which program listens there", shorten.Text(string(body), 100))
+			}
 			proof.Message = err.Error()
 			r.miss("the proof of replica "+proof.Replica, err, "get on pods/proxy in namespace "+pod.Namespace)
 		}
