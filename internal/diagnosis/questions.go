@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -23,48 +24,18 @@ type Question struct {
 // askedUser is the user of a question about a group. It holds what the group holds.
 const askedUser = "fieldperm:status"
 
-// Grants are the objects of RBAC, as far as they could be read.
-type Grants struct {
-	Roles               []rbacv1.Role
-	ClusterRoles        []rbacv1.ClusterRole
-	RoleBindings        []rbacv1.RoleBinding
-	ClusterRoleBindings []rbacv1.ClusterRoleBinding
-}
-
 // maxQuestions bounds the requests to the cluster.
 const maxQuestions = 50
 
 // Questions returns a question for each resource on which a subject holds the marker and not the generic permission by the same role. There
 // are maxQuestions at most. A user with the generic permission by another role is let through without a proof, and the answer shows that.
-func (g *Grants) Questions() []Question {
+func Questions(grants *rbac.Grants) []Question {
 	q := questions{seen: map[string]int{}}
-	for i := range g.ClusterRoleBindings {
-		b := &g.ClusterRoleBindings[i]
-		q.add(g.rules("", b.RoleRef), b.Subjects, "")
+	for _, b := range grants.Bound() {
+		q.add(b.Rules, b.Subjects, b.Namespace)
 	}
-	for i := range g.RoleBindings {
-		b := &g.RoleBindings[i]
-		q.add(g.rules(b.Namespace, b.RoleRef), b.Subjects, b.Namespace)
-	}
-	slices.SortStableFunc(q.out, func(a, b Question) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+	slices.SortStableFunc(q.out, func(a, b Question) int { return cmp.Compare(a.Name(), b.Name()) })
 	return q.out
-}
-
-func (g *Grants) rules(namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
-	if ref.Kind == "Role" {
-		for i := range g.Roles {
-			if g.Roles[i].Namespace == namespace && g.Roles[i].Name == ref.Name {
-				return g.Roles[i].Rules
-			}
-		}
-		return nil
-	}
-	for i := range g.ClusterRoles {
-		if g.ClusterRoles[i].Name == ref.Name {
-			return g.ClusterRoles[i].Rules
-		}
-	}
-	return nil
 }
 
 type questions struct {

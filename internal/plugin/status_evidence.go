@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
+	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/shorten"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -101,11 +102,12 @@ func portOf(pod *corev1.Pod) int32 {
 
 // askMarkers asks kube-apiserver whether holders of the marker are let through. fieldperm-webhook does so only with a proof.
 func (r *statusReader) askMarkers(ctx context.Context) {
-	grants, err := r.grants(ctx)
+	grants, err := rbac.List(ctx, r.client)
 	if err != nil {
 		r.miss("the resources on which users hold the marker", err, "list on roles, clusterroles, rolebindings and clusterrolebindings of rbac.authorization.k8s.io")
+		return
 	}
-	for _, q := range grants.Questions() {
+	for _, q := range diagnosis.Questions(grants) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -156,32 +158,4 @@ func (r *statusReader) versionOf(group string) string {
 		}
 	}
 	return r.versions[group]
-}
-
-// grants reads RBAC as far as it may.
-func (r *statusReader) grants(ctx context.Context) (*diagnosis.Grants, error) {
-	var out diagnosis.Grants
-	rbac, all := r.client.RbacV1(), metav1.ListOptions{}
-	roles, err1 := rbac.Roles("").List(ctx, all)
-	clusterRoles, err2 := rbac.ClusterRoles().List(ctx, all)
-	bindings, err3 := rbac.RoleBindings("").List(ctx, all)
-	clusterBindings, err4 := rbac.ClusterRoleBindings().List(ctx, all)
-	if err1 == nil {
-		out.Roles = roles.Items
-	}
-	if err2 == nil {
-		out.ClusterRoles = clusterRoles.Items
-	}
-	if err3 == nil {
-		out.RoleBindings = bindings.Items
-	}
-	if err4 == nil {
-		out.ClusterRoleBindings = clusterBindings.Items
-	}
-	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			return &out, err
-		}
-	}
-	return &out, nil
 }
