@@ -102,5 +102,6 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
 	if f := flags.Lookup("namespace"); f != nil {
 		f.Usage = "namespace of an object that names none itself"
 	}
+	completes(cmd, o, "table json yaml")
 	return cmd
 }

@@ -65,6 +65,7 @@ force or fieldperm is not installed, 2 if it is not known or if something could 
 	flags := cmd.Flags()
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml html")
 	return cmd
 }
 

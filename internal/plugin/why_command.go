@@ -69,6 +69,7 @@ Ends with 0 if a refusal was found, 1 if there is none, 2 for an error or if som
 	flags.BoolVar(&o.who, "who", false, `ask the cluster which users and groups could make the grant`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml html")
 	return cmd
 }
 
