@@ -26,7 +26,7 @@ func Parse(text string) []Refusal {
 }
 
 // parseLine reads the messages of a line. A message begins at the beginning of the line, or after ": ". What is in quotes is skipped,
-// unless the whole message is in quotes: then it is a value of a log.
+// unless it is the value of a log, err="…". A patch that kubectl prints has texts of others in quotes.
 func parseLine(line string, logs bool) []Refusal {
 	var out []Refusal
 	c := cursor{line}
@@ -44,8 +44,12 @@ func parseLine(line string, logs bool) []Refusal {
 			}
 			continue
 		}
+		before := byte(0)
+		if read := len(line) - len(c.rest); read > 0 {
+			before = line[read-1]
+		}
 		if quoted, ok := c.quoted(); ok {
-			if logs {
+			if logs && before == '=' {
 				out = append(out, parseLine(quoted, false)...)
 			}
 			continue

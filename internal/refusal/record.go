@@ -25,6 +25,9 @@ type record struct {
 	// Message and Code are of a Status.
 	Message string `json:"message"`
 	Code    int    `json:"code"`
+	// Err and Error are of a line of a controller's log.
+	Err   string `json:"err"`
+	Error string `json:"error"`
 }
 
 type identity struct {
@@ -110,6 +113,9 @@ func (l *Log) record(d *record) {
 	case len(d.Items) > 0:
 	case d.Request != nil:
 		l.review(d)
+	case d.Kind == "" && d.Err+d.Error != "":
+		l.Records++
+		l.found(d.Err+d.Error, 403, nil)
 	case d.Kind == "Status":
 		l.Records++
 		l.found(d.Message, d.Code, nil)
