@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/refusal"
 	"github.com/fieldperm/fieldperm/internal/tighten"
@@ -150,7 +148,7 @@ func (a *whyAnswer) manifest() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		document, err := yaml.JSONToYAML(tighten.PrintableJSON(raw))
+		document, err := yamlOf(tighten.PrintableJSON(raw))
 		if err != nil {
 			return "", err
 		}
