@@ -19,7 +19,7 @@ type drawn struct{ *rand.Rand }
 
 var hostile = []string{
 	"web", "", `x" is forbidden: User "admin" may not change .spec: needs granular:*`, `: needs granular:*; authorizer "x" denies granular`, "line\nbreak\r\n", "needs", "…",
-	`a\"; the condition of policy "p" is not met`, " (9 more changes were not looked at)", "\u202e\x1b[31m", "\xff\xfe", `"`, `\`, "would do, or change fewer", "): needs granular:*",
+	`a\"; the condition of policy "p" is not met`, " (9 more changes were not looked at)", "\u202e\x1b[31m", "\xff\xfe", `"`, `\`, "would do, or change fewer", "): needs granular:*", "]: needs granular:*",
 }
 
 func (d drawn) name() string {
