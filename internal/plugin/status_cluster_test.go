@@ -135,6 +135,13 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if code != 1 || !strings.HasPrefix(out, "ENFORCEMENT: not proven\n") || !strings.Contains(out, "has not failurePolicy Fail") || !strings.Contains(out, "apply it again") {
 		t.Errorf("loose: exit code %d, %s", code, out)
 	}
+	// What the user is told leads back to the proof, not to a grant.
+	scaler, err := s.User("scaler")
+	must(t, err)
+	_, told, _ := s.Kubectl(scaler).Run(t.Context(), "", "create", "deployment", "web", "--image=web")
+	if code, answers := whyOf(t, scaler, told); code != 0 || len(answers) != 1 || !answers[0].NotProven || answers[0].Grant != nil {
+		t.Errorf("%s: exit code %d, %+v", told, code, answers)
+	}
 	if now.Resources[0].State != diagnosis.NotProven {
 		t.Errorf("resources: %+v", now.Resources)
 	}
