@@ -22,6 +22,11 @@ build: ## Build the three commands into bin/.
 	@mkdir -p $(BIN)
 	@CGO_ENABLED=0 hack/gobuild.sh "build: fieldperm" -o $(BIN)/ $(addprefix ./cmd/,$(COMMANDS))
 
+VERSION ?= v0.0.0-unknown
+.PHONY: dist
+dist: ## Build the archives of the kubectl plugin of VERSION for a release into bin/dist.
+	@hack/dist.sh $(VERSION)
+
 .PHONY: controlplane
 controlplane: ## Build kube-apiserver, etcd and kubectl into bin/controlplane, unless $KUBEBUILDER_ASSETS has them.
 	@test/controlplane/build.sh

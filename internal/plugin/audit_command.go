@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 )
 
 // ErrFindings means that an audit was written and that it has findings at the level of --fail-on.
-var ErrFindings = errors.New("the audit has findings")
+var ErrFindings error = negative("the audit has findings")
 
 // NewAuditCommand returns the audit command. It writes the findings to the streams' Out, and progress and warnings to ErrOut. The caller
 // handles errors and the exit code; see ExitCode.
@@ -72,6 +71,7 @@ for an error, for an answer that lacks something, and after an interrupt, which 
 	flags.BoolVar(&o.all, "all", false, `list the ClusterRoles of Kubernetes itself one by one`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml, sarif or html`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml sarif html")
 	if f := flags.Lookup("namespace"); f != nil {
 		f.Usage = "namespace to which the findings are limited"
 	}

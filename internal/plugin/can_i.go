@@ -14,7 +14,7 @@ import (
 )
 
 // ErrRefused means that a change is refused, or is for some values; the answer has been written.
-var ErrRefused = errors.New("a change is refused, or depends on its value")
+var ErrRefused error = negative("a change is refused, or depends on its value")
 
 // permission is one call of the can-i command.
 type permission struct {
@@ -145,7 +145,7 @@ func (o *permission) answered(ctx context.Context, s *situation) ([]anyvalue.Row
 
 // listed returns the fields that the user may change.
 func (o *permission) listed(ctx context.Context, s *situation) ([]anyvalue.Row, error) {
-	asking := o.asking()
+	asking := o.verbProgress()
 	s.judge.Holdings.Asked = asking.count
 	defer asking.end()
 	l := &anyvalue.Lister{

@@ -99,18 +99,18 @@ func (s *situation) answer(verb, on string, rows []anyvalue.Row) *permissionAnsw
 	return out
 }
 
-// asking says on a terminal how many verbs were asked for.
-type asking struct {
+// verbProgress says on a terminal how many verbs were asked for.
+type verbProgress struct {
 	o     *options
 	n     int
 	began time.Time
 	said  time.Time
 }
 
-func (o *options) asking() *asking { return &asking{o: o, began: time.Now()} }
+func (o *options) verbProgress() *verbProgress { return &verbProgress{o: o, began: time.Now()} }
 
 // count counts a verb, and says so at most every 200 ms. How many verbs are left is not known, because one verb may answer for many fields.
-func (a *asking) count(string) {
+func (a *verbProgress) count(string) {
 	a.n++
 	if now := time.Now(); terminal(a.o.streams.ErrOut) && now.Sub(a.said) > 200*time.Millisecond {
 		a.said = now
@@ -119,7 +119,7 @@ func (a *asking) count(string) {
 }
 
 // end clears the line.
-func (a *asking) end() {
+func (a *verbProgress) end() {
 	if !a.said.IsZero() {
 		_, _ = fmt.Fprint(a.o.streams.ErrOut, "\r\x1b[K")
 	}

@@ -12,15 +12,21 @@ import (
 
 // ErrDenied means that the request was decided and denied; the report has been written in this case. Every other error means that
 // nothing was decided.
-var ErrDenied = errors.New("the request is denied")
+var ErrDenied error = negative("the request is denied")
 
-// ExitCode returns the exit code of the process: 0 allowed or complete, 1 denied, incomplete, refused or with findings, 2 nothing decided, or an answer
-// that lacks what could not be read (ErrUnread). The output has been written for 0, 1 and ErrUnread.
+// negative is the error of an answer that was written and is no, or no yes: exit code 1.
+type negative string
+
+func (n negative) Error() string { return string(n) }
+
+// ExitCode returns the exit code of the process: 0 for an answer that is yes, complete or without a finding, 1 for the opposite (negative), 2 if
+// nothing was decided, or if the answer lacks what could not be read (ErrUnread). The output has been written for 0, 1 and ErrUnread.
 func ExitCode(err error) int {
+	var no negative
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked), errors.Is(err, ErrRefused), errors.Is(err, ErrFindings):
+	case errors.As(err, &no):
 		return 1
 	}
 	return 2
@@ -102,5 +108,6 @@ Ends with 0 if the request is allowed, 1 if it is denied, 2 if nothing could be 
 	if f := flags.Lookup("namespace"); f != nil {
 		f.Usage = "namespace of an object that names none itself"
 	}
+	completes(cmd, o, "table json yaml html")
 	return cmd
 }

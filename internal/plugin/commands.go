@@ -14,6 +14,8 @@ func Commands(streams genericiooptions.IOStreams) []*cobra.Command {
 		NewConditionsCommand(streams),
 		NewTightenCommand(streams),
 		NewAuditCommand(streams),
+		NewStatusCommand(streams),
+		NewWhyCommand(streams),
 		NewVersionCommand(streams),
 	}
 }

@@ -74,6 +74,7 @@ answers.`,
 	flags.StringVar(&o.authorizationConfig, "authorization-config", "", "`FILE` with the AuthorizationConfiguration of fieldperm-webhook, whose webhooks that return conditions are asked")
 	flags.StringVarP(&o.output, "output", "o", outputTable, `format of the list: table, json, yaml or html`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "table json yaml html", verbsOfWrites, kinds)
 	return cmd
 }
 

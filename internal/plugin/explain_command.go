@@ -55,5 +55,6 @@ Ends with 0 if the answer is complete, 2 if it lacks what could not be read or i
 	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions; no cluster is asked`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml html", kindsAndPaths)
 	return cmd
 }

@@ -91,15 +91,7 @@ func (o *options) readPolicies(ctx context.Context) (*policies.Set, []error, err
 
 // decide writes the report on one request. It returns ErrDenied if the request is denied.
 func (o *options) decide(ctx context.Context, known *sources.Snapshot, set *policies.Set, chain *authz.Chain, request *admissionv1.AdmissionRequest) error {
-	if err := decidable(known, request); err != nil {
-		return err
-	}
-	reviewer := &admission.Reviewer{
-		Schema:     func() *schema.Schema { return known.Schema },
-		Authorizer: chain.For, Conditional: authz.ConditionalAfter(set.Conditional),
-		Limits: fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
-	}
-	decided, err := review.Decide(ctx, reviewer, request, 0)
+	decided, err := o.reportOn(ctx, known, set, chain, request)
 	if err != nil {
 		return err
 	}
@@ -113,6 +105,19 @@ func (o *options) decide(ctx context.Context, known *sources.Snapshot, set *poli
 		o.warn("%s", o.denialHint)
 	}
 	return ErrDenied
+}
+
+// reportOn returns the report on one request.
+func (o *options) reportOn(ctx context.Context, known *sources.Snapshot, set *policies.Set, chain *authz.Chain, request *admissionv1.AdmissionRequest) (*review.Report, error) {
+	if err := decidable(known, request); err != nil {
+		return nil, err
+	}
+	reviewer := &admission.Reviewer{
+		Schema:     func() *schema.Schema { return known.Schema },
+		Authorizer: chain.For, Conditional: authz.ConditionalAfter(set.Conditional),
+		Limits: fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
+	}
+	return review.Decide(ctx, reviewer, request, 0)
 }
 
 // load returns the request and the schema that decides it. It does the fast checks first.

@@ -35,13 +35,37 @@ func (o *options) write(answer []byte) error {
 // only.
 func (o *options) writeTables(title string, notes []string, tables ...page.Table) error {
 	if o.output == outputHTML {
-		out, err := page.RenderTables(title, notes, tables...)
+		out, err := page.RenderTables(tighten.Printable(title), printableCells(notes), printableTables(tables)...)
 		if err != nil {
 			return err
 		}
 		return o.write(out)
 	}
 	return o.write(textOf(tables))
+}
+
+// printableTables returns tables in which every character of a cell is printable. A cell may have several lines.
+func printableTables(tables []page.Table) []page.Table {
+	out := make([]page.Table, len(tables))
+	for i, t := range tables {
+		out[i] = page.Table{Title: tighten.Printable(t.Title), Columns: printableCells(t.Columns)}
+		for _, row := range t.Rows {
+			out[i].Rows = append(out[i].Rows, printableCells(row))
+		}
+	}
+	return out
+}
+
+func printableCells(cells []string) []string {
+	out := make([]string, len(cells))
+	for i, cell := range cells {
+		lines := strings.Split(cell, "\n")
+		for j := range lines {
+			lines[j] = tighten.Printable(lines[j])
+		}
+		out[i] = strings.Join(lines, "\n")
+	}
+	return out
 }
 
 // textOf returns tables as text, aligned in columns.

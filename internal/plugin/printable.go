@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -51,7 +52,17 @@ func encoded(value any, format string) ([]byte, error) {
 	}
 	text = tighten.PrintableJSON(text)
 	if format == outputYAML {
-		return yaml.JSONToYAML(text)
+		return yamlOf(text)
 	}
 	return append(text, '\n'), nil
+}
+
+// yamlOf returns printable JSON as YAML in which every character is printable. YAML has no escapes in plain text, so JSON, which is YAML too,
+// takes its place if it has to.
+func yamlOf(text []byte) ([]byte, error) {
+	out, err := yaml.JSONToYAML(text)
+	if err == nil && !bytes.Equal(out, tighten.PrintableJSON(out)) {
+		return append(bytes.TrimSpace(text), '\n'), nil
+	}
+	return out, err
 }

@@ -112,5 +112,6 @@ simulation has no write, or if the second step is refused, and with 2 for an err
 	flags.BoolVar(&o.forceOverwrite, "force-overwrite", false, `let --undo restore although others have changed roles or bindings since, or have revoked rights`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json or yaml: the objects to add and to change; or html: a page of the proposal`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml html")
 	return cmd
 }

@@ -46,6 +46,7 @@ Ends with 0 if all versions were found, 2 if one was not.`,
 	flags.BoolVar(&o.clientOnly, "client", false, `ask no cluster`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json or yaml`)
 	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "text json yaml")
 	return cmd
 }
 

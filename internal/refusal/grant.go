@@ -1,0 +1,108 @@
+package refusal
+
+import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fieldperm/fieldperm/verbs"
+)
+
+// Grant is a role and its binding that would lift the refusal of one change, or of one verb. Others may follow.
+type Grant struct {
+	// Verbs are what the role grants.
+	Verbs []string `json:"verbs"`
+	// Objects are the role and the binding: a Role in a namespace, or a ClusterRole.
+	Objects []any `json:"objects"`
+}
+
+// Grant returns the least grant, or why there is none. The namespace is that of the object, "" for an object outside of namespaces.
+func (r *Refusal) Grant(namespace string) (grant *Grant, why string) {
+	switch {
+	case r.Unclear, r.Origin == FromFailure, r.NotProven:
+		return nil, "no grant would help"
+	case r.Deny != nil:
+		return nil, "an authorizer denies the verb: no grant overrides it"
+	case r.NoVerb:
+		return nil, "no verb covers the change"
+	case r.User == "" || strings.HasSuffix(r.User, cutMark) || r.Resource == "":
+		return nil, "the text does not have the whole name of the user and the resource"
+	}
+	out := &Grant{Verbs: r.least()}
+	if len(out.Verbs) == 0 {
+		return nil, "the text names no verb"
+	}
+	out.Objects = r.objects(namespace, out.Verbs)
+	return out, ""
+}
+
+// least returns the most specific verb, with the marker where a user needs it to be let in. A user whom /admit/uncovered refuses is let in
+// already.
+func (r *Refusal) least() []string {
+	switch {
+	case r.Origin == FromAuthorization:
+		return []string{r.Verb}
+	case r.Field == "" && len(r.Needs) > 0:
+		return r.Needs[:1]
+	case r.Field == "" || len(r.Needs) == 0:
+		return nil
+	case r.Webhook == "uncovered.fieldperm.dev":
+		return r.Needs[:1]
+	}
+	return []string{verbs.Marker, r.Needs[0]}
+}
+
+func (r *Refusal) objects(namespace string, granted []string) []any {
+	resource, group, subresource := split(r.Resource)
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	meta := metav1.ObjectMeta{Name: roleName(r.User, resource), Namespace: namespace}
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: granted}}
+	subjects, ref := []rbacv1.Subject{subjectOf(r.User)}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}
+	kind := func(name string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: name}
+	}
+	if namespace == "" {
+		ref.Kind = "ClusterRole"
+		return []any{
+			&rbacv1.ClusterRole{TypeMeta: kind("ClusterRole"), ObjectMeta: meta, Rules: rules},
+			&rbacv1.ClusterRoleBinding{TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: ref},
+		}
+	}
+	return []any{
+		&rbacv1.Role{TypeMeta: kind("Role"), ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: ref},
+	}
+}
+
+// split splits deployments.apps/scale.
+func split(name string) (resource, group, subresource string) {
+	name, subresource, _ = strings.Cut(name, "/")
+	resource, group, _ = strings.Cut(name, ".")
+	return resource, group, subresource
+}
+
+func subjectOf(user string) rbacv1.Subject {
+	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		if namespace, name, ok := strings.Cut(rest, ":"); ok {
+			return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+		}
+	}
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+}
+
+// roleName is a name of a role that an API server takes. It names user and resource as far as they have letters and digits.
+func roleName(user, resource string) string {
+	var out strings.Builder
+	for _, c := range strings.ToLower(user + "-" + resource) {
+		if c < 0x80 && (isAlphanumeric(byte(c))) {
+			out.WriteRune(c)
+		} else if text := out.String(); text != "" && !strings.HasSuffix(text, "-") {
+			out.WriteByte('-')
+		}
+	}
+	name := out.String()
+	return strings.Trim(name[:min(len(name), 60)], "-")
+}

@@ -1,0 +1,99 @@
+package refusal
+
+import "strings"
+
+// Bounds of a text, so that a hostile one takes no time.
+const (
+	maxText    = 1 << 20
+	maxResults = 100
+)
+
+// Parse returns the refusals in a text of several lines, in the order of the text: those of fieldperm, kube-apiserver's own of a missing
+// permission, and failures of fieldperm. A message may stand after other words, and in quotes as in a log.
+func Parse(text string) []Refusal {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	var out []Refusal
+	for line := range strings.Lines(text) {
+		for _, r := range parseLine(strings.TrimRight(line, "\r\n"), true) {
+			if len(out) < maxResults {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// parseLine reads the messages of a line. A message begins at the beginning of the line, or after ": ". What is in quotes is skipped,
+// unless it is the value of a log, err="…". A patch that kubectl prints has texts of others in quotes.
+func parseLine(line string, logs bool) []Refusal {
+	var out []Refusal
+	c := cursor{line}
+	webhook, starts := "", true
+	for c.rest != "" {
+		if starts {
+			if r, ok := c.message(webhook); ok {
+				return append(out, r) // The rest of the line is a part of it.
+			}
+		}
+		starts = false
+		if name, ok := c.quotedAfter(`admission webhook `); ok {
+			if webhook = ""; c.word(" denied the request: ") {
+				webhook, starts = name, true
+			}
+			continue
+		}
+		before := byte(0)
+		if read := len(line) - len(c.rest); read > 0 {
+			before = line[read-1]
+		}
+		if quoted, ok := c.quoted(); ok {
+			if logs && before == '=' {
+				out = append(out, parseLine(quoted, false)...)
+			}
+			continue
+		}
+		starts = strings.HasPrefix(c.rest, ": ")
+		if starts {
+			c.rest = c.rest[2:]
+		} else {
+			c.rest = c.rest[1:]
+		}
+	}
+	return out
+}
+
+// message reads one message. webhook is the webhook that the text names before it.
+func (c *cursor) message(webhook string) (Refusal, bool) {
+	before := *c
+	r := Refusal{Webhook: webhook}
+	if c.forbidden(&r) {
+		return r, true
+	}
+	*c = before
+	if r := (Refusal{Webhook: webhook}); c.failure(&r) {
+		return r, true
+	}
+	*c = before
+	return Refusal{}, false
+}
+
+// forbidden reads RESOURCE "NAME" is forbidden: User "USER" …
+func (c *cursor) forbidden(r *Refusal) bool {
+	r.Resource = c.while(isResource)
+	if r.Resource == "" {
+		return false
+	}
+	if name, ok := c.quotedAfter(" "); ok {
+		r.Name = name
+	}
+	var ok bool
+	if r.User, ok = c.quotedAfter(" is forbidden: User "); !ok || !c.word(" ") {
+		return false
+	}
+	if c.word("cannot ") {
+		return c.unauthorized(r)
+	}
+	return c.denial(r)
+}
