@@ -58,7 +58,7 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 		return nil, err
 	}
 	config.Timeout = one.Webhook.Timeout.Duration
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base} })
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base, "SubjectAccessReview"} })
 	w := &webhook{
 		name: one.Name, metrics: newTraceMetrics(), index: index, authorizedTTL: uncached, unauthorizedTTL: uncached,
 		decisions: newDecisionCache(cacheSize, clock.RealClock{}), excluded: newDecisionCache(cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
@@ -188,7 +188,11 @@ const mostAnswer = 1 << 20
 // strictTransport returns an error for responses that k8s.io/apiserver would wrongly take for NoOpinion (P4): a document without
 // status.allowed, and a review of a chain in which an authorizer failed. It does not follow redirects: the question and the
 // credentials are meant for one address only.
-type strictTransport struct{ base http.RoundTripper }
+type strictTransport struct {
+	base http.RoundTripper
+	// kind is the kind of review that is expected.
+	kind string
+}
 
 // inconclusive is the error for a review with no opinion and an evaluationError: for example, a kube-apiserver returns it when a
 // webhook of its own chain is down. The webhook that fieldperm asked did not fail, so its failurePolicy does not apply. Another
@@ -233,12 +237,12 @@ func (s strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		} `json:"status"`
 	}
 	if kjson.UnmarshalCaseSensitivePreserveInts(body, &review) == nil {
-		switch s := review.Status; {
-		case review.Kind != "SubjectAccessReview" || s == nil || s.Allowed == nil && s.Denied == nil:
-			return nil, errors.New("answers with what is no SubjectAccessReview that has status.allowed")
-		case s.Failure != "" && !(s.Allowed != nil && *s.Allowed):
-			if s.Denied == nil || !*s.Denied {
-				return nil, &inconclusive{s.Failure}
+		switch status := review.Status; {
+		case review.Kind != s.kind || status == nil || status.Allowed == nil && status.Denied == nil:
+			return nil, fmt.Errorf("answers with what is no %s that has status.allowed", s.kind)
+		case status.Failure != "" && !(status.Allowed != nil && *status.Allowed):
+			if status.Denied == nil || !*status.Denied {
+				return nil, &inconclusive{status.Failure}
 			}
 		}
 	}

@@ -97,6 +97,11 @@ func (o *inquirer) target(known *traced, text, subresource string) (of *inquiry,
 	return of, name, nil
 }
 
+// miss adds what could not be read.
+func (t *traced) miss(what string, err error) {
+	t.missing = append(t.missing, sources.Missing{What: what, Err: err})
+}
+
 // notes returns sentences about what an answer lacks.
 func (t *traced) notes() []string {
 	var out []string
