@@ -14,13 +14,13 @@ import (
 // nothing was decided.
 var ErrDenied = errors.New("the request is denied")
 
-// ExitCode returns the exit code of the process: 0 allowed or complete, 1 denied, incomplete or refused, 2 nothing decided, or an answer
+// ExitCode returns the exit code of the process: 0 allowed or complete, 1 denied, incomplete, refused or different, 2 nothing decided, or an answer
 // that lacks what could not be read (ErrUnread). The output has been written for 0, 1 and ErrUnread.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked):
+	case errors.Is(err, ErrDenied), errors.Is(err, ErrIncomplete), errors.Is(err, ErrRefusals), errors.Is(err, ErrBlocked), errors.Is(err, ErrDifferences):
 		return 1
 	}
 	return 2
