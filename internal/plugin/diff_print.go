@@ -82,7 +82,7 @@ func (o *difference) print(found []*written) error {
 		}
 		return o.write(out)
 	}
-	tables := tablesOf(found)
+	tables := tablesOf(found, o.output == outputHTML)
 	if o.output == outputHTML {
 		if len(rules) > 0 {
 			tables = append(tables, tableOfRules(rules))
@@ -147,7 +147,19 @@ func manifestsOf(objects []any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func tablesOf(found []*written) []page.Table {
+// maxNeeds is how many verbs of a change a table on a terminal shows, because long rows are hard to read.
+const maxNeeds = 3
+
+// needsText returns the verbs of which one is needed: as a text of a terminal the most specific ones.
+func needsText(verbs []string, all bool) string {
+	if all || len(verbs) <= maxNeeds+1 {
+		return strings.Join(verbs, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(verbs[:maxNeeds], ", "), len(verbs)-maxNeeds)
+}
+
+// tablesOf returns the table of all changes, with all verbs of each or with the most specific ones.
+func tablesOf(found []*written, all bool) []page.Table {
 	t := page.Table{Columns: []string{"OBJECT", "FIELD", "CHANGE", "NEEDS ONE OF", "HELD"}}
 	for _, a := range found {
 		name := nameOf(a.info)
@@ -166,11 +178,11 @@ func tablesOf(found []*written) []page.Table {
 		}
 		for i := range a.answer.Changes {
 			c := &a.answer.Changes[i]
-			row(pathText(c.Path), c.Operation, strings.Join(c.Needs, ", "), c.Held)
+			row(pathText(c.Path), c.Operation, needsText(c.Needs, all), c.Held)
 		}
 		for i := range a.seen {
 			c := &a.seen[i]
-			row(pathText(c.Path), "by API server", strings.Join(c.Needs, ", "), c.Held)
+			row(pathText(c.Path), "by API server", needsText(c.Needs, all), c.Held)
 		}
 	}
 	return []page.Table{t}
