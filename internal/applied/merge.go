@@ -29,6 +29,9 @@ type Result struct {
 // Update returns what is stored for a request with the object wanted by an update or a patch. live is nil if the object does not exist.
 func (m *Merger) Update(live, wanted *unstructured.Unstructured, manager string) (*Result, error) {
 	return m.merge(live, wanted, func(f *managedfields.FieldManager, live, wanted *unstructured.Unstructured) (runtime.Object, error) {
+		if m.Status {
+			keepStatus(live, wanted)
+		}
 		return f.Update(live, wanted, manager)
 	})
 }
@@ -64,9 +67,6 @@ func (m *Merger) merge(live, wanted *unstructured.Unstructured, merge func(f *ma
 	others := m.setApart(before)
 	wanted = wanted.DeepCopy()
 	m.setApart(wanted)
-	if m.Status {
-		keepStatus(before, wanted)
-	}
 	stored, err := merge(f, before, wanted)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (o *difference) run(ctx context.Context) error {
 		return err
 	}
 	found, failed := o.visit(ctx)
-	if err := o.print(found); err != nil {
+	if err := o.print(found, failed); err != nil {
 		return err
 	}
 	unread := o.incomplete(o.caller.traced)

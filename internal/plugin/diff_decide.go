@@ -42,7 +42,7 @@ func (o *difference) refused(a *written, err error) {
 }
 
 // needed finds the verbs in the message of a cause.
-var needed = regexp.MustCompile(`^needs (?:any one of )?([^ ]+(?:, [^ ]+)*)`)
+var needed = regexp.MustCompile(`^needs (?:any one of )?([^ ,;]+(?:, [^ ,;]+)*)`)
 
 // changesIn returns the changes in the causes of a denial: paths, and verbs from specific to general.
 func changesIn(causes []metav1.StatusCause) []needs.Change {
@@ -58,7 +58,7 @@ func changesIn(causes []metav1.StatusCause) []needs.Change {
 		}
 		change := needs.Change{Path: cause.Field}
 		for verb := range strings.SplitSeq(found[1], ", ") {
-			if v, err := verbs.Parse(strings.TrimSuffix(verb, ";")); err == nil && v.String() != verbs.Marker {
+			if v, err := verbs.Parse(verb); err == nil && v.String() != verbs.Marker {
 				change.Needs = append(change.Needs, v.String())
 			}
 		}

@@ -22,6 +22,8 @@ type diffAnswer struct {
 	// Roles are the objects to ask an administrator for.
 	Roles   []any          `json:"roles"`
 	Missing []missingEntry `json:"missing,omitempty"`
+	// Errors are about objects that could not be compared.
+	Errors []string `json:"errors,omitempty"`
 }
 
 type objectAnswer struct {
@@ -64,12 +66,16 @@ type changeEntry struct {
 // onlyAPIServer is the operation of changes that only the API server saw.
 const onlyAPIServer = "apiServer"
 
-func (o *difference) print(found []*written) error {
+func (o *difference) print(found []*written, failed error) error {
 	rules := rulesOf(found)
 	roles := needs.Objects(o.bound(), rules)
 	switch o.output {
 	case outputJSON, outputYAML:
-		out, err := encoded(o.answer(found, roles), o.output)
+		answer := o.answer(found, roles)
+		if failed != nil {
+			answer.Allowed, answer.Errors = false, strings.Split(failed.Error(), "\n")
+		}
+		out, err := encoded(answer, o.output)
 		if err != nil {
 			return err
 		}

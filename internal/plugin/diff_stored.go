@@ -59,7 +59,11 @@ func (o *difference) stored(ctx context.Context, a *written, live, wanted *unstr
 	if err != nil {
 		return nil, err
 	}
-	a.notes = append(append(a.notes, "the API server refuses the dry run, so that its defaults and mutating webhooks are not in the changes"), computed.Notes...)
+	note := "the API server does not let the dry run in, so that its defaults and mutating webhooks are not in the changes: ask again when the user holds the marker granular"
+	if a.byFieldperm {
+		note = "the API server refuses the dry run: of its defaults and mutating webhooks, the changes have those that fieldperm-webhook names"
+	}
+	a.notes = append(append(a.notes, note), computed.Notes...)
 	return computed.Object, nil
 }
 
