@@ -185,7 +185,7 @@ func (s *search) complete(ctx context.Context, out *Answer) error {
 			out.Enough = len(out.Uncured) == 0
 			return nil
 		}
-		verb := cureOf(result.Denial)
+		verb := s.cureOf(result.Denial)
 		if verb == "" || slices.Contains(s.asked, verb) {
 			if len(out.Uncured) == 0 {
 				out.Uncured = append(out.Uncured, result.Message)
@@ -196,21 +196,25 @@ func (s *search) complete(ctx context.Context, out *Answer) error {
 	}
 }
 
-// cureOf returns a verb that would lead a denied request further, "" for none.
-func cureOf(d *fieldperm.Denial) string {
+// cureOf returns a verb that would lead a denied request further, "" for none. A verb that an authorizer denies does not.
+func (s *search) cureOf(d *fieldperm.Denial) string {
+	var cures []string
 	switch {
 	case d == nil || d.IsRefusal():
-		return ""
-	case d.Requirement == nil:
-		if d.GenericOnly {
-			return ""
+	case d.Requirement != nil:
+		// With d.Checks it is the only one, and covers the most changes.
+		for _, v := range d.Needs {
+			cures = append(cures, v.String())
 		}
-		return verbs.Marker
-	case len(d.Needs) == 0:
-		return ""
+	case !d.GenericOnly:
+		cures = []string{verbs.Marker}
 	}
-	// With d.Checks it is the only one, and covers the most changes.
-	return d.Needs[0].String()
+	for _, verb := range cures {
+		if !s.refused[verb] {
+			return verb
+		}
+	}
+	return ""
 }
 
 // reduce takes away each verb without which the request is allowed all the same: another verb covers its changes too.
