@@ -43,7 +43,7 @@ var layers = []layer{
 	}},
 	// What endpoints and controllers consist of.
 	{"components", []string{
-		"internal/allowlist", "internal/authn", "internal/conditions/remote", "internal/metrics/metricstest", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
+		"internal/allowlist", "internal/applied", "internal/authn", "internal/conditions/remote", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
