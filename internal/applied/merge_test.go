@@ -52,7 +52,7 @@ func spec(t *testing.T, r *Result) string {
 func owners(r *Result) string {
 	var out []string
 	for _, e := range r.Object.GetManagedFields() {
-		out = append(out, e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+string(e.FieldsV1.Raw))
+		out = append(out, e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.FieldsV1.GetRawString())
 	}
 	return strings.Join(out, "\n")
 }

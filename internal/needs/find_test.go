@@ -192,6 +192,21 @@ func TestFindAsksForAGeneralVerbWhereChecksEnd(t *testing.T) {
 	proveEnough(t, h, q, got)
 }
 
+// TestFindAsksForNothingRedundant: where checks end, the general verb takes the place of the specific ones.
+func TestFindAsksForNothingRedundant(t *testing.T) {
+	var containers []string
+	for i := range 40 {
+		containers = append(containers, fmt.Sprintf(`{"name":"c%d","image":"a"}`, i))
+	}
+	h := &holder{verbs: []string{"granular"}}
+	q := questionOf(t, h, `{"template":{"spec":{"containers":[]}}}`, `{"template":{"spec":{"containers":[`+strings.Join(containers, ",")+`]}}}`)
+	got, err := Find(t.Context(), q)
+	if err != nil || !got.Enough || len(got.Ask) != 1 {
+		t.Fatalf("got %+v, %v, want one verb to ask for", got.Ask, err)
+	}
+	proveEnough(t, h, q, got)
+}
+
 // failing fails for one verb.
 type failing struct {
 	holder
@@ -207,11 +222,16 @@ func (f *failing) Authorize(ctx context.Context, verb string, generic bool) (fie
 
 // TestFindDoesNotGuessWhereAnAuthorizerFails: a failure is neither a yes nor a no (P4).
 func TestFindDoesNotGuessWhereAnAuthorizerFails(t *testing.T) {
-	f := &failing{holder: holder{verbs: []string{"granular"}}, verb: "granular:scale"}
-	q := questionOf(t, &f.holder, `{"replicas":1}`, `{"replicas":2}`)
-	q.Reviewer.Authorizer = func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return f }
-	if got, err := Find(t.Context(), q); err == nil || !strings.Contains(err.Error(), "granular:scale") {
-		t.Errorf("got %+v, %v", got, err)
+	for _, f := range []*failing{
+		{holder: holder{verbs: []string{"granular"}}, verb: "granular:scale"},
+		// The decision does not ask for patch, and authorization does.
+		{holder: holder{verbs: []string{"update"}}, verb: "patch"},
+	} {
+		q := questionOf(t, &f.holder, `{"replicas":1}`, `{"replicas":2}`)
+		q.Reviewer.Authorizer = func(*admissionv1.AdmissionRequest) fieldperm.Authorizer { return f }
+		if got, err := Find(t.Context(), q); err == nil || !strings.Contains(err.Error(), "does not answer: "+f.verb) {
+			t.Errorf("%s: got %+v, %v", f.verb, got, err)
+		}
 	}
 }
 

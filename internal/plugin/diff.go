@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/fieldperm/fieldperm/internal/needs"
+	"github.com/fieldperm/fieldperm/internal/spelling"
 )
 
 // ErrDifferences means that an apply would change an object. The answer has been written.
@@ -152,7 +155,7 @@ func (o *difference) visit(ctx context.Context) ([]*written, error) {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return err
+			return o.unmapped(err)
 		}
 		a, err := o.compare(ctx, info)
 		switch {
@@ -166,6 +169,29 @@ func (o *difference) visit(ctx context.Context) ([]*written, error) {
 		return nil
 	})
 	return found, errors.Join(append(failed, visited)...)
+}
+
+// unmapped names the nearest kind in the error for a kind that the API server does not serve.
+func (o *difference) unmapped(err error) error {
+	var none *meta.NoKindMatchError
+	if !errors.As(err, &none) {
+		return err
+	}
+	kind, groups := none.GroupKind, []string{}
+	var kinds []string
+	for _, k := range o.caller.compiled.Kinds() {
+		kinds = append(kinds, k.Kind)
+		if k.Kind == kind.Kind {
+			groups = append(groups, k.GroupVersion().String())
+		}
+	}
+	cure := "correct apiVersion and kind, or install the definition of the kind first"
+	if len(groups) > 0 {
+		cure = fmt.Sprintf("use apiVersion %q, or install the definition of the kind first", groups[0])
+	} else if near := spelling.Nearest(kind.Kind, kinds); near != "" {
+		cure = fmt.Sprintf("did you mean %q? Or install the definition of the kind first", near)
+	}
+	return fmt.Errorf("kind %q of %q is not served: %s", kind.Kind, strings.TrimPrefix(kind.Group+"/"+strings.Join(none.SearchedVersions, ","), "/"), cure)
 }
 
 // compare finds what an apply of one object changes, and what it needs. The error is Forbidden if the object may not be read.

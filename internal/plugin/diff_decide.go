@@ -180,11 +180,14 @@ func (o *difference) reads(ctx context.Context, a *written, request *admissionv1
 func (o *difference) compareWithAPIServer(a *written) {
 	refusal := a.refusal
 	a.refusal = ""
+	byVerbs := a.byFieldperm || cannot.MatchString(refusal)
+	// A request that the verbs let in is refused as long as enforcement is not proven.
+	entered := !slices.ContainsFunc(a.answer.Entries, func(e needs.Entry) bool { return e.Held == "" })
 	switch {
-	case o.as != "" && refusal != "" && !a.byFieldperm && !cannot.MatchString(refusal):
+	case o.as != "" && refusal != "" && !byVerbs:
 		a.notes = append(a.notes, "the API server refuses the request of the user of the kubeconfig, and may refuse that of the other user: "+refusal)
 	case o.as != "":
-	case refusal != "" && (!a.byFieldperm && !cannot.MatchString(refusal) || a.answer.Allowed && len(a.answer.Ask) == 0):
+	case refusal != "" && (!byVerbs || !a.byFieldperm && entered || a.answer.Allowed && len(a.answer.Ask) == 0):
 		a.refusal = refusal
 	case !a.computed && !a.answer.Allowed:
 		a.answer.Allowed, a.answer.Enough, a.answer.Ask, a.answer.Uncured = true, true, nil, nil

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// stamping changes a label in each write of a ConfigMap, as a mutating webhook does.
+// stamping changes a label in each write of a ConfigMap, as a mutating webhook does. It leaves the probes of fieldperm-webhook alone.
 const stamping = `
 {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: stamp}, spec: {
-  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}]}, failurePolicy: Fail, reinvocationPolicy: Never,
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE, UPDATE]}], namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}}}, failurePolicy: Fail, reinvocationPolicy: Never,
   mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"stamp": object.data.a}}}'}}]}}
 ---
 {apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: stamp}, spec: {policyName: stamp}}
@@ -43,7 +43,7 @@ func TestCluster_DiffShowsWhatOnlyTheAPIServerSees(t *testing.T) {
 		object := &answer.Objects[0]
 		found := false
 		for _, c := range object.Changes {
-			found = found || c.Operation == onlyAPIServer && c.Path == ".metadata.labels.stamp" || c.Operation == onlyAPIServer && strings.Contains(c.Path, "stamp")
+			found = found || c.Operation == onlyAPIServer && c.Path == `.metadata.labels["stamp"]`
 		}
 		if object.Allowed || object.Result != "computed" || !found {
 			t.Errorf("%q: the label of the policy is no change of the answer: %s", args, indented(answer))
@@ -59,6 +59,4 @@ func TestCluster_DiffShowsWhatOnlyTheAPIServerSees(t *testing.T) {
 		p.kubectl(strings.Replace(manifest, "%", "one", 1), "apply", "-f", "-")
 		must(t, p.stack.AwaitGrants(t.Context()))
 	}
-	out, warnings, err := p.diff(alice, changed)
-	t.Logf("%v\n%s%s", err, out, warnings)
 }

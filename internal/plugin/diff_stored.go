@@ -44,10 +44,7 @@ func (o *difference) newServer() (*published, error) {
 func (o *difference) stored(ctx context.Context, a *written, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := o.dryRun(a, live, wanted.DeepCopy())
 	if err == nil || !apierrors.IsForbidden(err) && !(live == nil && apierrors.IsNotFound(err)) {
-		if apierrors.IsConflict(err) {
-			err = fmt.Errorf("%w: take the fields out of the manifest, or give --force-conflicts", err)
-		}
-		return result, err
+		return result, withCure(err)
 	}
 	o.refused(a, err)
 	a.computed = true
@@ -57,14 +54,22 @@ func (o *difference) stored(ctx context.Context, a *written, live, wanted *unstr
 	}
 	computed, err := o.compute(merger, a, live, wanted.DeepCopy())
 	if err != nil {
-		return nil, err
+		return nil, withCure(err)
 	}
-	note := "the API server does not let the dry run in, so that its defaults and mutating webhooks are not in the changes: ask again when the user holds the marker granular"
+	note := "the API server does not let the dry run in, so that its defaults and mutating webhooks are not in the changes: ask again when the role is in force"
 	if a.byFieldperm {
 		note = "the API server refuses the dry run: of its defaults and mutating webhooks, the changes have those that fieldperm-webhook names"
 	}
 	a.notes = append(append(a.notes, note), computed.Notes...)
 	return computed.Object, nil
+}
+
+// withCure adds the cure of a conflict with other field managers.
+func withCure(err error) error {
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: take the fields out of the manifest, or give --force-conflicts", err)
+	}
+	return err
 }
 
 // dryRun asks the API server for the result, as kubectl apply does. It sets a.unchanged if kubectl apply sends no request.
