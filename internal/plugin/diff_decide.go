@@ -198,22 +198,6 @@ func (o *difference) compareWithAPIServer(a *written) {
 // cannot matches a refusal by authorization.
 var cannot = regexp.MustCompile(`User ".*" cannot (?:patch|update|create) resource`)
 
-// missing reports how many rows the user lacks.
-func (a *written) missing() int {
-	n := 0
-	for _, e := range a.answer.Entries {
-		if e.Held == "" {
-			n++
-		}
-	}
-	for _, c := range slices.Concat(a.answer.Changes, a.seen) {
-		if c.Held == "" {
-			n++
-		}
-	}
-	return n
-}
-
 // grant returns what to ask an administrator for.
 func (a *written) grant() needs.Grant {
 	of := a.info.Mapping.Resource

@@ -186,10 +186,10 @@ func (s *published) converter(kind runtimeschema.GroupVersionKind) (managedfield
 	}
 	probe := &unstructured.Unstructured{}
 	probe.SetGroupVersionKind(kind)
-	if _, err := out.ObjectToTyped(probe); err != nil {
-		return nil, nil //nolint:nilerr // A kind without types: they are deduced.
+	if _, err := out.ObjectToTyped(probe); err == nil {
+		return out, nil
 	}
-	return out, nil
+	return nil, nil
 }
 
 // encodedObject returns the JSON of an object, nil for none.
