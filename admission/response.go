@@ -39,11 +39,11 @@ func denial(result *Result, req *admissionv1.AdmissionRequest) *metav1.Status {
 	ref := RequestedResource(req)
 	details := &metav1.StatusDetails{Group: ref.Group, Kind: ref.Resource, Name: req.Name}
 	if d := result.Denial; d != nil && d.Field() != "" {
-		details.Causes = []metav1.StatusCause{{
+		details.Causes = append([]metav1.StatusCause{{
 			Type:    metav1.CauseType(field.ErrorTypeForbidden),
 			Field:   d.Field(),
 			Message: result.Message,
-		}}
+		}}, furtherCauses(result, len(d.Field())+len(result.Message))...)
 	}
 	return &metav1.Status{
 		Status:  metav1.StatusFailure,

@@ -60,11 +60,14 @@ func TestP5_DenialIsForbiddenAndNamesTheFirstField(t *testing.T) {
 	}
 	mustContain(t, status.Message, `deployments.apps "web" is forbidden: User "alice" may not change .spec.`, "needs any one of granular:")
 	d := status.Details
-	if d == nil || d.Group != "apps" || d.Kind != "deployments" || d.Name != "web" || len(d.Causes) != 1 {
+	if d == nil || d.Group != "apps" || d.Kind != "deployments" || d.Name != "web" || len(d.Causes) != 2 {
 		t.Fatalf("details %+v", d)
 	}
 	if d.Causes[0].Type != "FieldValueForbidden" || !strings.HasPrefix(d.Causes[0].Field, ".spec.") || !strings.Contains(status.Message, d.Causes[0].Field) {
 		t.Errorf("cause %+v", d.Causes[0])
+	}
+	if d.Causes[1].Type != "FieldValueForbidden" || d.Causes[1].Field == d.Causes[0].Field || !strings.HasPrefix(d.Causes[1].Message, "needs any one of granular:") {
+		t.Errorf("further cause %+v", d.Causes[1])
 	}
 	if response.AuditAnnotations["mode"] != "granular" || response.AuditAnnotations["verbs"] != "" {
 		t.Errorf("annotations %v", response.AuditAnnotations)

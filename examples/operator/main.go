@@ -128,8 +128,8 @@ func (o *operator) refused(ctx context.Context, err error) (ctrl.Result, error) 
 	}
 	field := ""
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
-		for _, cause := range status.Status().Details.Causes {
-			field = cause.Field // fieldperm names the first field that no verb of the user covers.
+		if causes := status.Status().Details.Causes; len(causes) > 0 {
+			field = causes[0].Field // fieldperm names the first field that no verb of the user covers first.
 		}
 	}
 	klog.FromContext(ctx).Error(err, "The role of supersafe lacks a verb", "field", field, "retryAfter", o.retry)

@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -12,11 +10,11 @@ import (
 
 var (
 	// ErrIncomplete means that the proposal was written and that the evidence for it has gaps.
-	ErrIncomplete = errors.New("the proposal is incomplete")
+	ErrIncomplete error = negative("the proposal is incomplete")
 	// ErrRefusals means that a simulation was written and that it has refusals.
-	ErrRefusals = errors.New("writes of the log would be refused")
+	ErrRefusals error = negative("writes of the log would be refused")
 	// ErrBlocked means that update and patch were not taken away. The reasons have been written.
-	ErrBlocked = errors.New("update and patch are not taken away yet")
+	ErrBlocked error = negative("update and patch are not taken away yet")
 )
 
 // NewTightenCommand returns the tighten command. It writes the proposal to the streams' Out, and progress and warnings to ErrOut. The

@@ -254,8 +254,8 @@ func (r *run) judge(step *Step, answer *Answer, admitted bool) {
 	}
 	checkMessage(r.T, step, answer.Status.Message)
 	if step.Field != "" {
-		if d := answer.Status.Details; d == nil || len(d.Causes) != 1 || d.Causes[0].Field != step.Field {
-			r.Errorf("details %+v, want one cause with the field %q", answer.Status.Details, step.Field)
+		if d := answer.Status.Details; d == nil || len(d.Causes) == 0 || d.Causes[0].Field != step.Field {
+			r.Errorf("details %+v, want one cause with the field %q first", answer.Status.Details, step.Field)
 		}
 	}
 }

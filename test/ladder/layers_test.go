@@ -43,7 +43,7 @@ var layers = []layer{
 	}},
 	// What endpoints and controllers consist of.
 	{"components", []string{
-		"internal/allowlist", "internal/anyvalue", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
+		"internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
