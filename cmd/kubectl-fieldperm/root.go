@@ -39,6 +39,6 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(plugin.NewExplainCommand(streams), plugin.NewReviewCommand(streams), plugin.NewConditionsCommand(streams), plugin.NewTightenCommand(streams), plugin.NewVersionCommand(streams))
+	root.AddCommand(plugin.NewExplainCommand(streams), plugin.NewReviewCommand(streams), plugin.NewConditionsCommand(streams), plugin.NewTightenCommand(streams), plugin.NewWhoCanCommand(streams), plugin.NewVersionCommand(streams))
 	return root
 }

@@ -10,7 +10,7 @@ import (
 // Write is the write that a question is about.
 type Write struct {
 	// Verb is create, update or patch.
-	Verb                                 string
+	Verb                                  string
 	Group, Version, Resource, Subresource string
 	// Namespace is that of the objects, "" for a kind that has none.
 	Namespace string
@@ -22,6 +22,8 @@ type Write struct {
 	TakesMarker bool
 	// OnFloor means that the write is on the floor for all users (W4).
 	OnFloor bool
+	// Absent means that fieldperm is not installed: only the generic permission counts, and no barrier holds.
+	Absent bool
 }
 
 // posts reports whether the write makes a new object, whose name is not known in the authorization phase.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -328,6 +326,3 @@ func withoutSets(chain []fieldtree.Link) []fieldtree.Link {
 	}
 	return out
 }
-
-// isStar reports whether a rule grants every verb.
-func isStar(rule *rbacv1.PolicyRule) bool { return slices.Contains(rule.Verbs, rbacv1.VerbAll) }

@@ -36,7 +36,7 @@ func programs() []program {
 	genericclioptions.NewConfigFlags(true).AddFlags(connection)
 	kubectl := &cobra.Command{Use: "kubectl-fieldperm", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fieldperm"}}
 	discard := genericiooptions.NewTestIOStreamsDiscard()
-	kubectl.AddCommand(plugin.NewExplainCommand(discard), plugin.NewReviewCommand(discard), plugin.NewConditionsCommand(discard), plugin.NewTightenCommand(discard), plugin.NewVersionCommand(discard))
+	kubectl.AddCommand(plugin.NewExplainCommand(discard), plugin.NewReviewCommand(discard), plugin.NewConditionsCommand(discard), plugin.NewTightenCommand(discard), plugin.NewWhoCanCommand(discard), plugin.NewVersionCommand(discard))
 	return []program{
 		{server.NewCommand(), logging, "Logging"},
 		{generate.NewCommand(), pflag.NewFlagSet("", pflag.ContinueOnError), ""},
