@@ -155,22 +155,38 @@ func (h *holder) star(verb string) (option, bool) {
 	return option{rbacv1.VerbAll, grants, d.conditions}, !d.always && len(grants) > 0
 }
 
-// granted returns the bindings of rules that allow a verb and have a text among their verbs: the verb itself, or "*". A new object has no name in the authorization
-// phase, so that create must be allowed without a name too, and so must the marker, which takes the place of create.
+// granted returns the bindings of rules that allow a verb and have a text among their verbs: the verb itself, or "*".
 func (h *holder) granted(verb, text string) []Grant {
+	return h.grantedAs(h.attributes(verb, false), text)
+}
+
+func (h *holder) grantedAs(asked *authorizer.AttributesRecord, text string) []Grant {
 	var out []Grant
-	asked := h.attributes(verb, false)
-	unnamed := *asked
-	unnamed.Name = ""
-	posts := h.write.posts() && (verb == h.write.Verb || verb == verbs.Marker)
 	for i := range h.matches {
-		m := &h.matches[i]
-		if slices.Contains(m.Rule.Verbs, text) && m.Allows(asked) && (!posts || m.Allows(&unnamed)) {
+		if m := &h.matches[i]; slices.Contains(m.Rule.Verbs, text) && m.Allows(asked) {
 			out = append(out, Grant{Binding: m.Binding, Role: m.Role})
 		}
 	}
 	slices.SortFunc(out, compareGrants)
 	return slices.Compact(out)
+}
+
+// posted returns the ways in which a POST with a verb passes authorization. It has no name there, so that rules for some names do not count.
+func (h *holder) posted(verb, text string) []option {
+	d := h.denial(verb)
+	if d.always {
+		return nil
+	}
+	var out []option
+	asked := h.attributes(verb, false)
+	asked.Name = ""
+	if grants := h.grantedAs(asked, text); len(grants) > 0 {
+		out = append(out, option{text, grants, d.conditions})
+	}
+	if text != rbacv1.VerbAll {
+		out = append(out, h.byPolicy(verb, d)...)
+	}
+	return out
 }
 
 // byPolicy returns a way for each policy that may allow the verb. A policy with NoOpinion takes the place of all that allow.

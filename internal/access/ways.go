@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/verbs"
@@ -155,6 +157,14 @@ func (h *holder) wildcard(f *field) (Way, bool) {
 		return Way{}, false
 	}
 	options := []option{first}
+	if h.write.posts() && len(h.posted(h.write.Verb, rbacv1.VerbAll)) == 0 {
+		// The rules are for some names. Another verb has to let the request in.
+		before := h.letIn(h.write.Verb)
+		if len(before) == 0 {
+			return Way{}, false
+		}
+		options = []option{before[0], first}
+	}
 	for _, chain := range f.chains {
 		var best *option
 		for i := range chain {
@@ -215,7 +225,37 @@ func (h *holder) entries() []entry {
 	for _, m := range markers {
 		out = append(out, entry{Granular, []option{m}})
 	}
+	if h.write.posts() {
+		return h.posts(out)
+	}
 	return out
+}
+
+// posts returns the entries of a new object: in admission as out has them, and before by a verb without the name of the object, of which the
+// same verb is enough.
+func (h *holder) posts(out []entry) []entry {
+	var both []entry
+	for _, e := range out {
+		for _, o := range h.letIn(e.options[0].verb) {
+			both = append(both, entry{e.by, append([]option{o}, e.options...)})
+		}
+	}
+	return both
+}
+
+// letIn returns the ways in which a POST passes authorization: by a verb that the user holds in admission too, or else by the other one.
+func (h *holder) letIn(first string) []option {
+	out := h.posted(first, first)
+	if len(out) > 0 {
+		return out
+	}
+	if first == h.write.Verb && h.write.TakesMarker {
+		return h.posted(verbs.Marker, verbs.Marker)
+	}
+	if first == verbs.Marker {
+		return h.posted(h.write.Verb, h.write.Verb)
+	}
+	return nil
 }
 
 // through returns the ways through all chains of a field. A chain whose barriers do not hold needs no verb, if another has one.
