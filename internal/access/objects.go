@@ -32,10 +32,13 @@ func (w *Write) posts() bool { return w.Verb == "create" && w.Subresource == "" 
 // ofNamespaces reports whether the objects are Namespaces. A request for one is a request in it, except for one that makes it.
 func (w *Write) ofNamespaces() bool { return w.Group == "" && w.Resource == "namespaces" }
 
+// look returns what a user may do with one object.
+type look func(*holder) []Way
+
 // ways returns the ways of a subject, for all objects first. Where a subject may change some objects only, the way has these as a condition.
-func (c *Cluster) ways(w *Write, s Subject, f *field) []Way {
+func (c *Cluster) ways(w *Write, s Subject, see look) []Way {
 	if w.ofNamespaces() {
-		return c.waysOfNamespaces(w, s, f)
+		return c.waysOfNamespaces(w, s, see)
 	}
 	namespaces := []string{w.Namespace}
 	if w.AllNamespaces {
@@ -43,7 +46,7 @@ func (c *Cluster) ways(w *Write, s Subject, f *field) []Way {
 	}
 	var out collected
 	for _, namespace := range namespaces {
-		ways := c.waysIn(w, s, f, namespace)
+		ways := c.waysIn(w, s, see, namespace)
 		if namespace == namespaces[0] {
 			out.add(ways, "", "")
 			continue
@@ -54,28 +57,28 @@ func (c *Cluster) ways(w *Write, s Subject, f *field) []Way {
 }
 
 // waysIn returns the ways in one namespace: for all names, and for those of rules.
-func (c *Cluster) waysIn(w *Write, s Subject, f *field, namespace string) []Way {
+func (c *Cluster) waysIn(w *Write, s Subject, see look, namespace string) []Way {
 	matches := c.matches(w, s, namespace)
 	if len(matches) == 0 && c.policies == nil {
 		return nil
 	}
 	if w.Name != "" {
-		return c.holder(w, s, matches, object{namespace, w.Name}).ways(f)
+		return see(c.holder(w, s, matches, object{namespace, w.Name}))
 	}
 	var out collected
-	out.add(c.holder(w, s, matches, object{namespace, elsewhere}).ways(f), "", "")
+	out.add(see(c.holder(w, s, matches, object{namespace, elsewhere})), "", "")
 	for _, name := range namesIn(matches) {
-		out.add(c.holder(w, s, matches, object{namespace, name}).ways(f), OnlyNames, name)
+		out.add(see(c.holder(w, s, matches, object{namespace, name})), OnlyNames, name)
 	}
 	return out.ways
 }
 
 // waysOfNamespaces is ways for Namespaces. A RoleBinding in a Namespace counts for the Namespace.
-func (c *Cluster) waysOfNamespaces(w *Write, s Subject, f *field) []Way {
+func (c *Cluster) waysOfNamespaces(w *Write, s Subject, see look) []Way {
 	if w.posts() {
-		return c.waysIn(w, s, f, "")
+		return c.waysIn(w, s, see, "")
 	}
-	in := func(name string) []Way { return c.holder(w, s, c.matches(w, s, name), object{name, name}).ways(f) }
+	in := func(name string) []Way { return see(c.holder(w, s, c.matches(w, s, name), object{name, name})) }
 	if w.Name != "" {
 		return in(w.Name)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/access"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
+	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
@@ -109,13 +110,21 @@ func (o *whoCan) grantsAbout(ctx context.Context, known *traced, w *access.Write
 func (o *whoCan) answer(known *traced, c *access.Cluster, w *access.Write, p *fieldtree.Place, notes []string) error {
 	rows := c.WhoCan(w, p)
 	out := newWhoCanAnswer(w, p, rows, notes, known.missing)
-	switch o.output {
-	case outputJSON, outputYAML:
+	var more []page.Table
+	if o.field == "" {
+		of, truncated := c.Of(w, p.Kind, objectText(w))
+		if truncated {
+			out.Notes = append([]string{"There are more fields than were looked at: ask about one with --field."}, out.Notes...)
+		}
+		out.Verbs, out.Fields = holdersOf(c, w, p.Kind), fieldEntriesOf(of)
+		more = []page.Table{verbsTable(out.Verbs), fieldsTable(p.Kind, out.Fields)}
+	}
+	if o.output == outputJSON || o.output == outputYAML {
 		text, err := encoded(out, o.output)
 		if err != nil {
 			return err
 		}
 		return o.write(text)
 	}
-	return o.print(known, w, p, rows, notes)
+	return o.print(known, w, p, rows, out.Notes, more...)
 }

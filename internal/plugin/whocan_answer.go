@@ -23,8 +23,11 @@ type whoCanAnswer struct {
 	// Path is "" for the object itself.
 	Path     string         `json:"path"`
 	Subjects []subjectEntry `json:"subjects"`
-	Notes    []string       `json:"notes"`
-	Missing  []missingEntry `json:"missing,omitempty"`
+	// Verbs and Fields are there without --field.
+	Verbs   []verbHolders  `json:"verbs,omitempty"`
+	Fields  []fieldHolders `json:"fields,omitempty"`
+	Notes   []string       `json:"notes"`
+	Missing []missingEntry `json:"missing,omitempty"`
 }
 
 // subjectEntry is a subject that may change the field. How is that of its first way.
