@@ -13,11 +13,13 @@ import (
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
-// Cluster are the grants of a cluster. It is immutable.
+// Cluster are the grants of a cluster. It remembers what it was asked, and is not safe for concurrent use.
 type Cluster struct {
 	rbac     *rbac.Authorizer
 	policies Policies
 	named    *named
+	found    map[seen][]rbac.Match
+	holders  map[seen]*holder
 }
 
 // New returns the grants. policies may be nil. RBAC objects that are not about the question may be left out.
@@ -26,7 +28,7 @@ func New(grants rbac.Grants, policies Policies) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RBAC: %w", err)
 	}
-	c := &Cluster{rbac: authorizer, policies: policies}
+	c := &Cluster{rbac: authorizer, policies: policies, found: map[seen][]rbac.Match{}, holders: map[seen]*holder{}}
 	if policies == nil {
 		c.named = namedIn(&grants, nil)
 	} else {

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -70,6 +71,8 @@ type holder struct {
 	object  object
 	options map[string][]option
 	denials map[string]denial
+	// parameters are the results of verbsOf.
+	parameters map[string][]verbs.Verb
 }
 
 // denial is what the Deny policies about a verb leave: conditions that must be true, or nothing if it always denies.
@@ -150,6 +153,9 @@ func (h *holder) hold(verb string) []option {
 
 // star returns the rules that grant "*", as one way to hold a verb. It has no grants if there is none.
 func (h *holder) star(verb string) (option, bool) {
+	if !slices.ContainsFunc(h.matches, func(m rbac.Match) bool { return slices.Contains(m.Rule.Verbs, rbacv1.VerbAll) }) {
+		return option{}, false
+	}
 	d := h.denial(verb)
 	grants := h.granted(verb, rbacv1.VerbAll)
 	return option{rbacv1.VerbAll, grants, d.conditions}, !d.always && len(grants) > 0
@@ -220,9 +226,15 @@ func (h *holder) byPolicy(verb string, d denial) []option {
 
 // verbsOf returns the verbs with a parameter, of a verb without, that rules and policies name.
 func (h *holder) verbsOf(base string) []verbs.Verb {
+	if found, ok := h.parameters[base]; ok {
+		return found
+	}
 	var out []verbs.Verb
 	add := func(texts []string) {
 		for _, text := range texts {
+			if !strings.HasPrefix(text, base) {
+				continue
+			}
 			v, err := verbs.Parse(text)
 			if err == nil && v.HasParameter() && v.WithoutParameter().String() == base && !slices.Contains(out, v) {
 				out = append(out, v)
@@ -236,5 +248,6 @@ func (h *holder) verbsOf(base string) []verbs.Verb {
 		add(h.cluster.policies.Verbs())
 	}
 	slices.SortFunc(out, func(a, b verbs.Verb) int { return cmp.Compare(a.String(), b.String()) })
+	h.parameters[base] = out
 	return out
 }

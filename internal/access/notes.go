@@ -50,11 +50,11 @@ func Notes(w *Write, p *fieldtree.Place) []string {
 	if p.Kind.Lossy {
 		say("A write through version %s may change fields that it does not show. It needs granular:* or the generic permission.", p.Kind.Version)
 	}
-	if e, ok := endpoint.Lookup(w.Group, w.Resource, w.Subresource); ok {
-		drops := !e.Reaches(path) && e.Body.Kind == "" || w.Subresource == "" && isStatus(path) && hasStatus(w) && !(w.posts() && endpoint.StatusOnCreate(w.Group, w.Resource))
-		if drops {
-			say("The API server drops changes of %s in writes of %s: ask about another subresource, such as --subresource status.", path, p.Kind.ResourceName())
-		}
+	switch {
+	case w.drops(p):
+		say("The API server drops changes of %s in writes of %s: ask with --subresource status.", path, p.Kind.ResourceName())
+	case w.Subresource == "" && isStatus(path) && !endpoint.BuiltIn(w.Group, w.Resource):
+		say("If the definition has the subresource status, the API server drops changes of %s in writes of %s: ask with --subresource status.", path, p.Kind.ResourceName())
 	}
 	if below := barriersBelow(p); len(below) > 0 && !w.Absent {
 		say("Fields below have barriers, which need their verbs as well: %s.", listed(below))
@@ -72,9 +72,11 @@ func Notes(w *Write, p *fieldtree.Place) []string {
 
 func isStatus(path string) bool { return path == ".status" || strings.HasPrefix(path, ".status.") }
 
-func hasStatus(w *Write) bool {
-	_, ok := endpoint.Lookup(w.Group, w.Resource, "status")
-	return ok
+// drops reports whether the API server drops changes of a field in the write: the status of a built-in kind is written through its subresource.
+func (w *Write) drops(p *fieldtree.Place) bool {
+	_, has := endpoint.Lookup(w.Group, w.Resource, "status")
+	return has && w.Subresource == "" && isStatus(p.Path.String()) && endpoint.BuiltIn(w.Group, w.Resource) &&
+		!(w.posts() && endpoint.StatusOnCreate(w.Group, w.Resource))
 }
 
 // maxLooked bounds the fields that are looked at below a place, because a type may unfold without bound.

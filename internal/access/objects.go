@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Write is the write that a question is about.
@@ -92,12 +93,31 @@ func (c *Cluster) waysOfNamespaces(w *Write, s Subject, see look) []Way {
 
 // matches returns the rules of the subject about the resource in a namespace.
 func (c *Cluster) matches(w *Write, s Subject, namespace string) []rbac.Match {
-	asked := (&holder{write: w, user: s.User()}).attributes(w.Verb, false)
-	return slices.DeleteFunc(c.rbac.Matches(s.User(), namespace), func(m rbac.Match) bool { return !rbac.Concerns(m.Rule, asked) })
+	at := seen{w, s, object{namespace: namespace}}
+	if found, ok := c.found[at]; ok {
+		return found
+	}
+	u := s.User()
+	asked := (&holder{write: w, user: u}).attributes(w.Verb, false)
+	out := slices.DeleteFunc(c.rbac.Matches(u, namespace), func(m rbac.Match) bool { return !rbac.Concerns(m.Rule, asked) })
+	c.found[at] = out
+	return out
 }
 
+// holder returns what is known about a subject and an object. Questions about other fields use the same, so that each verb is looked up once.
 func (c *Cluster) holder(w *Write, s Subject, matches []rbac.Match, of object) *holder {
-	return &holder{cluster: c, write: w, user: s.User(), matches: matches, object: of, options: map[string][]option{}, denials: map[string]denial{}}
+	at := seen{w, s, of}
+	if c.holders[at] == nil {
+		c.holders[at] = &holder{cluster: c, write: w, user: s.User(), matches: matches, object: of, options: map[string][]option{}, denials: map[string]denial{}, parameters: map[string][]verbs.Verb{}}
+	}
+	return c.holders[at]
+}
+
+// seen is a subject with the object of a write.
+type seen struct {
+	write   *Write
+	subject Subject
+	object  object
 }
 
 // namesIn returns the names of objects in rules.

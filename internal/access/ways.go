@@ -334,7 +334,7 @@ type field struct {
 }
 
 func fieldOf(w *Write, p *fieldtree.Place) *field {
-	f := &field{chains: p.Chains(), onFloor: w.OnFloor}
+	f := &field{chains: p.Chains(), onFloor: w.OnFloor, unchanged: w.drops(p)}
 	switch p.Node().Role {
 	case schema.RoleServerWritten:
 		f.unchanged = true

@@ -109,7 +109,7 @@ func (o *whoCan) grantsAbout(ctx context.Context, known *traced, w *access.Write
 // answer writes the answer.
 func (o *whoCan) answer(known *traced, c *access.Cluster, w *access.Write, p *fieldtree.Place, notes []string) error {
 	rows := c.WhoCan(w, p)
-	out := newWhoCanAnswer(w, p, rows, notes, known.missing)
+	out := newWhoCanAnswer(w, o.field, p, rows, notes, known.missing)
 	var more []page.Table
 	if o.field == "" {
 		of, truncated := c.Of(w, p.Kind, objectText(w))

@@ -20,7 +20,8 @@ type whoCanAnswer struct {
 	AllNamespaces bool   `json:"allNamespaces,omitempty"`
 	// Name is left out for all objects.
 	Name string `json:"name,omitempty"`
-	// Path is "" for the object itself.
+	// Field is the path as it was asked for, which may name an item of a list. Path is that in the kind, "" for the object itself.
+	Field    string         `json:"field,omitempty"`
 	Path     string         `json:"path"`
 	Subjects []subjectEntry `json:"subjects"`
 	// Verbs and Fields are there without --field.
@@ -70,10 +71,10 @@ type conditionEntry struct {
 	Shown string `json:"shown"`
 }
 
-func newWhoCanAnswer(w *access.Write, p *fieldtree.Place, rows []access.Row, notes []string, missing []sources.Missing) *whoCanAnswer {
+func newWhoCanAnswer(w *access.Write, field string, p *fieldtree.Place, rows []access.Row, notes []string, missing []sources.Missing) *whoCanAnswer {
 	out := &whoCanAnswer{
 		Verb: w.Verb, Group: w.Group, Version: w.Version, Kind: p.Kind.Kind, Resource: w.Resource, Subresource: w.Subresource,
-		Namespace: w.Namespace, AllNamespaces: w.AllNamespaces, Name: w.Name, Path: p.Path.String(), Subjects: subjectEntries(rows), Notes: notes,
+		Namespace: w.Namespace, AllNamespaces: w.AllNamespaces, Name: w.Name, Field: field, Path: p.Path.String(), Subjects: subjectEntries(rows), Notes: notes,
 	}
 	for _, m := range missing {
 		out.Missing = append(out.Missing, missingEntry{m.What, m.Err.Error()})

@@ -16,8 +16,8 @@ func (o *whoCan) title(w *access.Write, p *fieldtree.Place) string {
 	if w.Name != "" {
 		what += " " + w.Name
 	}
-	if p.Path != nil {
-		what = p.Path.String() + " of " + what
+	if o.field != "" {
+		what = o.field + " of " + what
 	}
 	switch {
 	case w.AllNamespaces:

@@ -2,10 +2,10 @@ package rbac
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -97,11 +97,13 @@ func (r *selector) list(ctx context.Context, kind string, list pager.ListPageFun
 		}
 		return nil
 	})
-	if err != nil {
-		if ended := context.Cause(ctx); ended != nil {
-			err = errors.Join(err, ended)
-		}
+	switch {
+	case ctx.Err() != nil:
+		r.errs = append(r.errs, fmt.Errorf("%s: interrupted after %d: ask again", kind, done))
+	case apierrors.IsForbidden(err):
 		r.errs = append(r.errs, fmt.Errorf("%[1]s: %[2]w: allow list on %[1]s.%[3]s", kind, err, rbacv1.GroupName))
+	case err != nil:
+		r.errs = append(r.errs, fmt.Errorf("%s: %w: ask again when the API server answers", kind, err))
 	}
 }
 
