@@ -187,3 +187,42 @@ func TestA2W4_WhereTheMarkerAndBarriersDoNotCount(t *testing.T) {
 		}
 	}
 }
+
+// A new object has no name before admission, so that a rule for some names lets it in only beside another verb.
+func TestC5_APOSTHasNoNameInTheAuthorizationPhase(t *testing.T) {
+	t.Parallel()
+	compiled := compile(t, "")
+	var g rbac.Grants
+	grant(&g, "ann", "", []string{"web"}, "create")
+	grant(&g, "bob", "", []string{"web"}, "granular", "granular:*")
+	grant(&g, "cat", "", nil, "granular")
+	grant(&g, "cat", "", []string{"web"}, "granular:*")
+	grant(&g, "dan", "", []string{"web"}, "*")
+	grant(&g, "eve", "", nil, "create")
+	if got, want := whoCan(t, &g, nil, &Write{Verb: "create", Namespace: "shop", Name: "web"}, compiled, ".spec.replicas"), "cat granular granular+granular:*\neve generic create"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The groups are those that an API server gives to such users.
+func TestC1_SubjectsAreInTheGroupsOfEverySuchUser(t *testing.T) {
+	t.Parallel()
+	for subject, want := range map[Subject]string{
+		{Kind: "User", Name: "ann"}:                              "ann [system:authenticated]",
+		{Kind: "User", Name: "system:anonymous"}:                 "system:anonymous [system:unauthenticated]",
+		{Kind: "ServiceAccount", Namespace: "shop", Name: "bot"}: "system:serviceaccount:shop:bot [system:serviceaccounts system:serviceaccounts:shop system:authenticated]",
+		{Kind: "Group", Name: "ops"}:                             " [ops system:authenticated]",
+		{Kind: "Group", Name: "system:authenticated"}:            " [system:authenticated]",
+		{Kind: "Group", Name: "system:unauthenticated"}:          " [system:unauthenticated]",
+		{Kind: "Group", Name: "system:serviceaccounts"}:          " [system:serviceaccounts system:authenticated]",
+		{Kind: "Group", Name: "system:serviceaccounts:shop"}:     " [system:serviceaccounts:shop system:serviceaccounts system:authenticated]",
+	} {
+		u := subject.User()
+		if got := fmt.Sprintf("%s %v", u.GetName(), u.GetGroups()); got != want {
+			t.Errorf("%v: %s, want %s", subject, got, want)
+		}
+	}
+	if s, ok := subjectOf(&rbacv1.Subject{Kind: "User", Name: "system:serviceaccount:shop:bot"}, ""); !ok || s != (Subject{"ServiceAccount", "shop", "bot"}) {
+		t.Errorf("a user with the name of a ServiceAccount is %v", s)
+	}
+}
