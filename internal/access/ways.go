@@ -93,7 +93,7 @@ func compareWays(a, b *Way) int {
 	return cmp.Compare(slices.Index(strength, a.By), slices.Index(strength, b.By))
 }
 
-// way makes a way of options. It reports false for none. Equal conditions stand once.
+// way makes a way of options. Equal verbs and equal conditions stand once.
 func way(by How, options []option, more []Condition) Way {
 	out := Way{By: by}
 	for _, o := range options {
