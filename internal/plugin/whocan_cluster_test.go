@@ -204,7 +204,10 @@ func (p *whoCanPlane) draw(r *rand.Rand, round int, q []whoCanQuestion) {
 		}
 		rule := rbacv1.PolicyRule{APIGroups: []string{pick(of.resource.Group, of.resource.Group, "*")}, Resources: []string{pick(resource, resource, resource, "*", "*/scale")}}
 		for range 1 + r.IntN(3) {
-			rule.Verbs = append(rule.Verbs, pick(append([]string{"update", "patch", "granular", "granular", "granular", "*"}, of.verbs...)...))
+			rule.Verbs = append(rule.Verbs, pick(append([]string{"update", "patch", "granular", "granular", "granular"}, of.verbs...)...))
+		}
+		if r.IntN(15) == 0 {
+			rule.Verbs = []string{"*"}
 		}
 		if r.IntN(6) == 0 {
 			rule.ResourceNames = []string{pick(of.name, "another")}
@@ -273,6 +276,12 @@ func TestCluster_WhoCanIsWhatTheAPIServerAllows(t *testing.T) {
 				}
 				row, ok := rows[subject]
 				listed, allowed := ok && row.How != access.Conditional, p.may(q, subject)
+				// A subject that no binding about the resource names has what its groups have, which have rows.
+				for _, group := range subject.User().GetGroups() {
+					if of := rows[access.Subject{Kind: rbacv1.GroupKind, Name: group}]; !ok && of.How != "" && of.How != access.Conditional {
+						row, listed = of, true
+					}
+				}
 				counts[fmt.Sprintf("allowed %t", allowed)]++
 				if allowed {
 					counts[string(row.How)]++
