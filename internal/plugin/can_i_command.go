@@ -71,7 +71,7 @@ read or if nothing can be said.`,
 	flags.IntVar(&o.maxChecks, "max-checks", fieldperm.DefaultMaxChecks, `how many permission checks a change to --value may cost`)
 	flags.StringVarP(&o.output, "output", "o", outputText, `text, json, yaml or html`)
 	o.cluster.AddFlags(flags)
-	completes(cmd, &o.options, "text json yaml html", verbsOfUpdates, kinds)
+	completes(cmd, &o.options, "text json yaml html", oneOf("update", "patch"), kinds)
 	o.changed = func(name string) bool { return flags.Changed(name) }
 	return cmd
 }

@@ -10,6 +10,7 @@ func Commands(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		NewExplainCommand(streams),
 		NewCanICommand(streams),
+		NewWhoCanCommand(streams),
 		NewDiffCommand(streams),
 		NewReviewCommand(streams),
 		NewConditionsCommand(streams),

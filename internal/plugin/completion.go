@@ -133,9 +133,11 @@ func (o *options) kindNames(ctx context.Context) []string {
 	return out
 }
 
-// verbsOfUpdates completes the verbs of a change.
-func verbsOfUpdates(_ context.Context, _ *options, begun string) ([]string, cobra.ShellCompDirective) {
-	return begins([]string{"update", "patch"}, begun), cobra.ShellCompDirectiveNoFileComp
+// oneOf completes one of some words.
+func oneOf(words ...string) completer {
+	return func(_ context.Context, _ *options, begun string) ([]string, cobra.ShellCompDirective) {
+		return begins(slices.Clone(words), begun), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // verbsOfWrites completes a verb of a write: a generic one, the marker, or a granular one of Kubernetes 1.37.

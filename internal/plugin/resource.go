@@ -65,32 +65,41 @@ func parseResource(text string) (runtimeschema.GroupVersionResource, error) {
 // pluralOf returns the resource of the kind in a CustomResourceDefinition among the files, "" if there is none. It does not report
 // other faults of the files; load does.
 func (o *options) pluralOf(gvk runtimeschema.GroupVersionKind) (string, error) {
+	plural := ""
+	err := o.definitions(func(d *apiextensionsv1.CustomResourceDefinition) bool {
+		if d.Spec.Group == gvk.Group && d.Spec.Names.Kind == gvk.Kind {
+			plural = d.Spec.Names.Plural
+		}
+		return plural == ""
+	})
+	return plural, err
+}
+
+// definitions visits the CustomResourceDefinitions among the files until visit returns false.
+func (o *options) definitions(visit func(*apiextensionsv1.CustomResourceDefinition) bool) error {
 	for _, path := range o.files() {
 		files, err := load.Paths(path)
 		if err != nil {
-			return "", fmt.Errorf("--crd: %w: name files or directories that can be read", err)
+			return fmt.Errorf("--crd: %w: name files or directories that can be read", err)
 		}
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
 			if err != nil {
-				return "", fmt.Errorf("--crd: %w: name files or directories that can be read", err)
+				return fmt.Errorf("--crd: %w: name files or directories that can be read", err)
 			}
 			documents, err := manifest.Documents(raw)
 			if err != nil {
-				return "", fmt.Errorf("--crd: %q: %w", file, err)
+				return fmt.Errorf("--crd: %q: %w", file, err)
 			}
 			for _, document := range documents {
-				var crd apiextensionsv1.CustomResourceDefinition
-				if err := utiljson.Unmarshal(document, &crd); err != nil || crd.Kind != "CustomResourceDefinition" {
-					continue
-				}
-				if crd.Spec.Group == gvk.Group && crd.Spec.Names.Kind == gvk.Kind {
-					return crd.Spec.Names.Plural, nil
+				var d apiextensionsv1.CustomResourceDefinition
+				if err := utiljson.Unmarshal(document, &d); err == nil && d.Kind == "CustomResourceDefinition" && !visit(&d) {
+					return nil
 				}
 			}
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // decidable returns an error that says how to make a kind known on the command line. Admission could only say "try again".

@@ -3,6 +3,8 @@ package policies
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -89,4 +91,29 @@ func (s *Set) EvaluateConditions(
 	return decision.ConditionsMap().Evaluate(ctx, data, func(_ context.Context, c authorizer.Condition, _ authorizer.ConditionsData) (bool, error) {
 		return false, fmt.Errorf("condition %q: is not one of this authorizer", c.GetID())
 	})
+}
+
+// Subjects returns the users and groups that policies name which may allow something. The name of a ServiceAccount is that of its user.
+func (s *Set) Subjects() (users, groups []string) {
+	if s == nil {
+		return nil, nil
+	}
+	for _, verb := range slices.Sorted(maps.Keys(s.byVerb)) {
+		for _, p := range s.byVerb[verb] {
+			if p.decides.Effect == expression.Allow {
+				users, groups = append(users, p.subjects.Users...), append(groups, p.subjects.Groups...)
+			}
+		}
+	}
+	slices.Sort(users)
+	slices.Sort(groups)
+	return slices.Compact(users), slices.Compact(groups)
+}
+
+// Verbs returns the verbs that policies name, sorted.
+func (s *Set) Verbs() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.byVerb))
 }

@@ -64,3 +64,16 @@ func aggregate(roles []rbacv1.ClusterRole) (map[string][]rbacv1.PolicyRule, erro
 func hasRule(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) })
 }
+
+// Aggregate gives each aggregated ClusterRole the rules of the roles that it selects, as the aggregation controller of a cluster stores them.
+func (g *Grants) Aggregate() error {
+	rules, err := aggregate(g.ClusterRoles)
+	if err != nil {
+		return err
+	}
+	g.ClusterRoles = slices.Clone(g.ClusterRoles)
+	for i := range g.ClusterRoles {
+		g.ClusterRoles[i].Rules = rules[g.ClusterRoles[i].Name]
+	}
+	return nil
+}

@@ -34,13 +34,15 @@ func allows(rule *rbacv1.PolicyRule, a *question) bool {
 		path := a.GetPath()
 		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, path) })
 	}
-	if !named(rule.APIGroups, a.GetAPIGroup()) {
-		return false
-	}
-	if !named(rule.Resources, a.resource) && !slices.Contains(rule.Resources, a.wildcard) {
+	if !concerns(rule, a) {
 		return false
 	}
 	return len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName())
+}
+
+// concerns reports whether a rule is about the resource of the request, whatever its verbs and names.
+func concerns(rule *rbacv1.PolicyRule, a *question) bool {
+	return named(rule.APIGroups, a.GetAPIGroup()) && (named(rule.Resources, a.resource) || slices.Contains(rule.Resources, a.wildcard))
 }
 
 // named reports whether the names contain the name or the wildcard. The wildcard is the same for verbs, API groups and resources.

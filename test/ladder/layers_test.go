@@ -47,7 +47,7 @@ var layers = []layer{
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/authz", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
+		"internal/access", "internal/authz", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{

@@ -1,0 +1,68 @@
+package plugin
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// NewWhoCanCommand returns the who-can command. It writes the answer to the streams' Out, and progress and warnings to ErrOut. The caller handles
+// errors and the exit code; see ExitCode.
+func NewWhoCanCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &whoCan{inquirer: inquirer{options: options{streams: streams, cluster: genericclioptions.NewConfigFlags(true)}}}
+	cmd := &cobra.Command{
+		Use:   "who-can VERB KIND[/NAME] [--field PATH] [-n NAMESPACE | -A]",
+		Short: "List the subjects that may change a field",
+		Long: `List the users, groups and ServiceAccounts that may change a field, by which verbs, and which bindings
+give them. The verbs may come by different bindings, and by groups that every such user is in.
+
+VERB is create, update or patch. KIND is what kubectl takes: deployments, deploy, deployment.v1.apps. Without
+NAME the answer is about all objects of the namespace, with -A about those of all namespaces. PATH is as for
+explain. Without --field the answer lists which subjects hold which verb of the kind, and which fields each
+may change.
+
+HOW is one of:
+  generic      the verb of the request. At a barrier it takes the verb of the barrier as well
+  granular     the marker with a verb of the field
+  wildcard     a rule with the verb "*", which passes every barrier
+  conditional  one of these, under the condition of the last column: a barrier that holds under a condition,
+               a verb for one value of its parameter, a ConditionalPolicy, or a rule for some objects only
+A subject has a row for each way, first those without a condition, and of these the strongest.
+
+A row is about a user who is only this subject. The command does not know who is in a group. Other authorizers
+of kube-apiserver are not read.
+
+The command takes permission to list clusterroles, clusterrolebindings, roles and rolebindings (the last two
+in the namespace, or with -A in all), customresourcedefinitions, apiservices, permissionschemas,
+uncoveredpermissionsets and conditionalpolicies. A warning names what may not be read. With --grants the
+objects of these files decide, and no cluster is asked: the kinds are those of Kubernetes 1.37 and of --crd.
+
+Ends with 0 if the answer is complete, also if no subject may, with 2 if it lacks what could not be read or if
+nothing can be said.`,
+		Example: `  # Which subjects may change the image of the containers of this Deployment?
+  kubectl fieldperm who-can update deployments/web --field spec.template.spec.containers.image -n shop
+
+  # Which may change the replicas of any Deployment, through the scale?
+  kubectl fieldperm who-can patch deployments --field spec.replicas --subresource scale -A
+
+  # Which fields of a ConfigMap may each subject change? A page.
+  kubectl fieldperm who-can update configmaps/settings -n shop -o html >settings.html`,
+		Args:          cobra.ExactArgs(2),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.field, "field", "", `path of the field; without it the answer is about all fields`)
+	flags.StringVar(&o.subresource, "subresource", "", `subresource that is written, such as scale or status`)
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, `about the objects of all namespaces`)
+	flags.StringVar(&o.apiVersion, "api-version", "", `group and version of the kind, such as apps/v1; the preferred one if not given`)
+	flags.StringSliceVar(&o.grants, "grants", nil, `files or directories with Roles, ClusterRoles and bindings; they decide instead of a cluster`)
+	flags.StringSliceVar(&o.permissions, "permissions", nil, `files or directories with PermissionSchemas and UncoveredPermissionSets; only with --grants`)
+	flags.StringSliceVar(&o.crds, "crd", nil, `files or directories with CustomResourceDefinitions; only with --grants`)
+	flags.StringSliceVar(&o.policyFiles, "policies", nil, `files or directories with ConditionalPolicies, which stand in for those of the same name`)
+	flags.StringVarP(&o.output, "output", "o", outputTable, `table, json, yaml or html`)
+	o.cluster.AddFlags(flags)
+	completes(cmd, &o.options, "table json yaml html", oneOf("create", "update", "patch"), kinds)
+	return cmd
+}
