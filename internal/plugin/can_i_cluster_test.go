@@ -260,7 +260,7 @@ func TestCluster_CanISaysWhatTheAPIServerDecides(t *testing.T) {
 	s := newCanIScene(t, random)
 	known := map[string]*caller{}
 	counts, compared := map[string]int{}, 0
-	for compared < 600 {
+	for compared < 240 {
 		d := &drawnFields[random.IntN(len(drawnFields))]
 		user, verb := s.users[random.IntN(len(s.users))], []string{"patch", "update"}[random.IntN(2)]
 		_, in, f := s.about(known, user, verb, d)

@@ -8,11 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/internal/plugin"
@@ -75,7 +77,7 @@ func (c counts) prove(t *testing.T) {
 	t.Helper()
 	t.Log(c)
 	for _, one := range []string{"can-i yes true", "can-i no false", "can-i depends true", "can-i depends false", "who-can yes true", "who-can no false", "can-i --value yes true", "can-i --value no false", "diff yes true", "diff no false"} {
-		if c[one] < 10 {
+		if c[one] < 5 {
 			t.Errorf("%d answers are %q", c[one], one)
 		}
 	}
@@ -164,11 +166,11 @@ func (w *world) fields() int {
 // field returns the field of a number.
 func (w *world) field(n int) (*Object, *Field) {
 	for i := range w.objects {
-		if o := &w.objects[i]; n < len(o.Fields) {
+		o := &w.objects[i]
+		if n < len(o.Fields) {
 			return o, &o.Fields[n]
-		} else {
-			n -= len(o.Fields)
 		}
+		n -= len(o.Fields)
 	}
 	panic("the number is of no field")
 }
@@ -177,7 +179,8 @@ type holders struct {
 	Subjects []struct{ Kind, Namespace, Name, How string }
 }
 
-// whoCan asks which subjects may change each field. For a user in a group that no one else knows of, no row is no answer.
+// whoCan asks which subjects may change each field. A row of a group is about its members. For a user in a group of the certificate, no row is no
+// answer: the command does not know of the group, and the user may hold one verb by it and another by itself.
 func (w *world) whoCan(verb string) map[asked]string {
 	w.Helper()
 	out := map[asked]string{}
@@ -193,7 +196,7 @@ func (w *world) whoCan(verb string) map[asked]string {
 			}
 			for _, s := range answer.Subjects {
 				switch {
-				case s.Kind != u.Subject.Kind || s.Name != u.Subject.Name || s.Namespace != u.Subject.Namespace:
+				case !u.is(s.Kind, s.Namespace, s.Name):
 				case s.How != "conditional":
 					says = "yes"
 				case says == "no":
@@ -204,4 +207,12 @@ func (w *world) whoCan(verb string) map[asked]string {
 		}
 	}
 	return out
+}
+
+// is reports whether a row is about the user: by its name, or by a group that it is in.
+func (u *User) is(kind, namespace, name string) bool {
+	if kind == rbacv1.GroupKind {
+		return name == user.AllAuthenticated || slices.Contains(u.Groups, name)
+	}
+	return kind == u.Subject.Kind && namespace == u.Subject.Namespace && name == u.Subject.Name
 }
