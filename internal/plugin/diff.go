@@ -59,7 +59,7 @@ type written struct {
 
 // allowed reports whether the user may make the write.
 func (a *written) allowed() bool {
-	return a.unchanged || a.answer.Allowed && a.refusal == "" && len(a.answer.Ask) == 0
+	return (a.unchanged || a.answer.Allowed && a.refusal == "") && len(a.answer.Ask) == 0
 }
 
 func (o *difference) run(ctx context.Context) error {
@@ -221,7 +221,12 @@ func (o *difference) compare(ctx context.Context, info *resource.Info) (*written
 		return nil, err
 	}
 	if a.unchanged {
-		return a, nil
+		// kubectl apply reads the object to find that out.
+		request, err := o.request(a, live, live)
+		if err != nil {
+			return nil, err
+		}
+		return a, o.reads(ctx, a, request)
 	}
 	return a, o.decide(ctx, a, live, stored)
 }

@@ -106,6 +106,7 @@ func TestDiffOutcome(t *testing.T) {
 	changed := applies(t, o)
 	held := &written{answer: needs.Answer{Allowed: true, Enough: true, Changes: []needs.Change{{Path: ".spec.replicas", Held: "granular:scale"}}}}
 	unchanged := &written{unchanged: true}
+	unread := &written{unchanged: true, answer: needs.Answer{Ask: []string{"get"}}}
 	refused := &written{answer: needs.Answer{Allowed: true, Enough: true}, refusal: "quota"}
 	notLetIn := &written{answer: needs.Answer{Ask: []string{"granular"}}}
 	for _, test := range []struct {
@@ -115,6 +116,7 @@ func TestDiffOutcome(t *testing.T) {
 	}{
 		{"nothing", nil, nil, nil},
 		{"unchanged", []*written{unchanged}, nil, nil},
+		{"unchanged, and kubectl apply may not read it", []*written{unread}, nil, ErrDenied},
 		{"a change that is held", []*written{unchanged, held}, ErrDifferences, nil},
 		{"a change that is not held", changed, ErrDifferences, ErrDenied},
 		{"a refusal", []*written{refused}, nil, ErrDenied},
