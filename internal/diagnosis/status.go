@@ -84,6 +84,8 @@ type Webhook struct {
 	FailurePolicy string `json:"failurePolicy"`
 	// Calls is the Service or the URL.
 	Calls string `json:"calls"`
+	// Namespace is that of the Service, "" for a URL.
+	Namespace string `json:"-"`
 	// CA says until when the CA bundle is valid.
 	CA string `json:"ca"`
 	// Fault says why it does not enforce, "" if it does as far as the object shows.
