@@ -73,6 +73,18 @@ func TestParse_TextsOfOthersInALine(t *testing.T) {
 	}
 }
 
+// TestParse_ReadsTheErrorOfALogOnly: other values are names and texts of others.
+func TestParse_ReadsTheErrorOfALogOnly(t *testing.T) {
+	const message = `"deployments.apps \"web\" is forbidden: User \"admin\" may not change .spec: needs granular:*"`
+	for before, want := range map[string]int{
+		`E1125 reconcile err=`: 1, `error=`: 1, "x=1\terr=": 1, `I1125 note=`: 0, `I1125 stderr=`: 0, `annotation=x=`: 0, `I1125 err=nil name=`: 0, `=`: 0,
+	} {
+		if got := Parse(before + message); len(got) != want {
+			t.Errorf("%s: %d refusals", before, len(got))
+		}
+	}
+}
+
 // TestParse_KeepsTheLast: the answer of the command is about the last refusal.
 func TestParse_KeepsTheLast(t *testing.T) {
 	var text strings.Builder

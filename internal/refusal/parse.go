@@ -52,12 +52,9 @@ func parseLine(line string, logs bool) []Refusal {
 			}
 			continue
 		}
-		before := byte(0)
-		if read := len(line) - len(c.rest); read > 0 {
-			before = line[read-1]
-		}
+		key := line[:len(line)-len(c.rest)]
 		if quoted, ok := c.quoted(); ok {
-			if logs && before == '=' {
+			if logs && isError(key) {
 				out = append(out, parseLine(quoted, false)...)
 			}
 			continue
@@ -70,6 +67,16 @@ func parseLine(line string, logs bool) []Refusal {
 		}
 	}
 	return out
+}
+
+// isError reports whether a line until a quoted value ends with the key of an error. Other values of a log, such as names, are texts of others.
+func isError(line string) bool {
+	for _, key := range []string{"err=", "error="} {
+		if before, ok := strings.CutSuffix(line, key); ok && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t")) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofOthers reports whether the rest of a line is a text of another webhook, or of a policy. It may be like a message of fieldperm.
