@@ -71,6 +71,7 @@ func TestAuditRefuses(t *testing.T) {
 		"--grants audit/rbac.yaml --many 0":        `--many 0 lets no subject hold a verb: use 1 or more`,
 		"--grants audit/none.yaml":                 `name a file or a directory that can be read`,
 		"--permissions audit/documents.yaml":       `--grants is missing`,
+		"--grants -":                               `have no Role, ClusterRole or binding: name files that have some`,
 		"--grants audit/rbac.yaml --crd none.yaml": `none.yaml`,
 		"--grants audit/rbac.yaml,audit/rbac.yaml": `is given twice: remove one`,
 		"--server https://127.0.0.1:1":             `or audit files with --grants`,

@@ -72,7 +72,7 @@ func (s *Status) fromPresent() (state State, reason string) {
 	if len(s.Replicas) > 0 && !slices.ContainsFunc(s.Replicas, func(r Replica) bool { return r.Ready }) {
 		return NotProven, "no replica of fieldperm-webhook is ready"
 	}
-	if len(s.Resources) > 0 && !slices.ContainsFunc(s.Resources, func(r Resource) bool { return !r.Refused }) {
+	if slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.LetsIn }) && !slices.ContainsFunc(s.Resources, func(r Resource) bool { return !r.Refused }) {
 		return NotProven, "kube-apiserver refuses holders of granular on every resource that was asked about, and fieldperm gives no reason"
 	}
 	if last := s.last(); last != nil {

@@ -27,7 +27,8 @@ var (
 	closed  = Event{Replica: "a", Time: now, State: Proven, Cause: "proven", Message: "Enforcement is proven"}
 	opened  = Event{Replica: "a", Time: now, State: NotProven, Cause: "manifests_loose", Message: "loose"}
 	through = Resource{Resource: "configmaps", User: "u", State: Proven}
-	refused = Resource{Resource: "configmaps", User: "u", State: Unknown, Refused: true}
+	refused = Resource{Resource: "configmaps", User: "u", State: Unknown, Refused: true, LetsIn: true}
+	absent  = Resource{Resource: "widgets.example.com", User: "u", State: Unknown, Refused: true}
 	barred  = Resource{Resource: "configmaps", User: "u", State: NotProven, Refused: true, Message: "is not let through"}
 	updates = Resource{Resource: "configmaps", User: "u", State: Unknown}
 )
@@ -52,6 +53,8 @@ func TestConclude_ProvenTakesEvidenceOfThePresentForAll(t *testing.T) {
 		"the kube-apiservers are not known":             {Status{Resources: []Resource{through}}, Unknown, "of the others"},
 		"one resource is refused for want of a proof":   {Status{Servers: one, Resources: []Resource{through, barred}}, NotProven, "is not let through"},
 		"every resource is refused without reason":      {Status{Servers: one, Resources: []Resource{refused}}, NotProven, "gives no reason"},
+		"resources on which fieldperm lets no user in":  {Status{Servers: one, Resources: []Resource{absent}}, Unknown, "nothing could be read"},
+		"one of them beside one that should be let in":  {Status{Servers: one, Resources: []Resource{absent, refused}}, NotProven, "gives no reason"},
 		"a user who may update says nothing":            {Status{Servers: one, Resources: []Resource{updates}}, Unknown, "nothing could be read"},
 		"a replica of its own server beside two":        {Status{Servers: two, Replicas: own, Proofs: proofs(Proven)}, Unknown, "1 of 1"},
 		"a replica of its own server beside one":        {Status{Servers: one, Replicas: own, Proofs: proofs(Proven)}, Proven, "every replica"},

@@ -63,7 +63,10 @@ type Resource struct {
 	User  string `json:"user"`
 	State State  `json:"state"`
 	// Refused means that kube-apiserver refuses the user. Without a message of fieldperm the cause is not known.
-	Refused bool   `json:"refused,omitempty"`
+	Refused bool `json:"refused,omitempty"`
+	// LetsIn means that fieldperm lets holders of the marker in on this resource, if it has a proof. Of a resource that is not served, and of one
+	// that is not stored, a refusal says nothing of the proof.
+	LetsIn  bool   `json:"-"`
 	Message string `json:"message,omitempty"`
 }
 
@@ -84,6 +87,8 @@ type Webhook struct {
 	FailurePolicy string `json:"failurePolicy"`
 	// Calls is the Service or the URL.
 	Calls string `json:"calls"`
+	// Namespace is that of the Service, "" for a URL.
+	Namespace string `json:"-"`
 	// CA says until when the CA bundle is valid.
 	CA string `json:"ca"`
 	// Fault says why it does not enforce, "" if it does as far as the object shows.

@@ -120,6 +120,10 @@ func (o *auditing) fileSource() (audit.Source, error) {
 			all.Append(g)
 		}
 	}
+	if len(roles)+len(clusterRoles)+len(bindings)+len(clusterBindings) == 0 {
+		// A pipeline with a wrong path would pass.
+		return audit.Source{}, fmt.Errorf("--grants %q have no Role, ClusterRole or binding: name files that have some, or each directory that has such files", o.grants)
+	}
 	if err := all.Validate(); err != nil {
 		return audit.Source{}, fmt.Errorf("--grants: %w", err)
 	}

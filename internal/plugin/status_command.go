@@ -92,6 +92,9 @@ func (o *standing) run(ctx context.Context) error {
 	for _, m := range status.Missing {
 		o.warn("the answer lacks %s: %s", m.What, m.Error)
 	}
+	for _, pod := range reader.strangers {
+		o.warn("Pod %q has the label of fieldperm-webhook and is not in its namespace: it does not count as a replica: find out what runs there", pod)
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("status: %w: the answer has what was read until then", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/shorten"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -126,13 +127,15 @@ func (r *statusReader) askMarkers(ctx context.Context) {
 			}
 			continue
 		}
-		r.markerAnswer(q.Name(), q.User, &answer.Status)
+		r.markerAnswer(&q, &answer.Status)
 	}
 }
 
 // markerAnswer notes an answer. Another authorizer may allow the same: that says nothing of the proof.
-func (r *statusReader) markerAnswer(resource, user string, answer *authorizationv1.SubjectAccessReviewStatus) {
-	out := diagnosis.Resource{Resource: resource, User: user, State: diagnosis.Unknown, Refused: !answer.Allowed}
+func (r *statusReader) markerAnswer(q *diagnosis.Question, answer *authorizationv1.SubjectAccessReviewStatus) {
+	of := q.Resource
+	out := diagnosis.Resource{Resource: q.Name(), User: q.User, State: diagnosis.Unknown, Refused: !answer.Allowed}
+	out.LetsIn = endpoint.BuiltIn(of.Group, of.Resource) && endpoint.TakesMarker(of.Group, of.Resource, q.Subresource) && (of.Group == "" || r.versionOf(of.Group) != "")
 	_, said, fromFieldperm := strings.Cut(answer.Reason, verbs.Prefix)
 	switch {
 	case answer.Allowed && strings.HasPrefix(answer.Reason, verbs.Prefix):

@@ -61,7 +61,7 @@ func webhookOf(c *admissionregistrationv1.ValidatingWebhookConfiguration, w *adm
 	case config.URL != nil:
 		out.Calls = *config.URL
 	case config.Service != nil:
-		out.Calls = fmt.Sprintf("Service %s/%s", config.Service.Namespace, config.Service.Name)
+		out.Calls, out.Namespace = fmt.Sprintf("Service %s/%s", config.Service.Namespace, config.Service.Name), config.Service.Namespace
 	}
 	// Which CA fieldperm-webhook serves with is not known here.
 	if w.Name == webhooks.GranularWebhook {

@@ -29,6 +29,8 @@ type statusReader struct {
 	// status is what was read.
 	status diagnosis.Status
 	is     diagnosis.Installed
+	// strangers are Pods with the label of fieldperm-webhook in other namespaces.
+	strangers []string
 	// versions are the preferred versions of the groups, nil until they are read.
 	versions map[string]string
 }
@@ -98,8 +100,7 @@ func (r *statusReader) readReplicas(ctx context.Context) []corev1.Pod {
 	list, err := r.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, selector)
 	if apierrors.IsForbidden(err) {
 		list = &corev1.PodList{}
-		// The namespaces of the manifests: in the cluster, and static.
-		for _, namespace := range []string{"fieldperm-system", metav1.NamespaceSystem} {
+		for _, namespace := range r.ownNamespaces() {
 			some, inOne := r.client.CoreV1().Pods(namespace).List(ctx, selector)
 			if inOne == nil {
 				list.Items, err = append(list.Items, some.Items...), nil
@@ -110,10 +111,33 @@ func (r *statusReader) readReplicas(ctx context.Context) []corev1.Pod {
 		r.unknown("replicas of fieldperm-webhook", err, "list on pods")
 		return nil
 	}
-	for i := range list.Items {
-		r.status.Replicas = append(r.status.Replicas, replicaOf(&list.Items[i]))
+	own := r.ownNamespaces()
+	pods := slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		if slices.Contains(own, pod.Namespace) {
+			return false
+		}
+		r.strangers = append(r.strangers, pod.Namespace+"/"+pod.Name)
+		return true
+	})
+	for i := range pods {
+		r.status.Replicas = append(r.status.Replicas, replicaOf(&pods[i]))
 	}
-	return list.Items
+	return pods
+}
+
+// ownNamespaces are the namespaces in which a Pod may be a replica: those of the Services that kube-apiserver calls, and that of static Pods.
+// Everywhere else a user that may create Pods could run a program that says "ok". Without a Service it is the namespace of the manifests.
+func (r *statusReader) ownNamespaces() []string {
+	out := []string{}
+	for _, w := range r.status.Webhooks {
+		if w.Namespace != "" && !slices.Contains(out, w.Namespace) {
+			out = append(out, w.Namespace)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, "fieldperm-system")
+	}
+	return append(out, metav1.NamespaceSystem)
 }
 
 func replicaOf(pod *corev1.Pod) diagnosis.Replica {

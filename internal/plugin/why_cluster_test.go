@@ -124,6 +124,12 @@ func TestCluster_WhyOfRealRefusals(t *testing.T) {
 		}
 	}
 
+	// kube-apiserver repeats the path of a request, and "*" in a Role would be every resource.
+	text := write("get", "--raw", "/apis/*/v1/namespaces/shop/*")
+	if code, answers := whyOf(t, admin, text); code != 0 || len(answers) != 1 || answers[0].Grant != nil || !strings.Contains(answers[0].NoGrant, "wildcard") {
+		t.Errorf("a wildcard in the path: exit code %d, %+v", code, answers)
+	}
+
 	// The audit log has the refusals of the API server, with the namespace.
 	raw, err := os.ReadFile(s.AuditLog())
 	must(t, err)

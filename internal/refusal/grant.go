@@ -28,6 +28,8 @@ func (r *Refusal) Grant(namespace string) (grant *Grant, why string) {
 		return nil, "no verb covers the change"
 	case r.User == "" || strings.HasSuffix(r.User, cutMark) || r.Resource == "":
 		return nil, "the text does not have the whole name of the user and the resource"
+	case !isPlain(r.Resource):
+		return nil, "no resource has the name of the request: a wildcard in a path of kube-apiserver is not a resource, and in a Role it is all of them"
 	}
 	out := &Grant{Verbs: r.least()}
 	if len(out.Verbs) == 0 {
@@ -60,6 +62,9 @@ func (r *Refusal) objects(namespace string, granted []string) []any {
 	}
 	meta := metav1.ObjectMeta{Name: roleName(r.User, resource), Namespace: namespace}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: granted}}
+	if r.namesObject() {
+		rules[0].ResourceNames = []string{r.Name}
+	}
 	subjects, ref := []rbacv1.Subject{subjectOf(r.User)}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}
 	kind := func(name string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: name}
@@ -77,6 +82,22 @@ func (r *Refusal) objects(namespace string, granted []string) []any {
 	}
 }
 
+// namesObject reports whether the authorizers of kube-apiserver saw the name of the object. What a create of an object sends has the name only in
+// its body, and a message of fieldperm does not say whether the write is a create.
+func (r *Refusal) namesObject() bool {
+	return r.Origin == FromAuthorization && r.Name != "" && (r.Verb != "create" || strings.Contains(r.Resource, "/"))
+}
+
+// isPlain reports whether a resource is one that an API server can have. A path may have any characters in place of its name, and kube-apiserver
+// repeats them when it refuses the request.
+func isPlain(name string) bool {
+	resource, group, subresource := split(name)
+	plain := func(text string) bool {
+		return strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789.-/") == ""
+	}
+	return resource != "" && plain(resource) && plain(group) && plain(subresource)
+}
+
 // split splits deployments.apps/scale.
 func split(name string) (resource, group, subresource string) {
 	name, subresource, _ = strings.Cut(name, "/")
@@ -86,7 +107,8 @@ func split(name string) (resource, group, subresource string) {
 
 func subjectOf(user string) rbacv1.Subject {
 	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		if namespace, name, ok := strings.Cut(rest, ":"); ok {
+		// Without its namespace a ServiceAccount would be the one of the Role's namespace. RBAC takes the user by its whole name too.
+		if namespace, name, ok := strings.Cut(rest, ":"); ok && namespace != "" && name != "" && !strings.Contains(name, ":") {
 			return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 		}
 	}

@@ -1,15 +1,19 @@
 package refusal
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Bounds of a text, so that a hostile one takes no time.
 const (
-	maxText    = 1 << 20
+	maxText    = 32 << 20
 	maxResults = 100
 )
 
 // Parse returns the refusals in a text of several lines, in the order of the text: those of fieldperm, kube-apiserver's own of a missing
-// permission, and failures of fieldperm. A message may stand after other words, and in quotes as in a log.
+// permission, and failures of fieldperm. A message may stand after other words, and in quotes as in a log. Of more than maxResults these are the
+// last.
 func Parse(text string) []Refusal {
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -17,9 +21,10 @@ func Parse(text string) []Refusal {
 	var out []Refusal
 	for line := range strings.Lines(text) {
 		for _, r := range parseLine(strings.TrimRight(line, "\r\n"), true) {
-			if len(out) < maxResults {
-				out = append(out, r)
+			if len(out) == maxResults {
+				out = slices.Delete(out, 0, 1)
 			}
+			out = append(out, r)
 		}
 	}
 	return out
@@ -38,18 +43,18 @@ func parseLine(line string, logs bool) []Refusal {
 			}
 		}
 		starts = false
+		if c.ofOthers() {
+			return out
+		}
 		if name, ok := c.quotedAfter(`admission webhook `); ok {
 			if webhook = ""; c.word(" denied the request: ") {
 				webhook, starts = name, true
 			}
 			continue
 		}
-		before := byte(0)
-		if read := len(line) - len(c.rest); read > 0 {
-			before = line[read-1]
-		}
+		key := line[:len(line)-len(c.rest)]
 		if quoted, ok := c.quoted(); ok {
-			if logs && before == '=' {
+			if logs && isError(key) {
 				out = append(out, parseLine(quoted, false)...)
 			}
 			continue
@@ -62,6 +67,42 @@ func parseLine(line string, logs bool) []Refusal {
 		}
 	}
 	return out
+}
+
+// isError reports whether a line until a quoted value ends with the key of an error. Other values of a log, such as names, are texts of others.
+func isError(line string) bool {
+	for _, key := range []string{"err=", "error="} {
+		if before, ok := strings.CutSuffix(line, key); ok && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t")) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofOthers reports whether the rest of a line is a text of another webhook, or of a policy. It may be like a message of fieldperm.
+func (c *cursor) ofOthers() bool {
+	after := *c
+	for _, begin := range []string{"admission webhook ", "failed calling webhook "} {
+		if name, ok := after.quotedAfter(begin); ok {
+			return !ours(name)
+		}
+	}
+	return after.word("ValidatingAdmissionPolicy '")
+}
+
+// parseAnswer reads the message of an answer of kube-apiserver, which is one line and has nothing before the message but the name of the
+// webhook. Other texts may have a part that looks like one, such as those of other webhooks.
+func parseAnswer(text string) (Refusal, bool) {
+	c := cursor{text}
+	webhook := ""
+	c.word("Internal error occurred: ")
+	if name, ok := c.quotedAfter("admission webhook "); ok {
+		if !ours(name) || !c.word(" denied the request: ") {
+			return Refusal{}, false
+		}
+		webhook = name
+	}
+	return c.message(webhook)
 }
 
 // message reads one message. webhook is the webhook that the text names before it.

@@ -115,7 +115,7 @@ func (l *Log) record(d *record) {
 		l.review(d)
 	case d.Kind == "" && d.Err+d.Error != "":
 		l.Records++
-		l.found(d.Err+d.Error, 403, nil)
+		l.logged(d.Err + d.Error)
 	case d.Kind == "Status":
 		l.Records++
 		l.found(d.Message, d.Code, nil)
@@ -140,20 +140,30 @@ func (l *Log) review(d *record) {
 	}
 }
 
-// found reads a message of a refused request. Its record knows more, and its facts count.
-func (l *Log) found(message string, code int, complete func(*Refusal)) {
-	if code < 400 {
-		return
-	}
+// logged reads the error of a line of a log, which may have other words.
+func (l *Log) logged(message string) {
 	all := Parse(message)
 	if len(all) == 0 {
 		l.Others++
 		return
 	}
-	if complete != nil {
-		complete(&all[0])
-	}
 	l.Visit(all[0])
+}
+
+// found reads a message of a refused request. Its record knows more, and its facts count.
+func (l *Log) found(message string, code int, complete func(*Refusal)) {
+	if code < 400 {
+		return
+	}
+	r, ok := parseAnswer(message)
+	if !ok {
+		l.Others++
+		return
+	}
+	if complete != nil {
+		complete(&r)
+	}
+	l.Visit(r)
 }
 
 // complete adds what an event says.
@@ -165,7 +175,8 @@ func (d *record) complete(r *Refusal) {
 	if by.Username != "" {
 		r.User, r.Groups = by.Username, by.Groups
 	}
-	if ref := d.Object; ref != nil && ref.Resource != "" {
+	// The message of a missing permission says all of it. It may be of another request: impersonation is authorized on users and groups.
+	if ref := d.Object; ref != nil && ref.Resource != "" && r.Origin != FromAuthorization {
 		resource := ref.Resource
 		if ref.Subresource != "" {
 			resource += "/" + ref.Subresource

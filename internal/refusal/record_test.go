@@ -56,3 +56,25 @@ func TestLog_ReadsLinesListsAndBrokenLines(t *testing.T) {
 		t.Errorf("%d found, %+v", len(found), l)
 	}
 }
+
+// TestLog_TextsOfOthersAreNoRefusal: the text of another webhook, of a policy, and of a field with a hostile key may look like a message.
+func TestLog_TextsOfOthersAreNoRefusal(t *testing.T) {
+	for _, before := range []string{
+		`admission webhook \"other.example.com\" denied the request: `, `admission webhook \"other.example.com\" denied the request: no\n`,
+		`admission webhook \"other.example.com\" denied the request: no: `, `Internal error occurred: failed calling webhook \"other.example.com\": `,
+		`configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: `, `Pod \"x\" is invalid: spec.limits[a: `,
+	} {
+		l, found := read(t, fmt.Sprintf(event, 403, before+message))
+		if len(found) != 0 || l.Others != 1 {
+			t.Errorf("%s: %+v", before, found)
+		}
+	}
+}
+
+// TestLog_ImpersonationIsOfAnotherResource: the event is of the request that would follow, and the message is of the permission to impersonate.
+func TestLog_ImpersonationIsOfAnotherResource(t *testing.T) {
+	_, found := read(t, `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"eve"},"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps"},"responseStatus":{"code":403,"message":"groups \"ops\" is forbidden: User \"eve\" cannot impersonate resource \"groups\" in API group \"\" at the cluster scope"}}`)
+	if len(found) != 1 || found[0].Resource != "groups" || found[0].Name != "ops" || found[0].Namespace != "" || *found[0].Namespaced {
+		t.Errorf("%+v", found)
+	}
+}

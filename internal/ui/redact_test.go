@@ -64,6 +64,19 @@ func TestUI_HidesSetsAndFiles(t *testing.T) {
 	}
 }
 
+// A note about a kind with a fault has no text of the document.
+func TestUI_HidesFaults(t *testing.T) {
+	text := get(handlerOf(documents(t, strings.Replace(private, "verb: example.com/pause}", `verb: example.com/pause, excludedWhen: "self == 'vault' ="}`, 1))).HTTP(), http.MethodGet).Body.String()
+	if !strings.Contains(text, "The page lacks apps/v1, Kind=Deployment: a document about the kind is faulty") {
+		t.Error("the page does not say that it lacks Deployments")
+	}
+	for _, lacks := range []string{"breakglass", "vault", "secret-place"} {
+		if strings.Contains(text, lacks) {
+			t.Errorf("the page has %s", lacks)
+		}
+	}
+}
+
 // Sources in the cluster keep their names.
 func TestUI_NamesSourcesInTheCluster(t *testing.T) {
 	for from, want := range map[schema.Origin]bool{

@@ -61,11 +61,11 @@ func render(documents *schema.Documents, unknown map[runtimeschema.GroupKind]boo
 	return &rendered{slices.Clip(bytes.Clone(out.Bytes())), maxBytes - bounded.left, hex.EncodeToString(sum.Sum(nil)[:16])}, nil
 }
 
-// notes say what the page lacks.
+// notes say what the page lacks. The faults themselves have names of files, and conditions: redact takes these out of the rest of the page.
 func notes(compiled *schema.Schema, unknown map[runtimeschema.GroupKind]bool) []string {
 	var out []string
-	for gvk, err := range compiled.Failed() {
-		out = append(out, fmt.Sprintf("The page lacks %s: %v.", gvk, err))
+	for gvk := range compiled.Failed() {
+		out = append(out, fmt.Sprintf("The page lacks %s: a document about the kind is faulty. An administrator sees the fault in kubectl fieldperm status, and in the log of fieldperm-webhook.", gvk))
 	}
 	for gk := range maps.Keys(unknown) {
 		out = append(out, fmt.Sprintf("The page lacks barriers of %s: a document about the kind is faulty.", gk))
