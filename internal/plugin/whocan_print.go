@@ -95,10 +95,8 @@ func grantText(grants []access.Grant) string {
 		switch {
 		case i == maxGrants:
 			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(grants)-maxGrants)
-		case g.Policy != "":
-			out = append(out, "ConditionalPolicy "+g.Policy)
 		default:
-			out = append(out, g.Binding.String()+" ("+g.Role.String()+")")
+			out = append(out, g.String())
 		}
 	}
 	return strings.Join(out, ", ")
