@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ var whoCanCases = []struct{ name, args, formats string }{
 	{"cluster_scoped", "update nodes --field spec.taints", "table"},
 	{"written_by_the_server", "update deployments --field metadata.generation -n shop", "table"},
 	{"status", "update deployments --field status.replicas -n shop", "table"},
-	{"object", "update deployments -n shop", "table json html"},
+	{"object", "update deployments -n shop", "table json"},
 }
 
 func TestWhoCanGolden(t *testing.T) {
@@ -48,6 +49,57 @@ func TestWhoCanGolden(t *testing.T) {
 		if !goldens[file] {
 			t.Errorf("%s belongs to no case: delete it", file)
 		}
+	}
+}
+
+// The page without --field has the tree of the kind, in which each field has its subjects, and how each may change it.
+func TestWhoCanHTML(t *testing.T) {
+	t.Chdir("testdata")
+	code, page, stderr := execute(t, "", strings.Fields("who-can update deployments -n shop -o html"+whoCanFiles)...)
+	if code != 0 || stderr != "" || !strings.Contains(page, "<h1>Subjects that may update deployments in shop</h1>") {
+		t.Fatalf("exit code %d, stderr %q: %.300s", code, stderr, page)
+	}
+	_, text, _ := strings.Cut(page, `<script type="application/json" id="data">`)
+	var data struct {
+		Strings []string
+		Access  struct {
+			Object   string
+			Subjects []struct{ Kind, Name string }
+			Lists    [][][]int
+			Paths    map[string]int
+		}
+	}
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&data); err != nil {
+		t.Fatal(err)
+	}
+	of := func(path string) string {
+		var out []string
+		for _, h := range data.Access.Lists[data.Access.Paths[path]] {
+			s := data.Access.Subjects[h[0]]
+			out = append(out, s.Kind+" "+s.Name+" "+[]string{"generic", "granular", "wildcard", "conditional"}[h[1]]+": "+data.Strings[h[2]])
+		}
+		return strings.Join(out, "\n")
+	}
+	if got, want := of(""), `Group admins wildcard: * by ClusterRoleBinding admins (ClusterRole everything)
+Group editors generic: update by RoleBinding shop/editors (ClusterRole editor)
+User eve generic: update by RoleBinding shop/editors (ClusterRole editor)`; got != want || data.Access.Object != "all deployments of shop" {
+		t.Errorf("%s: %s, want %s", data.Access.Object, got, want)
+	}
+	for _, want := range []string{
+		"ServiceAccount ci/deployer granular: granular by ClusterRoleBinding marker (ClusterRole marker); granular:image by RoleBinding shop/images (Role shop/images)",
+		"ServiceAccount mesh/injector conditional: granular by ClusterRoleBinding marker (ClusterRole marker); granular:image(proxy) by RoleBinding shop/sidecar (Role shop/sidecar); only web; only containerName proxy",
+	} {
+		if got := of(".spec.template.spec.containers[*].image"); !strings.Contains(got, want) {
+			t.Errorf("the image has %s, without %s", got, want)
+		}
+	}
+	if at, ok := data.Access.Paths[".status"]; !ok || len(data.Access.Lists[at]) > 0 {
+		t.Error("the status has subjects")
+	}
+	// One field is a table.
+	_, page, _ = execute(t, "", strings.Fields("who-can update deployments --field spec.replicas -n shop -o html"+whoCanFiles)...)
+	if !strings.Contains(cells(page), "Group|editors|generic|update|") {
+		t.Errorf("the page of a field has no table: %s", cells(page))
 	}
 }
 

@@ -18,8 +18,7 @@ type Cluster struct {
 	rbac     *rbac.Authorizer
 	policies Policies
 	named    *named
-	found    map[seen][]rbac.Match
-	holders  map[seen]*holder
+	spots    map[seen][]spot
 }
 
 // New returns the grants. policies may be nil. RBAC objects that are not about the question may be left out.
@@ -28,7 +27,7 @@ func New(grants rbac.Grants, policies Policies) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RBAC: %w", err)
 	}
-	c := &Cluster{rbac: authorizer, policies: policies, found: map[seen][]rbac.Match{}, holders: map[seen]*holder{}}
+	c := &Cluster{rbac: authorizer, policies: policies, spots: map[seen][]spot{}}
 	if policies == nil {
 		c.named = namedIn(&grants, nil)
 	} else {
@@ -48,7 +47,10 @@ func (r *Row) How() How { return r.Ways[0].How() }
 
 // WhoCan returns the subjects that may change the field at a place, by kind and name.
 func (c *Cluster) WhoCan(w *Write, p *fieldtree.Place) []Row {
-	f := fieldOf(w, p)
+	return c.whoCan(w, fieldOf(w, p))
+}
+
+func (c *Cluster) whoCan(w *Write, f *field) []Row {
 	if f.unchanged {
 		return nil
 	}
@@ -57,6 +59,9 @@ func (c *Cluster) WhoCan(w *Write, p *fieldtree.Place) []Row {
 
 // Holders returns the subjects that hold a verb of a kind, whatever it lets them change. Those that hold it by the verb "*" have a row for "*" only.
 func (c *Cluster) Holders(w *Write, verb string) []Row {
+	if !c.mayHold(verb) {
+		return nil
+	}
 	by := Generic
 	switch {
 	case verb == rbacv1.VerbAll:
@@ -85,6 +90,9 @@ func (c *Cluster) rows(w *Write, see look) []Row {
 
 // Parameterized returns the verbs with a parameter, of a verb without, that a rule or a policy about the resource names.
 func (c *Cluster) Parameterized(w *Write, base string) []string {
+	if !c.mayHold(base) {
+		return nil
+	}
 	seen := map[string]bool{}
 	c.rows(w, func(h *holder) []Way {
 		for _, v := range h.verbsOf(base) {
@@ -93,4 +101,15 @@ func (c *Cluster) Parameterized(w *Write, base string) []string {
 		return nil
 	})
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// mayHold reports whether any subject may hold a verb, or the verb for one value of its parameter, other than by "*".
+func (c *Cluster) mayHold(verb string) bool {
+	return c.policies != nil || c.named.verbs[withoutParameter(verb)]
+}
+
+// withoutParameter returns the text of a verb without its parameter. It need not be a verb of fieldperm.
+func withoutParameter(verb string) string {
+	base, _, _ := strings.Cut(verb, "(")
+	return base
 }

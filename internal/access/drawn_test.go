@@ -140,7 +140,7 @@ func allowed(t *testing.T, s *sample, compiled *schema.Schema, of *rbac.Authoriz
 	return result.Allowed
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func must(t *testing.T, err error) {
 }
 
 // compile returns a schema with the built-in kinds and documents.
-func compile(t *testing.T, text string) *schema.Schema {
+func compile(t testing.TB, text string) *schema.Schema {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "documents.yaml")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
@@ -163,7 +163,7 @@ func compile(t *testing.T, text string) *schema.Schema {
 }
 
 // place returns the place of a path in a kind that is written through a resource.
-func place(t *testing.T, compiled *schema.Schema, body runtimeschema.GroupVersionKind, ref schema.ResourceRef, path string) *fieldtree.Place {
+func place(t testing.TB, compiled *schema.Schema, body runtimeschema.GroupVersionKind, ref schema.ResourceRef, path string) *fieldtree.Place {
 	t.Helper()
 	kind, err := fieldtree.Of(compiled, body, ref)
 	must(t, err)

@@ -56,28 +56,36 @@ func changes(p *fieldtree.Place) bool {
 }
 
 func (f *fields) holders(p *fieldtree.Place) []page.Holder {
-	key := signature(p)
+	of := fieldOf(f.write, p)
+	key := f.cluster.signature(of)
 	if found, ok := f.known[key]; ok {
 		return found
 	}
 	out := []page.Holder{}
-	rows := f.cluster.WhoCan(f.write, p)
+	rows := f.cluster.whoCan(f.write, of)
 	for i := range rows {
 		at, _ := slices.BinarySearchFunc(f.cluster.named.subjects, rows[i].Subject, compareSubjects)
-		out = append(out, page.Holder{Subject: at, How: string(rows[i].How())})
+		out = append(out, page.Holder{Subject: at, How: string(rows[i].How()), Through: rows[i].Ways[0].through()})
 	}
 	f.known[key] = out
 	return out
 }
 
-// signature is equal for two places of a kind with the same verbs and barriers.
-func signature(p *fieldtree.Place) string {
+// signature is equal only for fields of a kind that the same subjects may change in the same way. Without policies a verb that no rule names
+// makes no difference, so that most fields of a kind have one of a few signatures.
+func (c *Cluster) signature(f *field) string {
+	if f.unchanged {
+		return ""
+	}
 	var out strings.Builder
-	out.WriteString(string(p.Node().Role))
-	for _, chain := range p.Chains() {
+	out.WriteString(strconv.FormatBool(f.free))
+	for _, chain := range f.chains {
 		out.WriteString("\x01")
 		for i := range chain {
 			l := &chain[i]
+			if i > 0 && !c.mayHold(l.Verb) {
+				continue
+			}
 			out.WriteString("\x02" + l.Verb + strconv.FormatBool(l.OfOne))
 			for _, loss := range l.Lost {
 				out.WriteString("\x03" + loss.By + "\x04" + loss.Set + "\x04" + loss.One + "\x04" + strconv.FormatBool(loss.Apart) + strings.Join(loss.When, "\x05"))
@@ -107,7 +115,7 @@ func (f *fields) compact() {
 	for path, holders := range f.out.Paths {
 		moved := make([]page.Holder, len(holders))
 		for i, h := range holders {
-			moved[i] = page.Holder{Subject: at[h.Subject], How: h.How}
+			moved[i] = page.Holder{Subject: at[h.Subject], How: h.How, Through: h.Through}
 		}
 		f.out.Paths[path] = moved
 	}

@@ -51,6 +51,14 @@ type Grant struct {
 	Policy string
 }
 
+// String returns the binding with its role, or the policy.
+func (g Grant) String() string {
+	if g.Policy != "" {
+		return "ConditionalPolicy " + g.Policy
+	}
+	return g.Binding.String() + " (" + g.Role.String() + ")"
+}
+
 func compareGrants(a, b Grant) int {
 	return cmp.Or(cmp.Compare(a.Policy, b.Policy), a.Binding.Compare(b.Binding), a.Role.Compare(b.Role))
 }
@@ -136,6 +144,10 @@ func not(p Policy) Condition {
 
 // hold returns the ways to hold a verb, without rules that grant "*": first by roles, then by policies (K5).
 func (h *holder) hold(verb string) []option {
+	// Most subjects hold few of the many verbs, so that nothing is kept for the others.
+	if h.cluster.policies == nil && !slices.ContainsFunc(h.matches, func(m rbac.Match) bool { return slices.Contains(m.Rule.Verbs, verb) }) {
+		return nil
+	}
 	if found, ok := h.options[verb]; ok {
 		return found
 	}

@@ -36,88 +36,104 @@ func (w *Write) ofNamespaces() bool { return w.Group == "" && w.Resource == "nam
 // look returns what a user may do with one object.
 type look func(*holder) []Way
 
+// spot is an object or all objects of a name or a namespace that a rule or a binding of a subject is about. form is "" for all that none names.
+type spot struct {
+	form  Form
+	value string
+	// of are the names in a namespace, nil for one object.
+	of     []spot
+	holder *holder
+}
+
 // ways returns the ways of a subject, for all objects first. Where a subject may change some objects only, the way has these as a condition.
 func (c *Cluster) ways(w *Write, s Subject, see look) []Way {
-	if w.ofNamespaces() {
-		return c.waysOfNamespaces(w, s, see)
+	at := seen{w, s}
+	spots, ok := c.spots[at]
+	if !ok {
+		spots = c.spotsOf(w, s)
+		c.spots[at] = spots
 	}
-	namespaces := []string{w.Namespace}
-	if w.AllNamespaces {
-		namespaces = append([]string{elsewhere}, c.named.of(s)...)
-	}
+	return collect(spots, see)
+}
+
+func collect(spots []spot, see look) []Way {
 	var out collected
-	for _, namespace := range namespaces {
-		ways := c.waysIn(w, s, see, namespace)
-		if namespace == namespaces[0] {
-			out.add(ways, "", "")
-			continue
+	for i := range spots {
+		at := &spots[i]
+		switch {
+		case at.holder != nil && len(spots) == 1:
+			return see(at.holder)
+		case at.holder != nil:
+			out.add(see(at.holder), at.form, at.value)
+		case len(at.of) > 0:
+			out.add(collect(at.of, see), at.form, at.value)
 		}
-		out.add(ways, OnlyNamespaces, namespace)
 	}
 	return out.sorted()
 }
 
-// waysIn returns the ways in one namespace: for all names, and for those of rules.
-func (c *Cluster) waysIn(w *Write, s Subject, see look, namespace string) []Way {
+func (c *Cluster) spotsOf(w *Write, s Subject) []spot {
+	if w.ofNamespaces() {
+		return c.spotsOfNamespaces(w, s)
+	}
+	if !w.AllNamespaces {
+		return c.spotsIn(w, s, w.Namespace)
+	}
+	out := []spot{{of: c.spotsIn(w, s, elsewhere)}}
+	for _, namespace := range c.named.of(s) {
+		out = append(out, spot{form: OnlyNamespaces, value: namespace, of: c.spotsIn(w, s, namespace)})
+	}
+	return out
+}
+
+// spotsIn returns the spots of one namespace: all names, and those of rules.
+func (c *Cluster) spotsIn(w *Write, s Subject, namespace string) []spot {
 	matches := c.matches(w, s, namespace)
 	if len(matches) == 0 && c.policies == nil {
 		return nil
 	}
 	if w.Name != "" {
-		return see(c.holder(w, s, matches, object{namespace, w.Name}))
+		return []spot{{holder: c.holder(w, s, matches, object{namespace, w.Name})}}
 	}
-	var out collected
-	out.add(see(c.holder(w, s, matches, object{namespace, elsewhere})), "", "")
+	out := []spot{{holder: c.holder(w, s, matches, object{namespace, elsewhere})}}
 	for _, name := range namesIn(matches) {
-		out.add(see(c.holder(w, s, matches, object{namespace, name})), OnlyNames, name)
+		out = append(out, spot{form: OnlyNames, value: name, holder: c.holder(w, s, matches, object{namespace, name})})
 	}
-	return out.ways
+	return out
 }
 
-// waysOfNamespaces is ways for Namespaces. A RoleBinding in a Namespace counts for the Namespace.
-func (c *Cluster) waysOfNamespaces(w *Write, s Subject, see look) []Way {
+// spotsOfNamespaces is spotsOf for Namespaces. A RoleBinding in a Namespace counts for the Namespace.
+func (c *Cluster) spotsOfNamespaces(w *Write, s Subject) []spot {
 	if w.posts() {
-		return c.waysIn(w, s, see, "")
+		return c.spotsIn(w, s, "")
 	}
-	in := func(name string) []Way { return see(c.holder(w, s, c.matches(w, s, name), object{name, name})) }
+	in := func(name string) *holder { return c.holder(w, s, c.matches(w, s, name), object{name, name}) }
 	if w.Name != "" {
-		return in(w.Name)
+		return []spot{{holder: in(w.Name)}}
 	}
-	var out collected
-	out.add(in(elsewhere), "", "")
+	out := []spot{{holder: in(elsewhere)}}
 	for _, name := range merged(c.named.of(s), namesIn(c.matches(w, s, elsewhere))) {
-		out.add(in(name), OnlyNames, name)
+		out = append(out, spot{form: OnlyNames, value: name, holder: in(name)})
 	}
-	return out.sorted()
+	return out
 }
 
 // matches returns the rules of the subject about the resource in a namespace.
 func (c *Cluster) matches(w *Write, s Subject, namespace string) []rbac.Match {
-	at := seen{w, s, object{namespace: namespace}}
-	if found, ok := c.found[at]; ok {
-		return found
-	}
 	u := s.User()
 	asked := (&holder{write: w, user: u}).attributes(w.Verb, false)
-	out := slices.DeleteFunc(c.rbac.Matches(u, namespace), func(m rbac.Match) bool { return !rbac.Concerns(m.Rule, asked) })
-	c.found[at] = out
-	return out
+	return slices.DeleteFunc(c.rbac.Matches(u, namespace), func(m rbac.Match) bool { return !rbac.Concerns(m.Rule, asked) })
 }
 
 // holder returns what is known about a subject and an object. Questions about other fields use the same, so that each verb is looked up once.
 func (c *Cluster) holder(w *Write, s Subject, matches []rbac.Match, of object) *holder {
-	at := seen{w, s, of}
-	if c.holders[at] == nil {
-		c.holders[at] = &holder{cluster: c, write: w, user: s.User(), matches: matches, object: of, options: map[string][]option{}, denials: map[string]denial{}, parameters: map[string][]verbs.Verb{}}
-	}
-	return c.holders[at]
+	return &holder{cluster: c, write: w, user: s.User(), matches: matches, object: of, options: map[string][]option{}, denials: map[string]denial{}, parameters: map[string][]verbs.Verb{}}
 }
 
-// seen is a subject with the object of a write.
+// seen is a subject of a write.
 type seen struct {
 	write   *Write
 	subject Subject
-	object  object
 }
 
 // namesIn returns the names of objects in rules.

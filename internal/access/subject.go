@@ -80,10 +80,12 @@ func subjectOf(s *rbacv1.Subject, namespace string) (Subject, bool) {
 type named struct {
 	subjects   []Subject
 	namespaces map[Subject][]string
+	// verbs are those of rules, without their parameters.
+	verbs map[string]bool
 }
 
 func namedIn(g *rbac.Grants, policies []rbacv1.Subject) *named {
-	out := &named{namespaces: map[Subject][]string{}}
+	out := &named{namespaces: map[Subject][]string{}, verbs: map[string]bool{}}
 	known := map[Subject]map[string]bool{}
 	add := func(subjects []rbacv1.Subject, namespace string) {
 		for i := range subjects {
@@ -100,6 +102,19 @@ func namedIn(g *rbac.Grants, policies []rbacv1.Subject) *named {
 				out.namespaces[s] = append(out.namespaces[s], namespace)
 			}
 		}
+	}
+	grant := func(rules []rbacv1.PolicyRule) {
+		for i := range rules {
+			for _, verb := range rules[i].Verbs {
+				out.verbs[withoutParameter(verb)] = true
+			}
+		}
+	}
+	for i := range g.ClusterRoles {
+		grant(g.ClusterRoles[i].Rules)
+	}
+	for i := range g.Roles {
+		grant(g.Roles[i].Rules)
 	}
 	add(policies, "")
 	for i := range g.ClusterRoleBindings {

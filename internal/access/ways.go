@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -68,6 +69,29 @@ func (w *Way) key() string {
 		parts = append(parts, c.key())
 	}
 	return strings.Join(parts, "\x02")
+}
+
+// maxThrough bounds the grants of a verb in the text of a way.
+const maxThrough = 3
+
+// through says for readers which verbs by which bindings, and under which conditions.
+func (w *Way) through() string {
+	var texts []string
+	for _, v := range w.Verbs {
+		var grants []string
+		for i, g := range v.Grants {
+			if i == maxThrough {
+				grants = append(grants, fmt.Sprintf("%d more", len(v.Grants)-i))
+				break
+			}
+			grants = append(grants, g.String())
+		}
+		texts = append(texts, v.Verb+" by "+strings.Join(grants, ", "))
+	}
+	for _, c := range w.Conditions {
+		texts = append(texts, c.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // grants is equal for two ways with the same grants.

@@ -91,17 +91,21 @@ func splitJSON(raw []byte) ([]Document, error) {
 	}
 }
 
-// splitYAML separates documents. Each keeps its position in the file, with blank lines in place of the text before it, so that the line
-// numbers of the YAML library are those of the file.
+// splitYAML separates documents. A faulty one is read again at its position in the file, with blank lines in place of the text before it, so
+// that the line numbers of the YAML library are those of the file. To read each so would take time with the square of the length of the file.
 func splitYAML(raw []byte) []Document {
 	var out []Document
 	var part []byte
-	line := 0
+	line, begin := 0, 0
 	flush := func() {
 		if !isBlank(part) {
-			out = append(out, decode(part))
+			document := decode(part)
+			if document.Err != nil {
+				document = decode(append(bytes.Repeat([]byte("\n"), begin), part...))
+			}
+			out = append(out, document)
 		}
-		part = bytes.Repeat([]byte("\n"), line)
+		part, begin = nil, line
 	}
 	for text := range bytes.Lines(raw) {
 		if rest, ok := bytes.CutPrefix(text, []byte("---")); ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {

@@ -20,7 +20,7 @@ type auditing struct {
 	many   int
 	all    bool
 
-	progress *scanProgress
+	progress *progress
 	found    []audit.Finding
 	counts   audit.Counts
 	failed   bool
@@ -40,12 +40,10 @@ func (o *auditing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if terminal(o.streams.ErrOut) {
-		o.progress = newScanProgress(o.streams.ErrOut)
-	}
+	o.progress = o.newProgress("objects", 1)
 	scan := &audit.Scan{
 		Known: audit.NewKnown(known.compiled, &known.Documents), Incomplete: len(known.missing) > 0, Files: o.offline(),
-		Namespace: *o.cluster.Namespace, Many: o.many, All: o.all, Report: o.report, Progress: o.progress.object,
+		Namespace: *o.cluster.Namespace, Many: o.many, All: o.all, Report: o.report, Progress: o.visited,
 	}
 	missing, err := scan.Run(ctx, source)
 	known.missing = append(known.missing, unread(missing)...)
@@ -57,9 +55,21 @@ func (o *auditing) run(ctx context.Context) error {
 		known.missing = append(known.missing, more...)
 		o.interrupted = err != nil
 	}
-	o.progress.end()
+	o.progress.clear()
 	return o.finish(scan, known)
 }
+
+// visited takes an object that was read. The second pass reads a kind again.
+func (o *auditing) visited(pass int, kind string) {
+	what := kind + "s"
+	if pass > 1 {
+		what += again
+	}
+	o.progress.step(what, 1)
+}
+
+// again marks the second reading of a kind.
+const again = " again"
 
 func unread(missing []audit.Missing) []sources.Missing {
 	var out []sources.Missing

@@ -27,7 +27,10 @@ func (o *auditing) source() (audit.Source, error) {
 	if err != nil {
 		return audit.Source{}, fmt.Errorf("cluster: %w: correct --kubeconfig and --context", err)
 	}
-	v := &rbac.Visitor{Client: client, Namespace: *o.cluster.Namespace, Total: func(kind string, n int64) { o.progress.total(kind, n) }}
+	v := &rbac.Visitor{Client: client, Namespace: *o.cluster.Namespace, Total: func(kind string, n int64) {
+		o.progress.total(kind+"s", n)
+		o.progress.total(kind+"s"+again, n)
+	}}
 	return audit.Source{
 		ClusterRoles: func(ctx context.Context, visit func(*audit.Role) error) error {
 			return withListCure("clusterroles", v.ClusterRoles(ctx, func(r *rbacv1.ClusterRole) error { return visit(clusterRoleOf(r)) }))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -90,29 +89,6 @@ func TestAuditProof(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAuditProgressText(t *testing.T) {
-	for _, c := range []struct {
-		doneOf, total, done int64
-		since               time.Duration
-		want                string
-	}{
-		{500, 2000, 500, time.Second, "Roles: 500 of 2000, 500 objects/s, 3s left"},
-		{500, 0, 500, time.Second, "Roles: 500, 500 objects/s"},
-		{2000, 2000, 3000, 2 * time.Second, "Roles: 2000 of 2000, 1500 objects/s, 0s left"},
-		{1, 0, 1, 0, "Roles: 1, 1000 objects/s"},
-	} {
-		if got := progressText("Role", c.doneOf, c.total, c.done, c.since); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-	// Without a terminal nothing is said.
-	var none *scanProgress
-	none.total("Role", 1)
-	none.object(1, "Role")
-	none.clear()
-	none.end()
 }
 
 // Findings are written as they are found, as text.

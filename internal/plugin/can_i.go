@@ -145,9 +145,10 @@ func (o *permission) answered(ctx context.Context, s *situation) ([]anyvalue.Row
 
 // listed returns the fields that the user may change.
 func (o *permission) listed(ctx context.Context, s *situation) ([]anyvalue.Row, error) {
-	asking := o.verbProgress()
-	s.judge.Holdings.Asked = asking.count
-	defer asking.end()
+	// How many verbs are left is not known, because one verb may answer for many fields.
+	asking := o.newProgress("verbs", 1)
+	s.judge.Holdings.Asked = func(string) { asking.step("verbs asked for", 1) }
+	defer asking.clear()
 	l := &anyvalue.Lister{
 		Judge: s.judge, Skips: s.ignores,
 		Items: func(of anyvalue.Located) []anyvalue.Located {

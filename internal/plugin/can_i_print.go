@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/fieldperm/fieldperm/internal/anyvalue"
 	"github.com/fieldperm/fieldperm/internal/page"
@@ -97,30 +96,4 @@ func (s *situation) answer(verb, on string, rows []anyvalue.Row) *permissionAnsw
 		out.Missing = append(out.Missing, missingEntry{m.What, m.Err.Error()})
 	}
 	return out
-}
-
-// verbProgress says on a terminal how many verbs were asked for.
-type verbProgress struct {
-	o     *options
-	n     int
-	began time.Time
-	said  time.Time
-}
-
-func (o *options) verbProgress() *verbProgress { return &verbProgress{o: o, began: time.Now()} }
-
-// count counts a verb, and says so at most every 200 ms. How many verbs are left is not known, because one verb may answer for many fields.
-func (a *verbProgress) count(string) {
-	a.n++
-	if now := time.Now(); terminal(a.o.streams.ErrOut) && now.Sub(a.said) > 200*time.Millisecond {
-		a.said = now
-		_, _ = fmt.Fprintf(a.o.streams.ErrOut, "\rasked for %d verbs, %.0f/s ", a.n, float64(a.n)/max(now.Sub(a.began).Seconds(), 0.001))
-	}
-}
-
-// end clears the line.
-func (a *verbProgress) end() {
-	if !a.said.IsZero() {
-		_, _ = fmt.Fprint(a.o.streams.ErrOut, "\r\x1b[K")
-	}
 }

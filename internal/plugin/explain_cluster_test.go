@@ -104,7 +104,7 @@ func TestCluster_ExplainSaysWhereVerbsComeFrom(t *testing.T) {
 	code, stdout, problems = explainOf(t, some, "deployments.spec.replicas", "-o", "json")
 	var a answer
 	must(t, json.Unmarshal([]byte(stdout), &a))
-	if code != 1 || a.Kind != "Deployment" || len(a.Missing) != 2 || !strings.Contains(a.Missing[0].Error, "allow list on customresourcedefinitions.apiextensions.k8s.io") ||
+	if code != 2 || a.Kind != "Deployment" || len(a.Missing) != 2 || !strings.Contains(a.Missing[0].Error, "allow list on customresourcedefinitions.apiextensions.k8s.io") ||
 		!strings.Contains(a.Missing[1].Error, "allow list on uncoveredpermissionsets.fieldperm.dev") || strings.Count(problems, "warning: the answer lacks ") != 2 {
 		t.Errorf("exit code %d, missing %+v, %s", code, a.Missing, problems)
 	}

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -47,56 +46,12 @@ func (o *tightening) readLog(ctx context.Context, subject tighten.Subject, file 
 		}
 		in = opened
 	}
-	if terminal(o.streams.ErrOut) {
-		p := &progress{in: in, out: o.streams.ErrOut, name: file, size: size}
-		defer p.end()
-		in = p
-	}
+	p := o.newProgress("MiB", 1<<20)
+	defer p.clear()
 	log := tighten.Log{Subject: subject, Visit: visit}
-	err := log.Read(ctx, in)
+	err := log.Read(ctx, p.reader(in, file, size))
 	return &log.Counts, err
 }
-
-// terminal reports whether a stream is a terminal.
-func terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// progress says on a terminal how much of a file was read.
-type progress struct {
-	in         io.Reader
-	out        io.Writer
-	name       string
-	read, size int64
-	said       time.Time
-}
-
-// Read reads, and says so at most every 200 ms.
-func (p *progress) Read(b []byte) (int, error) {
-	n, err := p.in.Read(b)
-	p.read += int64(n)
-	if now := time.Now(); now.Sub(p.said) > 200*time.Millisecond {
-		p.said = now
-		p.say()
-	}
-	return n, err
-}
-
-func (p *progress) say() {
-	percent := ""
-	if p.size > 0 {
-		percent = fmt.Sprintf(" of %d MiB, %d%%", p.size>>20, 100*p.read/p.size)
-	}
-	_, _ = fmt.Fprintf(p.out, "\r%s: %d MiB%s ", p.name, p.read>>20, percent)
-}
-
-// end clears the line.
-func (p *progress) end() { _, _ = fmt.Fprint(p.out, "\r\x1b[K") }
 
 // sample is a written object with its UID in the log.
 type sample struct {

@@ -81,7 +81,8 @@ func (o *whoCan) grantsAbout(ctx context.Context, known *traced, w *access.Write
 	}
 	var policies access.Policies
 	if !set.Empty() {
-		policies = &policiesOf{ctx, set}
+		// An interrupt ends the reading. What was read is decided on.
+		policies = &policiesOf{context.WithoutCancel(ctx), set}
 	}
 	selection := w.Selection(namespaced)
 	var grants *rbac.Grants
@@ -115,6 +116,9 @@ func (o *whoCan) answer(known *traced, c *access.Cluster, w *access.Write, p *fi
 		of, truncated := c.Of(w, p.Kind, objectText(w))
 		if truncated {
 			out.Notes = append([]string{"There are more fields than were looked at: ask about one with --field."}, out.Notes...)
+		}
+		if o.output == outputHTML {
+			return o.page(known, w, p, of, out.Notes)
 		}
 		out.Verbs, out.Fields = holdersOf(c, w, p.Kind), fieldEntriesOf(of)
 		more = []page.Table{verbsTable(out.Verbs), fieldsTable(p.Kind, out.Fields)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,16 +116,8 @@ func (o *whoCan) listAbout(ctx context.Context, s rbac.Selection) (*rbac.Grants,
 	if err != nil {
 		return &rbac.Grants{}, []error{fmt.Errorf("cluster: %w: correct --kubeconfig and --context", err)}
 	}
-	if terminal(o.streams.ErrOut) {
-		began, last := time.Now(), ""
-		s.Read = func(kind string, done, all int) {
-			if kind != last {
-				began, last = time.Now(), kind
-			}
-			rate := float64(done) / max(time.Since(began).Seconds(), 0.001)
-			_, _ = fmt.Fprintf(o.streams.ErrOut, "\r\x1b[K%s: %d of %d, %.0f per second, %.0f s left ", kind, done, all, rate, float64(all-done)/rate)
-		}
-		defer func() { _, _ = fmt.Fprint(o.streams.ErrOut, "\r\x1b[K") }()
-	}
-	return rbac.ListAbout(ctx, client, s)
+	p := o.newProgress("objects", 1)
+	defer p.clear()
+	v := &rbac.Visitor{Client: client, Total: func(kind string, n int64) { p.total(kind+"s", n) }}
+	return rbac.ListAbout(ctx, v, s, func(kind string) { p.step(kind+"s", 1) })
 }

@@ -19,7 +19,7 @@ give them. The verbs may come by different bindings, and by groups that every su
 VERB is create, update or patch. KIND is what kubectl takes: deployments, deploy, deployment.v1.apps. Without
 NAME the answer is about all objects of the namespace, with -A about those of all namespaces. PATH is as for
 explain. Without --field the answer lists which subjects hold which verb of the kind, and which fields each
-may change.
+may change. With -o html that is a page: the tree of the kind, with a filter by subject.
 
 HOW is one of:
   generic      the verb of the request. At a barrier it takes the verb of the barrier as well

@@ -52,6 +52,15 @@ func (o *whoCan) print(known *traced, w *access.Write, p *fieldtree.Place, rows 
 	return o.write(out)
 }
 
+// page writes the answer about all fields as a page of the tree of the kind.
+func (o *whoCan) page(known *traced, w *access.Write, p *fieldtree.Place, of *page.Access, notes []string) error {
+	out, err := page.RenderAccess(tighten.Printable(o.title(w, p)), append(known.notes(), notes...), &fieldtree.Forest{Kinds: []*fieldtree.Kind{p.Kind}}, of)
+	if err != nil {
+		return err
+	}
+	return o.write(out)
+}
+
 // rowsTable has a row for each way of each subject.
 func rowsTable(rows []access.Row) page.Table {
 	t := page.Table{Columns: []string{"KIND", "NAME", "HOW", "VERBS", "BINDINGS", "CONDITION"}}
@@ -95,10 +104,8 @@ func grantText(grants []access.Grant) string {
 		switch {
 		case i == maxGrants:
 			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(grants)-maxGrants)
-		case g.Policy != "":
-			out = append(out, "ConditionalPolicy "+g.Policy)
 		default:
-			out = append(out, g.Binding.String()+" ("+g.Role.String()+")")
+			out = append(out, g.String())
 		}
 	}
 	return strings.Join(out, ", ")

@@ -3,13 +3,12 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
 )
 
 // Selection says which objects of a cluster are about a question.
@@ -19,33 +18,47 @@ type Selection struct {
 	Namespace  string
 	// Keep reports whether a rule matters.
 	Keep func(*rbacv1.PolicyRule) bool
-	// Read is called after each page with the kind, how many objects of it were read, and how many there are, as far as the API server says so.
-	Read func(kind string, done, all int)
 }
 
 // ListAbout reads the rules of a cluster that matter, and the bindings to roles with such a rule. Roles come first, so that other bindings and
 // rules are dropped as they are read: memory does not grow with them. A kind that cannot be read is left out, with an error that ends with the cure.
-// The client needs list on the kinds.
-func ListAbout(ctx context.Context, client kubernetes.Interface, s Selection) (*Grants, []error) {
+// When the context ends, what was read is there. visited is called for each object with its kind. The client of v needs list on the kinds.
+func ListAbout(ctx context.Context, v *Visitor, s Selection, visited func(kind string)) (*Grants, []error) {
 	r := selector{Selection: s, kept: map[Name]bool{}}
-	api := client.RbacV1()
-	r.list(ctx, "clusterroles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return api.ClusterRoles().List(ctx, o)
-	})
+	within := *v
+	within.Namespace = s.Namespace
+	listAbout(ctx, &r, "ClusterRole", within.ClusterRoles, visited)
 	if s.Namespaced {
-		r.list(ctx, "roles", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return api.Roles(s.Namespace).List(ctx, o)
-		})
+		listAbout(ctx, &r, "Role", within.Roles, visited)
 	}
-	r.list(ctx, "clusterrolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return api.ClusterRoleBindings().List(ctx, o)
-	})
+	listAbout(ctx, &r, "ClusterRoleBinding", within.ClusterRoleBindings, visited)
 	if s.Namespaced {
-		r.list(ctx, "rolebindings", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return api.RoleBindings(s.Namespace).List(ctx, o)
-		})
+		listAbout(ctx, &r, "RoleBinding", within.RoleBindings, visited)
 	}
 	return &r.out, r.errs
+}
+
+// listAbout reads the objects of a kind that matter.
+func listAbout[T any, P interface {
+	*T
+	runtime.Object
+}](ctx context.Context, r *selector, kind string, list func(context.Context, func(P) error) error, visited func(kind string)) {
+	done := 0
+	err := list(ctx, func(object P) error {
+		r.add(object)
+		done++
+		visited(kind)
+		return ctx.Err()
+	})
+	resource := strings.ToLower(kind) + "s"
+	switch {
+	case ctx.Err() != nil:
+		r.errs = append(r.errs, fmt.Errorf("%s: interrupted after %d: ask again", resource, done))
+	case apierrors.IsForbidden(err):
+		r.errs = append(r.errs, fmt.Errorf("%[1]s: %[2]w: allow list on %[1]s.%[3]s", resource, err, rbacv1.GroupName))
+	case err != nil:
+		r.errs = append(r.errs, fmt.Errorf("%s: %w: ask again when the API server answers", resource, err))
+	}
 }
 
 // Select returns the part of g that ListAbout would read of a cluster with these objects.
@@ -75,36 +88,6 @@ type selector struct {
 	out  Grants
 	kept map[Name]bool
 	errs []error
-}
-
-func (r *selector) list(ctx context.Context, kind string, list pager.ListPageFunc) {
-	done, all := 0, 0
-	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		page, err := list(ctx, o)
-		if m, ok := page.(metav1.ListMetaAccessor); ok && err == nil {
-			if left := m.GetListMeta().GetRemainingItemCount(); left != nil {
-				all = max(all, int(*left))
-			}
-		}
-		return page, err
-	})
-	// One page is read ahead of the one that is looked at.
-	pages.PageBufferSize = 1
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		r.add(item)
-		if done++; r.Read != nil && done%int(pages.PageSize) == 0 {
-			r.Read(kind, done, max(all, done))
-		}
-		return nil
-	})
-	switch {
-	case ctx.Err() != nil:
-		r.errs = append(r.errs, fmt.Errorf("%s: interrupted after %d: ask again", kind, done))
-	case apierrors.IsForbidden(err):
-		r.errs = append(r.errs, fmt.Errorf("%[1]s: %[2]w: allow list on %[1]s.%[3]s", kind, err, rbacv1.GroupName))
-	case err != nil:
-		r.errs = append(r.errs, fmt.Errorf("%s: %w: ask again when the API server answers", kind, err))
-	}
 }
 
 // add keeps what matters of an object.

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func TestRBAC_ListAboutKeepsWhatMatters(t *testing.T) {
 		roleBinding("shop", "web", "web", "dan"), roleBinding("dev", "web", "web", "eve"),
 	}
 	s := Selection{Namespaced: true, Namespace: "shop", Keep: func(r *rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "deployments") }}
-	got, errs := ListAbout(t.Context(), fake.NewClientset(objects...), s)
+	got, errs := ListAbout(t.Context(), &Visitor{Client: fake.NewClientset(objects...)}, s, func(string) {})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -43,7 +44,7 @@ func TestRBAC_ListAboutKeepsWhatMatters(t *testing.T) {
 		}
 	}
 	s.Namespaced = false
-	if got, _ := ListAbout(t.Context(), fake.NewClientset(objects...), s); len(got.Roles)+len(got.RoleBindings) > 0 || len(got.ClusterRoleBindings) != 1 {
+	if got, _ := ListAbout(t.Context(), &Visitor{Client: fake.NewClientset(objects...)}, s, func(string) {}); len(got.Roles)+len(got.RoleBindings) > 0 || len(got.ClusterRoleBindings) != 1 {
 		t.Errorf("of a kind that is in no namespace: %+v", got)
 	}
 
@@ -52,9 +53,26 @@ func TestRBAC_ListAboutKeepsWhatMatters(t *testing.T) {
 	client.PrependReactor("list", "rolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(rbacv1.Resource("rolebindings"), "", errors.New("no"))
 	})
-	got, errs = ListAbout(t.Context(), client, s)
+	got, errs = ListAbout(t.Context(), &Visitor{Client: client}, s, func(string) {})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "allow list on rolebindings.rbac.authorization.k8s.io") || len(got.ClusterRoleBindings) != 1 {
 		t.Errorf("%v, %+v", errs, got)
+	}
+}
+
+// An interrupt leaves what was read, and an error for each kind that was not read to its end.
+func TestRBAC_ListAboutLeavesWhatWasReadBeforeAnInterrupt(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	client := fake.NewClientset(clusterRole("web", "update"), role("shop", "a", "update"), role("shop", "b", "update"), roleBinding("shop", "a", "a", "ann"))
+	visited := map[string]int{}
+	got, errs := ListAbout(ctx, &Visitor{Client: client}, Selection{Namespaced: true, Keep: func(*rbacv1.PolicyRule) bool { return true }}, func(kind string) {
+		if visited[kind]++; kind == "Role" {
+			interrupt()
+		}
+	})
+	if len(got.ClusterRoles) != 1 || len(got.Roles) != 1 || visited["Role"] != 1 || len(errs) != 3 || errs[0].Error() != "roles: interrupted after 1: ask again" {
+		t.Errorf("%+v, errors %q, visited %v", got, errs, visited)
 	}
 }
 
