@@ -72,9 +72,7 @@ func (o *auditing) print(scan *audit.Scan, known *traced) error {
 	}
 	out := auditAnswer{Findings: []audit.Finding{}, Summary: auditSummary{o.counts, scan.Read}, Interrupted: o.interrupted}
 	out.Findings = append(out.Findings, o.found...)
-	for _, m := range known.missing {
-		out.Missing = append(out.Missing, missingEntry{m.What, m.Err.Error()})
-	}
+	out.Missing = missingEntries(known.missing)
 	text, err := encoded(out, o.output)
 	if err != nil {
 		return err

@@ -92,8 +92,6 @@ func (s *situation) answer(verb, on string, rows []anyvalue.Row) *permissionAnsw
 		a := &rows[i].Answer
 		out.Fields = append(out.Fields, permissionEntry{rows[i].Path, a.Outcome.String(), a.By, a.Reason(on), a.Needs, a.Entry})
 	}
-	for _, m := range s.caller.missing {
-		out.Missing = append(out.Missing, missingEntry{m.What, m.Err.Error()})
-	}
+	out.Missing = missingEntries(s.caller.missing)
 	return out
 }

@@ -103,6 +103,15 @@ type missingEntry struct {
 	Error string `json:"error"`
 }
 
+// missingEntries returns nil if nothing is missing.
+func missingEntries(missing []sources.Missing) []missingEntry {
+	var out []missingEntry
+	for _, m := range missing {
+		out = append(out, missingEntry{m.What, m.Err.Error()})
+	}
+	return out
+}
+
 func newAnswer(p *fieldtree.Place, recursive bool, missing []sources.Missing) *answer {
 	k, n := p.Kind, p.Node()
 	a := &answer{
@@ -121,9 +130,7 @@ func newAnswer(p *fieldtree.Place, recursive bool, missing []sources.Missing) *a
 	left := maxFields
 	a.Fields = append(a.Fields, fieldEntries(p, recursive, &left)...)
 	a.Truncated = left < 0
-	for _, m := range missing {
-		a.Missing = append(a.Missing, missingEntry{m.What, m.Err.Error()})
-	}
+	a.Missing = missingEntries(missing)
 	return a
 }
 

@@ -76,9 +76,7 @@ func newWhoCanAnswer(w *access.Write, field string, p *fieldtree.Place, rows []a
 		Verb: w.Verb, Group: w.Group, Version: w.Version, Kind: p.Kind.Kind, Resource: w.Resource, Subresource: w.Subresource,
 		Namespace: w.Namespace, AllNamespaces: w.AllNamespaces, Name: w.Name, Field: field, Path: p.Path.String(), Subjects: subjectEntries(rows), Notes: notes,
 	}
-	for _, m := range missing {
-		out.Missing = append(out.Missing, missingEntry{m.What, m.Err.Error()})
-	}
+	out.Missing = missingEntries(missing)
 	return out
 }
 
