@@ -184,6 +184,12 @@ func FloorResource(group, resource string) bool {
 	return slices.Contains(wholly[group], resource)
 }
 
+// BeyondBarriers reports whether kube-apiserver asks uncovered about no write like this one: of a member of system:masters (W2), on the floor (W4),
+// or of an object of admission registration.
+func BeyondBarriers(req *admissionv1.AdmissionRequest) bool {
+	return isBeyondDeny(req) || req.Resource.Group == registrationGroup && FloorResource(registrationGroup, req.Resource.Resource)
+}
+
 // FloorResources returns the resources of rules that no barrier reaches, as RESOURCE.GROUP, each once.
 func FloorResources(rules []v1alpha1.ResourceRule) []string {
 	var out []string

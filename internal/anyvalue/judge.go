@@ -63,6 +63,10 @@ func (j *Judge) enter(ctx context.Context) (*entry, error) {
 		if err != nil {
 			return nil, err
 		}
+		if h.Denied == Always && j.OnFloor {
+			// A Deny does not reach holders of the generic permission there. Whether the user is one, the policy hides.
+			h = Holding{Certainty: Perhaps, Denied: Perhaps, Conditions: []string{"ConditionalPolicy " + h.By + " denies " + verb + ", unless the write is on the floor"}}
+		}
 		if h.Denied == Always {
 			e.answer = Answer{Why: []string{"ConditionalPolicy " + h.By + " denies " + verb}}
 			j.entered = e

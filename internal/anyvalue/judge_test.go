@@ -268,3 +268,24 @@ func TestD8_ABarrierForAnotherSubresourceHoldsForOwners(t *testing.T) {
 		t.Error("the verb of the barrier itself covers the owners, and no other does")
 	}
 }
+
+// TestW4_ADenyOnTheFloorIsNoCertainNo: it does not reach holders of the generic permission.
+func TestW4_ADenyOnTheFloorIsNoCertainNo(t *testing.T) {
+	tree, err := fieldtree.Of(compiled(t), widgetKind, widgetRef)
+	must(t, err)
+	p, err := tree.Find(".spec.other")
+	must(t, err)
+	for _, c := range []struct {
+		onFloor, in bool
+		want        Outcome
+	}{{true, true, Depends}, {true, false, No}, {false, true, No}} {
+		j := &Judge{Verb: "update", TakesMarker: true, OnFloor: c.onFloor, LetIn: func(context.Context) (bool, error) { return c.in, nil }, Holdings: &Holdings{
+			Authorizer: holding("update"), Conditions: func(context.Context, string) []Condition {
+				return []Condition{{Policy: "d", Effect: "Deny", Text: "true"}}
+			},
+		}}
+		if answer, err := j.Field(t.Context(), p); err != nil || answer.Outcome != c.want {
+			t.Errorf("%+v: %s, %v", c, answer.Sentence("widgets"), err)
+		}
+	}
+}

@@ -212,5 +212,5 @@ func (s *situation) doubt(rows []anyvalue.Row) {
 func (s *situation) onFloor() bool {
 	request := *s.base
 	request.Object = request.OldObject
-	return admission.OnFloor(&request)
+	return admission.BeyondBarriers(&request)
 }
