@@ -280,7 +280,9 @@ func TestW4_ADenyOnTheFloorIsNoCertainNo(t *testing.T) {
 		want        Outcome
 	}{{true, true, Depends}, {true, false, No}, {false, true, No}} {
 		j := &Judge{Verb: "update", TakesMarker: true, OnFloor: c.onFloor, LetIn: func(context.Context) (bool, error) { return c.in, nil }, Holdings: &Holdings{
-			Authorizer: holding("update"), Conditions: func(context.Context, string) []Condition { return []Condition{{Policy: "d", Effect: "Deny", Text: "true"}} },
+			Authorizer: holding("update"), Conditions: func(context.Context, string) []Condition {
+				return []Condition{{Policy: "d", Effect: "Deny", Text: "true"}}
+			},
 		}}
 		if answer, err := j.Field(t.Context(), p); err != nil || answer.Outcome != c.want {
 			t.Errorf("%+v: %s, %v", c, answer.Sentence("widgets"), err)
