@@ -138,6 +138,19 @@ func (h *holder) denial(verb string) denial {
 	return d
 }
 
+// reaching returns the denial of a verb that a role gives. On the floor none reaches the generic permission (W4).
+func (h *holder) reaching(verb string) denial {
+	if h.write.OnFloor && slices.Contains(h.write.generics(), verb) {
+		return denial{}
+	}
+	return h.denial(verb)
+}
+
+// beyondDeny reports whether no Deny reaches the request: on the floor, of a user whose role has the generic permission (W4).
+func (e *entry) beyondDeny(w *Write) bool {
+	return w.OnFloor && e.by == Generic && len(e.options) == 1 && e.options[0].grants[0].Policy == ""
+}
+
 func not(p Policy) Condition {
 	return Condition{Form: ByPolicy, Source: p.Name, CEL: "!(" + p.Condition + ")"}
 }
@@ -152,11 +165,12 @@ func (h *holder) hold(verb string) []option {
 		return found
 	}
 	var out []option
-	d := h.denial(verb)
-	if !d.always {
+	if d := h.reaching(verb); !d.always {
 		if grants := h.granted(verb, verb); len(grants) > 0 {
 			out = append(out, option{verb, grants, d.conditions})
 		}
+	}
+	if d := h.denial(verb); !d.always {
 		out = append(out, h.byPolicy(verb, d)...)
 	}
 	h.options[verb] = out
@@ -168,7 +182,7 @@ func (h *holder) star(verb string) (option, bool) {
 	if !slices.ContainsFunc(h.matches, func(m rbac.Match) bool { return slices.Contains(m.Rule.Verbs, rbacv1.VerbAll) }) {
 		return option{}, false
 	}
-	d := h.denial(verb)
+	d := h.reaching(verb)
 	grants := h.granted(verb, rbacv1.VerbAll)
 	return option{rbacv1.VerbAll, grants, d.conditions}, !d.always && len(grants) > 0
 }

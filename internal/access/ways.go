@@ -151,17 +151,22 @@ type entry struct {
 	options []option
 }
 
-// ways returns the ways of a user to change a field of an object. A Deny of the verb of the request denies it, whatever else the user holds (K7).
+// ways returns the ways of a user to change a field of an object. A Deny of the verb of the request denies it, whatever else the user holds (K7),
+// except on the floor.
 func (h *holder) ways(f *field) []Way {
 	denied := h.denial(h.write.Verb)
-	if denied.always {
-		return nil
-	}
 	var out []Way
 	if w, ok := h.wildcard(f); ok {
 		out = append(out, w)
 	}
 	for _, e := range h.entries() {
+		denied := denied
+		if e.beyondDeny(h.write) {
+			denied = denial{}
+		}
+		if denied.always {
+			continue
+		}
 		for _, c := range h.through(f, &e) {
 			conditions := slices.Concat(denied.conditions, f.always, c.conditions)
 			w := way(e.by, slices.Concat(e.options, c.options), conditions)
@@ -211,7 +216,7 @@ func (h *holder) wildcard(f *field) (Way, bool) {
 		}
 		options = append(options, *best)
 	}
-	return way(Wildcard, options, h.denial(h.write.Verb).conditions), true
+	return way(Wildcard, options, h.reaching(h.write.Verb).conditions), true
 }
 
 // generics are the verbs of the generic permission of a write (C6).

@@ -114,6 +114,26 @@ func TestK5_PoliciesAllowAndTakeAway(t *testing.T) {
 	}
 }
 
+// On the floor no Deny reaches a user whose role has the generic permission.
+func TestW4_ADenyOnTheFloorIsForGranularUsers(t *testing.T) {
+	t.Parallel()
+	compiled := compile(t, "")
+	var g rbac.Grants
+	grant(&g, "eve", "", nil, "update")
+	grant(&g, "bob", "", nil, "granular", "granular:scale")
+	grant(&g, "pat", "", nil, "granular", "patch")
+	grant(&g, "root", "", nil, "*")
+	for condition, want := range map[string]string{
+		"c":    "bob granular granular+granular:scale if !(c) (ConditionalPolicy p)\neve generic update\npat generic granular+patch if !(c) (ConditionalPolicy p)\nroot wildcard *",
+		"true": "eve generic update\nroot wildcard *",
+	} {
+		policies := given{"update": {{Name: "p", Effect: Deny, Condition: condition}}}
+		if got := whoCan(t, &g, policies, &Write{Verb: "update", Namespace: "shop", OnFloor: true}, compiled, ".spec.replicas"); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", condition, got, want)
+		}
+	}
+}
+
 func TestC6_MarkerAndTheOtherGenericVerb(t *testing.T) {
 	t.Parallel()
 	compiled := compile(t, "")

@@ -55,18 +55,9 @@ func newSearch(q Question) *search {
 	return s
 }
 
-// review returns the decision of both webhooks: of /admit/uncovered, which asks for the verbs of barriers only, for a user with the generic
-// permission.
+// review returns the decision of both webhooks.
 func (s *search) review(ctx context.Context) (*admission.Result, error) {
-	result, err := s.reviewer.Review(ctx, admission.Granular, s.question.Request)
-	if err != nil || result.Mode != fieldperm.ModeUncovered || result.Denial == nil || result.Denial.Checks == 0 {
-		return result, err
-	}
-	generic := result.Checks
-	if result, err = s.reviewer.Review(ctx, admission.Uncovered, s.question.Request); err == nil {
-		result.Checks = append(slices.Clone(generic), result.Checks...)
-	}
-	return result, err
+	return s.reviewer.Both(ctx, s.question.Request)
 }
 
 func (s *search) generic() []string {
@@ -106,7 +97,9 @@ func (s *search) holds(ctx context.Context, q question) (bool, error) {
 	var failure error
 	if s.conditions != nil {
 		decision, err := s.conditions.Authorize(ctx, q.verb, q.generic)
-		if err != nil || decision.Outcome != fieldperm.NoOpinion {
+		// A Deny does not reach a holder of the generic permission on the floor (W4).
+		beyond := decision.Outcome == fieldperm.Deny && q.generic && admission.BeyondBarriers(s.question.Request)
+		if err != nil || decision.Outcome != fieldperm.NoOpinion && !beyond {
 			return s.taken(q, decision), err
 		}
 		failure = decision.Failure

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fieldperm/fieldperm/internal/needs"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -60,26 +60,11 @@ func (r *Refusal) objects(namespace string, granted []string) []any {
 	if subresource != "" {
 		resource += "/" + subresource
 	}
-	meta := metav1.ObjectMeta{Name: roleName(r.User, resource), Namespace: namespace}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: granted}}
 	if r.namesObject() {
 		rules[0].ResourceNames = []string{r.Name}
 	}
-	subjects, ref := []rbacv1.Subject{subjectOf(r.User)}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}
-	kind := func(name string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: name}
-	}
-	if namespace == "" {
-		ref.Kind = "ClusterRole"
-		return []any{
-			&rbacv1.ClusterRole{TypeMeta: kind("ClusterRole"), ObjectMeta: meta, Rules: rules},
-			&rbacv1.ClusterRoleBinding{TypeMeta: kind("ClusterRoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: ref},
-		}
-	}
-	return []any{
-		&rbacv1.Role{TypeMeta: kind("Role"), ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{TypeMeta: kind("RoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: ref},
-	}
+	return needs.Objects(subjectOf(r.User), []needs.Rules{{Namespace: namespace, Rules: rules}})
 }
 
 // namesObject reports whether the authorizers of kube-apiserver saw the name of the object. What a create of an object sends has the name only in
@@ -113,18 +98,4 @@ func subjectOf(user string) rbacv1.Subject {
 		}
 	}
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
-}
-
-// roleName is a name of a role that an API server takes. It names user and resource as far as they have letters and digits.
-func roleName(user, resource string) string {
-	var out strings.Builder
-	for _, c := range strings.ToLower(user + "-" + resource) {
-		if c < 0x80 && (isAlphanumeric(byte(c))) {
-			out.WriteRune(c)
-		} else if text := out.String(); text != "" && !strings.HasSuffix(text, "-") {
-			out.WriteByte('-')
-		}
-	}
-	name := out.String()
-	return strings.Trim(name[:min(len(name), 60)], "-")
 }

@@ -124,9 +124,10 @@ func (c *catalogue) selected(wanted selection) ([]byte, error) {
 	if len(kinds) > 0 {
 		return render(kinds)
 	}
-	for gvk, err := range c.schema.Failed() {
+	for gvk := range c.schema.Failed() {
 		if wanted.has(gvk.Group, gvk.Version, gvk.Kind) {
-			return nil, refusef(http.StatusServiceUnavailable, "permission schema of %s: %w; correct the document, then try again", gvk, err)
+			// The fault may name a file of the server, or quote a condition: every authenticated user may ask here.
+			return nil, refusef(http.StatusServiceUnavailable, "permission schema of %s: a document about the kind is faulty: an administrator finds the fault with kubectl fieldperm status, and in the log of fieldperm-webhook", gvk)
 		}
 	}
 	return nil, refusef(http.StatusNotFound, "permissions: there is no kind of%s: upper and lower case count, group= is the core group, and GET /permissions lists all; if the kind was installed just now, try again", wanted)

@@ -184,7 +184,7 @@ func TestPermissionsCodes(t *testing.T) {
 		"unknown parameter":  {named("carol"), http.MethodGet, "?kinds=Deployment", compiled(t), http.StatusBadRequest, "use group, version and kind"},
 		"parameter twice":    {named("carol"), http.MethodGet, "?kind=Pod&kind=Deployment", compiled(t), http.StatusBadRequest, "give it once"},
 		"no schema yet":      {named("carol"), http.MethodGet, "", nil, http.StatusServiceUnavailable, "try again"},
-		"kind with a fault":  {named("carol"), http.MethodGet, "?group=apps&kind=Deployment", failing, http.StatusServiceUnavailable, "correct the document"},
+		"kind with a fault":  {named("carol"), http.MethodGet, "?group=apps&kind=Deployment", failing, http.StatusServiceUnavailable, "Kind=Deployment: a document about the kind is faulty: an administrator finds"},
 		"kinds of the empty": {named("carol"), http.MethodGet, "", &schema.Schema{}, http.StatusOK, `{"kinds":[]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
