@@ -59,7 +59,7 @@ func Notes(w *Write, p *fieldtree.Place) []string {
 	if below := barriersBelow(p); len(below) > 0 && !w.Absent {
 		say("Fields below have barriers, which need their verbs as well: %s.", listed(below))
 	}
-	if len(p.Node().Children) > 0 {
+	if len(p.Path) > 0 && len(p.Node().Children) > 0 { // The answer about an object lists the fields too.
 		say("Subjects that may change only a part of it have no row: ask about the part.")
 	}
 	for i, text := range general {

@@ -25,7 +25,7 @@ func kindOf(t *testing.T, f *fieldtree.Forest, group, name string) *fieldtree.Ki
 func TestRenderAccess_PathsWithTheSameHoldersShareAList(t *testing.T) {
 	f := builtIn(t)
 	deployment := kindOf(t, f, "apps", "Deployment")
-	page, err := RenderAccess("x", nil, f, &Access{
+	page, err := RenderAccess("x", Notes{}, f, &Access{
 		Kind: deployment, Object: "shop/web", Subjects: []Subject{{"User", "alice"}, {"Group", "ops"}},
 		Paths: map[string][]Holder{
 			"":                {{Subject: 1, How: "generic"}},
@@ -65,7 +65,7 @@ func TestRenderAccess_PathsWithTheSameHoldersShareAList(t *testing.T) {
 func TestRenderAccess_DoesNotTakeOneItemForAll(t *testing.T) {
 	f := builtIn(t)
 	const path = `.spec.template.spec.containers[name="web"].image`
-	page, err := RenderAccess("x", nil, f, &Access{
+	page, err := RenderAccess("x", Notes{}, f, &Access{
 		Kind: kindOf(t, f, "apps", "Deployment"), Subjects: []Subject{{"User", "alice"}}, Paths: map[string][]Holder{path: {{Subject: 0, How: "granular"}}},
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func TestRenderAccess_RefusesWhatItCannotShow(t *testing.T) {
 		"subject too large": {one(Holder{Subject: 1, How: "generic"}), "use a subject of the list"},
 		"subject negative":  {one(Holder{Subject: -1, How: "generic"}), "use a subject of the list"},
 	} {
-		if _, err := RenderAccess("x", nil, f, tt.access); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := RenderAccess("x", Notes{}, f, tt.access); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRenderAccess_RefusesWhatItCannotShow(t *testing.T) {
 func TestRenderAccess_EscapesWhatOthersNamed(t *testing.T) {
 	const hostile = `</script><script>alert(1)</script><!-- "&'` + "\u2028\u202e"
 	f := builtIn(t)
-	page, err := RenderAccess(hostile, []string{hostile}, f, &Access{
+	page, err := RenderAccess(hostile, Notes{Lacks: []string{hostile}}, f, &Access{
 		Kind: f.Kinds[0], Object: hostile, Subjects: []Subject{{hostile, hostile}}, Paths: map[string][]Holder{"": {{Subject: 0, How: "generic", Through: hostile}}, hostile: nil},
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestRenderAccess_ManySubjectsAreSmall(t *testing.T) {
 	for _, path := range []string{".spec.replicas", ".spec.paused", ".spec.template", ".metadata.labels"} {
 		a.Paths[path] = a.Paths[""]
 	}
-	page, err := RenderAccess("x", nil, f, a)
+	page, err := RenderAccess("x", Notes{}, f, a)
 	if err != nil {
 		t.Fatal(err)
 	}

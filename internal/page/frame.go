@@ -18,6 +18,12 @@ var (
 	style string
 )
 
+// Notes stand above the content of a page. All of them are text.
+type Notes struct {
+	// Lacks say what the page lacks, and Facts what else its readers have to know.
+	Lacks, Facts []string
+}
+
 // frame is what every page has. Title, skip and notes are text. Controls and content are HTML, and data is JSON without the characters
 // that end a script.
 //
@@ -25,8 +31,7 @@ var (
 // cannot add to them: pages show names as text.
 type frame struct {
 	title string
-	// notes say what the page lacks.
-	notes []string
+	notes Notes
 	// skip is the name of the link that leads past the header.
 	skip              string
 	controls, content string
@@ -40,10 +45,17 @@ func (f frame) write(w io.Writer) error {
 		fmt.Fprintf(&scripts, "<script>%s</script>\n", script)
 		sources.WriteString(" " + hash(script))
 	}
-	if len(f.notes) > 0 {
-		notes.WriteString(`<section id="notes" aria-label="What this page lacks">` + "\n")
-		for _, note := range f.notes {
+	if len(f.notes.Lacks)+len(f.notes.Facts) > 0 {
+		notes.WriteString(`<section id="notes" aria-label="Notes">` + "\n")
+		for _, note := range f.notes.Lacks {
 			fmt.Fprintf(&notes, "<p><b class=\"barrier\">■ Incomplete:</b> %s</p>\n", shown(note))
+		}
+		if len(f.notes.Facts) > 0 {
+			notes.WriteString("<ul>\n")
+			for _, note := range f.notes.Facts {
+				fmt.Fprintf(&notes, "<li>%s</li>\n", shown(note))
+			}
+			notes.WriteString("</ul>\n")
 		}
 		notes.WriteString("</section>\n")
 	}

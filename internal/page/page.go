@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 )
@@ -23,16 +24,16 @@ var (
 	view string
 )
 
-// Render returns the page of a forest. The title is text, and so are the notes, which say what the page lacks. Equal forests give equal
+// Render returns the page of a forest. The title is text. Equal forests give equal
 // bytes.
-func Render(title string, notes []string, f *fieldtree.Forest) ([]byte, error) {
+func Render(title string, notes Notes, f *fieldtree.Forest) ([]byte, error) {
 	var out bytes.Buffer
 	err := Write(&out, title, notes, f)
 	return out.Bytes(), err
 }
 
 // RenderAccess returns the page of a forest in which each field of the kind of a has the subjects that may change it.
-func RenderAccess(title string, notes []string, f *fieldtree.Forest, a *Access) ([]byte, error) {
+func RenderAccess(title string, notes Notes, f *fieldtree.Forest, a *Access) ([]byte, error) {
 	e := newEncoder(title)
 	e.forest(f)
 	lost, err := e.access(f, a)
@@ -40,18 +41,19 @@ func RenderAccess(title string, notes []string, f *fieldtree.Forest, a *Access) 
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = writeTree(&out, title, append(notes[:len(notes):len(notes)], lost...), &e.data)
+	notes.Lacks = slices.Concat(notes.Lacks, lost)
+	err = writeTree(&out, title, notes, &e.data)
 	return out.Bytes(), err
 }
 
 // Write writes the page that Render returns. It writes in parts, so that a writer which fails ends the work.
-func Write(w io.Writer, title string, notes []string, f *fieldtree.Forest) error {
+func Write(w io.Writer, title string, notes Notes, f *fieldtree.Forest) error {
 	e := newEncoder(title)
 	e.forest(f)
 	return writeTree(w, title, notes, &e.data)
 }
 
-func writeTree(w io.Writer, title string, notes []string, d *data) error {
+func writeTree(w io.Writer, title string, notes Notes, d *data) error {
 	// Names of others cannot end the script that holds the data: json.Marshal escapes <, > and &.
 	text, err := json.Marshal(d)
 	if err != nil {

@@ -35,7 +35,7 @@ func builtIn(t *testing.T, more ...schema.Documents) *fieldtree.Forest {
 
 func render(t *testing.T, title string, f *fieldtree.Forest) []byte {
 	t.Helper()
-	out, err := Render(title, nil, f)
+	out, err := Render(title, Notes{}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRender_CyclesEnd(t *testing.T) {
 }
 
 func TestRender_SaysWhatItLacks(t *testing.T) {
-	page, err := Render("x", []string{"This page lacks <b>."}, &fieldtree.Forest{})
+	page, err := Render("x", Notes{Lacks: []string{"This page lacks <b>."}}, &fieldtree.Forest{})
 	if err != nil {
 		t.Fatal(err)
 	}

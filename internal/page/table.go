@@ -25,9 +25,9 @@ type Table struct {
 	Rows    [][]string
 }
 
-// RenderTables returns a page of tables. The title is text, and so are the notes, which say what the page lacks. Equal tables give equal
+// RenderTables returns a page of tables. The title is text. Equal tables give equal
 // bytes. The rows are in the HTML, so that the page can be read without scripts. static/table.js sorts and filters them.
-func RenderTables(title string, notes []string, tables ...Table) ([]byte, error) {
+func RenderTables(title string, notes Notes, tables ...Table) ([]byte, error) {
 	var content strings.Builder
 	content.WriteString("<main>\n")
 	for i := range tables {

@@ -9,7 +9,7 @@ import (
 
 func renderTables(t *testing.T, title string, tables ...Table) string {
 	t.Helper()
-	out, err := RenderTables(title, nil, tables...)
+	out, err := RenderTables(title, Notes{}, tables...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,18 +65,20 @@ func TestRenderTables_EscapesWhatOthersNamed(t *testing.T) {
 }
 
 func TestRenderTables_RefusesARowWithoutACellForEachColumn(t *testing.T) {
-	_, err := RenderTables("x", nil, Table{Title: "Roles", Columns: []string{"A", "B"}, Rows: [][]string{{"1", "2"}, {"1"}}})
+	_, err := RenderTables("x", Notes{}, Table{Title: "Roles", Columns: []string{"A", "B"}, Rows: [][]string{{"1", "2"}, {"1"}}})
 	if err == nil || !strings.Contains(err.Error(), `table "Roles": row 1 has 1 cells, and there are 2 columns`) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestRenderTables_SaysWhatItLacks(t *testing.T) {
-	page, err := RenderTables("x", []string{"This page lacks <b>."})
+	page, err := RenderTables("x", Notes{Lacks: []string{"This page lacks <b>."}, Facts: []string{"A <fact>."}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "■ Incomplete:</b> This page lacks &lt;b&gt;.</p>"; !bytes.Contains(page, []byte(want)) {
-		t.Errorf("the page lacks %s", want)
+	for _, want := range []string{"■ Incomplete:</b> This page lacks &lt;b&gt;.</p>", "<li>A &lt;fact&gt;.</li>"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %s", want)
+		}
 	}
 }

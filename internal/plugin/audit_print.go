@@ -68,7 +68,7 @@ func (o *auditing) print(scan *audit.Scan, known *traced) error {
 			}
 			t.Rows = append(t.Rows, []string{string(f.Level), f.Rule, f.Object.String(), place, f.Message, f.Cure})
 		}
-		return o.writeTables("Audit of granular verbs", notes, t)
+		return o.writeTables("Audit of granular verbs", page.Notes{Lacks: notes}, t)
 	}
 	out := auditAnswer{Findings: []audit.Finding{}, Summary: auditSummary{o.counts, scan.Read}, Interrupted: o.interrupted}
 	out.Findings = append(out.Findings, o.found...)

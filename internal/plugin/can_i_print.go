@@ -54,7 +54,7 @@ func (o *permission) print(s *situation, rows []anyvalue.Row) error {
 	case o.output == outputText && len(rows) == 0:
 		return o.write([]byte(printf("%s may not change any field of %s/%s.\n", s.caller.user.GetName(), on, s.base.Name)))
 	}
-	return o.writeTables(fmt.Sprintf("What %s may change by %s in %s/%s", s.caller.user.GetName(), o.verb, on, s.base.Name), s.caller.notes(), o.table(rows, on))
+	return o.writeTables(fmt.Sprintf("What %s may change by %s in %s/%s", s.caller.user.GetName(), o.verb, on, s.base.Name), page.Notes{Lacks: s.caller.notes()}, o.table(rows, on))
 }
 
 // sentence returns the answer about one field.

@@ -210,7 +210,7 @@ func (o *listing) print(rows []listed) error {
 		}
 		t.Rows = append(t.Rows, add(r.Effect, r.Authorizer, r.Policy, strings.Join(strings.Fields(condition), " "), r.Description))
 	}
-	return o.writeTables("Conditions", nil, t)
+	return o.writeTables("Conditions", page.Notes{}, t)
 }
 
 // shown is a text of others in a cell, "-" for none.

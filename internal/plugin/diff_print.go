@@ -93,10 +93,10 @@ func (o *difference) print(found []*written, failed error) error {
 		if len(rules) > 0 {
 			tables = append(tables, tableOfRules(rules))
 		}
-		return o.writeTables("What an apply changes", append(o.caller.notes(), sentencesOf(found)...), tables...)
+		return o.writeTables("What an apply changes", page.Notes{Lacks: o.caller.notes(), Facts: sentencesOf(found)}, tables...)
 	}
 	if len(tables[0].Rows) > 0 {
-		if err := o.writeTables("", nil, tables...); err != nil {
+		if err := o.writeTables("", page.Notes{}, tables...); err != nil {
 			return err
 		}
 	}

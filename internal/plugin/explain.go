@@ -76,7 +76,7 @@ func (o *explanation) explain(known *traced, text string) ([]byte, error) {
 	}
 	switch o.output {
 	case outputHTML:
-		return page.Render("Verbs of "+k.Kind, known.notes(), &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})
+		return page.Render("Verbs of "+k.Kind, page.Notes{Lacks: known.notes()}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}})
 	case outputJSON, outputYAML:
 		return encoded(newAnswer(p, o.recursive, known.missing), o.output)
 	}
@@ -93,5 +93,5 @@ func (o *explanation) pageOfAll(known *traced) ([]byte, error) {
 	for _, why := range failed {
 		o.warn("%s", why)
 	}
-	return page.Render("Verbs of all kinds", append(known.notes(), failed...), fieldtree.New(known.compiled))
+	return page.Render("Verbs of all kinds", page.Notes{Lacks: append(known.notes(), failed...)}, fieldtree.New(known.compiled))
 }

@@ -31,11 +31,11 @@ func (o *options) write(answer []byte) error {
 	return fmt.Errorf("answer: %w: give an output that can be written to", err)
 }
 
-// writeTables writes tables as text, or as a page for --output html. The title and the notes, which say what the answer lacks, are of the page
+// writeTables writes tables as text, or as a page for --output html. The title and the notes are of the page
 // only.
-func (o *options) writeTables(title string, notes []string, tables ...page.Table) error {
+func (o *options) writeTables(title string, notes page.Notes, tables ...page.Table) error {
 	if o.output == outputHTML {
-		out, err := page.RenderTables(tighten.Printable(title), printableCells(notes), printableTables(tables)...)
+		out, err := page.RenderTables(tighten.Printable(title), page.Notes{Lacks: printableCells(notes.Lacks), Facts: printableCells(notes.Facts)}, printableTables(tables)...)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (o *options) print(r *review.Report) error {
 	case outputYAML:
 		out, err = r.YAML()
 	case outputHTML:
-		return o.writeTables("Review of a write: "+verdict(r.Allowed), r.Notes, reviewTables(r)...)
+		return o.writeTables("Review of a write: "+verdict(r.Allowed), page.Notes{Lacks: r.Notes}, reviewTables(r)...)
 	default:
 		out = r.Table()
 	}

@@ -40,7 +40,7 @@ func (o *standing) print(s *diagnosis.Status) error {
 		for _, m := range s.Missing {
 			notes = append(notes, fmt.Sprintf("This page lacks %s: %s.", m.What, m.Error))
 		}
-		return o.writeTables("Enforcement: "+stateWords(s.State), notes, append([]page.Table{summaryTable(s)}, statusTables(s)...)...)
+		return o.writeTables("Enforcement: "+stateWords(s.State), page.Notes{Lacks: notes}, append([]page.Table{summaryTable(s)}, statusTables(s)...)...)
 	}
 	t := &text{paint: paint{terminal(o.streams.Out) && os.Getenv("NO_COLOR") == ""}}
 	words := stateWords(s.State)

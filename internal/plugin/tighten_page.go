@@ -27,7 +27,7 @@ func (o *tightening) printPage(p *tighten.Proposal, evidence *tighten.Evidence, 
 		tables = append(tables, evidenceTable("Hints by managedFields, not in the proposal without --include-hints", o.hinted))
 	}
 	tables = append(tables, objectsTable(p), rulesTable(p), o.findingsTable(p, proof))
-	return o.writeTables("Granular verbs in place of update and patch: "+p.Subject.String(), notes, tables...)
+	return o.writeTables("Granular verbs in place of update and patch: "+p.Subject.String(), page.Notes{Lacks: notes}, tables...)
 }
 
 // evidenceTable has a row for each verb.

@@ -36,7 +36,7 @@ func (o *whoCan) print(known *traced, w *access.Write, p *fieldtree.Place, rows 
 	}
 	tables := append([]page.Table{table}, more...)
 	if o.output == outputHTML {
-		return o.writeTables(o.title(w, p), append(known.notes(), notes...), tables...)
+		return o.writeTables(o.title(w, p), page.Notes{Lacks: known.notes(), Facts: notes}, tables...)
 	}
 	if len(rows) == 0 {
 		tables = more
@@ -54,7 +54,7 @@ func (o *whoCan) print(known *traced, w *access.Write, p *fieldtree.Place, rows 
 
 // page writes the answer about all fields as a page of the tree of the kind.
 func (o *whoCan) page(known *traced, w *access.Write, p *fieldtree.Place, of *page.Access, notes []string) error {
-	out, err := page.RenderAccess(tighten.Printable(o.title(w, p)), append(known.notes(), notes...), &fieldtree.Forest{Kinds: []*fieldtree.Kind{p.Kind}}, of)
+	out, err := page.RenderAccess(tighten.Printable(o.title(w, p)), page.Notes{Lacks: known.notes(), Facts: notes}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{p.Kind}}, of)
 	if err != nil {
 		return err
 	}

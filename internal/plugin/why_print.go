@@ -25,7 +25,7 @@ func (o *asking) print(answers []whyAnswer) error {
 		for i := range answers {
 			tables = append(tables, answers[i].tables()...)
 		}
-		return o.writeTables("Why a write was refused", nil, tables...)
+		return o.writeTables("Why a write was refused", page.Notes{}, tables...)
 	}
 	t := &text{paint: paint{terminal(o.streams.Out) && os.Getenv("NO_COLOR") == ""}}
 	for i := range answers {

@@ -49,7 +49,7 @@ func render(documents *schema.Documents, unknown map[runtimeschema.GroupKind]boo
 	}
 	sum := sha256.New()
 	bounded := &bound{to: io.MultiWriter(compressor, sum), left: maxBytes}
-	if err := page.Write(bounded, "Verbs of all kinds", notes(compiled, unknown), forest); err != nil {
+	if err := page.Write(bounded, "Verbs of all kinds", page.Notes{Lacks: notes(compiled, unknown)}, forest); err != nil {
 		if bounded.left < 0 {
 			return nil, fmt.Errorf("page: %w: it has more than %d bytes: run kubectl fieldperm explain --all -o html, or explain KIND -o html for one kind", errTooLong, maxBytes)
 		}

@@ -20,7 +20,7 @@ func who(t *testing.T) *tab {
 		if k.Group != "apps" || k.Kind != "Deployment" {
 			continue
 		}
-		content, err := page.RenderAccess("Who may change Deployment shop/web", []string{"This page lacks the Roles of <ops>."}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}}, &page.Access{
+		content, err := page.RenderAccess("Who may change Deployment shop/web", page.Notes{Lacks: []string{"This page lacks the Roles of <ops>."}}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{k}}, &page.Access{
 			Kind: k, Object: "shop/web",
 			Subjects: []page.Subject{{Kind: "User", Name: "alice"}, {Kind: "Group", Name: "ops"}, {Kind: "ServiceAccount", Name: "shop/deployer"}, {Kind: "User", Name: hostile}, {Kind: "User", Name: "alice2"}},
 			Paths: map[string][]page.Holder{

@@ -240,6 +240,10 @@ func chainsText(at *fieldtree.Place) string {
 		var texts []string
 		for i := range links {
 			text := links[i].Verb
+			if links[i].OfOne {
+				// The page names the parameter, also of a key that a map singles out, for which Go has its value.
+				text = links[i].Of.Text
+			}
 			if !links[i].Counts() {
 				text += " lost"
 			}

@@ -54,7 +54,7 @@ func TestAccess_NamesOfObjectsOfJavaScript(t *testing.T) {
 		of.Subjects = append(of.Subjects, page.Subject{Kind: "User", Name: fmt.Sprintf("user-%d", i)})
 		of.Paths[".spec.toString"] = append(of.Paths[".spec.toString"], page.Holder{Subject: len(of.Subjects) - 1, How: "granular", Through: "valueOf"})
 	}
-	content, err := page.RenderAccess("Names", nil, f, of)
+	content, err := page.RenderAccess("Names", page.Notes{}, f, of)
 	must(t, err)
 	p := openFile(t, content)
 	p.visit("#path=.spec.hasOwnProperty.__proto__")

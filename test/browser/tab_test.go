@@ -36,7 +36,7 @@ type tab struct {
 // open opens the page of a forest. The test fails if the page has logged an error by its end.
 func open(t *testing.T, f *fieldtree.Forest) *tab {
 	t.Helper()
-	content, err := page.Render("Verbs of fields", []string{"This page lacks <i>nothing</i>."}, f)
+	content, err := page.Render("Verbs of fields", page.Notes{Lacks: []string{"This page lacks <i>nothing</i>."}}, f)
 	must(t, err)
 	return openFile(t, content)
 }

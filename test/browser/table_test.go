@@ -17,7 +17,7 @@ const hostile = `</script><script>alert(1)</script>"'&` + "\u2028\u202e"
 // tables opens a page of tables.
 func tables(t *testing.T, all ...page.Table) *tab {
 	t.Helper()
-	content, err := page.RenderTables("Roles of the cluster", []string{"This page lacks the Roles of namespace <kube-system>."}, all...)
+	content, err := page.RenderTables("Roles of the cluster", page.Notes{Lacks: []string{"This page lacks the Roles of namespace <kube-system>."}}, all...)
 	must(t, err)
 	return openFile(t, content)
 }
@@ -135,6 +135,6 @@ func TestTable_IsAccessible(t *testing.T) {
 	for width, cell := range map[int64]string{1300: "cell granular:scale", 360: "cell VERB granular:scale"} {
 		p.run(chromedp.EmulateViewport(width, 740))
 		p.visit("#sort=0.0")
-		p.accessible("heading Roles of the cluster", "table Roles 4 rows", "rowgroup", "row", "searchbox Filter", "columnheader NAME", "button NAME", cell, "region What this page lacks", "search", "main")
+		p.accessible("heading Roles of the cluster", "table Roles 4 rows", "rowgroup", "row", "searchbox Filter", "columnheader NAME", "button NAME", cell, "region Notes", "search", "main")
 	}
 }
