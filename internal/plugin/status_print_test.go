@@ -16,7 +16,7 @@ import (
 
 var updateStatus = flag.Bool("update", false, "rewrite testdata/status; commit only if you understand every change")
 
-// TestStatusGolden: testdata/status/NAME.json is the status that a cluster gave, NAME.text its form for readers.
+// TestStatusGolden: testdata/status/NAME.json is a status, made after those of real clusters, NAME.text its form for readers.
 func TestStatusGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/status/*.json")
 	if err != nil || len(files) < 3 {
