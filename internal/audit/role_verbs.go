@@ -33,7 +33,7 @@ func (c *reviewer) resources(i int, rule *rbacv1.PolicyRule) usable {
 			case r.wildcard():
 				out.wild = append(out.wild, r)
 				found = true
-			case c.role.Namespace != "" && ClusterScoped(group, resource) && !inNamespace(r):
+			case c.role.Namespace != "" && endpoint.ClusterScoped(group, resource) && !inNamespace(r):
 				found, out.open = true, true
 				c.find(clusterInRole, Error, fmt.Sprintf("rules[%d].resources[%d]", i, j), name, fmt.Sprintf("%s has no namespace, so a Role never matches it", r), "use a ClusterRole and a ClusterRoleBinding")
 			case c.known.serves(group, resource, subresource):

@@ -187,7 +187,7 @@ func cutKeys(text string) (pattern string, keys []map[string]string) {
 		if open < 0 {
 			return out.String() + text, keys
 		}
-		end := closing(text[open:])
+		end := fieldpath.Closing(text[open:])
 		if end < 2 {
 			return out.String() + text, keys
 		}
@@ -221,20 +221,4 @@ func keysOf(text string) map[string]string {
 		}
 		text = strings.TrimPrefix(rest[len(quoted):], ",")
 	}
-}
-
-// closing returns the index of the bracket that closes the first one, outside of quotes, -1 if there is none.
-func closing(text string) int {
-	quoted := false
-	for i := 1; i < len(text); i++ {
-		switch {
-		case quoted && text[i] == '\\':
-			i++
-		case text[i] == '"':
-			quoted = !quoted
-		case text[i] == ']' && !quoted:
-			return i
-		}
-	}
-	return -1
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // written is a step of a path as the user wrote it.
@@ -29,7 +31,7 @@ func parse(text string) ([]written, error) {
 	rest := strings.TrimSuffix(text, ".")
 	for rest != "" {
 		if rest[0] == '[' {
-			end := closing(rest)
+			end := fieldpath.Closing(rest)
 			if end < 2 {
 				return fault()
 			}
@@ -93,20 +95,4 @@ func bracket(text string) (written, bool) {
 			return out, false
 		}
 	}
-}
-
-// closing returns the index of the bracket that closes the first one, outside of quotes, -1 if there is none.
-func closing(text string) int {
-	quoted := false
-	for i := 1; i < len(text); i++ {
-		switch {
-		case quoted && text[i] == '\\':
-			i++
-		case text[i] == '"':
-			quoted = !quoted
-		case text[i] == ']' && !quoted:
-			return i
-		}
-	}
-	return -1
 }

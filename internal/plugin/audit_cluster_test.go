@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/fieldperm/fieldperm/internal/audit"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/test/cluster"
 	"github.com/fieldperm/fieldperm/test/e2e"
 	"github.com/fieldperm/fieldperm/test/stack"
@@ -226,7 +227,7 @@ func TestCluster_AuditFindsEachFaultAndNoOther(t *testing.T) {
 			}
 			for i := range list.APIResources {
 				r := &list.APIResources[i]
-				if !strings.HasSuffix(group, "example.com") && !strings.Contains(r.Name, "thieves") && r.Namespaced == audit.ClusterScoped(group, r.Name) {
+				if !strings.HasSuffix(group, "example.com") && !strings.Contains(r.Name, "thieves") && r.Namespaced == endpoint.ClusterScoped(group, r.Name) {
 					t.Errorf("%s of %s: namespaced %v", r.Name, list.GroupVersion, r.Namespaced)
 				}
 			}

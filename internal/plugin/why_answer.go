@@ -3,13 +3,13 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fieldperm/fieldperm/internal/rbac"
 	"github.com/fieldperm/fieldperm/internal/refusal"
+	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // whyAnswer is the answer about one refusal. Its JSON is a contract.
@@ -53,7 +53,7 @@ func (o *asking) namespaceOf(r *refusal.Refusal) (namespace, note string) {
 		return r.Namespace, ""
 	}
 	resource, _, _ := strings.Cut(r.Resource, "/")
-	if slices.Contains(clusterResources(), resource) {
+	if resource, group, _ := strings.Cut(resource, "."); endpoint.ClusterScoped(group, resource) {
 		return "", ""
 	}
 	namespace, given, err := o.cluster.ToRawKubeConfigLoader().Namespace()
@@ -64,19 +64,6 @@ func (o *asking) namespaceOf(r *refusal.Refusal) (namespace, note string) {
 		return namespace, ""
 	}
 	return namespace, fmt.Sprintf("The message does not name the namespace, and %q is that of the kubeconfig: give -n. For an object outside of namespaces make it a ClusterRole and a ClusterRoleBinding", namespace)
-}
-
-// clusterResources are the resources of Kubernetes outside of namespaces.
-func clusterResources() []string {
-	return strings.Fields(`namespaces nodes persistentvolumes customresourcedefinitions.apiextensions.k8s.io apiservices.apiregistration.k8s.io
-		mutatingwebhookconfigurations.admissionregistration.k8s.io validatingwebhookconfigurations.admissionregistration.k8s.io
-		validatingadmissionpolicies.admissionregistration.k8s.io validatingadmissionpolicybindings.admissionregistration.k8s.io
-		mutatingadmissionpolicies.admissionregistration.k8s.io mutatingadmissionpolicybindings.admissionregistration.k8s.io
-		certificatesigningrequests.certificates.k8s.io clusterroles.rbac.authorization.k8s.io clusterrolebindings.rbac.authorization.k8s.io
-		storageclasses.storage.k8s.io csidrivers.storage.k8s.io csinodes.storage.k8s.io volumeattachments.storage.k8s.io volumeattributesclasses.storage.k8s.io
-		ingressclasses.networking.k8s.io ipaddresses.networking.k8s.io servicecidrs.networking.k8s.io priorityclasses.scheduling.k8s.io runtimeclasses.node.k8s.io
-		flowschemas.flowcontrol.apiserver.k8s.io prioritylevelconfigurations.flowcontrol.apiserver.k8s.io deviceclasses.resource.k8s.io resourceslices.resource.k8s.io
-		permissionschemas.fieldperm.dev uncoveredpermissionsets.fieldperm.dev conditionalpolicies.fieldperm.dev permissionobservations.fieldperm.dev`)
 }
 
 // addGrantors adds the users and groups that could make each grant. It reports whether RBAC could be read.
