@@ -111,6 +111,12 @@ func TestCluster_StatusOfFieldpermInTheCluster(t *testing.T) {
 	if through["deployments.apps"] != diagnosis.Proven || through["configmaps"] != diagnosis.Proven {
 		t.Errorf("resources: %+v", now.Resources)
 	}
+	var versions bytes.Buffer
+	cmd := NewVersionCommand(genericiooptions.IOStreams{Out: &versions, ErrOut: &versions})
+	cmd.SetArgs([]string{"--kubeconfig", admin.Kubeconfig})
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(versions.String(), "\nServer Version: ") || !strings.Contains(versions.String(), "\nKubernetes Version: v1.") {
+		t.Errorf("version: %v: %s", err, &versions)
+	}
 	code, out, _ := statusOf(t, admin)
 	if code != 0 || !strings.HasPrefix(out, "ENFORCEMENT: proven\n") {
 		t.Errorf("exit code %d, %s", code, out)
