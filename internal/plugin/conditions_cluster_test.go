@@ -30,7 +30,7 @@ func TestK8_Cluster_Conditions(t *testing.T) {
 		code int
 		want string
 	}{
-		{"granular:scale deployments/web -n shop --as scaler", 0, `EFFECT POLICY CONDITION DESCRIPTION Deny a-freeze oldObject.metadata.labels["frozen"] == "true" Allow bounds object.spec.replicas <= 10 up to 10`},
+		{"granular:scale deployments/web -n shop --as scaler", 0, `EFFECT POLICY CONDITION DESCRIPTION Deny a-freeze oldObject.metadata.labels["frozen"] == "true" - Allow bounds object.spec.replicas <= 10 up to 10`},
 		{"granular:scale deployments.apps/web --subresource scale -n shop --as scaler -o yaml", 0, `- authorizer: ConditionalPolicy condition: object.spec.replicas <= 10 description: up to 10 effect: Allow policy: bounds`},
 		{"granular:scale deploy -n dev --as scaler", 0, `Allow bounds false up to 10`},
 		{"granular:scale deployments.v1.apps -n dev --as bob", 0, `Deny a-freeze oldObject.metadata.labels["frozen"] == "true"`},
