@@ -76,25 +76,32 @@ func (s *Scan) finish() {
 // pairs applies the rules about the marker and granular verbs to a right of a subject.
 func (j *joint) pairs(of subject, r *right) {
 	held := j.held(of)
-	for k := range r.role.rules {
-		rule := &r.role.rules[k]
+	r.role.eachVerb(func(rule *keptRule, path, text string, v verbs.Verb, is about) {
+		key := faultKey{role: r.role.Ref, at: rule.index, verb: text}
+		switch is {
+		case granular:
+			for _, t := range j.useful(v, rule, r.scope) {
+				j.verb(of, r, key, path, v, t, held)
+			}
+		case marker:
+			for _, t := range j.opened(rule, r.scope) {
+				j.markerAlone(of, r, key, path, t, held)
+			}
+		case foreign, invalid, misspelt:
+		}
+	})
+}
+
+// eachVerb calls f for each verb that the role grants by its name: not those of a rule with "*".
+func (r *keptRole) eachVerb(f func(rule *keptRule, path, text string, v verbs.Verb, is about)) {
+	for k := range r.rules {
+		rule := &r.rules[k]
 		if wild(rule) {
 			continue
 		}
 		for at, text := range rule.verbs {
 			v, is := classify(text)
-			path := verbPath(rule.index, at)
-			switch is {
-			case granular:
-				for _, t := range j.useful(v, rule, r.scope) {
-					j.verb(of, r, faultKey{role: r.role.Ref, at: rule.index, verb: text}, path, v, t, held)
-				}
-			case marker:
-				for _, t := range j.opened(rule, r.scope) {
-					j.markerAlone(of, r, faultKey{role: r.role.Ref, at: rule.index, verb: text}, path, t, held)
-				}
-			case foreign, invalid, misspelt:
-			}
+			f(rule, verbPath(rule.index, at), text, v, is)
 		}
 	}
 }

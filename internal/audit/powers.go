@@ -87,29 +87,21 @@ func (j *joint) many(holders map[powerful]map[subject]bool, report func(Finding)
 
 // eachPowerful calls f for each verb with powers that a right grants by its name.
 func (j *joint) eachPowerful(r *right, f func(path string, p powerful, powers []schema.Power)) {
-	for k := range r.role.rules {
-		rule := &r.role.rules[k]
-		if wild(rule) {
-			continue
-		}
-		for at, text := range rule.verbs {
-			v, is := classify(text)
-			path := verbPath(rule.index, at)
-			switch is {
-			case marker:
-				if rule.covers(Resource{"", "secrets"}) {
-					f(path, powerful{verbs.Marker, Resource{"", "secrets"}}, []schema.Power{schema.ReadsSecrets})
-				}
-			case granular:
-				for _, t := range j.useful(v, rule, r.scope) {
-					if powers := j.Known.powers(v, t.Resource); len(powers) > 0 {
-						f(path, powerful{v.WithoutParameter().String(), t.Resource}, powers)
-					}
-				}
-			case foreign, invalid, misspelt:
+	r.role.eachVerb(func(rule *keptRule, path, _ string, v verbs.Verb, is about) {
+		switch is {
+		case marker:
+			if rule.covers(Resource{"", "secrets"}) {
+				f(path, powerful{verbs.Marker, Resource{"", "secrets"}}, []schema.Power{schema.ReadsSecrets})
 			}
+		case granular:
+			for _, t := range j.useful(v, rule, r.scope) {
+				if powers := j.Known.powers(v, t.Resource); len(powers) > 0 {
+					f(path, powerful{v.WithoutParameter().String(), t.Resource}, powers)
+				}
+			}
+		case foreign, invalid, misspelt:
 		}
-	}
+	})
 }
 
 // powers returns the powers of a verb on a resource. On a wildcard these are the ones that it has anywhere.

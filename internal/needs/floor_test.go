@@ -1,6 +1,8 @@
 package needs
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -22,21 +24,13 @@ func (frozen) Unmet() []fieldperm.Unmet { return nil }
 // TestW4_NothingIsAskedForOnTheFloor: a user with the generic permission needs no verb of a barrier there, and no Deny reaches it. A granular user
 // does.
 func TestW4_NothingIsAskedForOnTheFloor(t *testing.T) {
-	kinds, err := load.BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := load.Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs, errs := load.Decode("barriers.yaml", []byte(`# A schema.
+	file := filepath.Join(t.TempDir(), "barriers.yaml")
+	if err := os.WriteFile(file, []byte(`# A schema.
 {apiVersion: fieldperm.dev/v1alpha1, kind: PermissionSchema, metadata: {name: leases},
-  spec: {group: coordination.k8s.io, kind: Lease, permissions: [{path: .spec.holderIdentity, verb: example.com/holder, excluded: true}]}}`))
-	if len(errs) > 0 {
-		t.Fatal(errs)
+  spec: {group: coordination.k8s.io, kind: Lease, permissions: [{path: .spec.holderIdentity, verb: example.com/holder, excluded: true}]}}`), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	compiled, errs := schema.Compile(schema.Documents{Topologies: []schema.Topology{kinds}, Permissions: catalogue}.Append(docs))
+	compiled, errs := load.Offline([]string{file})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

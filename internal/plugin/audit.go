@@ -80,8 +80,8 @@ func unread(missing []audit.Missing) []sources.Missing {
 }
 
 func (o *auditing) validate() error {
-	if !slices.Contains([]string{outputText, outputJSON, outputYAML, outputSARIF, outputHTML}, o.output) {
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputSARIF, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputSARIF, outputHTML); err != nil {
+		return err
 	}
 	switch {
 	case !slices.Contains(audit.Levels(), audit.Level(o.failOn)):

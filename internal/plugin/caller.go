@@ -15,7 +15,6 @@ import (
 	"github.com/fieldperm/fieldperm/internal/authz"
 	"github.com/fieldperm/fieldperm/internal/policies"
 	"github.com/fieldperm/fieldperm/internal/review"
-	"github.com/fieldperm/fieldperm/schema"
 )
 
 // conditionsOwn is what is not known without the ConditionalPolicies.
@@ -118,9 +117,5 @@ func (c *caller) decide(ctx context.Context, request *admissionv1.AdmissionReque
 
 // reviewer returns the reviewer that decides as the webhooks do.
 func (c *caller) reviewer() *admission.Reviewer {
-	return &admission.Reviewer{
-		Schema:     func() *schema.Schema { return c.Schema },
-		Authorizer: c.chain.For, Conditional: authz.ConditionalAfter(c.policies.Conditional),
-		Limits: fieldperm.Limits{MaxChecks: c.maxChecks, Parallel: 1},
-	}
+	return reviewerOf(c.Schema, c.policies, c.chain, c.maxChecks)
 }

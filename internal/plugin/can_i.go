@@ -80,10 +80,8 @@ func allYes(rows []anyvalue.Row) bool {
 // validate checks the flags. It returns the value of --value.
 func (o *permission) validate() (any, error) {
 	hasValue := o.changed("value")
-	switch o.output {
-	case outputText, outputJSON, outputYAML, outputHTML:
-	default:
-		return nil, fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputHTML); err != nil {
+		return nil, err
 	}
 	switch {
 	case o.verb == "create":

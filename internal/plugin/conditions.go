@@ -79,10 +79,10 @@ answers.`,
 }
 
 func (o *listing) run(ctx context.Context, verb, resource string) error {
-	switch {
-	case o.output != outputTable && o.output != outputJSON && o.output != outputYAML && o.output != outputHTML:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML)
-	case o.as == "" && len(o.asGroups) > 0:
+	if err := o.outputIs(outputTable, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
+	}
+	if o.as == "" && len(o.asGroups) > 0 {
 		return errors.New("--as-group is given without --as: name the user")
 	}
 	config, err := o.config()

@@ -101,10 +101,8 @@ func (o *difference) outcome(found []*written) error {
 }
 
 func (o *difference) validate() error {
-	switch o.output {
-	case outputTable, outputJSON, outputYAML, outputHTML, outputRole:
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML, outputRole)
+	if err := o.outputIs(outputTable, outputJSON, outputYAML, outputHTML, outputRole); err != nil {
+		return err
 	}
 	switch {
 	case len(*o.manifests.Filenames) == 0 && *o.manifests.Kustomize == "":

@@ -40,10 +40,8 @@ func (o *explanation) run(ctx context.Context, args []string) error {
 }
 
 func (o *explanation) validate(args []string) error {
-	switch o.output {
-	case outputText, outputJSON, outputYAML, outputHTML:
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
 	}
 	switch {
 	case o.all && len(args) > 0:

@@ -112,12 +112,16 @@ func (o *options) reportOn(ctx context.Context, known *sources.Snapshot, set *po
 	if err := decidable(known, request); err != nil {
 		return nil, err
 	}
-	reviewer := &admission.Reviewer{
-		Schema:     func() *schema.Schema { return known.Schema },
+	return review.Decide(ctx, reviewerOf(known.Schema, set, chain, o.maxChecks), request, 0)
+}
+
+// reviewerOf returns the reviewer that decides as the webhooks do.
+func reviewerOf(compiled *schema.Schema, set *policies.Set, chain *authz.Chain, maxChecks int) *admission.Reviewer {
+	return &admission.Reviewer{
+		Schema:     func() *schema.Schema { return compiled },
 		Authorizer: chain.For, Conditional: authz.ConditionalAfter(set.Conditional),
-		Limits: fieldperm.Limits{MaxChecks: o.maxChecks, Parallel: 1},
+		Limits: fieldperm.Limits{MaxChecks: maxChecks, Parallel: 1},
 	}
-	return review.Decide(ctx, reviewer, request, 0)
 }
 
 // load returns the request and the schema that decides it. It does the fast checks first.
@@ -141,10 +145,8 @@ func (o *options) load(ctx context.Context) (request *admissionv1.AdmissionReque
 }
 
 func (o *options) validate() error {
-	switch o.output {
-	case outputTable, outputJSON, outputYAML, outputHTML:
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputTable, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
 	}
 	if o.maxChecks < 1 {
 		return fmt.Errorf("--max-checks %d allows no check: use 1 or more", o.maxChecks)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -21,6 +22,15 @@ const (
 	outputYAML  = "yaml"
 	outputHTML  = "html"
 )
+
+// outputIs returns an error if the value of --output is none of those that a command knows.
+func (o *options) outputIs(known ...string) error {
+	if slices.Contains(known, o.output) {
+		return nil
+	}
+	last := len(known) - 1
+	return fmt.Errorf("--output %q is not known: use %s or %s", o.output, strings.Join(known[:last], ", "), known[last])
+}
 
 // write writes the answer of a command. A reader that leaves, such as head, has what it wants.
 func (o *options) write(answer []byte) error {

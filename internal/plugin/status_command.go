@@ -69,10 +69,8 @@ force or fieldperm is not installed, 2 if it is not known or if something could 
 }
 
 func (o *standing) run(ctx context.Context) error {
-	switch o.output {
-	case outputText, outputJSON, outputYAML, outputHTML:
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
 	}
 	config, err := o.config()
 	if err != nil {

@@ -121,14 +121,11 @@ func (o *tightening) refusal(p *tighten.Proposal, proof *tighten.Proof) error {
 }
 
 func (o *tightening) validate() error {
-	switch o.output {
-	case outputText, outputJSON, outputYAML:
-	case outputHTML:
-		if o.apply || o.undo || len(o.simulate) > 0 {
-			return fmt.Errorf("--output %s is a page of the proposal: drop --apply, --undo and --simulate, or drop --output", outputHTML)
-		}
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
+	}
+	if o.output == outputHTML && (o.apply || o.undo || len(o.simulate) > 0) {
+		return fmt.Errorf("--output %s is a page of the proposal: drop --apply, --undo and --simulate, or drop --output", outputHTML)
 	}
 	for _, f := range []struct{ flag, value string }{{"resources", o.resources}, {"namespaces", o.namespaces}, {"names", o.names}} {
 		if f.value != string(tighten.HeldReach) && f.value != string(tighten.Seen) {

@@ -62,8 +62,8 @@ type found struct {
 const unrecorded = "unknown (it was built without a version)"
 
 func (o *versions) run(ctx context.Context) error {
-	if o.output != outputText && o.output != outputJSON && o.output != outputYAML {
-		return fmt.Errorf("--output %q is not known: use %s, %s or %s", o.output, outputText, outputJSON, outputYAML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML); err != nil {
+		return err
 	}
 	all := found{Client: cmp.Or(version.Built(), unrecorded)}
 	if !o.clientOnly {

@@ -57,9 +57,10 @@ func (o *whoCan) run(ctx context.Context, verb, text string) error {
 }
 
 func (o *whoCan) validate(verb string) error {
+	if err := o.outputIs(outputTable, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains([]string{outputTable, outputJSON, outputYAML, outputHTML}, o.output):
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputTable, outputJSON, outputYAML, outputHTML)
 	case !slices.Contains(genericVerbs, verb):
 		return fmt.Errorf("verb %q is no write of fields: use create, update or patch", verb)
 	case !o.offline() && len(o.files()) > 0:

@@ -73,10 +73,8 @@ Ends with 0 if a refusal was found, 1 if there is none, 2 for an error or if som
 }
 
 func (o *asking) run(ctx context.Context) error {
-	switch o.output {
-	case outputText, outputJSON, outputYAML, outputHTML:
-	default:
-		return fmt.Errorf("--output %q is not known: use %s, %s, %s or %s", o.output, outputText, outputJSON, outputYAML, outputHTML)
+	if err := o.outputIs(outputText, outputJSON, outputYAML, outputHTML); err != nil {
+		return err
 	}
 	found, others, err := o.refusals(ctx)
 	if err != nil {
