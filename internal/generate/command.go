@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +25,11 @@ It talks to no cluster.`,
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %q", err, command.CommandPath()+" --help")
 	})
-	root.AddCommand(newCRD(), newManifests(), newRefdocs())
+	root.AddCommand(
+		newCRD(),
+		newManifests(),
+		newRefdocs(),
+	)
 	return root
 }
 
@@ -62,7 +67,13 @@ func noArguments(command *cobra.Command, args []string) error {
 
 func noOtherCommand(command *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("command %q: does not exist: use crd, manifests or refdocs: see %q", args[0], command.CommandPath()+" --help")
+		var names []string
+		for _, sub := range command.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				names = append(names, sub.Name())
+			}
+		}
+		return fmt.Errorf("command %q: does not exist: use one of %s: see %q", args[0], strings.Join(names, ", "), command.CommandPath()+" --help")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ var (
 	// tried matches the sentence in which a page says where its commands were tried.
 	tried = regexp.MustCompile(`(?i)(where it was|were|was|not|been) tried|tried with|run by (a test|the tests)`)
 	// ours are the commands of this repository.
-	ours         = regexp.MustCompile(`\b(fieldperm-webhook (?:serve|release|check-config)|fieldperm-gen (?:crd|manifests|refdocs)|kubectl fieldperm (?:conditions|explain|review|tighten))\b([^|>#\n]*)`)
+	ours         = regexp.MustCompile(`\b(fieldperm-webhook (?:serve|release|check-config)|fieldperm-gen [a-z]+|kubectl fieldperm (?:conditions|explain|review|tighten))\b([^|>#\n]*)`)
 	flagName     = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*)`)
 	target       = regexp.MustCompile(`(?m)(?:^|[$&] |^\s*)make ([a-z][a-z-]*)`)
 	inRepository = regexp.MustCompile(`(?:^|[\s=])((?:config|charts|test|testdata)/[A-Za-z0-9_./-]+)`)
