@@ -69,7 +69,11 @@ func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authentication configuration: %w", err)
 	}
-	a := &Authenticator{settings: s, compiler: authenticationcel.NewDefaultCompiler()}
+	compiler, err := configfile.NewClaimsCompiler()
+	if err != nil {
+		return nil, fmt.Errorf("authentication configuration: %w", err)
+	}
+	a := &Authenticator{settings: s, compiler: compiler}
 	configuration, err := a.load(ctx, data)
 	if err != nil {
 		return nil, err

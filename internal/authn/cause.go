@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 
 	"github.com/fieldperm/fieldperm/internal/shorten"
@@ -16,18 +17,19 @@ import (
 
 // explained wraps tokens so that the error of a refused token contains nothing of the token except its issuer. The messages of
 // k8s.io/apiserver contain claims: audiences, times, and the values of required claims.
-func explained(tokens authenticator.Token) authenticator.Token {
+func explained(tokens authenticator.Token, entries []apiserver.JWTAuthenticator) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := tokens.AuthenticateToken(ctx, token)
 		if ok && err == nil {
 			return response, true, nil
 		}
-		return nil, false, refused(token, err)
+		return nil, false, refused(token, err, entries)
 	})
 }
 
-// refused returns the error for a token that was not accepted. err is nil if the token's issuer is not in the file.
-func refused(token string, err error) error {
+// refused returns the error for a token that was not accepted. err is nil if the token's issuer is not in the file, whose entries are
+// given.
+func refused(token string, err error, entries []apiserver.JWTAuthenticator) error {
 	issuer, readable := issuerOf(token)
 	switch {
 	case !readable:
@@ -39,8 +41,48 @@ func refused(token string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("bearer token: issuer %q: %w", issuer, context.Canceled)
 	}
-	return fmt.Errorf("bearer token: issuer %q: %s", issuer, cause(err.Error()))
+	text := cause(err.Error())
+	for i := range entries {
+		if entries[i].Issuer.URL == issuer {
+			text = located(text, err.Error(), &entries[i])
+		}
+	}
+	return fmt.Errorf("bearer token: issuer %q: %s", issuer, text)
 }
+
+// located adds to the cause what only the issuer's entry in the file tells: which expression of extra has failed, and that a failed
+// mapping comes before rules that might have refused the token too. k8s.io/apiserver evaluates mappings first, and KEP-3331 rules first.
+func located(text, message string, entry *apiserver.JWTAuthenticator) string {
+	for i := range entry.ClaimMappings.Extra {
+		one := &entry.ClaimMappings.Extra[i]
+		// The texts are compared with those of the file. What follows them may contain claims.
+		switch {
+		case strings.HasPrefix(message, fmt.Sprintf("expression '%s' resulted in error: ", one.ValueExpression)):
+			text = fmt.Sprintf("claimMappings.extra[%d].valueExpression (key %q): expression fails", i, one.Key)
+		case message == extraMessage+one.ValueExpression+": "+listMessage:
+			text = fmt.Sprintf("claimMappings.extra[%d].valueExpression (key %q): %s", i, one.Key, noList)
+		default:
+			continue
+		}
+		break
+	}
+	if strings.HasSuffix(message, costMessage) {
+		text += ": it exceeds the cost limit of CEL"
+	}
+	if strings.HasPrefix(text, "claimMappings.") && len(entry.ClaimValidationRules) > 0 {
+		text += "; claimValidationRules are evaluated after the mappings, and may refuse the token too"
+	}
+	return text
+}
+
+const (
+	extraMessage = "oidc: error evaluating extra claim expression: "
+	groupMessage = "oidc: error evaluating group claim expression: "
+	costMessage  = "actual cost limit exceeded"
+	listMessage  = "expression must return a string or a list of strings"
+	// noList is the cause of listMessage. Reading the file finds most such expressions.
+	noList = "expression yields neither a text nor a list of texts: map a list that comes from split or findAll with .map(g, g)"
+)
 
 // issuerOf returns the issuer of a token without verifying the token.
 func issuerOf(token string) (string, bool) {
@@ -92,6 +134,7 @@ var beginnings = []struct{ message, cause string }{
 	{"oidc: email not verified", "claimMappings.username: the claim \"email\" is not verified"},
 	{"oidc: parse 'email_verified' claim", "claimMappings.username: the claim \"email_verified\" is not a bool"},
 	{"oidc: empty username via CEL expression", "claimMappings.username: expression is empty"},
+	{groupMessage + listMessage, "claimMappings.groups: " + noList},
 	{"oidc: error evaluating username claim expression", "claimMappings.username: expression fails"},
 	{"oidc: error evaluating group claim expression", "claimMappings.groups: expression fails"},
 	{"oidc: error evaluating uid claim expression", "claimMappings.uid: expression fails"},

@@ -87,7 +87,7 @@ func (a *Authenticator) newGeneration(configuration *apiserver.AuthenticationCon
 	// A token names its issuer, and every other authenticator skips it without an error. So the first error is the only one, and no
 	// further authenticator needs to be asked after it.
 	union := cache.New(tokenunion.NewFailOnError(tokens...), true, acceptedFor, 0)
-	g.request = group.NewAuthenticatedGroupAdder(bearertoken.New(explained(union)))
+	g.request = group.NewAuthenticatedGroupAdder(bearertoken.New(explained(union, configuration.JWT)))
 	if configuration.Anonymous != nil && configuration.Anonymous.Enabled {
 		// A request with a bad token is refused, not treated as anonymous.
 		g.request = requestunion.NewFailOnError(g.request, anonymous.NewAuthenticator(configuration.Anonymous.Conditions))

@@ -2,12 +2,12 @@ package configfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
-	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 )
 
 // mostIssuers is k8s.io/apiserver's limit. With more issuers, its validation looks at none of them.
@@ -16,7 +16,11 @@ const mostIssuers = 64
 // LoadAuthentication reads an AuthenticationConfiguration: apiserver.config.k8s.io/v1, v1beta1 or v1alpha1. file is the name in
 // errors. It returns the configuration and warnings. The error is Problems, with all faults.
 func LoadAuthentication(file string, data []byte) (*apiserver.AuthenticationConfiguration, []string, error) {
-	r := newReading(file, data, claimsAndUsers())
+	compiler, err := NewClaimsCompiler()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := newReading(file, data, claimsAndUsers(compiler))
 	if r.tree.value == nil {
 		return nil, nil, r.result()
 	}
@@ -32,12 +36,12 @@ func LoadAuthentication(file string, data []byte) (*apiserver.AuthenticationConf
 		mended = configuration.DeepCopy()
 		mended.JWT = mended.JWT[:mostIssuers]
 	}
-	compiler := authenticationcel.NewDefaultCompiler()
 	errs = append(errs, validation.ValidateAuthenticationConfiguration(compiler, mended, nil)...)
 	r.judge(errs, func(path string) string { return path }, issuerCures())
 	if len(r.problems) == 0 && len(errs) > 0 {
 		r.report("", errs.ToAggregate().Error(), "")
 	}
+	r.checkMappings(compiler, mended)
 	if err := r.result(); err != nil {
 		return nil, nil, err
 	}
@@ -104,11 +108,7 @@ func (r *reading) warnIssuer(path string, issuer *apiserver.JWTAuthenticator) {
 	if selector := issuer.Issuer.EgressSelectorType; selector != "" {
 		r.warn(child(path, "issuer.egressSelectorType"), quoted(string(selector))+" has no effect: fieldperm asks issuers directly", "leave it out")
 	}
-	for _, rule := range issuer.UserValidationRules {
-		if strings.Contains(rule.Expression, "system:") {
-			return
-		}
-	}
+	r.warnEncodings(path, issuer)
 	for _, mapping := range []struct {
 		name, example string
 		value         apiserver.PrefixedClaimOrExpression
@@ -116,7 +116,14 @@ func (r *reading) warnIssuer(path string, issuer *apiserver.JWTAuthenticator) {
 		{"username", "!user.username.startsWith('system:')", issuer.ClaimMappings.Username},
 		{"groups", "user.groups.all(group, !group.startsWith('system:'))", issuer.ClaimMappings.Groups},
 	} {
-		if mapping.value.Claim == "" && mapping.value.Expression == "" || mapping.value.Prefix != nil && *mapping.value.Prefix != "" {
+		if mapping.value.Prefix != nil && *mapping.value.Prefix == "-" {
+			r.warn(child(path, "claimMappings."+mapping.name+".prefix"), `"-" is a prefix like any other, as in "-alice"`,
+				`write prefix: "" for none: only the flag --oidc-username-prefix of kube-apiserver takes "-" for that`)
+		}
+		if mapping.value.Claim == "" && mapping.value.Expression == "" || mapping.value.Prefix != nil && *mapping.value.Prefix != "" ||
+			strings.Contains(mapping.value.Expression, "system:") || slices.ContainsFunc(issuer.UserValidationRules, func(rule apiserver.UserValidationRule) bool {
+			return strings.Contains(rule.Expression, "system:") && strings.Contains(rule.Expression, "user."+mapping.name)
+		}) {
 			continue
 		}
 		r.warn(child(path, "claimMappings."+mapping.name), fmt.Sprintf("has no prefix: a token can carry %s of the system, such as %s", mapping.name, map[string]string{"username": "system:kube-controller-manager", "groups": "system:masters"}[mapping.name]),

@@ -64,8 +64,7 @@ func matchConditions() language {
 }
 
 // claimsAndUsers returns the language of expressions about a token's claims and about the user that they are mapped to.
-func claimsAndUsers() language {
-	compiler := authenticationcel.NewDefaultCompiler()
+func claimsAndUsers(compiler authenticationcel.Compiler) language {
 	return language{
 		compiles: func(expression string) bool {
 			_, claims := compiler.CompileClaimsExpression(&authenticationcel.ClaimMappingExpression{Expression: expression})
