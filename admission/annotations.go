@@ -19,6 +19,9 @@ const (
 	// with "!" before a denied verb. Verbs on which no authorizer had an opinion are left out. If no verb remains, the annotation is left
 	// out.
 	AnnotationAuthorizers = "authorizers"
+	// AnnotationSkipped lists the webhooks that were not asked about some verbs, because a match condition of theirs excludes the question:
+	// "protector=update,granular opa=granular" (KEP-3221: webhook-skipped). If no webhook was skipped, the annotation is left out.
+	AnnotationSkipped = "webhook-skipped"
 	// AnnotationFields lists the most specific verb of each change, sorted and without duplicates: what a user without the generic
 	// permission needs at least. It is "" if nothing changed, and for DELETE. A list that was cut ends with ",…+N" for N further verbs.
 	AnnotationFields = "fields"
@@ -39,6 +42,9 @@ func annotations(result *Result) map[string]string {
 	out[AnnotationFields] = joined(specificVerbs(few[:0], result.Requirements))
 	if authorizers := decidingAuthorizers(result.Checks); authorizers != "" {
 		out[AnnotationAuthorizers] = authorizers
+	}
+	if skipped := skippedWebhooks(result.Checks); skipped != "" {
+		out[AnnotationSkipped] = skipped
 	}
 	return out
 }
@@ -148,6 +154,34 @@ func decidingAuthorizers(checks []fieldperm.Check) string {
 			} else {
 				fits = b.add(",", denied, check.Verb)
 			}
+			if !fits {
+				return b.String()
+			}
+		}
+	}
+	return b.String()
+}
+
+// skippedWebhooks lists the webhooks in the order in which they were first skipped, each with the verbs.
+func skippedWebhooks(checks []fieldperm.Check) string {
+	var names []string
+	for _, check := range checks {
+		for name := range strings.SplitSeq(check.Skipped, ",") {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	var b bounded
+	for i, name := range names {
+		var skipped []string
+		for _, check := range checks {
+			if slices.Contains(strings.Split(check.Skipped, ","), name) {
+				skipped = append(skipped, check.Verb)
+			}
+		}
+		for j, verb := range skipped {
+			fits := j == 0 && b.add(separator(i, " "), name, "=", verb) || j > 0 && b.add(",", verb)
 			if !fits {
 				return b.String()
 			}

@@ -32,6 +32,36 @@ func TestP7_AnnotationNamesTheAuthorizer(t *testing.T) {
 	}
 }
 
+func TestKEP3221_P7_AnnotationNamesSkippedWebhooks(t *testing.T) {
+	for name, test := range map[string]struct {
+		checks []fieldperm.Check
+		want   string
+	}{
+		"nobody asked":    {nil, ""},
+		"nothing skipped": {[]fieldperm.Check{{Verb: "update", By: "rbac"}}, ""},
+		"one of one":      {[]fieldperm.Check{{Verb: "update", Skipped: "opa"}}, "opa=update"},
+		"several": {
+			[]fieldperm.Check{{Verb: "update", Skipped: "opa,crd"}, {Verb: "granular", By: "rbac"}, {Verb: "granular:scale", Allowed: true, Skipped: "crd"}, {Verb: "granular:x", Skipped: "last,opa"}},
+			"opa=update,granular:x crd=update,granular:scale last=granular:x",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, present := annotations(&Result{Decision: fieldperm.Decision{Checks: test.checks}})[AnnotationSkipped]
+			if got != test.want || present != (test.want != "") {
+				t.Errorf("got %q, present %t; want %q", got, present, test.want)
+			}
+		})
+	}
+	long := strings.Repeat("x", 300)
+	var checks []fieldperm.Check
+	for i := range 5 {
+		checks = append(checks, fieldperm.Check{Verb: fmt.Sprintf("granular:%s%d", long, i), Skipped: "a,b"})
+	}
+	if got := annotations(&Result{Decision: fieldperm.Decision{Checks: checks}})[AnnotationSkipped]; len(got) > maxAnnotation || !strings.HasPrefix(got, "a=granular:x") || !strings.HasSuffix(got, "x2,…") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
 func TestP7_AnnotationOfAuthorizersIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	var checks []fieldperm.Check

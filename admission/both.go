@@ -69,7 +69,7 @@ func (r *Reviewer) asHolder(ctx context.Context, request *admissionv1.AdmissionR
 		if !answer.AllowsGeneric() {
 			continue
 		}
-		result.Checks = append(result.Checks, fieldperm.Check{Verb: verb, Allowed: true, By: answer.By})
+		result.Checks = append(result.Checks, fieldperm.Check{Verb: verb, Allowed: true, By: answer.By, Skipped: answer.Skipped})
 		result.Decision = fieldperm.Decision{Allowed: true, Mode: fieldperm.ModeGeneric, Checks: result.Checks, CoveredBy: make([]string, len(result.Requirements))}
 		for i := range result.CoveredBy {
 			result.CoveredBy[i] = verb

@@ -43,7 +43,7 @@ func (r *Reviewer) reviewGeneric(ctx context.Context, endpoint Endpoint, req *ad
 		return nil, err
 	}
 	result.Allowed = answer.AllowsGeneric()
-	result.Checks = []fieldperm.Check{{Verb: verb, Allowed: result.Allowed, By: answer.By}}
+	result.Checks = []fieldperm.Check{{Verb: verb, Allowed: result.Allowed, By: answer.By, Skipped: answer.Skipped}}
 	if result.Allowed {
 		result.Mode = fieldperm.ModeGeneric
 		return result, nil

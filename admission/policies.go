@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -65,6 +66,9 @@ func (a *authorizers) Authorize(ctx context.Context, verb string, generic bool) 
 		return conditional, err
 	}
 	out, err := a.then.Authorize(ctx, verb, generic)
+	if conditional.Skipped != "" {
+		out.Skipped = strings.TrimSuffix(conditional.Skipped+","+out.Skipped, ",")
+	}
 	if out.Failure == nil && !out.Allowed() {
 		// The conditional authorizer that failed might have allowed the verb, so a denial is due to the failure (P4).
 		out.Failure = conditional.Failure
@@ -107,7 +111,7 @@ func (r *Reviewer) authorizer(ctx context.Context, write *Write, verbs []string)
 			return nil, &Result{
 				Decision: fieldperm.Decision{
 					Mode: fieldperm.ModeNone, Denial: denial, CoveredBy: make([]string, len(changes)),
-					Checks: []fieldperm.Check{{Verb: verb, By: answer.By}},
+					Checks: []fieldperm.Check{{Verb: verb, By: answer.By, Skipped: answer.Skipped}},
 				},
 				Requirements: changes, Message: denialMessage(denial, write.Request),
 			}, nil

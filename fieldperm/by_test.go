@@ -23,7 +23,7 @@ func TestP7_ChecksNameTheirAuthorizer(t *testing.T) {
 		verbs.Marker:         {Outcome: Allow, By: "rbac"},
 		verbs.Prefix + "one": {Outcome: Allow, By: "rbac"},
 	}, Review{Generic: update, Requirements: []Requirement{need("x", "*", "one")}}, Limits{})
-	want := []Check{{"update", false, "protector"}, {"patch", false, ""}, {"granular", true, "rbac"}, {"granular:*", false, ""}, {"granular:one", true, "rbac"}}
+	want := []Check{{"update", false, "protector", ""}, {"patch", false, "", ""}, {"granular", true, "rbac", ""}, {"granular:*", false, "", ""}, {"granular:one", true, "rbac", ""}}
 	if err != nil || !slices.Equal(d.Checks, want) {
 		t.Errorf("checks %v, error %v; want %v", d.Checks, err, want)
 	}

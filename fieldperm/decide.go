@@ -58,7 +58,7 @@ func (d *decider) record(verb string, generic bool, decision AuthorizerDecision)
 	if d.out.Checks == nil {
 		d.out.Checks = make([]Check, 0, d.expected())
 	}
-	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By})
+	d.out.Checks = append(d.out.Checks, Check{verb, allowed, decision.By, decision.Skipped})
 	return allowed
 }
 

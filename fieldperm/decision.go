@@ -23,6 +23,9 @@ type AuthorizerDecision struct {
 	Reason string
 	// By is the name of the authorizer that decided, "" if no authorizer had an opinion.
 	By string
+	// Skipped are the names of the webhooks that were not asked because a match condition of theirs excludes the question, separated by
+	// commas. It is for audit only.
+	Skipped string
 	// Failure is set when an authorizer failed, its failure policy is NoOpinion, and no other authorizer allowed the verb. A working
 	// authorizer might have allowed it. A user that would be denied for this reason gets the error instead (P4).
 	Failure error
@@ -115,6 +118,8 @@ type Check struct {
 	Allowed bool
 	// By is the name of the authorizer that decided, "" if no authorizer had an opinion that counts.
 	By string
+	// Skipped is that of the AuthorizerDecision.
+	Skipped string
 }
 
 // Decision is the outcome of a review. The zero Decision denies.

@@ -212,7 +212,7 @@ func (d *referenceDecider) record(verb string, generic bool, answer AuthorizerDe
 	if answer.Outcome == Deny && answer.By != "" {
 		d.refusals[verb] = &Refusal{Verb: verb, By: answer.By, Reason: answer.Reason}
 	}
-	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By})
+	d.out.Checks = append(d.out.Checks, Check{verb, allowed, answer.By, answer.Skipped})
 	return allowed
 }
 

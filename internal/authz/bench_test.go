@@ -34,17 +34,11 @@ func BenchmarkCheck(b *testing.B) {
 	p.configure(h)
 	check("cached", p.chain(Settings{}).For(request()))
 	check("default chain, cached", defaultOf(b, r).For(request()))
-	h.conditions = []string{"has(request.resourceAttributes)", "request.resourceAttributes.namespace != 'kube-system'"}
-	p.configure(h)
-	check("cached, two conditions", p.chain(Settings{}).For(request()))
-	h.conditions = []string{"request.resourceAttributes.namespace == 'kube-system'"}
-	p.configure(h, hook{name: "api"})
-	check("excluded by a condition, then cached", p.chain(Settings{Cluster: r.cluster()}).For(request()))
 	p.configure(rbacEntry, hook{name: "api"})
 	check("RBAC of 2000 bindings", p.chain(Settings{newRoles: manyBindings(b)}).For(request()))
 	check("RBAC of 2000 bindings has no opinion, then cached", p.chain(Settings{newRoles: manyBindings(b), Cluster: r.cluster()}).For(by("stranger", "team")))
 	check("system:masters", p.chain(Settings{newRoles: manyBindings(b)}).For(by("root", "system:masters")))
-	h.conditions, h.more = nil, keepNone
+	h.more = keepNone
 	p.configure(h)
 	check("round trip", p.chain(Settings{}).For(request()))
 }

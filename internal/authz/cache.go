@@ -114,11 +114,11 @@ func (l links) lookup(ctx context.Context, c *check) (v chainDecision, ok bool) 
 			return chainDecision{}, false
 		}
 		v.reason, v.by = o.reason, one.name
-		count(ctx, excluded)
+		v.skipped = count(ctx, excluded)
 		return v, true
 	}
 	v.reason = strings.Join(reasons, "\n")
-	count(ctx, excluded)
+	v.skipped = count(ctx, excluded)
 	return v, true
 }
 
@@ -138,9 +138,16 @@ func (l *link) decided(decision string) {
 	}
 }
 
-// count counts webhooks that a match condition excluded, as k8s.io/apiserver's webhook authorizer does.
-func count(ctx context.Context, excluded []*webhook) {
-	for _, w := range excluded {
+// count counts webhooks that a match condition excluded, as k8s.io/apiserver's webhook authorizer does. It returns their names, separated
+// by commas.
+func count(ctx context.Context, excluded []*webhook) string {
+	var names string
+	for i, w := range excluded {
 		w.metrics.MatcherMetrics.RecordAuthorizationMatchConditionExclusion(ctx, "Webhook", w.name)
+		if i > 0 {
+			names += ","
+		}
+		names += w.name // One name, the usual case, needs no allocation.
 	}
+	return names
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
-	"k8s.io/apiserver/pkg/authorization/metrics"
 	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -57,13 +56,19 @@ func newConditional(one *apiserver.AuthorizerConfiguration, of *configfile.Condi
 		if len(faults) > 0 {
 			return nil, faults.ToAggregate()
 		}
-		config.Match = matcher.Eval
+		config.Match = func(ctx context.Context, review *authorizationv1.SubjectAccessReview) (bool, error) {
+			matches, err := matcher.Eval(ctx, review)
+			if !matches && err == nil {
+				traceOf(ctx).skip(one.Name)
+			}
+			return matches, err
+		}
 	}
 	out := &conditional{name: one.Name}
 	if out.remote, err = peer.New(config); err != nil {
 		return nil, err
 	}
-	out.Authorizer = metrics.InstrumentedAuthorizer(string(one.Type), one.Name, out.remote)
+	out.Authorizer = newCounting(string(one.Type), one.Name, out.remote)
 	return out, nil
 }
 

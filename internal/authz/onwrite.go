@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -153,7 +154,7 @@ func isApplied(req *admissionv1.AdmissionRequest) bool {
 	return len(managers) == 1 && managers[0].Operation == metav1.ManagedFieldsOperationApply && managers[0].Subresource == ""
 }
 
-func (w *onWrite) ask(ctx context.Context, attributes authorizer.Attributes) (fieldperm.AuthorizerDecision, error) {
+func (w *onWrite) ask(ctx context.Context, attributes authorizer.Attributes) (decided fieldperm.AuthorizerDecision, err error) {
 	out := fieldperm.AuthorizerDecision{Outcome: fieldperm.NoOpinion}
 	about := func(err error) error {
 		if err == nil {
@@ -163,6 +164,9 @@ func (w *onWrite) ask(ctx context.Context, attributes authorizer.Attributes) (fi
 	}
 	var unmet []authorizer.Condition
 	var by []string
+	t := &questionTrace{}
+	ctx = withTrace(ctx, t)
+	defer func() { decided.Skipped = strings.Join(t.skipped, ",") }()
 	for _, one := range w.webhooks {
 		decision := one.ConditionsAwareAuthorize(ctx, attributes)
 		var of *wire.Admission

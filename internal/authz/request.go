@@ -77,7 +77,7 @@ func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic 
 	if err != nil {
 		return fieldperm.AuthorizerDecision{}, failure
 	}
-	return fieldperm.AuthorizerDecision{Outcome: outcomeOf(v), Reason: v.reason, By: v.by, Failure: failure}, nil
+	return fieldperm.AuthorizerDecision{Outcome: outcomeOf(v), Reason: v.reason, By: v.by, Skipped: v.skipped, Failure: failure}, nil
 }
 
 // outcomeOf returns the outcome of an authorizer chain. An authorizer that decided and did not allow the verb denied it.

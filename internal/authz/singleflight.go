@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,8 @@ type chainDecision struct {
 	reason  string
 	// by is the name of the authorizer that decided, "" if none had an opinion.
 	by string
+	// skipped are the names of the webhooks that match conditions excluded, separated by commas.
+	skipped string
 	// failure is the error of an authorizer that failed and was skipped, as its failurePolicy says. It is set only if no other
 	// authorizer allowed the request, so that the missing opinion matters.
 	failure error
@@ -139,7 +142,7 @@ func (f *flights) fly(q *flight, key string, a authorizer.Attributes) (v chainDe
 	}()
 	decision, reason, err := f.chain.Authorize(withTrace(ctx, t), a)
 	if err != nil && decision == authorizer.DecisionNoOpinion && ctx.Err() == nil {
-		return chainDecision{failure: err}, nil
+		return chainDecision{failure: err, skipped: strings.Join(t.skipped, ",")}, nil
 	}
 	if err != nil {
 		return chainDecision{}, err
@@ -149,9 +152,9 @@ func (f *flights) fly(q *flight, key string, a authorizer.Attributes) (v chainDe
 		if ctx.Err() != nil {
 			return chainDecision{}, t.failed
 		}
-		return chainDecision{reason: reason, by: t.by, failure: t.failed}, nil
+		return chainDecision{reason: reason, by: t.by, failure: t.failed, skipped: strings.Join(t.skipped, ",")}, nil
 	}
-	return chainDecision{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by}, nil
+	return chainDecision{allowed: decision == authorizer.DecisionAllow, reason: reason, by: t.by, skipped: strings.Join(t.skipped, ",")}, nil
 }
 
 // leave is called by a caller that stops waiting. The last one cancels the question.

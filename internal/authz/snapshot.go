@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
-	"k8s.io/apiserver/pkg/authorization/metrics"
 	"k8s.io/apiserver/pkg/authorization/union"
 	configmetrics "k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
 	"k8s.io/klog/v2"
@@ -99,7 +98,7 @@ func (l links) union() (authorizer.Authorizer, error) {
 			a = one.webhook
 		}
 		if one.kind != "" {
-			a = metrics.InstrumentedAuthorizer(one.kind, one.name, a)
+			a = newCounting(one.kind, one.name, a)
 		}
 		chain[i] = union.NamedAuthorizer{AuthorizerName: one.name, Authorizer: &named{name: one.name, Authorizer: a}}
 	}

@@ -21,6 +21,8 @@ type questionTrace struct {
 	by string
 	// asked means that a webhook was asked by a round trip. hit means that a webhook answered from its cache.
 	asked, hit bool
+	// skipped are the names of the webhooks that match conditions excluded.
+	skipped []string
 	// failed is the error of the first authorizer that failed and was skipped.
 	failed error
 	// call describes the call of the webhook that is being asked.
@@ -55,6 +57,9 @@ func (t *questionTrace) source(err error) string {
 	}
 	return sourceLocal
 }
+
+// skip records that match conditions exclude a webhook.
+func (t *questionTrace) skip(name string) { t.skipped = append(t.skipped, name) }
 
 type traceKey struct{}
 

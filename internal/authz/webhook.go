@@ -135,6 +135,9 @@ func (w *webhook) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	if i := (*inconclusive)(nil); errors.As(err, &i) {
 		decision = authorizer.DecisionNoOpinion
 	}
+	if t.call.skipped && err == nil {
+		t.skip(w.name)
+	}
 	switch {
 	case t.call.asked:
 		t.asked = true
