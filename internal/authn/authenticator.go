@@ -25,6 +25,8 @@ type Settings struct {
 	File string
 	// Identity identifies this process in metrics (apiserver_id_hash).
 	Identity string
+	// Observer receives the state of issuers. nil turns this off.
+	Observer Observer
 
 	// Only tests set the fields below. 0 selects the default.
 	interval   time.Duration // period between two reads of the file
@@ -65,6 +67,9 @@ func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	if s.reloadWait == 0 {
 		s.reloadWait = defaultReloadWait
 	}
+	if s.Observer == nil {
+		s.Observer = noObserver{}
+	}
 	data, err := os.ReadFile(s.File)
 	if err != nil {
 		return nil, fmt.Errorf("authentication configuration: %w", err)
@@ -96,6 +101,7 @@ func New(ctx context.Context, s Settings) (*Authenticator, error) {
 	}
 	authenticationmetrics.RegisterMetrics()
 	authenticationmetrics.RecordAuthenticationConfigLastConfigInfo(s.Identity, string(data))
+	report(klog.FromContext(ctx), s.File, configuration)
 	a.watcher = reload.New(reload.Config{
 		File:     s.File,
 		Interval: s.interval,

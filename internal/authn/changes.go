@@ -61,6 +61,7 @@ func (a *Authenticator) apply(ctx context.Context, data []byte) ([]string, error
 		}
 	}
 	a.swap(next)
+	report(klog.FromContext(ctx), a.settings.File, configuration)
 	return nil, nil
 }
 
@@ -106,4 +107,9 @@ func (a *Authenticator) observe(log klog.Logger, data []byte, err error) {
 	}
 	authenticationmetrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.settings.Identity, string(data))
 	log.Info("Authentication configuration: what the file has now is in force", "file", a.settings.File)
+}
+
+// report logs the configuration that is in force now.
+func report(log klog.Logger, file string, configuration *apiserver.AuthenticationConfiguration) {
+	log.Info("Authentication configuration: is in force", "file", file, "issuers", configfile.SummaryOfIssuers(configuration))
 }

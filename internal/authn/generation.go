@@ -125,7 +125,14 @@ func (a *Authenticator) newProvider(entry apiserver.JWTAuthenticator) (*provider
 	if err != nil {
 		return nil, err
 	}
+	address, _ := discoveryAddress(&entry.Issuer)
+	url := entry.Issuer.URL
 	ctx, cancel := context.WithCancel(a.base)
+	client.Transport = &watched{client.Transport, address, url, func(good bool) {
+		if ctx.Err() == nil { // The metrics of an issuer that was dropped must not come back.
+			a.settings.Observer.Provider(url, a.settings.Identity, good)
+		}
+	}}
 	token, err := oidc.New(ctx, oidc.Options{
 		JWTAuthenticator:     entry,
 		Client:               client,
@@ -201,6 +208,7 @@ func (a *Authenticator) endProviders(ended []*provider) {
 		one.end()
 		if !a.has(one.url()) {
 			oidc.DeleteJWKSFetchMetrics(one.url(), a.settings.Identity)
+			a.settings.Observer.ProviderGone(one.url(), a.settings.Identity)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,14 +83,8 @@ func ask(ctx context.Context, issuer apiserver.Issuer) *IssuerError {
 		return &IssuerError{Err: err, Cure: "write the CA's certificates in PEM"}
 	}
 	defer transport.CloseIdleConnections()
-	address, source := issuer.DiscoveryURL, "discoveryURL"
-	if address == "" {
-		address, source = strings.TrimSuffix(issuer.URL, "/")+wellKnown, "url"
-	}
-	var document struct {
-		Issuer string `json:"issuer"`
-		Keys   string `json:"jwks_uri"`
-	}
+	address, source := discoveryAddress(&issuer)
+	var document discovery
 	if err := fetch(ctx, client, address, &document); err != nil {
 		return &IssuerError{
 			Err:  fmt.Errorf("issuer %q: discovery: %w", issuer.URL, err),

@@ -20,6 +20,8 @@ type Metrics struct {
 	checks   checkMetrics
 	schemas  schemaMetrics
 	proofs   proofMetrics
+
+	authentication authenticationMetrics
 }
 
 // New registers the metrics in a new registry. The interlock counts as open until Interlock is called.
@@ -30,11 +32,14 @@ func New() *Metrics {
 		checks:   newCheckMetrics(),
 		schemas:  newSchemaMetrics(),
 		proofs:   newProofMetrics(),
+
+		authentication: newAuthenticationMetrics(),
 	}
 	m.reviews.register(m.registry)
 	m.checks.register(m.registry)
 	m.schemas.register(m.registry)
 	m.proofs.register(m.registry)
+	m.authentication.register(m.registry)
 	registerBuildInfo(m.registry)
 	m.proofs.start()
 	return m

@@ -242,3 +242,47 @@ fieldperm_check_cache_total{result="miss"} 1
 fieldperm_check_cache_total{result="shared"} 1
 `, "fieldperm_check_cache_total")
 }
+
+func TestKEP3331_ProvidersAndCallersAreCounted(t *testing.T) {
+	m := New()
+	m.Authenticated("success", time.Millisecond)
+	m.Authenticated("error", time.Millisecond)
+	durations := map[string]uint64{}
+	for _, metric := range scrape(t, m)["fieldperm_authentication_duration_seconds"].GetMetric() {
+		durations[metric.GetLabel()[0].GetValue()] = metric.GetHistogram().GetSampleCount()
+	}
+	if len(durations) != 2 || durations["success"] != 1 || durations["error"] != 1 {
+		t.Errorf("durations are %v", durations)
+	}
+	const name = "apiserver_authentication_jwt_authenticator_provider_status_timestamp_seconds"
+	providers := func() map[string]float64 {
+		out := map[string]float64{}
+		families, err := m.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				if family.GetName() == name {
+					key := ""
+					for _, label := range metric.GetLabel() {
+						key += label.GetName() + "=" + label.GetValue() + " "
+					}
+					out[key] = metric.GetGauge().GetValue()
+				}
+			}
+		}
+		return out
+	}
+	began := float64(time.Now().Unix())
+	m.Provider("https://a.example", "id", true)
+	m.Provider("https://a.example", "id", false)
+	m.Provider("https://b.example", "id", false)
+	if got := providers(); len(got) != 3 || got["apiserver_id_hash="+hashed("id")+" jwt_issuer_hash="+hashed("https://a.example")+" result=success "] < began {
+		t.Errorf("providers are %v", got)
+	}
+	m.ProviderGone("https://a.example", "id")
+	if got := providers(); len(got) != 1 || got["apiserver_id_hash="+hashed("id")+" jwt_issuer_hash="+hashed("https://b.example")+" result=failure "] < began {
+		t.Errorf("providers are %v after one is gone", got)
+	}
+}

@@ -50,7 +50,7 @@ func newAuthorization(
 		return nil, fmt.Errorf("--authorization-config: %w", err)
 	}
 	if o.AuthenticationConfig != "" {
-		a.tokens, err = authn.New(ctx, authn.Settings{File: o.AuthenticationConfig, Identity: identity})
+		a.tokens, err = authn.New(ctx, authn.Settings{File: o.AuthenticationConfig, Identity: identity, Observer: m})
 		if err != nil {
 			return nil, fmt.Errorf("--authentication-config: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -27,6 +28,8 @@ type callers struct {
 	// looking bounds the tokens that are checked at the same time. A check may need a request to the issuer. Unknown callers must
 	// not take capacity from callers that are already authenticated.
 	looking limit
+	// took receives the result and the time of each authentication.
+	took func(result string, took time.Duration)
 }
 
 var errLooking = errors.New("bearer token: too many are being looked at")
@@ -43,6 +46,7 @@ func (c callers) token(r *http.Request) (*authenticator.Response, bool, error) {
 
 func (s *Server) newCallers() callers {
 	return callers{
+		took:        s.metrics.Authenticated,
 		certificate: x509.NewDynamic(s.certificates.callers.VerifyOptions, x509.CommonNameUserConversion),
 		tokens:      s.authorization.tokens,
 		tokenUsers:  s.options.WebhookTokenUsers,
@@ -81,9 +85,11 @@ func (c callers) people() authenticator.Request {
 
 // authenticated passes a request on only if the authenticator accepts it, with the user in the context. The response to any other
 // request gives no reason; the log does.
-func authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
+func (c callers) authenticated(who authenticator.Request, cure string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
 		response, ok, err := who.AuthenticateRequest(r)
+		c.took(authenticationResult(ok, err), time.Since(started))
 		if errors.Is(err, errLooking) {
 			http.Error(w, "too many callers are being authenticated: try again", http.StatusServiceUnavailable)
 			return
@@ -99,6 +105,16 @@ func authenticated(who authenticator.Request, cure string, next http.Handler) ht
 		}
 		next.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), response.User)))
 	})
+}
+
+func authenticationResult(ok bool, err error) string {
+	switch {
+	case err != nil:
+		return "error"
+	case !ok:
+		return "failure"
+	}
+	return "success"
 }
 
 // The cures in messages to a caller that is refused.

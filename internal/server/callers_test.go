@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,47 @@ func TestKEP3331_CallersOfEachEndpoint(t *testing.T) {
 		if code, text := read(t, response); code == http.StatusUnauthorized {
 			t.Errorf("%s by certificate: %s", path, text)
 		}
+	}
+}
+
+// Each authentication is counted with its result, on every path.
+func TestKEP3331_AuthenticationIsMeasured(t *testing.T) {
+	var i *issuer.Issuer
+	r := start(t, func(r *running) { i = withIssuer(t, r) })
+	certificate := client509(t, r.serving, r.serving)
+	alice := bearer(token(t, i, "alice"))
+	eventually(t, "keys of the issuer", func() bool {
+		code, _ := r.call(t, http.MethodGet, "/permissions", "", alice)
+		return code == http.StatusOK
+	})
+	counted := func() map[string]string {
+		_, text := r.get(t, certificate, "/metrics")
+		out := map[string]string{}
+		for line := range strings.Lines(text) {
+			if rest, ok := strings.CutPrefix(line, `fieldperm_authentication_duration_seconds_count{result="`); ok {
+				result, n, _ := strings.Cut(strings.TrimSpace(rest), `"} `)
+				out[result] = n
+			}
+			if strings.HasPrefix(line, "apiserver_authentication_jwt_authenticator_provider_status_timestamp_seconds{") && strings.Contains(line, `result="success"`) {
+				out["provider"] = "there"
+			}
+		}
+		return out
+	}
+	before := counted()
+	r.call(t, http.MethodGet, "/permissions", "", nil)
+	r.call(t, http.MethodPost, "/admit/granular", scaling, nil)
+	r.call(t, http.MethodGet, "/permissions", "", bearer("eyJhbGciOiJub25lIn0.e30."))
+	r.call(t, http.MethodGet, "/permissions", "", alice)
+	after := counted()
+	for result, want := range map[string]int{"failure": 2, "error": 1, "success": 2} { // The scrape before counts too.
+		was, _ := strconv.Atoi(before[result])
+		if got, err := strconv.Atoi(after[result]); err != nil || got-was != want {
+			t.Errorf("%s: %d more, %v, want %d", result, got-was, err, want)
+		}
+	}
+	if after["provider"] == "" {
+		t.Error("the status of the issuer is not there")
 	}
 }
 

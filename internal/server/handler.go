@@ -48,17 +48,17 @@ func (s *Server) endpoints() []endpoint {
 	}
 	authorize := func(next http.Handler) http.Handler {
 		// Authentication comes before the limits, so that unknown callers take no capacity.
-		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, question, next))
+		return callers.authenticated(callers.webhooks(), cureCertificate, bounded(bytes.authorize, calls, question, next))
 	}
 	ask := func(next http.Handler) http.Handler {
-		return authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
+		return callers.authenticated(callers.people(), cureToken, bounded(bytes.questions, questions, question, next))
 	}
 	public := s.options.AdmissionCallers == callersAny
 	called := func(next http.Handler) http.Handler {
 		if public {
 			return next
 		}
-		return authenticated(callers.webhooks(), cureCertificate, next)
+		return callers.authenticated(callers.webhooks(), cureCertificate, next)
 	}
 	admit := func(next http.Handler) http.Handler { return called(bounded(bytes.reviews, calls, longest, next)) }
 	read := func(next http.Handler) http.Handler { return bounded(bytes.observed, observations, longest, next) }
@@ -78,7 +78,7 @@ func (s *Server) endpoints() []endpoint {
 		{ui.Path, ui.Handler{Documents: s.schemas.Documents, Unknown: s.schemas.Unknown, MaxBytes: ui.DefaultMaxBytes}.HTTP(), ask, true},
 	}
 	evaluate := func(next http.Handler) http.Handler {
-		return authenticated(callers.webhooks(), cureCertificate, bounded(bytes.reviews, calls, longest, next))
+		return callers.authenticated(callers.webhooks(), cureCertificate, bounded(bytes.reviews, calls, longest, next))
 	}
 	for _, d := range wire.All() {
 		out = append(out,
@@ -123,7 +123,7 @@ func (w *refusalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // handler serves every path. Health checks need no authentication.
 func (s *Server) handler() http.Handler {
-	mux := http.NewServeMux()
+	mux, callers := http.NewServeMux(), s.newCallers()
 	for _, e := range s.endpoints() {
 		traced := tracing.Handler
 		if e.public {
@@ -132,7 +132,7 @@ func (s *Server) handler() http.Handler {
 		}
 		mux.Handle(e.path, e.guard(s.metrics.InFlight(endpointOf(e.path), traced(e.handler, s.tracer))))
 	}
-	mux.Handle("/metrics", authenticated(s.newCallers().certificate, cureCertificate, s.metrics.Handler()))
+	mux.Handle("/metrics", callers.authenticated(callers.certificate, cureCertificate, s.metrics.Handler()))
 	alive := []healthz.HealthChecker{healthz.PingHealthz, healthz.LogHealthz}
 	healthz.InstallHandler(mux, alive...)
 	healthz.InstallLivezHandler(mux, alive...)

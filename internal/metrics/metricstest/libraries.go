@@ -40,6 +40,7 @@ func LibraryNames() []string {
 		"apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds",
 		"apiserver_authentication_config_controller_automatic_reloads_total",
 		"apiserver_authentication_config_controller_last_config_info",
+		"apiserver_authentication_jwt_authenticator_provider_status_timestamp_seconds",
 	})
 }
 

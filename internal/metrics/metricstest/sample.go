@@ -20,6 +20,11 @@ func Sample() *metrics.Metrics {
 		m.InFlight(endpoint, nil)
 	}
 	m.NoRoom()
+	for _, result := range []string{"success", "failure", "error"} {
+		m.Authenticated(result, time.Millisecond)
+	}
+	m.Provider("https://issuer.example.com", "id", true)
+	m.Provider("https://issuer.example.com", "id", false)
 	m.ObservedRefusal()
 	m.Bodies(1, func() int64 { return 1 })
 	for _, endpoint := range []string{"granular", "uncovered"} {
