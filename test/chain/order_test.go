@@ -60,7 +60,12 @@ func TestKEP3221_SkippedByMatchConditions(t *testing.T) {
 	s := on(t, broken)
 	s.skipped.fail(http.StatusInternalServerError)
 	defer s.skipped.fail(0)
-	expect(t, s.patch(t, s.wire(t, person{name: "sid", groups: []string{scalers}}), plain, replicas(8)), http.StatusOK)
+	answer := s.patch(t, s.wire(t, person{name: "sid", groups: []string{scalers}}), plain, replicas(8))
+	expect(t, answer, http.StatusOK)
+	// The audit log, which has the user and the resource too, names the webhook and the verbs.
+	if got := s.annotations(t, answer)["webhook-skipped"]; !strings.Contains(" "+got, " skipped=") || !strings.Contains(got, "granular:scale") {
+		t.Errorf("the audit annotation is %q, want the webhook and the verbs", got)
+	}
 	if asked := s.skipped.questions(); len(asked) > 0 {
 		t.Errorf("was asked %d times: %+v", len(asked), asked)
 	}
