@@ -91,3 +91,22 @@ func TestKEP3331_NestedClaimsAndExactAudiences(t *testing.T) {
 	}
 	refusedWith(t, a, sign(t, i, map[string]any{"aud": []string{"foo", "baz"}, "custom": nested}, issuer.Token{}), "all audiences are needed")
 }
+
+// A rule sees the groups that a distributed claim refers to.
+func TestKEP3331_RulesSeeDistributedGroups(t *testing.T) {
+	i := startIssuer(t, issuer.Config{})
+	a := startWith(t, entry(i, "\n  claimValidationRules: [{expression: \"'dev' in dyn(claims.groups)\", message: only dev}]"+named+"\n    groups: {claim: groups, prefix: 'd:'}"))
+	referring := func(groups ...string) string {
+		return sign(t, i, claims(i.Distribute("groups", sign(t, i, map[string]any{"aud": audience, "groups": groups}, issuer.Token{}), "")), issuer.Token{})
+	}
+	good := referring("dev", "x")
+	// The library makes the verifier of distributed claims when the first token of an issuer arrives, and refuses that token.
+	eventually(t, "distributed claims are read", func() bool {
+		_, err := identify(a, good)
+		return err == nil
+	})
+	if got := accepted(t, a, good, "ann").GetGroups(); !slices.Equal(got, []string{"d:dev", "d:x", all}) {
+		t.Errorf("groups are %q", got)
+	}
+	refusedWith(t, a, referring("ops"), "only dev")
+}

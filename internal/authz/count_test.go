@@ -1,10 +1,15 @@
 package authz
 
 import (
+	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -82,5 +87,58 @@ func TestKEP3221_ASkippedWebhookWithConditionsIsNamed(t *testing.T) {
 	}
 	if got := l.asked(); got != "" {
 		t.Errorf("was asked for %q", got)
+	}
+}
+
+// A round trip that takes too long, and one whose caller leaves, are counted as such.
+func TestKEP3221_TimeoutsAndCanceledCallsAreCounted(t *testing.T) {
+	name := "hanging-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	counted := func(result string) float64 {
+		return series(gather(t)["apiserver_authorization_webhook_evaluations_total"], "name="+name, "result="+result)
+	}
+	p := newPlace(t)
+	g := newGate()
+	r := newRemote(t, g.then(pass()))
+	defer close(g.open)
+	h := hook{name: name, kubeconfig: p.kubeconfig("k", r), timeout: "100ms"}
+	p.configure(h)
+	if answer, err := p.chain(Settings{}).For(request()).Authorize(t.Context(), "update", false); err == nil {
+		t.Errorf("decision is %+v, want an error", answer)
+	}
+	if got := counted("timeout"); got < 1 {
+		t.Errorf("%v timeouts are counted", got)
+	}
+	h.timeout = "30s"
+	p.configure(h)
+	for len(g.waits) > 0 {
+		<-g.waits
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-g.waits
+		cancel()
+	}()
+	if _, err := p.chain(Settings{}).For(request()).Authorize(ctx, "update", false); err == nil {
+		t.Error("a caller that left has a decision")
+	}
+	until(t, "the canceled call is counted", func() bool { return counted("canceled") == 1 })
+}
+
+// An operator can tell from the log that the file is in force, and which authorizers it has.
+func TestKEP3221_TheStartIsLogged(t *testing.T) {
+	p := newPlace(t)
+	p.configure(hook{name: "protector", kubeconfig: p.kubeconfig("k", newRemote(t, pass()))})
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	if _, err := NewChain(klog.NewContext(t.Context(), logger), Settings{File: p.file()}); err != nil {
+		t.Fatal(err)
+	}
+	sink, ok := logger.GetSink().(ktesting.Underlier)
+	if !ok {
+		t.Fatal("the log cannot be read")
+	}
+	for _, want := range []string{"Authorization configuration: is in force", p.file(), "protector (Webhook)"} {
+		if text := sink.GetBuffer().String(); !strings.Contains(text, want) {
+			t.Errorf("log has no %q:\n%s", want, text)
+		}
 	}
 }

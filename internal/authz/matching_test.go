@@ -95,3 +95,19 @@ func TestKEP3221_BenchmarksOfMatchConditionsRunCEL(t *testing.T) {
 		t.Errorf("conditions are evaluated %v times for %d questions", got, questions+n)
 	}
 }
+
+// Conditions see a review of v1, also if the webhook gets one of v1beta1, in which groups have another name.
+func TestKEP3221_ConditionsSeeV1WhateverIsSent(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta1"} {
+		p := newPlace(t)
+		r := newRemote(t, allow(""))
+		p.configure(hook{name: "hook", kubeconfig: p.kubeconfig("k", r), version: version, conditions: []string{"'team' in request.groups && request.resourceAttributes.version == 'v1'"}})
+		chain := p.chain(Settings{})
+		if answer, err := chain.For(by("alice", "team")).Authorize(t.Context(), "update", false); err != nil || !answer.Allowed() || r.last().APIVersion != "authorization.k8s.io/"+version {
+			t.Errorf("%s: %+v, %v, was sent %s", version, answer, err, r.last().APIVersion)
+		}
+		if answer, err := chain.For(by("alice", "others")).Authorize(t.Context(), "update", false); err != nil || answer.Allowed() || answer.Skipped != "hook" {
+			t.Errorf("%s: %+v, %v, want that it is skipped", version, answer, err)
+		}
+	}
+}
