@@ -46,15 +46,20 @@ func (w result) fits(t *types.Type) bool {
 	case types.NullTypeKind:
 		return w.list
 	case types.ListKind:
-		if !w.list || len(t.Parameters()) != 1 {
-			return false
-		}
-		switch t.Parameters()[0].Kind() {
-		case types.DynKind, types.AnyKind, types.StringKind, types.TypeParamKind:
-			return true
-		}
+		return w.list && isText(t.Parameters()[0])
+	default:
+		return false
 	}
-	return false
+}
+
+// isText reports whether an item of a list may be a string.
+func isText(t *types.Type) bool {
+	switch t.Kind() {
+	case types.DynKind, types.AnyKind, types.StringKind, types.TypeParamKind:
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *reading) checkMapping(compiler authenticationcel.Compiler, path, expression string, want result) {
