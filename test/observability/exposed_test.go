@@ -23,7 +23,7 @@ type family struct {
 }
 
 // free are the labels whose values cannot be listed: Prometheus's own labels, and addresses and versions.
-var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code", "hash", "apiserver_id_hash"}
+var free = []string{"instance", "server", "version", "commit", "go_version", "platform", "rejection_code", "code", "hash", "apiserver_id_hash", "jwt_issuer_hash"}
 
 // ours returns the metrics of fieldperm-webhook, without those of its libraries.
 func ours(t *testing.T) map[string]family {
@@ -62,6 +62,14 @@ func theirs(t *testing.T) map[string]family {
 	out := families(scraped, func(name string) bool { return slices.Contains(known, name) })
 	if len(out) != len(known) {
 		t.Fatalf("others expose %v, want %v", out, known)
+	}
+	// fieldperm declares this one itself, under the name of KEP-3331.
+	sampled, err := metricstest.Sample().Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range families(sampled, func(name string) bool { return name == metricstest.Provider }) {
+		out[name] = f
 	}
 	out["up"] = family{kind: dto.MetricType_GAUGE, labels: map[string][]string{"job": {"fieldperm"}}}
 	return out

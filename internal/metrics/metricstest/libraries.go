@@ -40,9 +40,11 @@ func LibraryNames() []string {
 		"apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds",
 		"apiserver_authentication_config_controller_automatic_reloads_total",
 		"apiserver_authentication_config_controller_last_config_info",
-		"apiserver_authentication_jwt_authenticator_provider_status_timestamp_seconds",
 	})
 }
+
+// Provider is the metric of KEP-3331 that no library has. fieldperm declares it, under the name of the proposal.
+const Provider = "apiserver_authentication_jwt_authenticator_provider_status_timestamp_seconds"
 
 // decided is an authorizer that always decides so.
 type decided authorizer.Decision
