@@ -117,6 +117,7 @@ func TestG5_C8_BarriersOfPodsHoldInIncludedTemplates(t *testing.T) {
 		"a list by name": {partial(withKey+", ", listed), "granular:image(web)"},
 		"an atomic list": {partial(withKey+", ", loose), "granular:image"},
 		"unknown fields": {"{type: object, " + withKey + ", x-kubernetes-preserve-unknown-fields: true}", "granular:image"},
+		"an own verb":    {strings.Replace(partial(withKey+", ", listed), "spec: {type: object,", "spec: {type: object, x-kubernetes-permission-verb: example.com/run,", 1), "granular:image(web)"},
 		"no template":    {partial("", listed), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
