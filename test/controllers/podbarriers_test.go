@@ -105,6 +105,7 @@ func everyWorkload() []workload {
 		{"ReplicationController", at("", "v1", "replicationcontrollers"), "spec.template", map[string]any{"replicas": int64(1)}, "replicationcontroller"},
 		{"PodTemplate", at("", "v1", "podtemplates"), "template", nil, ""},
 		{"ControllerRevision", at("apps", "v1", "controllerrevisions"), "data.spec.template", nil, ""},
+		{"Runner", at("example.com", "v1", "runners"), "spec.template", nil, ""},
 		{"Pod", at("", "v1", "pods"), "", nil, ""},
 	}
 }
