@@ -141,8 +141,8 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 	for _, v := range d.crd.Spec.Versions {
 		for _, p := range d.permissions[v.Name] {
 			path := normal(p.Path)
-			if _, known := first[path]; v.Served && p.Verb != "" && !known {
-				first[path], verbs[path] = v.Name, p.Verb
+			if _, known := first[path]; v.Served && says(p) != "" && !known {
+				first[path], verbs[path] = v.Name, says(p)
 				order = append(order, path)
 			}
 		}
@@ -154,14 +154,26 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		}
 		for _, path := range order {
 			guarded := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool {
-				return p.Verb == verbs[path]
+				return says(p) == verbs[path]
 			})
 			if !guarded && d.has(docs, v.Name, path) {
-				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks verb %q, which version %q has: guard it with the same verb in every served version that has it", path, v.Name, verbs[path], first[path]))
+				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks %s, which version %q has: guard it with the same in every served version that has it", path, v.Name, verbs[path], first[path]))
 			}
 		}
 	}
 	return errs
+}
+
+// says returns the verb and the fragment of an entry, as messages show them, "" for neither.
+func says(p v1alpha1.FieldPermission) string {
+	var out []string
+	if p.Verb != "" {
+		out = append(out, fmt.Sprintf("verb %q", p.Verb))
+	}
+	if p.Include != "" {
+		out = append(out, fmt.Sprintf("fragment %q", p.Include))
+	}
+	return strings.Join(out, " and ")
 }
 
 // has reports whether the schema of a version declares a path. The compiler reports an invalid path.

@@ -39,7 +39,7 @@ func TestPowers_PageHasEveryPower(t *testing.T) {
 	for _, want := range []string{
 		"`granular:suspension` of CronJob.batch, Job.batch",
 		"`granular:retries`",
-		"`granular:template` of CronJob.batch, DaemonSet.apps, DaemonSet.extensions, Deployment.apps, Deployment.extensions, Job.batch, ",
+		"`granular:template` of ControllerRevision.apps, CronJob.batch, DaemonSet.apps, DaemonSet.extensions, Deployment.apps, Deployment.extensions, Job.batch, ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the table", want)

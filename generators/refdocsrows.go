@@ -99,7 +99,10 @@ func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocume
 	k.versions = append(k.versions, compiled.Version)
 	for _, e := range effective(compiled.GroupVersionKind, documents) {
 		if !guards(compiled.Root, e) {
-			continue
+			// Where nothing emits the parameter, the verb is used without it.
+			if e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression = "", "", ""; !e.Bare || !guards(compiled.Root, e) {
+				continue
+			}
 		}
 		k.insert(newRow(e), compiled.Version)
 	}
@@ -135,8 +138,8 @@ func effective(gvk runtimeschema.GroupVersionKind, documents []schema.Permission
 		}
 		for _, e := range d.Entries {
 			p, err := fieldpath.ParsePattern(e.Path)
-			if err != nil || len(e.Writes) > 0 {
-				continue // An entry about a write of the API server replaces no other entry.
+			if err != nil || len(e.Writes) > 0 || e.Pod != schema.NoPod && e.Verb == "" {
+				continue // An entry about a write of the API server, or a mark alone, replaces no other entry.
 			}
 			e.Path = p.String()
 			if have, ok := byPath[e.Path]; !ok || d.Rank >= have.rank {

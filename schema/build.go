@@ -27,6 +27,8 @@ type builder struct {
 	lacking map[*guard]error
 	// atomic are the atomic lists on the path at.
 	atomic []string
+	// onPods are the barriers of Pods for the fields that become parts of Pods, nil for the Pod itself.
+	onPods map[PodPart]*overlay
 }
 
 type memoKey struct {
@@ -113,7 +115,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	n := &Node{scalar: atom.Scalar != nil, fallback: fallback}
 	b.memo[key] = n
 	if o != nil {
-		n.role = o.role
+		n.role, n.pod = o.role, o.pod
 		n.emits = b.source(o, atom)
 		n.written = b.written(o.written)
 	}
@@ -133,7 +135,7 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		if fault := b.unemitted(o, atom); fault != nil {
 			b.errs = append(b.errs, fault)
 		}
-		for _, g := range []*guard{o.general, o.guard} {
+		for _, g := range append([]*guard{o.general, o.guard}, o.pods...) {
 			if permission := b.permission(g, own); permission != nil {
 				n.permissions = append(n.permissions, permission)
 			}
@@ -144,10 +146,13 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 
 // withType combines an overlay with the permissions of the type itself.
 func (b *builder) withType(ref smd.TypeRef, o *overlay) *overlay {
-	if ref.NamedType == nil {
-		return o
+	if ref.NamedType != nil {
+		o = merge(o, b.inline[*ref.NamedType])
 	}
-	return merge(o, b.inline[*ref.NamedType])
+	if o != nil && o.pod != NoPod {
+		return o.bearing(b.onPods[o.pod])
+	}
+	return o
 }
 
 func (b *builder) key(ref smd.TypeRef, o *overlay, fallback []byte, p place) memoKey {
@@ -252,7 +257,7 @@ func (b *builder) source(o *overlay, atom smd.Atom) string {
 		}
 		granularMap := atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
 		if atom.Scalar == nil && !granularMap {
-			if !g.entry.Optional {
+			if !g.entry.Optional && !g.entry.Bare {
 				b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", b.at, g.entry.ParameterSource))
 			}
 			return ""

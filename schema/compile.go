@@ -89,6 +89,8 @@ type compiler struct {
 	overlays map[runtimeschema.GroupVersionKind]*overlay
 	// trees are the shared trees of kinds. Equal trees are the same node.
 	trees map[runtimeschema.GroupVersionKind]*Node
+	// onPods are read once, when the first kind is compiled.
+	onPods *podBarriers
 }
 
 func (c *compiler) report(errs ...error) {
@@ -129,6 +131,9 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		}
 		o, sources := c.overlay(gvk)
 		touched[gvk] = append(sources, t.Source)
+		if b.onPods = c.podBarriers().parts; gvk.GroupKind() == podKind.GroupKind() {
+			b.onPods = nil
+		}
 		root, errs := b.kind(t.Kinds[gvk], o)
 		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
@@ -138,6 +143,11 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		}
 		shared := c.sharing.share(root)
 		c.trees[gvk] = shared
+		if shared.makesPods && gvk.GroupKind() != podKind.GroupKind() {
+			// If a barrier of Pods is not known, those of what Pods are made from are not known either.
+			touched[gvk] = append(touched[gvk], c.onPods.sources...)
+			s.templated = append(s.templated, templated{t.resource(gvk), gvk})
+		}
 		s.kinds[gvk] = newKind(gvk, shared)
 		s.kinds[gvk].shown, s.kinds[gvk].reads = t.JSON, t.Reads[gvk]
 		s.kinds[gvk].trace = c.traceOf(gvk)
@@ -207,6 +217,9 @@ func (c *compiler) read(i int) []statement {
 func (c *compiler) lacking(guards map[*guard]error) []error {
 	var errs []error
 	for g, err := range guards {
+		if g.entry.Fragment != (Fragment{}) && g.rank == RankExtension {
+			continue
+		}
 		if g.everyKind || g.rank == RankExtension {
 			errs = append(errs, err)
 			continue
@@ -219,7 +232,13 @@ func (c *compiler) lacking(guards map[*guard]error) []error {
 // reportLost reports the paths that no version has.
 func (c *compiler) reportLost() {
 	for i, said := range c.statements {
+		if c.matched[i] > 0 {
+			c.reportMisfits(said, func(s statement) bool { return len(c.lost[s.guard]) == c.matched[i] })
+		}
 		for _, s := range said {
+			if s.guard.entry.Fragment != (Fragment{}) {
+				continue
+			}
 			if lost := c.lost[s.guard]; len(lost) > 0 && len(lost) == c.matched[i] {
 				c.report(lost[0])
 			}

@@ -128,6 +128,12 @@ type Entry struct {
 	Writes []endpoint.Write
 	// Optional entries are ignored if the kind has no such path or the path emits no such parameter.
 	Optional bool
+	// Bare entries have their verb without the parameter if the path emits no such parameter.
+	Bare bool
+	// Fragment is the fragment of the catalogue that a document includes and that has the entry. The kind need not have the path.
+	Fragment Fragment
+	// Pod says that Pods are made with the node. Only the built-in catalogue may use it, in fragments that documents may include.
+	Pod PodPart
 	// Pointer is the JSON pointer of the entry in its document.
 	Pointer string
 }

@@ -36,7 +36,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 		return nil
 	}
 	if !b.takes(g, p) {
-		if !g.lent {
+		if !g.lent && !e.Bare {
 			return nil
 		}
 		g = g.bare()
@@ -64,12 +64,16 @@ func (b *builder) takes(g *guard, p place) bool {
 		return true
 	}
 	if !slices.Contains(p.emitted, e.ParameterizedBy) {
-		if e.Optional || g.lent {
+		last := ""
+		if len(b.atomic) > 0 {
+			last = b.atomic[len(b.atomic)-1]
+		}
+		if e.Optional || g.lent || e.Bare && (e.Fragment == Fragment{} || e.Fragment.At != last) {
 			return false
 		}
 		cure := "put parameterSource: " + e.ParameterizedBy + " on a map, key property or scalar of the path"
-		if len(b.atomic) > 0 {
-			cure += fmt.Sprintf("; the list %q is atomic and has no keys: give it x-kubernetes-list-type: map and x-kubernetes-list-map-keys", b.atomic[len(b.atomic)-1])
+		if last != "" {
+			cure += fmt.Sprintf("; the list %q is atomic and has no keys: give it x-kubernetes-list-type: map and x-kubernetes-list-map-keys", last)
 		}
 		if len(p.emitted) > 0 {
 			cure += ", or use one of " + strings.Join(p.emitted, ", ")

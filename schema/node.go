@@ -38,6 +38,9 @@ type Node struct {
 	trees [][]*Permission
 	emits string
 	role  Role
+	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one.
+	pod       PodPart
+	makesPods bool
 	// unbarred means that no permission below the node can be a barrier. The zero value means that one may be.
 	unbarred bool
 	// united means that no permission below the node stands apart. The zero value means that one may.

@@ -24,9 +24,12 @@ type overlay struct {
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
 	emitter *guard
-	fields  map[string]*overlay
-	any     *overlay
-	key     string
+	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, in addition to the guard.
+	pod    PodPart
+	pods   []*guard
+	fields map[string]*overlay
+	any    *overlay
+	key    string
 }
 
 // guard is the entry that counts for one pattern.
@@ -60,7 +63,7 @@ func (g *guard) describe() {
 	if len(g.from) > 0 {
 		g.says += fmt.Sprintf("%q", g.from)
 	}
-	g.content = fmt.Sprintf("%s%q%v%v%d%s", g.says, e.ParameterSource, e.Optional, g.lent, g.rank, writesKey(e.Writes))
+	g.content = fmt.Sprintf("%s%q%v%v%v%d%s%q", g.says, e.ParameterSource, e.Optional, e.Bare, g.lent, g.rank, writesKey(e.Writes), e.Fragment)
 }
 
 // writesKey returns a unique text for the writes.
@@ -142,6 +145,12 @@ func (o *overlay) lay(document []statement) {
 			at.written = s.guard
 			continue
 		}
+		if e := s.guard.entry; e.Pod != NoPod {
+			at.pod = e.Pod
+			if e.Verb == "" && e.ParameterSource == "" {
+				continue
+			}
+		}
 		if at.guard == nil || s.guard.rank >= at.guard.rank {
 			if at.guard != nil && at.guard.entry.ParameterSource != "" {
 				at.emitter = at.guard
@@ -197,6 +206,7 @@ func merge(outer, inner *overlay) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
+	m.pod, m.pods = cmp.Or(outer.pod, inner.pod), slices.Concat(outer.pods, inner.pods)
 	m.emitter = outer.emitter
 	if m.emitter == nil {
 		m.emitter = inner.emitter
@@ -255,6 +265,10 @@ func (o *overlay) identity() string {
 			if g != nil {
 				b.WriteString(g.content)
 			}
+		}
+		b.WriteString(";" + string(o.pod))
+		for _, g := range o.pods {
+			b.WriteString("+" + g.content)
 		}
 		if o.emitter != nil {
 			b.WriteString("<" + strconv.Quote(o.emitter.entry.ParameterSource))

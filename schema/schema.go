@@ -27,6 +27,8 @@ type Schema struct {
 	failedBodies map[through]error
 	// concealing are the Scales of resources whose kind has hidden fields.
 	concealing map[runtimeschema.GroupVersionResource]*Kind
+	// templated are the kinds with fields that become parts of Pods.
+	templated []templated
 }
 
 // Kind is the compiled tree of one kind.

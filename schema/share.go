@@ -88,7 +88,7 @@ func (s *sharing) close(members []*Node) {
 	for _, n := range nodes {
 		s.adopt(n)
 		// Members of a cycle are below each other, so a barrier below one is below all.
-		n.unbarred, n.united = true, true
+		n.unbarred, n.united, n.makesPods = true, true, false
 	}
 	if slices.ContainsFunc(nodes, (*Node).mayStandApartBelow) {
 		for _, n := range nodes {
@@ -98,6 +98,11 @@ func (s *sharing) close(members []*Node) {
 	if slices.ContainsFunc(nodes, (*Node).mayBarBelow) {
 		for _, n := range nodes {
 			n.unbarred = false
+		}
+	}
+	if slices.ContainsFunc(nodes, (*Node).mayMakePods) {
+		for _, n := range nodes {
+			n.makesPods = true
 		}
 	}
 	var powers []Power
@@ -172,6 +177,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 func (s *sharing) words(n *Node) {
 	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
 	s.text(string(n.role))
+	s.text(string(n.pod))
 	if s.text(n.emits); n.written != nil {
 		s.text(n.written.key)
 	} else {
@@ -225,6 +231,13 @@ func (n *Node) mayBarBelow() bool {
 	children(n, func(_ fieldpath.Element, child *Node) {
 		found = found || child.MayBarWithin() || slices.ContainsFunc(child.permissions, (*Permission).MayBar)
 	})
+	return found
+}
+
+// mayMakePods computes makesPods from the node itself and the nodes directly below.
+func (n *Node) mayMakePods() bool {
+	found := n.pod != NoPod
+	children(n, func(_ fieldpath.Element, child *Node) { found = found || child.makesPods })
 	return found
 }
 

@@ -18,7 +18,7 @@ const TreatmentSlashDelimitedPrefix = "slash-delimited-prefix"
 // FieldPermission says how one node of a schema is guarded. All but the path correspond to the
 // schema keys x-kubernetes-permission-….
 //
-// +kubebuilder:validation:XValidation:rule="has(self.verb) || has(self.parameterSource)",message="says nothing: add a verb or a parameterSource"
+// +kubebuilder:validation:XValidation:rule="has(self.verb) || has(self.parameterSource) || has(self.include)",message="says nothing: add a verb, a parameterSource or an include"
 // +kubebuilder:validation:XValidation:rule="has(self.verb) || !(has(self.parameterizedBy) || has(self.excluded) && self.excluded || has(self.excludedWhen))",message="has no verb to parameterize or exclude: add a verb"
 // +kubebuilder:validation:XValidation:rule="has(self.parameterizedBy) || !(has(self.parameterTreatment) || has(self.parameterExpression))",message="treats a parameter that the verb does not take: add parameterizedBy"
 // +kubebuilder:validation:XValidation:rule="!(has(self.parameterTreatment) && has(self.parameterExpression))",message="has a parameter treatment and an expression: keep one of parameterTreatment and parameterExpression"
@@ -70,4 +70,9 @@ type FieldPermission struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	ExcludedWhen string `json:"excludedWhen,omitempty"`
+	// include is the name of a fragment of the built-in catalogue. Its entries hold at this node and below
+	// it. The other entries of the document take precedence over them.
+	// +optional
+	// +kubebuilder:validation:Enum=conditions;jobSpec;podSpec;podTemplate;templateMetadata
+	Include string `json:"include,omitempty"`
 }

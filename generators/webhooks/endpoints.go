@@ -19,8 +19,16 @@ func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[run
 	if len(resources) == 0 {
 		resources = []v1alpha1.ResourceRule{{APIGroups: []string{"*"}, Resources: []string{"*"}}}
 	}
-	w := newWriters(s, d.Set.Spec.UncoveredPermissions, plurals)
 	p := probes{schema: s, barrier: schema.SetBarrier(d), seen: map[endpoint.Ref]bool{}}
+	p.addSet(resources, newWriters(s, d.Set.Spec.UncoveredPermissions, plurals))
+	for _, b := range s.OnTemplates(&d.Set.Spec) {
+		p.addSet([]v1alpha1.ResourceRule{{APIGroups: []string{b.Group}, Resources: []string{b.Resource}}}, newWriters(s, b.Verbs, plurals))
+	}
+	return p.sorted()
+}
+
+// addSet adds the endpoints of resources that write a field with one of the verbs.
+func (p *probes) addSet(resources []v1alpha1.ResourceRule, w *writers) {
 	for _, rule := range resources {
 		for _, group := range rule.APIGroups {
 			for _, name := range rule.Resources {
@@ -38,7 +46,6 @@ func SetEndpoints(s *schema.Schema, d *schema.UncoveredDocument, plurals map[run
 			}
 		}
 	}
-	return p.sorted()
 }
 
 // KindEndpoints returns the endpoints that write a field behind a barrier in the schemas of a kind.

@@ -122,14 +122,17 @@ func TestA6_F4_AParameterIsNotDroppedInSilence(t *testing.T) {
 }
 
 // If some fields of a kind have a verb with a parameter and others have it without, the verb is a barrier at all of them.
-func TestA6_C2_ABarrierHoldsWithAndWithoutAParameter(t *testing.T) {
+func TestA6_C2_C8_ABarrierHoldsWithAndWithoutAParameter(t *testing.T) {
+	// Pods are made from these.
+	const templates = " /podtemplates=4 /replicationcontrollers=4 apps/controllerrevisions=7 apps/daemonsets=4 apps/deployments=4 apps/replicasets=4 apps/statefulsets=4" +
+		" batch/cronjobs=4 batch/jobs=4 extensions/daemonsets=4 extensions/deployments=4 extensions/replicasets=4"
 	for _, c := range []struct {
 		verb      string
 		resources string
 		want      string
 	}{
-		{"securityContext", "{apiGroups: [''], resources: [pods]}", "/pods=4"},
-		{"resources", "{apiGroups: [''], resources: [pods]}", "/pods=4"},
+		{"securityContext", "{apiGroups: [''], resources: [pods]}", "/pods=4" + templates},
+		{"resources", "{apiGroups: [''], resources: [pods]}", "/pods=4" + templates},
 		{"backend", "{apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions]}, {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}", "apiextensions.k8s.io/customresourcedefinitions=1 admissionregistration.k8s.io/validatingwebhookconfigurations=1"},
 		{"scope", "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, validatingadmissionpolicies]}", "admissionregistration.k8s.io/validatingwebhookconfigurations=5 admissionregistration.k8s.io/validatingadmissionpolicies=2"},
 		{"failurePolicy", "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, validatingadmissionpolicies]}", "admissionregistration.k8s.io/validatingwebhookconfigurations=1 admissionregistration.k8s.io/validatingadmissionpolicies=1"},

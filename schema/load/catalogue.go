@@ -42,15 +42,17 @@ type catalogueEntry struct {
 	v1alpha1.FieldPermission `json:",inline"`
 	Role                     schema.Role    `json:"role"`
 	Optional                 bool           `json:"optional"`
-	Include                  string         `json:"include"`
+	Bare                     bool           `json:"bare"`
 	Apart                    bool           `json:"apart"`
 	Why                      string         `json:"why"`
 	Powers                   []schema.Power `json:"powers"`
+	Pod                      schema.PodPart `json:"pod"`
 }
 
 // alone reports whether the entry only includes a fragment.
 func (e *catalogueEntry) alone() bool {
-	return e.Role == schema.RoleNone && !e.Apart && e.Why == "" && len(e.Powers) == 0 && e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path}
+	return e.Role == schema.RoleNone && !e.Apart && e.Why == "" && len(e.Powers) == 0 && e.Pod == schema.NoPod &&
+		e.FieldPermission == v1alpha1.FieldPermission{Path: e.Path, Include: e.Include}
 }
 
 // catalogueReader holds the fragments of all files while kinds are expanded.
@@ -65,19 +67,7 @@ func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
-	r := &catalogueReader{strict: strict, fragments: map[string][]catalogueEntry{}}
-	decoded := make([]catalogueFile, len(names))
-	defined := map[string]string{}
-	for i, name := range names {
-		r.decode(files, name, &decoded[i])
-		for fragment, list := range decoded[i].Fragments {
-			if first, twice := defined[fragment]; twice {
-				r.errs = append(r.errs, fault(source(name), fieldpath.Pointer("/fragments", fragment), "fragment %q stands in %s too: rename one of them", fragment, first))
-			}
-			defined[fragment] = name
-			r.fragments[fragment] = list
-		}
-	}
+	r, decoded := newCatalogueReader(files, names, strict)
 	var docs []schema.PermissionDocument
 	kinds := map[string][]string{}
 	for i, name := range names {
@@ -98,6 +88,24 @@ func catalogue(files fs.FS, strict bool) ([]schema.PermissionDocument, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	return docs, nil
+}
+
+// newCatalogueReader decodes all files. The reader has their fragments and faults.
+func newCatalogueReader(files fs.FS, names []string, strict bool) (*catalogueReader, []catalogueFile) {
+	r := &catalogueReader{strict: strict, fragments: map[string][]catalogueEntry{}}
+	decoded := make([]catalogueFile, len(names))
+	defined := map[string]string{}
+	for i, name := range names {
+		r.decode(files, name, &decoded[i])
+		for fragment, list := range decoded[i].Fragments {
+			if first, twice := defined[fragment]; twice {
+				r.errs = append(r.errs, fault(source(name), fieldpath.Pointer("/fragments", fragment), "fragment %q stands in %s too: rename one of them", fragment, first))
+			}
+			defined[fragment] = name
+			r.fragments[fragment] = list
+		}
+	}
+	return r, decoded
 }
 
 // writes returns the recorded fields that the API server writes by itself (D13).
@@ -170,12 +178,19 @@ func (r *catalogueReader) document(file, at string, k *catalogueKind) schema.Per
 	if k.Kind == "" || (k.Kind == "*") != (k.Group == "*") {
 		r.errs = append(r.errs, fault(doc.Source, at, "kind %q of group %q: name one kind, or \"*\" for both", k.Kind, k.Group))
 	}
-	doc.Entries = r.expand(doc.Source, at+"/permissions", "", !r.strict, k.Permissions, nil)
+	doc.Entries = r.expand(doc.Source, at+"/permissions", "", inclusion{optional: !r.strict}, k.Permissions, nil)
 	return doc
 }
 
+// inclusion is what an include says of all entries of its fragment.
+type inclusion struct{ optional, bare bool }
+
+func (i inclusion) of(e *catalogueEntry) inclusion {
+	return inclusion{i.optional || e.Optional, i.bare || e.Bare}
+}
+
 // expand returns the entries below a path with every fragment expanded. within are the names of the fragments that are being expanded.
-func (r *catalogueReader) expand(source, at, path string, optional bool, list []catalogueEntry, within []string) []schema.Entry {
+func (r *catalogueReader) expand(source, at, path string, as inclusion, list []catalogueEntry, within []string) []schema.Entry {
 	var out []schema.Entry
 	for i, e := range list {
 		place := fmt.Sprintf("%s/%d", at, i)
@@ -192,12 +207,15 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 			if e.Verb != "" && e.Apart != (e.Why != "") {
 				r.errs = append(r.errs, fault(source, place, "apart and why belong together: say why the verbs above do not count, or that they do not"))
 			}
+			if e.Pod != schema.NoPod && e.Pod != schema.PodSpec && e.Pod != schema.PodMetadata {
+				r.errs = append(r.errs, fault(source, place+"/pod", "part %q of a Pod is unknown: use spec or metadata", e.Pod))
+			}
 			if e.Verb == "" && (e.Apart || e.Why != "" || len(e.Powers) > 0) {
 				r.errs = append(r.errs, fault(source, place, "has no verb to stand apart or to have powers: add a verb"))
 			}
 			out = append(out, schema.Entry{
-				FieldPermission: e.FieldPermission, Role: e.Role, Optional: optional || e.Optional, Pointer: place,
-				Apart: e.Apart, Why: e.Why, Powers: e.Powers,
+				FieldPermission: e.FieldPermission, Role: e.Role, Optional: as.of(&e).optional, Bare: as.of(&e).bare, Pointer: place,
+				Apart: e.Apart, Why: e.Why, Powers: e.Powers, Pod: e.Pod,
 			})
 			continue
 		}
@@ -210,7 +228,7 @@ func (r *catalogueReader) expand(source, at, path string, optional bool, list []
 		case slices.Contains(within, e.Include):
 			r.errs = append(r.errs, fault(source, place+"/include", "fragment %q includes itself, through %s: break the cycle", e.Include, strings.Join(within, ", ")))
 		default:
-			out = append(out, r.expand(source, fieldpath.Pointer(place, "include", e.Include), e.Path, optional || e.Optional, fragment, append(slices.Clone(within), e.Include))...)
+			out = append(out, r.expand(source, fieldpath.Pointer(place, "include", e.Include), e.Path, as.of(&e), fragment, append(slices.Clone(within), e.Include))...)
 		}
 	}
 	return out

@@ -86,3 +86,29 @@ func TestCatalogue_Refuses(t *testing.T) {
 		})
 	}
 }
+
+// KEP-3617: fields that represent the same concept in different kinds have the same verb, and none of them names its kind.
+func TestCatalogue_AConceptHasOneVerbInEveryKind(t *testing.T) {
+	s := compileBuiltIn(t)
+	for verb, places := range map[string][]string{
+		"scale":                               {"apps Deployment .spec.replicas", "apps ReplicaSet .spec.replicas", "apps StatefulSet .spec.replicas", " ReplicationController .spec.replicas"},
+		"suspension":                          {"apps Deployment .spec.paused", "batch Job .spec.suspend", "batch CronJob .spec.suspend"},
+		"image(containerName)":                {" Pod .spec.containers[*].image", "apps Deployment .spec.template.spec.containers[*].image", "batch CronJob .spec.jobTemplate.spec.template.spec.initContainers[*].image"},
+		"nodeAssignment":                      {" Pod .spec.nodeName", "apps DaemonSet .spec.template.spec.nodeName"},
+		"template":                            {"apps Deployment .spec.template", " PodTemplate .template"},
+		"condition(conditionType)":            {" Pod .status.conditions[*]", "apps Deployment .status.conditions[*]", "networking.k8s.io ServiceCIDR .status.conditions[*]"},
+		"finalizer(prefix of finalizer)":      {" ConfigMap .metadata.finalizers[*]", "apps Deployment .metadata.finalizers[*]"},
+		"annotation(prefix of annotationKey)": {" ConfigMap .metadata.annotations[*]", "batch Job .metadata.annotations[*]"},
+	} {
+		for _, place := range places {
+			at := strings.SplitN(place, " ", 3)
+			got := verbsAt(t, s, gvk(at[0], "v1", at[1]), at[2])
+			if got != verb {
+				t.Errorf("%s has %q, want %q", place, got, verb)
+			}
+			if strings.Contains(strings.ToLower(got), strings.ToLower(at[1])) {
+				t.Errorf("%s: %q names the kind", place, got)
+			}
+		}
+	}
+}

@@ -76,12 +76,17 @@ func customResource(source string, raw []byte, strict bool) (schema.Documents, [
 		entries map[string][]schema.Entry
 	}{{schema.FormScale, d.scale()}, {schema.FormSchemaKeys, inline}, {schema.FormAnnotation, annotated}} {
 		for _, version := range slices.Sorted(maps.Keys(part.entries)) {
+			guarded, faults := include(source, part.entries[version])
+			errs = append(errs, faults...)
 			docs.Permissions = append(docs.Permissions, schema.PermissionDocument{
 				Source: source, Rank: schema.RankCustomResource, Form: part.form,
 				Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind, Versions: []string{version},
-				Entries: part.entries[version],
+				Entries: guarded,
 			})
 		}
+	}
+	if len(errs) > 0 {
+		return schema.Documents{}, errs
 	}
 	return docs, nil
 }

@@ -106,13 +106,14 @@ func PermissionSchema(source string, object *v1alpha1.PermissionSchema) (schema.
 	if len(object.Spec.Permissions) == 0 {
 		errs = append(errs, fault(source, "/spec/permissions", "is empty: guard at least one path"))
 	}
-	if len(errs) > 0 {
+	guarded, faults := include(source, entries(object.Spec.Permissions, "/spec/permissions"))
+	if errs = append(errs, faults...); len(errs) > 0 {
 		return schema.Documents{}, errs
 	}
 	return schema.Documents{Permissions: []schema.PermissionDocument{{
 		Source: source, Rank: schema.RankAdministrator, Form: schema.FormPermissionSchema,
 		Group: object.Spec.Group, Kind: object.Spec.Kind, Versions: object.Spec.Versions,
-		Entries: entries(object.Spec.Permissions, "/spec/permissions"),
+		Entries: guarded,
 	}}}, nil
 }
 

@@ -20,6 +20,7 @@ const (
 	keyExpression = keyPrefix + "parameter-expression"
 	keyExcluded   = keyPrefix + "excluded"
 	keyWhen       = keyPrefix + "excluded-when"
+	keyInclude    = keyPrefix + "include"
 )
 
 // isPermissionKey reports whether a key has the prefix of permission keys, or the prefix without its dash, which no other key has.
@@ -124,7 +125,7 @@ func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermis
 	for _, key := range written {
 		into := map[string]*string{
 			keyVerb: &p.Verb, keySource: &p.ParameterSource, keyBy: &p.ParameterizedBy,
-			keyTreatment: &p.ParameterTreatment, keyExpression: &p.ParameterExpression, keyWhen: &p.ExcludedWhen,
+			keyTreatment: &p.ParameterTreatment, keyExpression: &p.ParameterExpression, keyWhen: &p.ExcludedWhen, keyInclude: &p.Include,
 		}[key]
 		at := fieldpath.Pointer(pointer, key)
 		text, isText := node[key].(string)
@@ -134,7 +135,7 @@ func (f *finder) keys(node map[string]any, pointer string) (v1alpha1.FieldPermis
 				f.fault(at, "key %q is %v: write true, or leave it out", key, node[key])
 			}
 		case into == nil:
-			f.fault(at, "key %q is unknown: use one of %s", key, strings.Join([]string{keyVerb, keySource, keyBy, keyTreatment, keyExpression, keyExcluded, keyWhen}, ", "))
+			f.fault(at, "key %q is unknown: use one of %s", key, strings.Join([]string{keyVerb, keySource, keyBy, keyTreatment, keyExpression, keyExcluded, keyWhen, keyInclude}, ", "))
 		case !isText:
 			f.fault(at, "key %q is %v: write a string", key, node[key])
 		case text == "":
@@ -165,7 +166,7 @@ func (f *finder) target(node map[string]any) (map[string]any, bool) {
 // override combines the keys of a field with those of its type, key by key. If two keys exclude each other, the field's key counts.
 func override(inner, outer v1alpha1.FieldPermission) v1alpha1.FieldPermission {
 	for _, keys := range [][2]*string{
-		{&inner.Verb, &outer.Verb}, {&inner.ParameterSource, &outer.ParameterSource}, {&inner.ParameterizedBy, &outer.ParameterizedBy},
+		{&inner.Verb, &outer.Verb}, {&inner.ParameterSource, &outer.ParameterSource}, {&inner.ParameterizedBy, &outer.ParameterizedBy}, {&inner.Include, &outer.Include},
 	} {
 		if *keys[1] != "" {
 			*keys[0] = *keys[1]

@@ -121,10 +121,11 @@ func typePermissions(source string, doc []byte, kinds map[runtimeschema.GroupVer
 		if !roots[name] {
 			f.entries = slices.DeleteFunc(f.entries, func(e schema.Entry) bool { return e.Path == "" })
 		}
-		if len(f.entries) > 0 {
-			out[name] = f.entries
+		guarded, faults := include(source, f.entries)
+		if len(guarded) > 0 {
+			out[name] = guarded
 		}
-		errs = append(errs, f.errs...)
+		errs = append(errs, slices.Concat(f.errs, faults)...)
 	}
 	return out, errors.Join(errs...)
 }

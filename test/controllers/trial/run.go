@@ -45,8 +45,8 @@ type Run struct {
 // Name is "update" in the first run and "granular" in the second.
 func (r *Run) Name() string { return filepath.Base(r.Dir) }
 
-// start starts a control plane with fieldperm, and prepares it for the programs.
-func (x *Trial) start(t *testing.T, dir string) *Run {
+// Open starts a control plane with fieldperm, and prepares it for the programs. dir keeps what the run leaves.
+func (x *Trial) Open(t *testing.T, dir string) *Run {
 	t.Helper()
 	s, err := stack.Start(t.Context(), stack.Config{
 		Bin:   Root(t, "bin"),

@@ -94,7 +94,7 @@ func (x *Trial) Prove(t *testing.T) {
 // withUpdate is the first run, with update and patch, and the proposals for it. All of it is kept in a directory.
 func (x *Trial) withUpdate(t *testing.T, dir string) {
 	begin := time.Now()
-	r := x.start(t, dir)
+	r := x.Open(t, dir)
 	r.observe()
 	x.play(r)
 	for user, what := range r.refusals() {
@@ -110,7 +110,7 @@ func (x *Trial) withUpdate(t *testing.T, dir string) {
 // withProposals is the second run, with the proposals applied.
 func (x *Trial) withProposals(t *testing.T, dir string, proposals []*proposal) *Run {
 	begin := time.Now()
-	r := x.start(t, dir)
+	r := x.Open(t, dir)
 	r.adds = r.markerAdds(proposals)
 	t.Logf("what the marker adds:\n%s", r.adds)
 	r.apply(proposals)
