@@ -17,7 +17,7 @@ var (
 	notYet       = regexp.MustCompile(`(?i)\bnot yet\b|\btodo\b`)
 )
 
-// testNames are the tests of the repository by name, with the text of their files.
+// testNames are the tests of the repository by name, with the text of their files and of the files of cases beside them.
 type testNames map[string]string
 
 // testsOf returns the tests of all packages, whatever their build tags.
@@ -34,6 +34,17 @@ func testsOf(t *testing.T) testNames {
 			return nil
 		}
 		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		cases, err := filepath.Glob(filepath.Join(filepath.Dir(path), "testdata", "*.txt"))
+		for _, file := range cases {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			source = append(append(source, '\n'), text...)
+		}
 		for _, match := range declaredTest.FindAllStringSubmatch(string(source), -1) {
 			out[match[1]] += string(source)
 		}
@@ -45,7 +56,7 @@ func testsOf(t *testing.T) testNames {
 	return out
 }
 
-// has reports whether a subtest exists: a scenario, or a name in the file of one of the tests.
+// has reports whether a subtest exists: a scenario, a name in the file of one of the tests, or the title of a case in a file beside it.
 func (n testNames) has(tests []string, subtest string) bool {
 	for _, place := range []string{"testdata/conditions/" + subtest + ".yaml", "testdata/scenarios/" + subtest + "/scenario.yaml"} {
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(place))); err == nil {
@@ -53,7 +64,7 @@ func (n testNames) has(tests []string, subtest string) bool {
 		}
 	}
 	for _, test := range tests {
-		if strings.Contains(n[test], fmt.Sprintf("%q", subtest)) {
+		if strings.Contains(n[test], fmt.Sprintf("%q", subtest)) || strings.Contains(n[test], "\n=== "+subtest+"\n") {
 			return true
 		}
 	}
