@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -134,9 +135,15 @@ func (m *module) read(t *testing.T, round int, variant string) []definition {
 	return out
 }
 
+// downloaded are the zips that this run has verified, by module and version.
+var downloaded sync.Map
+
 // download returns the zip of the module in the module cache. It fails if the module is not the one that was reviewed.
 func (m *module) download(t *testing.T, v version) string {
 	t.Helper()
+	if archive, ok := downloaded.Load(m.Path + "@" + v.Version); ok {
+		return archive.(string)
+	}
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", m.Path+"@"+v.Version)
 	// Outside of any module and workspace, without flags that are for builds, and without the download of a toolchain.
 	command.Dir = t.TempDir()
@@ -152,6 +159,7 @@ func (m *module) download(t *testing.T, v version) string {
 	if answer.Sum != v.Sum {
 		t.Fatalf("%s %s has the checksum %q, want %q: it is not the module that was reviewed", m.Path, v.Version, answer.Sum, v.Sum)
 	}
+	downloaded.Store(m.Path+"@"+v.Version, answer.Zip)
 	return answer.Zip
 }
 

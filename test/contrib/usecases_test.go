@@ -104,6 +104,7 @@ func TestContrib_UseCases(t *testing.T) {
 			}
 		})
 	}
+	t.Run("other versions", c.otherVersions)
 }
 
 // letIn returns when fieldperm and the API server know the kind, its verbs and the user: a dry run of the first allowed change succeeds.
@@ -208,25 +209,29 @@ func (c *plane) install(t *testing.T, files ...string) {
 	c.eventually(t, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
 }
 
-// kubectl runs kubectl as an administrator.
-func (c *plane) kubectl(t *testing.T, stdin string, args ...string) string {
+// run runs kubectl as an administrator.
+func (c *plane) run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	admin, err := c.stack.User("admin", "system:masters")
 	must(t, err)
-	stdout, stderr, err := c.stack.Kubectl(admin).Run(context.WithoutCancel(t.Context()), stdin, args...)
-	if err != nil {
+	return c.stack.Kubectl(admin).Run(context.WithoutCancel(t.Context()), "", args...)
+}
+
+// kubectl runs kubectl as an administrator, with input, and fails if it does.
+func (c *plane) kubectl(t *testing.T, stdin string, args ...string) {
+	t.Helper()
+	admin, err := c.stack.User("admin", "system:masters")
+	must(t, err)
+	if _, stderr, err := c.stack.Kubectl(admin).Run(context.WithoutCancel(t.Context()), stdin, args...); err != nil {
 		t.Fatal(err, stderr)
 	}
-	return stdout
 }
 
 // eventually repeats a kubectl wait, which fails at once on an object that has no conditions yet.
 func (c *plane) eventually(t *testing.T, args ...string) {
 	t.Helper()
-	admin, err := c.stack.User("admin", "system:masters")
-	must(t, err)
-	must(t, wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, stderr, err := c.stack.Kubectl(admin).Run(ctx, "", args...)
+	must(t, wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		_, stderr, err := c.run(t, args...)
 		if err != nil && !strings.Contains(stderr, "error: <nil>") && !strings.Contains(stderr, "accessor error") {
 			return false, fmt.Errorf("%w: %s", err, stderr)
 		}
