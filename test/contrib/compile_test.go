@@ -2,7 +2,6 @@ package contrib
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"testing"
 
@@ -77,9 +76,7 @@ func (p *project) compile(t *testing.T, definitions []definition) (*schema.Schem
 // documents are the decoded objects of the catalogue.
 func (p *project) documents(t *testing.T) schema.Documents {
 	t.Helper()
-	raw, err := os.ReadFile(p.catalogue())
-	must(t, err)
-	documents, errs := load.Decode(p.File, raw)
+	documents, errs := load.Decode(p.File, p.read(t))
 	must(t, errors.Join(errs...))
 	return documents
 }

@@ -2,7 +2,6 @@ package contrib
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,11 +22,9 @@ type entry struct {
 // entries reads a catalogue line by line, because the comments have the powers. Each entry is one line.
 func (p *project) entries(t *testing.T) []entry {
 	t.Helper()
-	raw, err := os.ReadFile(p.catalogue())
-	must(t, err)
 	var out []entry
 	var group, kind string
-	for i, line := range strings.Split(string(raw), "\n") {
+	for i, line := range strings.Split(string(p.read(t)), "\n") {
 		if value, ok := strings.CutPrefix(line, "  group: "); ok {
 			group = value
 		}
@@ -41,8 +38,8 @@ func (p *project) entries(t *testing.T) []entry {
 		e := entry{kind: kind}
 		value, comment, _ := strings.Cut(text, "} # ")
 		must(t, yaml.UnmarshalStrict([]byte("{"+strings.TrimSuffix(value, "}")+"}"), &e.FieldPermission))
-		e.powers, err = parsePowers(comment)
-		if err != nil {
+		var err error
+		if e.powers, err = parsePowers(comment); err != nil {
 			t.Errorf("%s:%d: %v", p.File, i+1, err)
 		}
 		out = append(out, e)

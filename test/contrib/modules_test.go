@@ -8,19 +8,21 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/schema/catalog/contrib"
 )
 
-// directory has the catalogues.
+// directory has the catalogues, for kubectl, and README.md.
 const directory = "../../schema/catalog/contrib"
 
 var large = flag.Bool("large", false, "also compile with the versions that modules.yaml marks as large downloads")
@@ -70,7 +72,13 @@ func readProjects(t *testing.T) []project {
 	return file.Projects
 }
 
-func (p *project) catalogue() string { return filepath.Join(directory, p.File) }
+// read returns the catalogue.
+func (p *project) read(t *testing.T) []byte {
+	t.Helper()
+	raw, err := fs.ReadFile(contrib.Files(), p.File)
+	must(t, err)
+	return raw
+}
 
 // rounds returns the number of versions to compile with. A module with fewer versions stays at its last one.
 func (p *project) rounds() int {
@@ -178,9 +186,7 @@ func must(t *testing.T, err error) {
 // header returns the comment at the top of the catalogue.
 func (p *project) header(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile(p.catalogue())
-	must(t, err)
-	header, _, found := strings.Cut(string(raw), "\n---\n")
+	header, _, found := strings.Cut(string(p.read(t)), "\n---\n")
 	if !found {
 		t.Fatalf("%s: has no comment at the top", p.File)
 	}

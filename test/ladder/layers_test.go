@@ -13,7 +13,7 @@ var layers = []layer{
 	}},
 	// Data about types and changes.
 	{"schema", []string{
-		"fieldperm/change", "schema", "schema/catalog",
+		"fieldperm/change", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
 	// The walk through two objects, which charges changed values.
 	{"walk", []string{
