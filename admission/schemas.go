@@ -268,6 +268,10 @@ func SchemaResponse(faults []error, err error, req *admissionv1.AdmissionRequest
 		cause := metav1.StatusCause{Type: metav1.CauseType(field.ErrorTypeInvalid), Message: fault.Error()}
 		if e := (*schema.Error)(nil); errors.As(fault, &e) {
 			cause.Field, cause.Message = e.Pointer, e.Message
+			// The fault may be in another document, such as the PermissionSchema that a new definition no longer fits.
+			if req != nil && e.Source != DocumentSource(req.Kind.Kind, req.Name) {
+				cause.Field = e.Source + ":" + e.Pointer
+			}
 		}
 		if len(causes) < maxCauses {
 			causes = append(causes, cause)

@@ -286,3 +286,20 @@ func TestSchemas_AFaultyDefinitionCanBeCorrected(t *testing.T) {
 		})
 	}
 }
+
+// A definition that no longer has a path of a PermissionSchema is refused. kubectl shows the causes, so they name the PermissionSchema: its
+// pointer alone would look like one into the definition. DocumentSource names the documents of a cluster; here the source is test-0.
+func TestSchemas_ACauseNamesTheOtherDocument(t *testing.T) {
+	current := documents(t, permissions("example.com", "Widget", "{path: .spec.length, verb: example.com/length}"))
+	r := &SchemaReviewer{Documents: func() *schema.Documents { return &current }}
+	req := submit(t, definition("{}", "labels: {a: b}"), "")
+	faults, err := r.Review(req)
+	response := SchemaResponse(faults, err, req)
+	if err != nil || response.Allowed || len(response.Result.Details.Causes) != 1 {
+		t.Fatalf("got %+v, %v", response, err)
+	}
+	cause := response.Result.Details.Causes[0]
+	if cause.Field != "test-0:/spec/permissions/0" || !strings.HasPrefix(cause.Message, `path ".spec.length" does not exist`) {
+		t.Errorf("field %q, message %q", cause.Field, cause.Message)
+	}
+}

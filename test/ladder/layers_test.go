@@ -13,7 +13,7 @@ var layers = []layer{
 	}},
 	// Data about types and changes.
 	{"schema", []string{
-		"fieldperm/change", "schema", "schema/catalog",
+		"fieldperm/change", "schema", "schema/catalog", "schema/catalog/contrib",
 	}},
 	// The walk through two objects, which charges changed values.
 	{"walk", []string{
@@ -80,7 +80,7 @@ var layers = []layer{
 	}},
 	// Packages that no package imports.
 	{"tests", []string{
-		"test/asks", "test/bench", "test/chain", "test/controllers", "test/controllers/thirdparty", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
+		"test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
 		"test/load", "test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
 	}},
 }
