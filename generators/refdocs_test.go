@@ -20,7 +20,7 @@ func refdocs(t *testing.T, documents schema.Documents) []File {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return Refdocs(compiled, documents)
+	return Refdocs(compiled, documents, RefdocsOptions{})
 }
 
 func catalogue(t *testing.T) []schema.PermissionDocument {
@@ -52,7 +52,7 @@ func TestRefdocs_Golden(t *testing.T) {
 }
 
 func TestRefdocs_WithoutKinds(t *testing.T) {
-	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}) {
+	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}, RefdocsOptions{}) {
 		if !bytes.HasPrefix(file.Data, []byte(refdocsMark)) || bytes.Contains(file.Data, []byte("## ")) {
 			t.Errorf("%s:\n%s", file.Name, file.Data)
 		}
@@ -91,7 +91,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 	if len(want) < 200 {
 		t.Fatalf("the schema has %d verbs: the walk is broken", len(want))
 	}
-	for _, file := range Refdocs(compiled, documents) {
+	for _, file := range Refdocs(compiled, documents, RefdocsOptions{}) {
 		_, body, _ := strings.Cut(string(file.Data), "## ")
 		have := map[string]bool{}
 		for _, verb := range regexp.MustCompile(`granular:[a-zA-Z0-9./-]+`).FindAllString(body, -1) {
@@ -114,7 +114,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 func TestRefdocs_ReferencesLead(t *testing.T) {
 	documents := builtIn(t)
 	compiled, _ := schema.Compile(documents)
-	for _, k := range newReference(compiled, documents.Permissions).kinds {
+	for _, k := range newReference(compiled, documents.Permissions, nil).kinds {
 		for i := range k.rows {
 			like := k.rows[i].like
 			if like == nil || k.rows[i].hidden {
