@@ -2,6 +2,7 @@ package generators
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -135,5 +136,41 @@ func TestRefdocs_ReferencesLead(t *testing.T) {
 		if count[string(link[1])] != 1 {
 			t.Errorf("link %s leads to %d headings", link[1], count[string(link[1])])
 		}
+	}
+}
+
+// TestRefdocs_HasTheKeysOfOpenAPI: the keys of types in an OpenAPI document are on both pages, at every path that has the type.
+func TestRefdocs_HasTheKeysOfOpenAPI(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "schema", "load", "testdata", "fischers.openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := load.OpenAPIV3("fischers", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue(t), Traced: true}
+	compiled, errs := schema.Compile(documents)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	files := Refdocs(compiled, documents, RefdocsOptions{})
+	keys := 0
+	for _, k := range compiled.Kinds() {
+		k.Guarded(maxPlaces, func(_ fieldpath.Pattern, n *schema.Node) {
+			for _, p := range n.Permissions() {
+				if slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI }) {
+					keys++
+					for _, file := range files {
+						if !bytes.Contains(file.Data, []byte(p.Base().String())) {
+							t.Errorf("%s lacks %s", file.Name, p.Describe())
+						}
+					}
+				}
+			}
+		})
+	}
+	if keys == 0 {
+		t.Error("the document has no keys")
 	}
 }

@@ -130,9 +130,8 @@ func permission(found map[string]*places) []byte {
 	var out bytes.Buffer
 	out.WriteString("{{- /* " + generated + " */ -}}\n{{- define \"permission\" -}}\n{{- $verb := \"\" -}}\n")
 	// A field's marker wins over its type's.
-	for _, of := range []string{".Type.Markers", ".Markers"} {
-		fmt.Fprintf(&out, "{{- range $name, $values := %s -}}{{- if hasPrefix \"%s:\" $name -}}{{- $verb = trimPrefix \"%s:\" $name | trimAll \"\\\"\" -}}{{- end -}}{{- end -}}\n", of, marker, marker)
-	}
+	fmt.Fprintf(&out, "{{- with .Type -}}%[1]s{{- end -}}\n%[1]s\n", fmt.Sprintf(
+		"{{- range $name, $values := .Markers -}}{{- if hasPrefix \"%[1]s:\" $name -}}{{- $verb = trimPrefix \"%[1]s:\" $name | trimAll \"\\\"\" -}}{{- end -}}{{- end -}}", marker))
 	out.WriteString("{{- $texts := dict")
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		fmt.Fprintf(&out, " %s %s", strconv.Quote(name), strconv.Quote(found[name].text()))
