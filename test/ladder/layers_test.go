@@ -41,9 +41,9 @@ var layers = []layer{
 		"internal/configfile", "internal/fieldtree", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
-	// What endpoints and controllers consist of.
+	// What endpoints and controllers consist of, and generators from Go types.
 	{"components", []string{
-		"internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
+		"generators/markers", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
