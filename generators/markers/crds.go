@@ -86,6 +86,7 @@ func (g *crdGeneration) place(ctx *genall.GenerationContext, generator crd.Gener
 		parser.NeedPackage(root)
 	}
 	types := newGraph(g.set, parser)
+	g.packageMarkers()
 	for _, file := range plain {
 		tree, err := file.tree()
 		if err != nil {
@@ -118,7 +119,7 @@ func (g *crdGeneration) place(ctx *genall.GenerationContext, generator crd.Gener
 	}
 	for _, d := range g.definitions {
 		for name, v := range d.versions {
-			g.compare(d, name, v, landed[d.file.name][name])
+			g.compare(types, d, name, v, landed[d.file.name][name])
 		}
 	}
 	return nil
@@ -186,11 +187,16 @@ func (g *crdGeneration) imported(types *graph) {
 }
 
 // compare compares the places that the types say with those where controller-gen has put the markers.
-func (g *crdGeneration) compare(d *definition, name string, v *version, found landed) {
+func (g *crdGeneration) compare(types *graph, d *definition, name string, v *version, found landed) {
 	nodes := map[string]bool{}
 	versionSchemas(d.tree, func(_ int, version string, schema map[string]any) {
 		if version == name {
-			visitSchema(schema, "", "", func(_ map[string]any, path, _ string) { nodes[path] = true })
+			visitSchema(schema, "", "", func(node map[string]any, path, _ string) {
+				nodes[path] = true
+				if !typed(node) {
+					g.errs.at(types.recursion(v.root), "the schema at %q of %s has no type, which an API server refuses: end a recursion of types with a field of type apiextensionsv1.JSON, or give the field a type with +kubebuilder:validation:Type", path, v.root.Name)
+				}
+			})
 		}
 	})
 	for path, p := range v.places {
@@ -212,6 +218,11 @@ func (g *crdGeneration) compare(d *definition, name string, v *version, found la
 			}
 		}
 	}
+}
+
+// typed reports whether an API server accepts a node of a schema without a type, or it has one.
+func typed(node map[string]any) bool {
+	return node["type"] != nil || node["x-kubernetes-int-or-string"] == true || node["x-kubernetes-preserve-unknown-fields"] == true
 }
 
 // files returns the definition in a form, and the file of its permissions if they do not fit into it.

@@ -2,6 +2,7 @@ package markers
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 
 	"sigs.k8s.io/controller-tools/pkg/crd"
@@ -58,6 +59,32 @@ func (g *graph) mark(t *Type, users map[*Type][]*Type) {
 	for _, user := range users[t] {
 		g.mark(user, users)
 	}
+}
+
+// recursion returns the position of a type that contains itself, or that of root if there is none.
+func (g *graph) recursion(root *Type) token.Position {
+	onPath, done := map[*Type]bool{}, map[*Type]bool{}
+	var find func(t *Type) *Type
+	find = func(t *Type) *Type {
+		if onPath[t] {
+			return t
+		}
+		if done[t] {
+			return nil
+		}
+		onPath[t], done[t] = true, true
+		defer delete(onPath, t)
+		for _, used := range g.uses[t] {
+			if found := find(used); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if t := find(root); t != nil {
+		return t.Position
+	}
+	return root.Position
 }
 
 // named returns the types that a declaration names, except in fields that are not in JSON.

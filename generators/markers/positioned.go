@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"strings"
 
+	"github.com/fieldperm/fieldperm/generators/markers/grammar"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -18,7 +19,7 @@ func (d *definition) positioned(errs []error, places map[string]*place) []error 
 			continue
 		}
 		if p, key := nearestPlace(places, fault.Pointer); p != nil {
-			out.at(p.position(key), "%s", fault.Message)
+			out.at(p.position(key, fault.Message), "%s", fault.Message)
 			continue
 		}
 		out.at(d.rootAt(fault.Pointer), "%s:%s: %s", fault.Source, fault.Pointer, fault.Message)
@@ -38,10 +39,24 @@ func nearestPlace(places map[string]*place, pointer string) (*place, string) {
 	return places[pointer[:i]], pointer[i+1:]
 }
 
-// position returns the position of a place's key, or of its first one.
-func (p *place) position(extension string) token.Position {
+// mentions are words of the compiler's messages by which a message is about a key.
+var mentions = []struct {
+	text string
+	key  grammar.Key
+}{
+	{"excludedWhen", grammar.When}, {"parameterExpression", grammar.Expression}, {"treats a parameter", grammar.Treatment},
+	{"parameterTreatment", grammar.Treatment}, {"emits parameter", grammar.By}, {"emits no parameter", grammar.Source}, {"excluded", grammar.Excluded},
+}
+
+// position returns the position of the key that a fault is about: the one of its pointer, or one that its message mentions, or the first.
+func (p *place) position(extension, message string) token.Position {
 	for _, v := range p.merged {
 		if v.Key.Extension() == extension {
+			return v.ValuePosition
+		}
+	}
+	for _, m := range mentions {
+		if v := p.merged.Get(m.key); v != nil && strings.Contains(message, m.text) {
 			return v.ValuePosition
 		}
 	}

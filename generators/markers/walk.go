@@ -151,8 +151,7 @@ func (w *walk) inline(in *Type, f *Field, path string) {
 			}
 			p, expr = t.Package, t.Spec.Type
 		case *ast.MapType:
-			w.refuseInline(w.key(p, e.Key), "above the type of the keys of a map", in, f)
-			w.expr(p, e.Value, path+anyItem, nil)
+			w.inlineMap(p, e, in, f)
 			return
 		case *ast.IndexExpr:
 			w.generic(p, e.X, []ast.Expr{e.Index}, e.Pos())
@@ -163,6 +162,16 @@ func (w *walk) inline(in *Type, f *Field, path string) {
 		default:
 			return
 		}
+	}
+}
+
+// inlineMap refuses markers of the keys and values of an inline map. An API server refuses a schema that has both fields and values of a map.
+func (w *walk) inlineMap(p *loader.Package, e *ast.MapType, in *Type, f *Field) {
+	w.refuseInline(w.key(p, e.Key), "above the type of the keys of a map", in, f)
+	before := len(w.places)
+	w.expr(p, e.Value, anyItem, nil)
+	if len(w.places) > before {
+		w.errs.at(f.Position, "field of type %s is an inline map whose values have permission markers, and an API server refuses a schema with fields beside the values of a map: give the map a name in its json tag", in.Name)
 	}
 }
 
