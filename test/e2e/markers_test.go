@@ -27,7 +27,7 @@ func TestMarkers_TheGeneratedDefinitionHolds(t *testing.T) {
 	}
 	mustKubectl(t, s, string(definitions), "apply", "--server-side", "-f", "-")
 	const definition, group, path = "gadgets.example.com", "example.com", "/apis/example.com/v1/namespaces/default/gadgets"
-	t.Cleanup(func() { mustKubectl(t, s, "", "delete", "customresourcedefinition", definition, "gizmos.example.com") })
+	t.Cleanup(func() { mustKubectl(t, s, "", "delete", "customresourcedefinition", definition, "gizmoes.example.com") })
 	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/"+definition)
 	admin := wire(t, s, "admin", "system:masters")
 	eventually(t, func() *corpus.Answer {
