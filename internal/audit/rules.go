@@ -2,15 +2,6 @@ package audit
 
 import "slices"
 
-// Rule is a rule of the audit. Its ID does not change.
-type Rule struct {
-	ID string
-	// Level is that of most findings. If less is known, a finding has a lower one.
-	Level Level
-	// Meaning says in one sentence what a finding means, Why why it matters, and Cure what to do. All are sentences of Markdown.
-	Meaning, Why, Cure string
-}
-
 // These are the IDs of the rules.
 const (
 	misspeltMarker       = "misspelt-marker"

@@ -53,7 +53,7 @@ func (o *auditing) print(scan *audit.Scan, known *traced) error {
 	case outputText:
 		return o.write([]byte(o.summary(scan) + "\n"))
 	case outputSARIF:
-		text, err := json.MarshalIndent(audit.NewSARIF(o.found, notes), "", "  ")
+		text, err := json.MarshalIndent(audit.Tool().SARIF(o.found, notes), "", "  ")
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
 	// Paths in objects and schemas, and reviews with conditions.
 	{"paths", []string{
@@ -38,7 +38,7 @@ var layers = []layer{
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
 		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression",
-		"internal/configfile", "internal/fieldtree", "internal/metrics",
+		"internal/configfile", "internal/fieldtree", "internal/finding/findingtest", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
 	// What endpoints and controllers consist of.
