@@ -25,7 +25,7 @@ var layers = []layer{
 	}},
 	// The decision on two objects, and the documents that a schema is compiled from.
 	{"core", []string{
-		"fieldperm", "schema/load",
+		"fieldperm", "internal/lint/convention", "schema/load",
 	}},
 	// A decision on a request, callable without HTTP.
 	{"admission", []string{
