@@ -13,13 +13,17 @@ import (
 
 func newCRD() *cobra.Command {
 	var in, out string
+	var registry []string
 	command := &cobra.Command{
 		Use:   "crd --in FILE [--out FILE]",
 		Short: "Turn an annotated CustomResourceDefinition into one that an API server takes",
 		Long: `crd reads a CustomResourceDefinition (YAML or JSON) whose schemas have x-kubernetes-permission-* keys,
 compiles them, and writes it as YAML with the keys moved into the annotation
 fieldperm.dev/permission-verbs, because an API server drops or refuses them in a schema. What the
-annotation has already for other paths stays. Running it on its own output changes nothing.`,
+annotation has already for other paths stays. Running it on its own output changes nothing.
+
+A verb without a domain that is no well-known verb is a warning, and a verb in a domain of Kubernetes or of
+fieldperm an error, unless --registry has it. fieldperm-gen lint finds more.`,
 		Example: `  # Move the permission verbs of an author's CRD into its annotation, and install it.
   fieldperm-gen crd --in widgets.yaml | kubectl apply --server-side -f -`,
 		Args: noArguments,
@@ -35,6 +39,9 @@ annotation has already for other paths stays. Running it on its own output chang
 			if len(errs) > 0 {
 				return errors.Join(errs...)
 			}
+			if err := checkNames(command, source, raw, registry); err != nil {
+				return err
+			}
 			if out == "" {
 				_, err = command.OutOrStdout().Write(result)
 				return err
@@ -47,6 +54,7 @@ annotation has already for other paths stays. Running it on its own output chang
 	}
 	command.Flags().StringVar(&in, "in", "", "`FILE` with the annotated CustomResourceDefinition, - for the standard input")
 	command.Flags().StringVar(&out, "out", "", "`FILE` to write instead of the standard output, may be that of --in")
+	command.Flags().StringSliceVar(&registry, "registry", nil, "`FILES` or directories with well-known verbs, kind: VerbRegistry")
 	return command
 }
 

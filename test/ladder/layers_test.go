@@ -5,7 +5,7 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/printable", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
 	// Paths in objects and schemas, and reviews with conditions.
 	{"paths", []string{
@@ -47,7 +47,7 @@ var layers = []layer{
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/access", "internal/authz", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
+		"internal/access", "internal/authz", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten", "internal/ui",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{

@@ -88,7 +88,7 @@ func Unguarded(field, coveredBy string) (Problem, bool) {
 	if power.Verb != "" {
 		p.Cure = fmt.Sprintf("give it a verb of its own, such as the well-known %q", power.Verb)
 	}
-	holder := `"specification"`
+	holder := `a verb above it, such as "specification",`
 	if coveredBy != "" {
 		p.Level, holder = finding.Note, fmt.Sprintf("%q", coveredBy)
 	}

@@ -142,19 +142,21 @@ func (d *registryDecoder) fault(at *yamlv3.Node, format string, args ...any) {
 }
 
 func (d *registryDecoder) file(n *yamlv3.Node) {
-	fields := d.fields(n, "apiVersion", "kind", "metadata", "verbs")
-	if fields == nil {
-		return
-	}
 	for _, required := range []struct{ key, value string }{{"apiVersion", RegistryAPIVersion}, {"kind", RegistryKind}} {
-		if v := fields[required.key]; v == nil || v.Value != required.value {
-			at := n
-			if v != nil {
-				at = v
+		at, value := n, ""
+		for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == required.key {
+				at, value = n.Content[i+1], n.Content[i+1].Value
 			}
+		}
+		if n.Kind == yamlv3.MappingNode && value != required.value {
 			d.fault(at, "%s is not %q: write %s: %s", required.key, required.value, required.key, required.value)
 			return
 		}
+	}
+	fields := d.fields(n, "apiVersion", "kind", "metadata", "verbs")
+	if fields == nil {
+		return
 	}
 	list := fields["verbs"]
 	if list == nil || list.Kind != yamlv3.SequenceNode || len(list.Content) == 0 {

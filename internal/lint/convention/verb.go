@@ -206,7 +206,8 @@ const shortest = 5
 
 // near reports whether two names differ in one letter. Singular and plural are not near: a map and its values have such verbs.
 func near(a, b string) bool {
-	return a != b && singular(a) != singular(b) && min(len(a), len(b)) >= shortest && spelling.Edits(strings.ToLower(a), strings.ToLower(b)) <= 1
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return singular(a) != singular(b) && min(len(a), len(b)) >= shortest && spelling.Edits(a, b) <= 1
 }
 
 // Near returns the problem of two verbs of the same files that differ in one letter. It is false if they do not.

@@ -214,7 +214,7 @@ func TestPowerOf(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got.Word, want)
 		}
 	}
-	if p, ok := Unguarded("image", ""); !ok || p.Level != "warning" || p.Message != `field "image" has no verb of its own: a holder of "specification" can run code of its choice (runsCode)` {
+	if p, ok := Unguarded("image", ""); !ok || p.Level != "warning" || p.Message != `field "image" has no verb of its own: a holder of a verb above it, such as "specification", can run code of its choice (runsCode)` {
 		t.Errorf("%t %+v", ok, p)
 	}
 	if p, ok := Unguarded("image", "runner"); !ok || p.Level != "note" || !strings.Contains(p.Message, `"runner"`) {
