@@ -111,7 +111,7 @@ func (c *cover) powers(p place, coveredBy string) {
 		own = c.own[p.path.Child(fieldpath.Element{Any: true}).String()]
 	}
 	if name := p.name(); name != "" {
-		if problem, has := convention.Unguarded(name, coveredBy); has && guards(name, p) {
+		if problem, has := convention.Unguarded(name, coveredBy); has && convention.Fits(name, typeOf(p.schema)) {
 			if own == "" && c.once(convention.PowerByName, p.path) {
 				c.report(c.object, p.pointer, where([]string{c.version}, p.path), finding.Finding{Rule: problem.Rule, Level: problem.Level, Message: problem.Message, Cure: problem.Cure})
 			}
@@ -124,18 +124,4 @@ func (c *cover) powers(p place, coveredBy string) {
 	for _, next := range p.below() {
 		c.powers(next, coveredBy)
 	}
-}
-
-// guards reports whether the type of a field fits what its name says. A number or a boolean that is called image is none, and a template that
-// is a text is no template of a Pod.
-func guards(name string, p place) bool {
-	switch typeOf(p.schema) {
-	case "boolean":
-		return slices.Contains([]string{"privileged", "hostNetwork", "hostPID", "hostIPC", "insecure", "insecureSkipTLSVerify", "insecureSkipVerify", "prune"}, name)
-	case "integer", "number":
-		return false
-	case "string":
-		return !slices.Contains([]string{"template", "podTemplate", "jobTemplate", "podSpec"}, name)
-	}
-	return true
 }

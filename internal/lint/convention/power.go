@@ -2,6 +2,7 @@ package convention
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/finding"
@@ -94,4 +95,18 @@ func Unguarded(field, coveredBy string) (Problem, bool) {
 	}
 	p.Message = fmt.Sprintf("field %q has no verb of its own: a holder of %s can %s (%s)", field, holder, power.Effect, power.Word)
 	return p, true
+}
+
+// Fits reports whether the type of a field fits what its name says: a number that is called image is none, and a template that is a text is no
+// template of a Pod. typ is a word of OpenAPI: string, boolean, integer, number, or anything else.
+func Fits(field, typ string) bool {
+	switch typ {
+	case "boolean":
+		return slices.Contains([]string{"privileged", "hostNetwork", "hostPID", "hostIPC", "insecure", "insecureSkipTLSVerify", "insecureSkipVerify", "prune"}, field)
+	case "integer", "number":
+		return false
+	case "string":
+		return !slices.Contains([]string{"template", "podTemplate", "jobTemplate", "podSpec"}, field)
+	}
+	return true
 }

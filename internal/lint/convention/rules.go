@@ -67,3 +67,37 @@ func Rules() []finding.Rule {
 		},
 	}
 }
+
+// These are the IDs of the rules that only the analyzer of Go types has.
+const (
+	MarkerInvalid     = "marker-invalid"
+	MarkerMisplaced   = "marker-misplaced"
+	MarkerTwice       = "marker-twice"
+	MarkerWithoutVerb = "marker-without-verb"
+)
+
+// GoRules returns the rules about markers in Go types, which only the analyzer has.
+func GoRules() []finding.Rule {
+	return []finding.Rule{
+		{
+			ID: MarkerInvalid, Level: finding.Error, Meaning: "A permission marker has a mistake, or a comment is probably meant as one.",
+			Why:  "A marker that is not read may be a barrier that is not there.",
+			Cure: "Write the marker as the message says. `-fix` corrects the name of a misspelt marker.",
+		},
+		{
+			ID: MarkerMisplaced, Level: finding.Error, Meaning: "A permission marker is where it has no effect: not above a type or a field, above a field that is not in JSON, above an inline field, or in a block comment.",
+			Why:  "The verb or the barrier is not in the definition that is generated.",
+			Cure: "Put the marker on a line of its own, directly above a type or above an exported field with a name in JSON.",
+		},
+		{
+			ID: MarkerTwice, Level: finding.Error, Meaning: "A type or a field has the same permission marker twice.",
+			Why:  "A field has one verb, and one condition for its barrier.",
+			Cure: "Keep one of them.",
+		},
+		{
+			ID: MarkerWithoutVerb, Level: finding.Error, Meaning: "A field has a barrier or a parameter, and neither the field nor its type has a verb.",
+			Why:  "There is no verb to exclude or to parameterize. fieldperm refuses the definition that is generated.",
+			Cure: "Add `+permission-verb`.",
+		},
+	}
+}
