@@ -123,3 +123,18 @@ func TestG3_CRDChecksWhoseVerbItIs(t *testing.T) {
 		}
 	}
 }
+
+// docs/guide/lint.md shows what the command prints about testdata/lint/gadgets.yaml, before and after --fix.
+func TestLint_ThePageShowsRealOutputs(t *testing.T) {
+	page := content(t, "..", "..", "docs", "guide", "lint.md")
+	gadgets := content(t, "testdata", "lint", "gadgets.yaml")
+	dir := t.TempDir()
+	save(t, dir, "gadgets.yaml", gadgets)
+	t.Chdir(dir)
+	for _, args := range [][]string{{"lint", "gadgets.yaml"}, {"lint", "gadgets.yaml", "--fix"}} {
+		_, stdout, stderr := run(t, "", args...)
+		if want := "```console\n$ fieldperm-gen " + strings.Join(args, " ") + "\n" + stderr + stdout + "```"; !strings.Contains(page, want) {
+			t.Errorf("docs/guide/lint.md lacks\n%s", want)
+		}
+	}
+}
