@@ -64,7 +64,7 @@ if the flags or the files have errors. Then nothing was linted.`,
 
   # Is there a role for each barrier?
   fieldperm-gen lint gadgets.yaml --roles config/rbac --registry verbs.yaml`,
-		RunE: func(command *cobra.Command, args []string) error { return flags.run(command, args) },
+		RunE: flags.run,
 	}
 	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return inputError(fmt.Errorf("%w: see %q", err, command.CommandPath()+" --help"))

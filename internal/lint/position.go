@@ -84,6 +84,8 @@ func (s step) child(name string) (step, bool) {
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.Content) {
 			return step{nil, n.Content[i], aliased}, true
 		}
+	default:
+		// Nothing is below a scalar.
 	}
 	return step{}, false
 }

@@ -145,7 +145,7 @@ func (s *suppression) read(l *linter, text string) {
 	rule, reason, _ := strings.Cut(text, " ")
 	s.rule = rule
 	const form = "write disable=RULE and a reason"
-	message, cure := "", ""
+	var message, cure string
 	switch {
 	case rule == "":
 		message, cure = "the suppression names no rule", form
