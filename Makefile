@@ -49,6 +49,7 @@ test-unit: ## The tests that need no control plane, with the race detector where
 	  echo "go test $(UNIT)"; go test $(UNIT); \
 	fi
 	go -C test/observability test ./...
+	go -C generators/analyzer test ./...
 	@# Without $$CHROMIUM it is skipped.
 	go -C test/browser test ./...
 
@@ -113,9 +114,10 @@ fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pa
 	go test -count=1 ./test/exact -run Exact -pairs $(PAIRS) -seed $$RANDOM -timeout 2h
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on the example.
+lint: $(BIN)/golangci-lint ## Run golangci-lint, and go vet on modules of their own.
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
 	go -C examples/operator vet ./...
+	go -C generators/analyzer vet ./...
 
 $(BIN)/golangci-lint: hack/tools/go.mod
 	@mkdir -p $(BIN)

@@ -28,7 +28,7 @@ func ValidateName(name string) error {
 		return fmt.Errorf("verb %q: the name has %d characters: use at most %d", name, len(local), maxNameLength)
 	}
 	if !isLowerCamelCase(local) {
-		return fmt.Errorf("verb %q is not lowerCamelCase: use %q", name, suggestName(name))
+		return fmt.Errorf("verb %q is not lowerCamelCase: use %q", name, SuggestName(name))
 	}
 	return nil
 }
@@ -45,8 +45,9 @@ func isLowerCamelCase(s string) bool {
 	return s != ""
 }
 
-// suggestName returns the lowerCamelCase name that the author probably meant.
-func suggestName(name string) string {
+// SuggestName returns the lowerCamelCase name that the author of an invalid name probably meant. It leaves a domain as it is, so the result may
+// be invalid too.
+func SuggestName(name string) string {
 	domain, local, qualified := strings.Cut(name, "/")
 	if !qualified {
 		domain, local = "", name

@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/internal/plugin"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // run executes the command line and returns the exit code. It writes errors to the streams' ErrOut, one per line.
@@ -21,7 +21,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	code := plugin.ExitCode(err)
 	if code > 1 && !errors.Is(err, plugin.ErrUnread) {
 		for line := range strings.Lines(err.Error()) {
-			_, _ = fmt.Fprintf(streams.ErrOut, "error: %s\n", tighten.Printable(strings.TrimSuffix(line, "\n")))
+			_, _ = fmt.Fprintf(streams.ErrOut, "error: %s\n", printable.Text(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	return code

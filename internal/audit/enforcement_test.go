@@ -30,7 +30,7 @@ func TestDocument_Check(t *testing.T) {
 		"a fault of a former one": {conditions: []metav1.Condition{condition(v1alpha1.ConditionCompiled, metav1.ConditionFalse, v1alpha1.ReasonFaulty, generation-1), condition(v1alpha1.ConditionEnforced, metav1.ConditionTrue, v1alpha1.ReasonEnforced, generation)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &Document{Ref{v1alpha1.UncoveredPermissionSetKind, "", "a"}, generation, v1alpha1.Status{Conditions: c.conditions}}
+			d := &Document{Ref{Kind: v1alpha1.UncoveredPermissionSetKind, Namespace: "", Name: "a"}, generation, v1alpha1.Status{Conditions: c.conditions}}
 			var got []string
 			d.Check(func(f Finding) { got = append(got, string(f.Level)+" "+f.Rule) })
 			if !slices.Equal(got, c.want) {

@@ -109,9 +109,9 @@ func objectsOf(t testing.TB, text string) Source {
 	}
 	var roles []*Role
 	for _, r := range in.Roles {
-		one := &Role{Ref: Ref{clusterRoleKind, "", r.Name}, Labels: r.Labels, Rules: r.Rules}
+		one := &Role{Ref: Ref{Kind: clusterRoleKind, Namespace: "", Name: r.Name}, Labels: r.Labels, Rules: r.Rules}
 		if r.Namespace != "" {
-			one.Ref = Ref{roleKind, r.Namespace, r.Name}
+			one.Ref = Ref{Kind: roleKind, Namespace: r.Namespace, Name: r.Name}
 		}
 		if r.Aggregates != nil {
 			one.Aggregation = &rbacv1.AggregationRule{}
@@ -121,12 +121,12 @@ func objectsOf(t testing.TB, text string) Source {
 	}
 	var bindings []*Binding
 	for _, b := range in.Bindings {
-		one := &Binding{Ref: Ref{clusterRoleBindingKind, "", b.Name}, Labels: b.Labels, Role: Ref{clusterRoleKind, "", b.ClusterRole}}
+		one := &Binding{Ref: Ref{Kind: clusterRoleBindingKind, Namespace: "", Name: b.Name}, Labels: b.Labels, Role: Ref{Kind: clusterRoleKind, Namespace: "", Name: b.ClusterRole}}
 		if b.Namespace != "" {
-			one.Ref = Ref{roleBindingKind, b.Namespace, b.Name}
+			one.Ref = Ref{Kind: roleBindingKind, Namespace: b.Namespace, Name: b.Name}
 		}
 		if b.Role != "" {
-			one.Role = Ref{roleKind, b.Namespace, b.Role}
+			one.Role = Ref{Kind: roleKind, Namespace: b.Namespace, Name: b.Role}
 		}
 		for _, s := range b.Subjects {
 			kind, name, _ := strings.Cut(s, " ")

@@ -28,7 +28,7 @@ func (j *joint) holders(report func(Finding)) {
 				held = true
 				if of.isEverybody() {
 					report(binding.at(Finding{
-						Rule: barrierEverybody, Level: Error, Object: binding.Ref, Path: fmt.Sprintf("subjects[%d]", at), about: b.Verb.String() + " " + b.Object.String(),
+						Rule: barrierEverybody, Level: Error, Object: binding.Ref, Path: fmt.Sprintf("subjects[%d]", at), About: b.Verb.String() + " " + b.Object.String(),
 						Message: fmt.Sprintf("every user of %s passes the barrier %s of %s (%s) by %s", of, b.Verb, listOf(b.Resources), b.Object, role),
 						Cure:    "take the verb from the group",
 					}))
@@ -41,7 +41,7 @@ func (j *joint) holders(report func(Finding)) {
 				level = Note
 			}
 			report(b.at(Finding{
-				Rule: barrierNobody, Level: level, Object: b.Object, Path: b.Path, about: b.Verb.String(),
+				Rule: barrierNobody, Level: level, Object: b.Object, Path: b.Path, About: b.Verb.String(),
 				Message: fmt.Sprintf("no subject holds %q on %s, so that only members of %s can change what is behind the barrier", b.Verb, listOf(b.Resources), user.SystemPrivilegedGroup),
 				Cure:    "grant the verb, or keep the barrier if that is meant",
 			}))

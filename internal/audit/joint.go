@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 	"github.com/fieldperm/fieldperm/verbs"
 )
@@ -67,7 +68,7 @@ func (s *Scan) finish() {
 			delete(s.later, b.role)
 		}
 	}
-	Sort(j.found)
+	finding.Sort(j.found)
 	for _, f := range j.found {
 		s.Report(f)
 	}
@@ -116,7 +117,7 @@ func (j *joint) outOfScope(r *right) {
 			continue
 		}
 		j.found = append(j.found, r.binding.at(Finding{
-			Rule: clusterInRole, Level: Error, Object: r.binding.Ref, Path: "roleRef", about: fmt.Sprintf("%s %d", r.role, rule.index),
+			Rule: clusterInRole, Level: Error, Object: r.binding.Ref, Path: "roleRef", About: fmt.Sprintf("%s %d", r.role, rule.index),
 			Message: fmt.Sprintf("%s grants verbs on %s, which have no namespace, so that a RoleBinding grants none of them", r.role, listOf(targets)),
 			Cure:    "use a ClusterRoleBinding",
 		}))
@@ -337,7 +338,7 @@ func (j *joint) gathered() {
 		if f.unless != "" {
 			message += ", " + f.unless
 		}
-		j.found = append(j.found, f.role.at(Finding{Rule: key.rule, Level: f.level, Object: key.role, Path: f.path, Message: message, Cure: cure, about: key.verb + " " + on}))
+		j.found = append(j.found, f.role.at(Finding{Rule: key.rule, Level: f.level, Object: key.role, Path: f.path, Message: message, Cure: cure, About: key.verb + " " + on}))
 	}
 }
 

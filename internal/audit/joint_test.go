@@ -232,7 +232,7 @@ func TestScan_AnInterruptLeavesWhatWasFound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	roles := []*Role{}
 	for i := range 10 {
-		roles = append(roles, &Role{Ref: Ref{clusterRoleKind, "", fmt.Sprint(i)}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granluar"}}}})
+		roles = append(roles, &Role{Ref: Ref{Kind: clusterRoleKind, Namespace: "", Name: fmt.Sprint(i)}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"granluar"}}}})
 	}
 	found := 0
 	s := &Scan{Known: shared()(t), Many: DefaultMany, Report: func(Finding) {

@@ -81,7 +81,7 @@ func (s subject) interned() subject {
 }
 
 func internedRef(r Ref) Ref {
-	return Ref{unique.Make(r.Kind).Value(), unique.Make(r.Namespace).Value(), unique.Make(r.Name).Value()}
+	return Ref{Kind: unique.Make(r.Kind).Value(), Namespace: unique.Make(r.Namespace).Value(), Name: unique.Make(r.Name).Value()}
 }
 
 // keep returns what is kept of a binding. With wanted, of the subjects only these are kept.

@@ -34,13 +34,13 @@ items:
 		path string
 		want int
 	}{
-		{Ref{clusterRoleKind, "", "a"}, "rules[1].verbs[1]", 8},
-		{Ref{clusterRoleKind, "", "a"}, "", 2},
-		{Ref{clusterRoleKind, "", "a"}, "rules[7].verbs[1]", 5},
-		{Ref{roleKind, "shop", "a"}, "rules[0].verbs[1]", 17},
-		{Ref{roleKind, "shop", "a"}, "rules[1].verbs[1]", 17},
-		{Ref{roleBindingKind, "shop", "b"}, "subjects[0]", 18},
-		{Ref{roleKind, "shop", "c"}, "", 23},
+		{Ref{Kind: clusterRoleKind, Namespace: "", Name: "a"}, "rules[1].verbs[1]", 8},
+		{Ref{Kind: clusterRoleKind, Namespace: "", Name: "a"}, "", 2},
+		{Ref{Kind: clusterRoleKind, Namespace: "", Name: "a"}, "rules[7].verbs[1]", 5},
+		{Ref{Kind: roleKind, Namespace: "shop", Name: "a"}, "rules[0].verbs[1]", 17},
+		{Ref{Kind: roleKind, Namespace: "shop", Name: "a"}, "rules[1].verbs[1]", 17},
+		{Ref{Kind: roleBindingKind, Namespace: "shop", Name: "b"}, "subjects[0]", 18},
+		{Ref{Kind: roleKind, Namespace: "shop", Name: "c"}, "", 23},
 	} {
 		line := lines.Of(c.of)
 		if line == nil {
@@ -51,10 +51,10 @@ items:
 			t.Errorf("%s %s: line %d, want %d", c.of, c.path, got, c.want)
 		}
 	}
-	if lines.Of(Ref{roleKind, "other", "a"}) != nil {
+	if lines.Of(Ref{Kind: roleKind, Namespace: "other", Name: "a"}) != nil {
 		t.Error("an object that is not there has lines")
 	}
-	if (&Lines{}).Of(Ref{}) != nil || NewLines([]byte("{a: [")).Of(Ref{roleKind, "shop", "a"}) != nil {
+	if (&Lines{}).Of(Ref{}) != nil || NewLines([]byte("{a: [")).Of(Ref{Kind: roleKind, Namespace: "shop", Name: "a"}) != nil {
 		t.Error("a file that cannot be read has lines")
 	}
 }

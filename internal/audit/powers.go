@@ -46,7 +46,7 @@ func (j *joint) powers(report func(Finding)) {
 			})
 			if len(all) > 0 {
 				report(r.binding.at(Finding{
-					Rule: powerOfMany, Level: Error, Object: r.binding.Ref, Path: fmt.Sprintf("subjects[%d]", r.at), about: of.String(),
+					Rule: powerOfMany, Level: Error, Object: r.binding.Ref, Path: fmt.Sprintf("subjects[%d]", r.at), About: of.String(),
 					Message: fmt.Sprintf("every user of %s holds %s", of, listTexts(slices.Sorted(maps.Keys(all)))),
 					Cure:    "bind the role to the subjects that need it",
 				}))
@@ -77,7 +77,7 @@ func (j *joint) many(holders map[powerful]map[subject]bool, report func(Finding)
 		})
 		if most > 0 {
 			report(role.at(Finding{
-				Rule: powerOfMany, Level: Warning, Object: role.Ref, Path: first, about: "many",
+				Rule: powerOfMany, Level: Warning, Object: role.Ref, Path: first, About: "many",
 				Message: fmt.Sprintf("%d subjects hold %s", most, listTexts(slices.Sorted(maps.Keys(texts)))),
 				Cure:    "bind the role to the subjects that need it, or grant a narrower verb",
 			}))

@@ -75,7 +75,7 @@ func (c *reviewer) review(role *Role) {
 
 // find reports a finding at a place of the role.
 func (c *reviewer) find(rule string, level Level, path, about, message, cure string) {
-	c.report(c.role.at(Finding{Rule: rule, Level: level, Object: c.role.Ref, Path: path, Message: message, Cure: cure, about: about}))
+	c.report(c.role.at(Finding{Rule: rule, Level: level, Object: c.role.Ref, Path: path, Message: message, Cure: cure, About: about}))
 }
 
 func verbPath(rule, verb int) string { return fmt.Sprintf("rules[%d].verbs[%d]", rule, verb) }

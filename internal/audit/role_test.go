@@ -88,9 +88,9 @@ func TestRolesRules(t *testing.T) {
 			if err := yaml.Unmarshal([]byte("["+c.rules+"]"), &rules); err != nil {
 				t.Fatal(err)
 			}
-			role := &Role{Ref: Ref{clusterRoleKind, "", "r"}, Rules: rules}
+			role := &Role{Ref: Ref{Kind: clusterRoleKind, Namespace: "", Name: "r"}, Rules: rules}
 			if c.namespace != "" {
-				role.Ref = Ref{roleKind, c.namespace, "r"}
+				role.Ref = Ref{Kind: roleKind, Namespace: c.namespace, Name: "r"}
 			}
 			var got, cures []string
 			take := func(f Finding) {

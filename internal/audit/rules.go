@@ -2,15 +2,6 @@ package audit
 
 import "slices"
 
-// Rule is a rule of the audit. Its ID does not change.
-type Rule struct {
-	ID string
-	// Level is that of most findings. If less is known, a finding has a lower one.
-	Level Level
-	// Meaning says in one sentence what a finding means, Why why it matters, and Cure what to do. All are sentences of Markdown.
-	Meaning, Why, Cure string
-}
-
 // These are the IDs of the rules.
 const (
 	misspeltMarker       = "misspelt-marker"
@@ -44,70 +35,70 @@ func Rules() []Rule { return slices.Concat(roleRules(), jointRules(), barrierRul
 func roleRules() []Rule {
 	return []Rule{
 		{
-			misspeltMarker, Error, "A verb is almost `granular`.",
-			"Verbs are compared letter by letter. No component asks for this verb, so the grant has no effect.",
-			"Write `granular`, or `granular:` with the name of a verb.",
+			ID: misspeltMarker, Level: Error, Meaning: "A verb is almost `granular`.",
+			Why:  "Verbs are compared letter by letter. No component asks for this verb, so the grant has no effect.",
+			Cure: "Write `granular`, or `granular:` with the name of a verb.",
 		},
 		{
-			invalidVerb, Error, "A verb begins with `granular:` and does not follow the grammar of verbs.",
-			"fieldperm never asks for such a verb, so the grant has no effect. RBAC has no wildcard inside of a verb: `granular:image*` is no verb.",
-			"Write the verb as the message says. [semantics.md](../semantics.md#words) has the grammar.",
+			ID: invalidVerb, Level: Error, Meaning: "A verb begins with `granular:` and does not follow the grammar of verbs.",
+			Why:  "fieldperm never asks for such a verb, so the grant has no effect. RBAC has no wildcard inside of a verb: `granular:image*` is no verb.",
+			Cure: "Write the verb as the message says. [semantics.md](../semantics.md#words) has the grammar.",
 		},
 		{
-			unknownVerb, Error, "No field of any known kind has the verb.",
-			"fieldperm never asks for the verb, so the grant has no effect. The level is `warning` if custom resources could not be read, and `note` if files are audited and the verb has a domain.",
-			"Correct the name, or install the CustomResourceDefinition or the PermissionSchema that has it. [verbs.md](verbs.md) lists the verbs.",
+			ID: unknownVerb, Level: Error, Meaning: "No field of any known kind has the verb.",
+			Why:  "fieldperm never asks for the verb, so the grant has no effect. The level is `warning` if custom resources could not be read, and `note` if files are audited and the verb has a domain.",
+			Cure: "Correct the name, or install the CustomResourceDefinition or the PermissionSchema that has it. [verbs.md](verbs.md) lists the verbs.",
 		},
 		{
-			unknownResource, Error, "A rule with granular verbs names a resource that is not known in any of its API groups.",
-			"The rule matches no request. Frequent causes are the singular in place of the plural, the wrong API group, and `deployments/*`: RBAC knows `*/scale`, and no wildcard after the slash. " +
+			ID: unknownResource, Level: Error, Meaning: "A rule with granular verbs names a resource that is not known in any of its API groups.",
+			Why: "The rule matches no request. Frequent causes are the singular in place of the plural, the wrong API group, and `deployments/*`: RBAC knows `*/scale`, and no wildcard after the slash. " +
 				"The level is `warning` if custom resources could not be read or the API group is not installed, and `note` if files are audited and the group is not known.",
-			"Correct the resource or its API group. Give files of custom resources with `--crd`.",
+			Cure: "Correct the resource or its API group. Give files of custom resources with `--crd`.",
 		},
 		{
-			verbNotOnResource, Error, "Fields of other resources have the verb, and no field that is written through the resources of the rule has it.",
-			"fieldperm never asks for the verb on these resources. This is also true of a subresource: a request to `deployments/scale` shows only the replicas.",
-			"Move the verb to a rule with a resource that has it.",
+			ID: verbNotOnResource, Level: Error, Meaning: "Fields of other resources have the verb, and no field that is written through the resources of the rule has it.",
+			Why:  "fieldperm never asks for the verb on these resources. This is also true of a subresource: a request to `deployments/scale` shows only the replicas.",
+			Cure: "Move the verb to a rule with a resource that has it.",
 		},
 		{
-			verbNeedsSubresource, Error, "The fields with the verb are written only through a subresource, and the rule names the resource alone.",
-			"In RBAC a resource does not include its subresources ([D11](../semantics.md#d11-subresources-are-compared-as-a-whole)). kube-apiserver ignores the status in a write of the object.",
-			"Grant the verb, and the marker, on the subresource, such as `deployments/status`.",
+			ID: verbNeedsSubresource, Level: Error, Meaning: "The fields with the verb are written only through a subresource, and the rule names the resource alone.",
+			Why:  "In RBAC a resource does not include its subresources ([D11](../semantics.md#d11-subresources-are-compared-as-a-whole)). kube-apiserver ignores the status in a write of the object.",
+			Cure: "Grant the verb, and the marker, on the subresource, such as `deployments/status`.",
 		},
 		{
-			scaleNotGranted, Note, "A rule grants the verb of the replicas on a resource, and no rule of the role grants it on its subresource `scale`.",
-			"`kubectl scale` and HorizontalPodAutoscalers write the subresource. The verb on the resource does not count there.",
-			"Add the subresource to the rule, such as `deployments/scale`, if its holders scale with these.",
+			ID: scaleNotGranted, Level: Note, Meaning: "A rule grants the verb of the replicas on a resource, and no rule of the role grants it on its subresource `scale`.",
+			Why:  "`kubectl scale` and HorizontalPodAutoscalers write the subresource. The verb on the resource does not count there.",
+			Cure: "Add the subresource to the rule, such as `deployments/scale`, if its holders scale with these.",
 		},
 		{
-			parameterNever, Error, "The parameter of a verb can never match.",
-			"The verb takes no parameter on this resource, or only the part of the value before the first slash is the parameter: a label `pod-security.kubernetes.io/enforce` has the verb `granular:label(pod-security.kubernetes.io)`.",
-			"Write the verb as the message says.",
+			ID: parameterNever, Level: Error, Meaning: "The parameter of a verb can never match.",
+			Why:  "The verb takes no parameter on this resource, or only the part of the value before the first slash is the parameter: a label `pod-security.kubernetes.io/enforce` has the verb `granular:label(pod-security.kubernetes.io)`.",
+			Cure: "Write the verb as the message says.",
 		},
 		{
-			markerNoEffect, Warning, "The marker is granted on a resource on which it lets no request in.",
-			"fieldperm lets holders of the marker write objects that kube-apiserver stores, and their subresources that update them. On all others the marker has no effect ([A2](../semantics.md#a2-authorize-returns-noopinion-for-requests-that-skip-admission)).",
-			"Remove the marker from the rule. Grant the generic permission, if the resource is to be written.",
+			ID: markerNoEffect, Level: Warning, Meaning: "The marker is granted on a resource on which it lets no request in.",
+			Why:  "fieldperm lets holders of the marker write objects that kube-apiserver stores, and their subresources that update them. On all others the marker has no effect ([A2](../semantics.md#a2-authorize-returns-noopinion-for-requests-that-skip-admission)).",
+			Cure: "Remove the marker from the rule. Grant the generic permission, if the resource is to be written.",
 		},
 		{
-			clusterInRole, Error, "A Role, or a RoleBinding of a ClusterRole, grants verbs on a resource that has no namespace.",
-			"The rules of a Role hold in its namespace, and a request for such a resource is in none. The exception is `namespaces`: a request for a Namespace is in that namespace.",
-			"Use a ClusterRole and a ClusterRoleBinding.",
+			ID: clusterInRole, Level: Error, Meaning: "A Role, or a RoleBinding of a ClusterRole, grants verbs on a resource that has no namespace.",
+			Why:  "The rules of a Role hold in its namespace, and a request for such a resource is in none. The exception is `namespaces`: a request for a Namespace is in that namespace.",
+			Cure: "Use a ClusterRole and a ClusterRoleBinding.",
 		},
 		{
-			createNames, Warning, "A rule grants `create`, has `resourceNames`, and grants neither `patch` nor `update`.",
-			"The name of a new object is not known when kube-apiserver authorizes a POST, so the rule does not allow it. Only a server-side apply or a PUT of an object that does not exist is authorized with the name. It takes `patch` or `update` too.",
-			"Grant `create` in a rule without `resourceNames`.",
+			ID: createNames, Level: Warning, Meaning: "A rule grants `create`, has `resourceNames`, and grants neither `patch` nor `update`.",
+			Why:  "The name of a new object is not known when kube-apiserver authorizes a POST, so the rule does not allow it. Only a server-side apply or a PUT of an object that does not exist is authorized with the name. It takes `patch` or `update` too.",
+			Cure: "Grant `create` in a rule without `resourceNames`.",
 		},
 		{
-			allFields, Note, "A role grants `granular:*`.",
-			"`granular:*` is one verb and no wildcard: it covers every field that has no barrier, as `update` does.",
-			"Grant the verbs of the fields that are needed.",
+			ID: allFields, Level: Note, Meaning: "A role grants `granular:*`.",
+			Why:  "`granular:*` is one verb and no wildcard: it covers every field that has no barrier, as `update` does.",
+			Cure: "Grant the verbs of the fields that are needed.",
 		},
 		{
-			wildcardBarrier, Warning, "The verb `*` includes the verbs of barriers.",
-			"A barrier holds for `update` and not for `*`: RBAC answers yes for each verb. Holders of the role pass the barriers of the resource. The roles of Kubernetes itself are counted in one note without `--all`; their bindings to further subjects are reported.",
-			"Name the verbs of the rule: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.",
+			ID: wildcardBarrier, Level: Warning, Meaning: "The verb `*` includes the verbs of barriers.",
+			Why:  "A barrier holds for `update` and not for `*`: RBAC answers yes for each verb. Holders of the role pass the barriers of the resource. The roles of Kubernetes itself are counted in one note without `--all`; their bindings to further subjects are reported.",
+			Cure: "Name the verbs of the rule: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.",
 		},
 	}
 }
@@ -115,30 +106,30 @@ func roleRules() []Rule {
 func jointRules() []Rule {
 	return []Rule{
 		{
-			verbWithoutMarker, Error, "A subject holds a granular verb on a resource, and holds neither the marker nor the generic permission there.",
-			"Without the marker kube-apiserver refuses the request before fieldperm sees it. All bindings of the subject and of the groups that it always has are counted. " +
+			ID: verbWithoutMarker, Level: Error, Meaning: "A subject holds a granular verb on a resource, and holds neither the marker nor the generic permission there.",
+			Why: "Without the marker kube-apiserver refuses the request before fieldperm sees it. All bindings of the subject and of the groups that it always has are counted. " +
 				"The level is `warning` or `note` if another group or user has what is missing, because RBAC does not say who is a member. It is `note` for a role that is not bound.",
-			"Add the verb `granular` to the rule, or remove the verb.",
+			Cure: "Add the verb `granular` to the rule, or remove the verb.",
 		},
 		{
-			markerWithoutVerb, Warning, "A subject holds the marker on a resource, and no granular verb.",
-			"The marker covers no field. Its holder can make writes that change nothing, and [reads objects](../security.md#the-marker-reads) by the answer.",
-			"Add granular verbs, or remove the marker.",
+			ID: markerWithoutVerb, Level: Warning, Meaning: "A subject holds the marker on a resource, and no granular verb.",
+			Why:  "The marker covers no field. Its holder can make writes that change nothing, and [reads objects](../security.md#the-marker-reads) by the answer.",
+			Cure: "Add granular verbs, or remove the marker.",
 		},
 		{
-			idleVerb, Warning, "A subject holds a granular verb, and the generic permission for the same objects.",
-			"`update`, `patch` and `*` cover every field without a barrier, so the verb limits nothing. `create` alone is no such grant. Verbs at or below a barrier are not reported, unless the subject holds `*`. The level is `note` without the marker: then the verb is meant for a barrier that is not there.",
-			"Take the generic permission away, for example with `kubectl fieldperm tighten`, or remove the verb.",
+			ID: idleVerb, Level: Warning, Meaning: "A subject holds a granular verb, and the generic permission for the same objects.",
+			Why:  "`update`, `patch` and `*` cover every field without a barrier, so the verb limits nothing. `create` alone is no such grant. Verbs at or below a barrier are not reported, unless the subject holds `*`. The level is `note` without the marker: then the verb is meant for a barrier that is not there.",
+			Cure: "Take the generic permission away, for example with `kubectl fieldperm tighten`, or remove the verb.",
 		},
 		{
-			markerReadsSecrets, Warning, "A subject holds the marker on `secrets` and may not read them.",
-			"A patch that changes nothing needs no granular verb, and its answer has the object ([the marker reads](../security.md#the-marker-reads)).",
-			"Remove the marker from `secrets`, or limit it with `resourceNames`.",
+			ID: markerReadsSecrets, Level: Warning, Meaning: "A subject holds the marker on `secrets` and may not read them.",
+			Why:  "A patch that changes nothing needs no granular verb, and its answer has the object ([the marker reads](../security.md#the-marker-reads)).",
+			Cure: "Remove the marker from `secrets`, or limit it with `resourceNames`.",
 		},
 		{
-			powerOfMany, Warning, "More than `--many` subjects hold a verb that has effects beyond its field, or every user does.",
-			"[powers.md](powers.md) lists these verbs. A group counts as one subject. `system:authenticated`, `system:unauthenticated` and `system:serviceaccounts` count as every user, for which the level is `error`.",
-			"Bind the role to the subjects that need it, or grant a narrower verb.",
+			ID: powerOfMany, Level: Warning, Meaning: "More than `--many` subjects hold a verb that has effects beyond its field, or every user does.",
+			Why:  "[powers.md](powers.md) lists these verbs. A group counts as one subject. `system:authenticated`, `system:unauthenticated` and `system:serviceaccounts` count as every user, for which the level is `error`.",
+			Cure: "Bind the role to the subjects that need it, or grant a narrower verb.",
 		},
 	}
 }
@@ -146,29 +137,29 @@ func jointRules() []Rule {
 func barrierRules() []Rule {
 	return []Rule{
 		{
-			barrierNobody, Warning, "No subject holds the verb of a barrier.",
-			"Only members of `system:masters` can change the fields. The level is `note` if files are audited, which may lack the grant. Barriers of the built-in catalogue are not reported.",
-			"Grant the verb, or keep the barrier if that is meant.",
+			ID: barrierNobody, Level: Warning, Meaning: "No subject holds the verb of a barrier.",
+			Why:  "Only members of `system:masters` can change the fields. The level is `note` if files are audited, which may lack the grant. Barriers of the built-in catalogue are not reported.",
+			Cure: "Grant the verb, or keep the barrier if that is meant.",
 		},
 		{
-			barrierEverybody, Error, "Every user holds the verb of a barrier.",
-			"The barrier refuses no write of a user with `update`.",
-			"Take the verb from `system:authenticated`, `system:unauthenticated` and `system:serviceaccounts`.",
+			ID: barrierEverybody, Level: Error, Meaning: "Every user holds the verb of a barrier.",
+			Why:  "The barrier refuses no write of a user with `update`.",
+			Cure: "Take the verb from `system:authenticated`, `system:unauthenticated` and `system:serviceaccounts`.",
 		},
 		{
-			notCompiled, Error, "A PermissionSchema, an UncoveredPermissionSet or a ConditionalPolicy has faults.",
-			"Its last valid form is in force. If there is none, what it guards is refused. The condition `Compiled` has the faults.",
-			"Correct the object as its condition says.",
+			ID: notCompiled, Level: Error, Meaning: "A PermissionSchema, an UncoveredPermissionSet or a ConditionalPolicy has faults.",
+			Why:  "Its last valid form is in force. If there is none, what it guards is refused. The condition `Compiled` has the faults.",
+			Cure: "Correct the object as its condition says.",
 		},
 		{
-			barrierNotEnforced, Error, "The condition `Enforced` of an object with barriers is not `True` for its present generation.",
-			"fieldperm has not seen that every kube-apiserver refuses writes there ([probes of barriers](../enforcement.md#probes-of-barriers)). The level is `warning` if it is not known, and `note` if the object is only tried (`validationActions`).",
-			"Do what the message of the condition says.",
+			ID: barrierNotEnforced, Level: Error, Meaning: "The condition `Enforced` of an object with barriers is not `True` for its present generation.",
+			Why:  "fieldperm has not seen that every kube-apiserver refuses writes there ([probes of barriers](../enforcement.md#probes-of-barriers)). The level is `warning` if it is not known, and `note` if the object is only tried (`validationActions`).",
+			Cure: "Do what the message of the condition says.",
 		},
 		{
-			markerNotEnforced, Error, "kube-apiserver does not let a holder of the marker in.",
-			"The audit asks kube-apiserver by a SubjectAccessReview whether a subject with the marker may update. If not, enforcement is [not proven](../enforcement.md#while-enforcement-is-not-proven), or kube-apiserver does not ask fieldperm. Granular users are refused.",
-			"Look at `/readyz/interlock` of fieldperm-webhook, and at the authorizers of kube-apiserver.",
+			ID: markerNotEnforced, Level: Error, Meaning: "kube-apiserver does not let a holder of the marker in.",
+			Why:  "The audit asks kube-apiserver by a SubjectAccessReview whether a subject with the marker may update. If not, enforcement is [not proven](../enforcement.md#while-enforcement-is-not-proven), or kube-apiserver does not ask fieldperm. Granular users are refused.",
+			Cure: "Look at `/readyz/interlock` of fieldperm-webhook, and at the authorizers of kube-apiserver.",
 		},
 	}
 }

@@ -23,7 +23,7 @@ func pages(n int) Source {
 					verbs = []string{"granular:metadata"}
 				}
 				err := visit(&Role{
-					Ref: Ref{roleKind, fmt.Sprintf("team-%d", i), fmt.Sprintf("role-%d", i)}, Labels: map[string]string{"app": fmt.Sprint(i)},
+					Ref: Ref{Kind: roleKind, Namespace: fmt.Sprintf("team-%d", i), Name: fmt.Sprintf("role-%d", i)}, Labels: map[string]string{"app": fmt.Sprint(i)},
 					Rules: []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: verbs}},
 				})
 				if err != nil {
@@ -35,8 +35,8 @@ func pages(n int) Source {
 		RoleBindings: func(_ context.Context, visit func(*Binding) error) error {
 			for i := range n {
 				err := visit(&Binding{
-					Ref:  Ref{roleBindingKind, fmt.Sprintf("team-%d", i), fmt.Sprintf("binding-%d", i)},
-					Role: Ref{roleKind, fmt.Sprintf("team-%d", i), fmt.Sprintf("role-%d", i)}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: fmt.Sprintf("user-%d", i)}},
+					Ref:  Ref{Kind: roleBindingKind, Namespace: fmt.Sprintf("team-%d", i), Name: fmt.Sprintf("binding-%d", i)},
+					Role: Ref{Kind: roleKind, Namespace: fmt.Sprintf("team-%d", i), Name: fmt.Sprintf("role-%d", i)}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: fmt.Sprintf("user-%d", i)}},
 				})
 				if err != nil {
 					return err

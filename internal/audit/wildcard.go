@@ -33,7 +33,7 @@ func (s *Scan) wildcards(r *Role, is *keptRole) bool {
 			}
 		default:
 			s.about(r.at(Finding{
-				Rule: wildcardBarrier, Level: Warning, Object: r.Ref, Path: verbPath(i, at), about: strings.Join(rule.Resources, ","),
+				Rule: wildcardBarrier, Level: Warning, Object: r.Ref, Path: verbPath(i, at), About: strings.Join(rule.Resources, ","),
 				Message: fmt.Sprintf("verb \"*\" on %s passes %s", strings.Join(rule.Resources, ", "), barriersOf(behind)),
 				Cure:    "name the verbs that the role needs",
 			}))
@@ -89,7 +89,7 @@ func (s *Scan) defaultRoles(report func(Finding)) {
 	}
 	slices.Sort(names)
 	report(s.roles[Ref{Kind: clusterRoleKind, Name: names[0]}].at(Finding{
-		Rule: wildcardBarrier, Level: Note, Object: Ref{Kind: clusterRoleKind, Name: names[0]}, about: "defaults",
+		Rule: wildcardBarrier, Level: Note, Object: Ref{Kind: clusterRoleKind, Name: names[0]}, About: "defaults",
 		Message: fmt.Sprintf("%s of Kubernetes itself with the verb \"*\" on resources with barriers: %s", count(len(names), "role"), strings.Join(names, ", ")),
 		Cure:    "do nothing if only administrators hold them, and list them with --all",
 	}))
@@ -107,7 +107,7 @@ func (s *Scan) defaultBindings(report func(Finding)) {
 				continue
 			}
 			report(b.at(Finding{
-				Rule: wildcardBarrier, Level: Warning, Object: b.Ref, Path: fmt.Sprintf("subjects[%d]", j), about: of.String(),
+				Rule: wildcardBarrier, Level: Warning, Object: b.Ref, Path: fmt.Sprintf("subjects[%d]", j), About: of.String(),
 				Message: fmt.Sprintf("%s holds %s, whose verb \"*\" passes every barrier of its resources", of, b.role),
 				Cure:    "bind a role that names its verbs, if the subject is to be stopped by barriers",
 			}))

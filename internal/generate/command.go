@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,6 +28,7 @@ It talks to no cluster.`,
 	})
 	root.AddCommand(
 		newCRD(),
+		newLint(),
 		newManifests(),
 		newRefdocs(),
 		newRoles(),
@@ -34,16 +36,22 @@ It talks to no cluster.`,
 	return root
 }
 
-// Run executes the command and returns the exit code: 0 on success, 1 on an error. It writes every error to the error stream.
+// Run executes the command and returns the exit code: 0 on success, 1 on an error, or the code of the command's own. It writes every error to
+// the error stream.
 func Run(command *cobra.Command) int {
 	err := command.Execute()
 	if err == nil {
 		return 0
 	}
-	for _, err := range flatten(err) {
+	code, errs := 1, flatten(err)
+	var own *exit
+	if errors.As(err, &own) {
+		code, errs = own.code, own.errs
+	}
+	for _, err := range errs {
 		fmt.Fprintf(command.ErrOrStderr(), "error: %v\n", err)
 	}
-	return 1
+	return code
 }
 
 // flatten splits joined errors, so that each is on a line of its own.

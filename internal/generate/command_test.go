@@ -25,7 +25,7 @@ spec:
       openAPIV3Schema:
         type: object
         properties:
-          size: {type: integer, x-kubernetes-permission-verb: size, x-kubernetes-permission-excluded: true}
+          size: {type: integer, x-kubernetes-permission-verb: example.com/size, x-kubernetes-permission-excluded: true}
 `
 
 // run runs fieldperm-gen in process.
@@ -175,7 +175,7 @@ func TestManifestsREST(t *testing.T) {
 	} else if strings.Contains(text, "- mice/status\n") {
 		t.Error("webhooks are for mice/status, through which nothing guarded passes")
 	}
-	set := save(t, dir, "set.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fieldperm.dev/v1alpha1\n  kind: UncoveredPermissionSet\n  metadata: {name: all}\n  spec: {uncoveredPermissions: ['granular:size']}\n")
+	set := save(t, dir, "set.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fieldperm.dev/v1alpha1\n  kind: UncoveredPermissionSet\n  metadata: {name: all}\n  spec: {uncoveredPermissions: ['granular:example.com/size']}\n")
 	code, _, stderr = run(t, "", append(args, "--write-uncovered", "--permission-schemas", schemas, "--permission-schemas", set)...)
 	if code != 0 || !strings.HasPrefix(stderr, "warning: "+set) || !strings.Contains(stderr, "is for every resource") {
 		t.Errorf("D5: a set for every resource: exit %d, %q", code, stderr)
@@ -184,7 +184,7 @@ func TestManifestsREST(t *testing.T) {
 
 func TestErrorsNameTheCure(t *testing.T) {
 	dir := t.TempDir()
-	bad := save(t, dir, "bad.yaml", strings.ReplaceAll(widgets, "verb: size", "verb: Si-ze"))
+	bad := save(t, dir, "bad.yaml", strings.ReplaceAll(widgets, "verb: example.com/size", "verb: example.com/Si-ze"))
 	ca := filepath.Join("..", "..", "generators", "testdata", "ca.crt")
 	manifests := func(change ...string) []string {
 		return append([]string{"manifests", "--out", filepath.Join(dir, "out"), "--url=https://127.0.0.1:9443", "--ca-file", ca, "--config-dir=/etc/fieldperm"}, change...)

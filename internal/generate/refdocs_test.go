@@ -15,7 +15,7 @@ func TestRefdocs(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"kinds.md": "### Mouse.example.com\n",
-		"verbs.md": "| `granular:size` | `.size` Mouse.example.com (barrier) |",
+		"verbs.md": "| `granular:example.com/size` | `.size` Mouse.example.com (barrier) |",
 	} {
 		if page := content(t, out, name); !strings.Contains(page, want) {
 			t.Errorf("%s lacks %q", name, want)
@@ -25,7 +25,7 @@ func TestRefdocs(t *testing.T) {
 
 func TestRefdocs_Errors(t *testing.T) {
 	dir := t.TempDir()
-	bad := save(t, dir, "bad.yaml", strings.ReplaceAll(widgets, "verb: size", "verb: Size"))
+	bad := save(t, dir, "bad.yaml", strings.ReplaceAll(widgets, "verb: example.com/size", "verb: example.com/Size"))
 	for name, test := range map[string]struct {
 		args []string
 		want string

@@ -19,6 +19,9 @@ var ErrEncoding = errors.New("is not UTF-8: correct its encoding")
 type Document struct {
 	// JSON is the document, nil if Err is set.
 	JSON json.RawMessage
+	// Text is the document as it is in the file, without the line "---" before it. Line counts the lines of the file before Text.
+	Text []byte
+	Line int
 	// Err is the fault of a YAML document. Its lines are those of the file. Duplicate keys are faults.
 	Err error
 }
@@ -87,7 +90,8 @@ func splitJSON(raw []byte) ([]Document, error) {
 			line := 1 + bytes.Count(raw[:min(begin, int64(len(raw)))], []byte("\n"))
 			return out, fmt.Errorf("line %d: %w", line, err)
 		}
-		out = append(out, Document{JSON: part})
+		text := raw[begin:decoder.InputOffset()]
+		out = append(out, Document{JSON: part, Text: text, Line: bytes.Count(raw[:begin], []byte("\n"))})
 	}
 }
 
@@ -103,6 +107,7 @@ func splitYAML(raw []byte) []Document {
 			if document.Err != nil {
 				document = decode(append(bytes.Repeat([]byte("\n"), begin), part...))
 			}
+			document.Text, document.Line = part, begin
 			out = append(out, document)
 		}
 		part, begin = nil, line

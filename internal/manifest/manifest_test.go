@@ -87,3 +87,28 @@ func TestSplitRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestSplit_KeepsTheTextAndItsPlace(t *testing.T) {
+	for name, file := range map[string]string{
+		"YAML": "# head\n---\na: 1\n--- # second\nb: 2\n---\n# nothing\n---\nc: 3\n",
+		"JSON": "{\"a\": 1}\n\n{\"b\":\n 2}\n{\"c\": 3}\n",
+	} {
+		documents, err := Split([]byte(file))
+		if err != nil || len(documents) != 3 {
+			t.Fatalf("%s: %v %v", name, documents, err)
+		}
+		lines := strings.SplitAfter(file, "\n")
+		for i, d := range documents {
+			rest := strings.Join(lines[d.Line:], "")
+			key := string("abc"[i])
+			if !strings.Contains(string(d.Text), key) {
+				t.Errorf("%s: document %d is %q", name, i, d.Text)
+			}
+			// A separator is blank in the text, so only its line counts.
+			at := strings.Count(string(d.Text[:strings.Index(string(d.Text), key)]), "\n")
+			if got := strings.SplitAfter(rest, "\n")[at]; !strings.Contains(got, key) {
+				t.Errorf("%s: document %d begins at line %d, where the key is not: %q", name, i, d.Line, got)
+			}
+		}
+	}
+}

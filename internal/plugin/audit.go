@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fieldperm/fieldperm/internal/audit"
+	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/internal/sources"
 )
 
@@ -84,7 +85,7 @@ func (o *auditing) validate() error {
 		return err
 	}
 	switch {
-	case !slices.Contains(audit.Levels(), audit.Level(o.failOn)):
+	case !slices.Contains(finding.Levels(), audit.Level(o.failOn)):
 		return fmt.Errorf("--fail-on %q is no level: use %s, %s or %s", o.failOn, audit.Error, audit.Warning, audit.Note)
 	case o.many < 1:
 		return fmt.Errorf("--many %d lets no subject hold a verb: use 1 or more", o.many)
@@ -108,7 +109,7 @@ func (o *auditing) report(f audit.Finding) {
 
 // finish writes what is left, and says what the answer lacks.
 func (o *auditing) finish(scan *audit.Scan, known *traced) error {
-	audit.Sort(o.found)
+	finding.Sort(o.found)
 	if err := o.print(scan, known); err != nil {
 		return err
 	}

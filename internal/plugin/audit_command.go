@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/fieldperm/fieldperm/internal/audit"
+	"github.com/fieldperm/fieldperm/internal/finding"
 )
 
 // ErrFindings means that an audit was written and that it has findings at the level of --fail-on.
@@ -59,7 +60,7 @@ for an error, for an answer that lacks something, and after an interrupt, which 
 		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	var levels []string
-	for _, l := range audit.Levels() {
+	for _, l := range finding.Levels() {
 		levels = append(levels, string(l))
 	}
 	flags := cmd.Flags()

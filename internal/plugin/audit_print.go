@@ -7,7 +7,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/audit"
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // auditAnswer is the output as JSON and YAML. Its names are a contract.
@@ -40,7 +40,7 @@ func lineOf(f *audit.Finding) string {
 		out.WriteString(f.Path + ": ")
 	}
 	fmt.Fprintf(&out, "%s: %s [%s]", f.Message, f.Cure, f.Rule)
-	return tighten.Printable(out.String()) + "\n"
+	return printable.Text(out.String()) + "\n"
 }
 
 // print writes the answer, or what of it was not written before.
@@ -53,11 +53,11 @@ func (o *auditing) print(scan *audit.Scan, known *traced) error {
 	case outputText:
 		return o.write([]byte(o.summary(scan) + "\n"))
 	case outputSARIF:
-		text, err := json.MarshalIndent(audit.NewSARIF(o.found, notes), "", "  ")
+		text, err := json.MarshalIndent(audit.Tool().SARIF(o.found, notes), "", "  ")
 		if err != nil {
 			return err
 		}
-		return o.write(append(tighten.PrintableJSON(text), '\n'))
+		return o.write(append(printable.JSON(text), '\n'))
 	case outputHTML:
 		t := page.Table{Title: o.summary(scan), Columns: []string{"LEVEL", "RULE", "OBJECT", "PLACE", "FINDING", "CURE"}}
 		for i := range o.found {

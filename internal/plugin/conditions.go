@@ -16,7 +16,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/page"
 	"github.com/fieldperm/fieldperm/internal/policies"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // listing is one call of the conditions command.
@@ -214,4 +214,4 @@ func (o *listing) print(rows []listed) error {
 }
 
 // shown is a text of others in a cell, "-" for none.
-func shown(text string) string { return cmp.Or(tighten.Printable(text), "-") }
+func shown(text string) string { return cmp.Or(printable.Text(text), "-") }

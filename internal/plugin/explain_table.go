@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // paint adds colours and marks on a terminal. The words are the same without it.
@@ -27,7 +27,7 @@ func (p paint) power(words string) string   { return p.with("33", "", words) }
 type cell struct{ plain, painted string }
 
 func plainCell(words string) cell {
-	words = tighten.Printable(words)
+	words = printable.Text(words)
 	return cell{words, words}
 }
 

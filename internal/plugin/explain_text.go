@@ -9,7 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -33,20 +33,20 @@ func (t *text) explain(p *fieldtree.Place, recursive bool) []byte {
 	k, n := p.Kind, p.Node()
 	for _, row := range [][2]string{{"GROUP:", k.Group}, {"KIND:", k.Kind}, {"VERSION:", k.Version}, {"RESOURCE:", k.ResourceName()}} {
 		if row[1] != "" {
-			t.line("%s%s", t.paint.title(fmt.Sprintf("%-12s", row[0])), tighten.Printable(row[1]))
+			t.line("%s%s", t.paint.title(fmt.Sprintf("%-12s", row[0])), printable.Text(row[1]))
 		}
 	}
 	t.line("")
 	if len(p.Path) > 0 {
 		last := p.Path[len(p.Path)-1:]
-		t.line("%s %s <%s>%s", t.paint.title("FIELD:"), tighten.Printable(strings.TrimPrefix(last.String(), ".")), tighten.Printable(n.Type), t.role(n.Role))
-		t.line("%s  %s\n", t.paint.title("PATH:"), tighten.Printable(p.Path.String()))
+		t.line("%s %s <%s>%s", t.paint.title("FIELD:"), printable.Text(strings.TrimPrefix(last.String(), ".")), printable.Text(n.Type), t.role(n.Role))
+		t.line("%s  %s\n", t.paint.title("PATH:"), printable.Text(p.Path.String()))
 	}
 	if k.Lossy {
 		t.line("A write through version %s may change fields that it does not show. It needs granular:* or the generic permission.", k.Version)
 	}
 	if k.Instead != "" {
-		t.line("Advice: %s.", tighten.Printable(k.Instead))
+		t.line("Advice: %s.", printable.Text(k.Instead))
 	}
 	if k.Lossy || k.Instead != "" {
 		t.line("")
@@ -199,7 +199,7 @@ func sourceText(v *fieldtree.Verb) string {
 func (t *text) barriers(p *fieldtree.Place) {
 	var rows [][]cell
 	add := func(verb, when, source string) {
-		words := tighten.Printable(when)
+		words := printable.Text(when)
 		rows = append(rows, []cell{plainCell(verb), {words, t.paint.with("31", "", words)}, plainCell(source)})
 	}
 	for _, v := range p.Node().Verbs {
@@ -267,7 +267,7 @@ func (t *text) rows(p *fieldtree.Place, recursive bool, depth int) [][]cell {
 		again := below.Repeats()
 		name := fieldName(c.Element)
 		first := plainCell(strings.Repeat("  ", depth) + name + " <" + c.Type + ">")
-		first.painted = strings.Repeat("  ", depth) + tighten.Printable(name) + " " + t.paint.faint("<"+tighten.Printable(c.Type)+">")
+		first.painted = strings.Repeat("  ", depth) + printable.Text(name) + " " + t.paint.faint("<"+printable.Text(c.Type)+">")
 		for i, v := range verbsOrNone(below.Node()) {
 			if i > 0 {
 				first = cell{}
@@ -308,7 +308,7 @@ func (t *text) remark(c cell, role schema.Role, again *fieldtree.Place) cell {
 	if words == "" {
 		return c
 	}
-	words = tighten.Printable(words)
+	words = printable.Text(words)
 	return cell{c.plain + "  " + words, strings.TrimSpace(c.painted + "  " + t.paint.faint(words))}
 }
 
@@ -323,7 +323,7 @@ func (t *text) verbRow(p *fieldtree.Place, v *fieldtree.Verb) []cell {
 		if len(v.ExcludedWhen) > 0 {
 			words += " " + conditionText(v.ExcludedWhen, false, "")
 		}
-		marks = append(marks, t.paint.barrier(tighten.Printable(words)))
+		marks = append(marks, t.paint.barrier(printable.Text(words)))
 	}
 	for _, b := range p.SetsOn(v) {
 		words := "barrier of " + setText(b.Source)
@@ -336,7 +336,7 @@ func (t *text) verbRow(p *fieldtree.Place, v *fieldtree.Verb) []cell {
 		if b.StatusOnly && len(p.Path) == 0 {
 			words += ", in the status"
 		}
-		marks = append(marks, t.paint.barrier(tighten.Printable(words)))
+		marks = append(marks, t.paint.barrier(printable.Text(words)))
 	}
 	if v.Apart {
 		marks = append(marks, t.paint.apart("apart"))

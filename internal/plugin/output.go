@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // The values of --output.
@@ -45,7 +45,7 @@ func (o *options) write(answer []byte) error {
 // only.
 func (o *options) writeTables(title string, notes page.Notes, tables ...page.Table) error {
 	if o.output == outputHTML {
-		out, err := page.RenderTables(tighten.Printable(title), page.Notes{Lacks: printableCells(notes.Lacks), Facts: printableCells(notes.Facts)}, printableTables(tables)...)
+		out, err := page.RenderTables(printable.Text(title), page.Notes{Lacks: printableCells(notes.Lacks), Facts: printableCells(notes.Facts)}, printableTables(tables)...)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (o *options) writeTables(title string, notes page.Notes, tables ...page.Tab
 func printableTables(tables []page.Table) []page.Table {
 	out := make([]page.Table, len(tables))
 	for i, t := range tables {
-		out[i] = page.Table{Title: tighten.Printable(t.Title), Columns: printableCells(t.Columns)}
+		out[i] = page.Table{Title: printable.Text(t.Title), Columns: printableCells(t.Columns)}
 		for _, row := range t.Rows {
 			out[i].Rows = append(out[i].Rows, printableCells(row))
 		}
@@ -71,7 +71,7 @@ func printableCells(cells []string) []string {
 	for i, cell := range cells {
 		lines := strings.Split(cell, "\n")
 		for j := range lines {
-			lines[j] = tighten.Printable(lines[j])
+			lines[j] = printable.Text(lines[j])
 		}
 		out[i] = strings.Join(lines, "\n")
 	}
@@ -86,7 +86,7 @@ func textOf(tables []page.Table) []byte {
 			out.WriteByte('\n')
 		}
 		if t.Title != "" {
-			fmt.Fprintf(&out, "%s\n", tighten.Printable(t.Title))
+			fmt.Fprintf(&out, "%s\n", printable.Text(t.Title))
 		}
 		w := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
 		for _, row := range append([][]string{t.Columns}, t.Rows...) {

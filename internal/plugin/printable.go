@@ -8,18 +8,18 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // Names in logs and objects come from other users, and may have characters that move the cursor of a terminal or reorder its text. The
 // texts of this package reach a stream through say and warn, which escape them.
 
-// printableLines is tighten.Printable for a text of several lines, such as a diff.
+// printableLines is printable.Text for a text of several lines, such as a diff.
 func printableLines(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		content, ended := strings.CutSuffix(line, "\n")
-		out.WriteString(tighten.Printable(content))
+		out.WriteString(printable.Text(content))
 		if ended {
 			out.WriteByte('\n')
 		}
@@ -32,7 +32,7 @@ type argument struct{ value any }
 
 // Format implements fmt.Formatter.
 func (a argument) Format(s fmt.State, verb rune) {
-	_, _ = s.Write([]byte(tighten.Printable(fmt.Sprintf(fmt.FormatString(s, verb), a.value))))
+	_, _ = s.Write([]byte(printable.Text(fmt.Sprintf(fmt.FormatString(s, verb), a.value))))
 }
 
 // printf formats a text of this program with arguments of others.
@@ -50,7 +50,7 @@ func encoded(value any, format string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text = tighten.PrintableJSON(text)
+	text = printable.JSON(text)
 	if format == outputYAML {
 		return yamlOf(text)
 	}
@@ -61,7 +61,7 @@ func encoded(value any, format string) ([]byte, error) {
 // takes its place if it has to.
 func yamlOf(text []byte) ([]byte, error) {
 	out, err := yaml.JSONToYAML(text)
-	if err == nil && !bytes.Equal(out, tighten.PrintableJSON(out)) {
+	if err == nil && !bytes.Equal(out, printable.JSON(out)) {
 		return append(bytes.TrimSpace(text), '\n'), nil
 	}
 	return out, err

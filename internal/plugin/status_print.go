@@ -10,7 +10,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/diagnosis"
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // stateWords are the states in a sentence.
@@ -54,7 +54,7 @@ func (o *standing) print(s *diagnosis.Status) error {
 	}
 	t.line("%s %s", t.paint.title("ENFORCEMENT:"), words)
 	for _, row := range summaryTable(s).Rows[1:] {
-		t.line("  %-12s %s", row[0]+":", tighten.Printable(row[1]))
+		t.line("  %-12s %s", row[0]+":", printable.Text(row[1]))
 	}
 	if tables := statusTables(s); len(tables) > 0 {
 		t.line("")

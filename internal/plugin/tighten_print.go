@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
@@ -67,7 +68,7 @@ func (o *tightening) printProposal(p *tighten.Proposal, evidence *tighten.Eviden
 		if err != nil {
 			return err
 		}
-		_, _ = io.WriteString(o.streams.Out, string(tighten.PrintableJSON(text))+"\n")
+		_, _ = io.WriteString(o.streams.Out, string(printable.JSON(text))+"\n")
 		return nil
 	}
 	for i, object := range objects {
@@ -150,7 +151,7 @@ func (o *tightening) printEvidence(evidence *tighten.Evidence) {
 	t := evidenceTable("", evidence)
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
 		for i := range row {
-			row[i] = tighten.Printable(row[i])
+			row[i] = printable.Text(row[i])
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

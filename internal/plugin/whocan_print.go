@@ -7,7 +7,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/access"
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/internal/page"
-	"github.com/fieldperm/fieldperm/internal/tighten"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // title is the title of a page.
@@ -47,14 +47,14 @@ func (o *whoCan) print(known *traced, w *access.Write, p *fieldtree.Place, rows 
 	}
 	out = append(out, '\n')
 	for _, note := range notes {
-		out = fmt.Appendf(out, "Note: %s\n", tighten.Printable(note))
+		out = fmt.Appendf(out, "Note: %s\n", printable.Text(note))
 	}
 	return o.write(out)
 }
 
 // page writes the answer about all fields as a page of the tree of the kind.
 func (o *whoCan) page(known *traced, w *access.Write, p *fieldtree.Place, of *page.Access, notes []string) error {
-	out, err := page.RenderAccess(tighten.Printable(o.title(w, p)), page.Notes{Lacks: known.notes(), Facts: notes}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{p.Kind}}, of)
+	out, err := page.RenderAccess(printable.Text(o.title(w, p)), page.Notes{Lacks: known.notes(), Facts: notes}, &fieldtree.Forest{Kinds: []*fieldtree.Kind{p.Kind}}, of)
 	if err != nil {
 		return err
 	}

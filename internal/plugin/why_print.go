@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/fieldperm/fieldperm/internal/page"
+	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/internal/refusal"
-	"github.com/fieldperm/fieldperm/internal/tighten"
 )
 
 func (o *asking) print(answers []whyAnswer) error {
@@ -108,22 +108,22 @@ func (a *whyAnswer) by() string {
 
 func (a *whyAnswer) text(t *text) error {
 	for _, row := range a.facts() {
-		t.line("%s%s", t.paint.title(fmt.Sprintf("%-11s", row[0]+":")), tighten.Printable(row[1]))
+		t.line("%s%s", t.paint.title(fmt.Sprintf("%-11s", row[0]+":")), printable.Text(row[1]))
 	}
 	for _, c := range a.Causes {
 		rule := ""
 		if c.Rule != "" {
 			rule = " (rule " + c.Rule + ")"
 		}
-		t.line("\n%s %s%s.\n  %s", t.paint.title("WHY:"), tighten.Printable(c.Why), rule, t.paint.power("Do: "+tighten.Printable(c.Do)+"."))
+		t.line("\n%s %s%s.\n  %s", t.paint.title("WHY:"), printable.Text(c.Why), rule, t.paint.power("Do: "+printable.Text(c.Do)+"."))
 	}
 	if a.Grant == nil {
-		t.line("\n%s %s.", t.paint.title("NO GRANT:"), tighten.Printable(a.NoGrant))
+		t.line("\n%s %s.", t.paint.title("NO GRANT:"), printable.Text(a.NoGrant))
 		return nil
 	}
 	t.line("\n%s the least that would lift this refusal:", t.paint.title("GRANT,"))
 	for _, note := range a.Notes {
-		t.line("# %s.", tighten.Printable(note))
+		t.line("# %s.", printable.Text(note))
 	}
 	objects, err := a.manifest()
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *whyAnswer) manifest() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		document, err := yamlOf(tighten.PrintableJSON(raw))
+		document, err := yamlOf(printable.JSON(raw))
 		if err != nil {
 			return "", err
 		}

@@ -10,6 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // Diffs returns a unified diff for each object that is added or changed, in the order in which they are applied.
@@ -90,7 +92,7 @@ func own(m *metav1.ObjectMeta) {
 }
 
 func diff(out *strings.Builder, ref Ref, before, after any) error {
-	from, to := "(now) "+Printable(ref.String()), "(proposed) "+Printable(ref.String())
+	from, to := "(now) "+printable.Text(ref.String()), "(proposed) "+printable.Text(ref.String())
 	if before == "" {
 		from = "/dev/null"
 	}
@@ -127,12 +129,12 @@ func YAML(o any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proposal: %w", err)
 	}
-	content = PrintableJSON(content)
+	content = printable.JSON(content)
 	text, err := yaml.JSONToYAML(content)
 	if err != nil {
 		return nil, fmt.Errorf("proposal: %w", err)
 	}
-	if strings.ContainsFunc(string(text), hidden) {
+	if strings.ContainsFunc(string(text), printable.Hidden) {
 		return append(content, '\n'), nil
 	}
 	// metav1.Time has no empty form in JSON.

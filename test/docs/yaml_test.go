@@ -53,7 +53,7 @@ func guides(t *testing.T) []block {
 
 // isDocument reports whether the example is a permission schema or a definition.
 func isDocument(text string) bool {
-	return strings.Contains(text, "\nkind: CustomResourceDefinition\n") || strings.HasPrefix(text, "apiVersion: fieldperm.dev/") && !isObservation(text)
+	return strings.Contains(text, "\nkind: CustomResourceDefinition\n") || strings.HasPrefix(text, "apiVersion: fieldperm.dev/") && !isObservation(text) && !isRegistry(text)
 }
 
 // isObservation reports whether the example is a PermissionObservation, which no schema is compiled from.
@@ -162,7 +162,7 @@ func TestExamples_CompileAndNameVerbsThatExist(t *testing.T) {
 	}
 	grants := 0
 	for _, example := range examples {
-		if isPolicy(example) || isDocument(example.text) || isConfiguration(example.text) || isObservation(example.text) {
+		if isPolicy(example) || isDocument(example.text) || isConfiguration(example.text) || isObservation(example.text) || isRegistry(example.text) {
 			continue
 		}
 		for _, verb := range granted(t, example) {

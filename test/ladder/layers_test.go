@@ -5,7 +5,7 @@ package ladder
 var layers = []layer{
 	// Verbs, types of the API, observations, documents and JSON: data and its grammar.
 	{"grammar", []string{
-		"api/v1alpha1", "internal/manifest", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
+		"api/v1alpha1", "internal/finding", "internal/manifest", "internal/printable", "internal/rawjson", "internal/shorten", "internal/spelling", "schema/endpoint", "verbs",
 	}},
 	// Paths in objects and schemas, reviews with conditions, and markers in comments of Go code.
 	{"paths", []string{
@@ -25,7 +25,7 @@ var layers = []layer{
 	}},
 	// The decision on two objects, and the documents that a schema is compiled from.
 	{"core", []string{
-		"fieldperm", "schema/load",
+		"fieldperm", "internal/lint/convention", "schema/load",
 	}},
 	// A decision on a request, callable without HTTP.
 	{"admission", []string{
@@ -38,7 +38,7 @@ var layers = []layer{
 	// Generators of files, and libraries of the programs without any decision code.
 	{"libraries", []string{
 		"config", "docs/reference", "generators", "internal/celjson", "internal/certificates", "internal/conditions", "internal/conditions/expression",
-		"internal/configfile", "internal/fieldtree", "internal/metrics",
+		"internal/configfile", "internal/fieldtree", "internal/finding/findingtest", "internal/metrics",
 		"internal/probe/sampleobject", "internal/refresh", "internal/reload", "internal/tracing", "internal/version",
 	}},
 	// What endpoints and controllers consist of, and generators from Go types.
@@ -47,7 +47,7 @@ var layers = []layer{
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
+		"internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten", "internal/ui",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{

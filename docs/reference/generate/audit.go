@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fieldperm/fieldperm/internal/audit"
+	"github.com/fieldperm/fieldperm/internal/finding"
 )
 
 const auditIntroduction = "The rules of `kubectl fieldperm audit` ([ask-audit](../guide/ask-audit.md)). IDs do not change.\n\n" +
@@ -16,16 +17,25 @@ const auditIntroduction = "The rules of `kubectl fieldperm audit` ([ask-audit](.
 // auditPage lists the rules of the audit.
 func auditPage(string) ([]byte, error) {
 	page := newPage("Audit rules", auditIntroduction)
+	page.rules(audit.Rules(), nil)
+	return page.Bytes(), nil
+}
+
+// rules writes a table of rules, and a section for each. notes are sentences about single rules.
+func (m *markdown) rules(rules []finding.Rule, notes map[string]string) {
 	var index [][]string
-	for _, r := range audit.Rules() {
+	for _, r := range rules {
 		index = append(index, []string{fmt.Sprintf("[`%s`](#%[1]s)", r.ID), string(r.Level), r.Meaning})
 	}
-	page.table([]string{"rule", "level", "meaning"}, index)
-	for _, r := range audit.Rules() {
-		page.heading(2, r.ID)
-		page.paragraph(fmt.Sprintf("%s Level: `%s`.", r.Meaning, r.Level))
-		page.paragraph("**Why.** " + r.Why)
-		page.paragraph("**What to do.** " + r.Cure)
+	m.table([]string{"rule", "level", "meaning"}, index)
+	for _, r := range rules {
+		m.heading(2, r.ID)
+		text := fmt.Sprintf("%s Level: `%s`.", r.Meaning, r.Level)
+		if note := notes[r.ID]; note != "" {
+			text += " " + note
+		}
+		m.paragraph(text)
+		m.paragraph("**Why.** " + r.Why)
+		m.paragraph("**What to do.** " + r.Cure)
 	}
-	return page.Bytes(), nil
 }

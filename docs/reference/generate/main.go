@@ -40,6 +40,7 @@ func pages(root string) (map[string][]byte, error) {
 		"metrics.md":       metricsPage,
 		"alerts.md":        alertsPage,
 		"audit.md":         auditPage,
+		"lint.md":          lintPage,
 		"configuration.md": configurationPage,
 	} {
 		text, err := page(root)

@@ -1,4 +1,4 @@
-package audit
+package finding
 
 import (
 	"crypto/sha256"
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SARIF is a log of the Static Analysis Results Interchange Format, version 2.1.0 (OASIS), as far as the audit uses it.
+// SARIF is a log of the Static Analysis Results Interchange Format, version 2.1.0 (OASIS), as far as these commands use it.
 type SARIF struct {
 	Schema  string     `json:"$schema"`
 	Version string     `json:"version"`
 	Runs    []SARIFRun `json:"runs"`
 }
 
-// SARIFRun is one run of the audit.
+// SARIFRun is one run of a command.
 type SARIFRun struct {
 	Tool        SARIFTool         `json:"tool"`
 	Invocations []SARIFInvocation `json:"invocations"`
@@ -34,7 +34,7 @@ type SARIFDriver struct {
 	Rules          []SARIFRule `json:"rules"`
 }
 
-// SARIFRule is a rule of the audit.
+// SARIFRule is a rule of the command.
 type SARIFRule struct {
 	ID                   string             `json:"id"`
 	ShortDescription     SARIFMessage       `json:"shortDescription"`
@@ -94,9 +94,10 @@ type SARIFArtifact struct {
 	URI string `json:"uri"`
 }
 
-// SARIFRegion is a line.
+// SARIFRegion is a line, and a column of it.
 type SARIFRegion struct {
-	StartLine int `json:"startLine"`
+	StartLine   int `json:"startLine"`
+	StartColumn int `json:"startColumn,omitempty"`
 }
 
 // SARIFLogical is a place in an object.
@@ -110,34 +111,42 @@ const (
 	sarifSchema  = "https://json.schemastore.org/sarif-2.1.0.json"
 	sarifVersion = "2.1.0"
 	home         = "https://github.com/fieldperm/fieldperm"
-	page         = home + "/blob/main/docs/reference/audit.md"
-	// fingerprint is the name and the version of the fingerprint. Raise the version if what is hashed changes.
-	fingerprint = "fieldpermAudit/v1"
 )
 
-// NewSARIF returns findings as a log. missing are sentences about what the run lacks.
-func NewSARIF(findings []Finding, missing []string) *SARIF {
+// Tool is a command that reports findings.
+type Tool struct {
+	// Name is the name of the command as its users know it.
+	Name string
+	// Page is the page of docs/reference that has a section for each rule.
+	Page string
+	// Fingerprint is the name and the version of the fingerprint. Raise the version if what is hashed changes.
+	Fingerprint string
+	Rules       []Rule
+}
+
+// SARIF returns findings as a log. missing are sentences about what the run lacks.
+func (t Tool) SARIF(findings []Finding, missing []string) *SARIF {
 	run := SARIFRun{
-		Tool:        SARIFTool{SARIFDriver{Name: "kubectl-fieldperm audit", InformationURI: home, Rules: []SARIFRule{}}},
+		Tool:        SARIFTool{SARIFDriver{Name: t.Name, InformationURI: home, Rules: []SARIFRule{}}},
 		Invocations: []SARIFInvocation{{ExecutionSuccessful: len(missing) == 0}}, ColumnKind: "unicodeCodePoints", Results: []SARIFResult{},
 	}
 	for _, text := range missing {
 		run.Invocations[0].ToolExecutionNotifications = append(run.Invocations[0].ToolExecutionNotifications, SARIFNotification{string(Warning), SARIFMessage{Text: text}})
 	}
 	index := map[string]int{}
-	for i, r := range Rules() {
+	for i, r := range t.Rules {
 		index[r.ID] = i
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, SARIFRule{
 			ID: r.ID, ShortDescription: SARIFMessage{Text: plain(r.Meaning)}, FullDescription: SARIFMessage{Text: plain(r.Meaning + " " + r.Why)},
 			Help:    SARIFMessage{Text: plain(r.Why + " " + r.Cure), Markdown: absolute(r.Why + "\n\n" + r.Cure)},
-			HelpURI: page + "#" + r.ID, DefaultConfiguration: SARIFConfiguration{string(r.Level)},
+			HelpURI: home + "/blob/main/docs/reference/" + t.Page + "#" + r.ID, DefaultConfiguration: SARIFConfiguration{string(r.Level)},
 		})
 	}
 	for i := range findings {
 		f := &findings[i]
 		run.Results = append(run.Results, SARIFResult{
 			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: string(f.Level), Message: SARIFMessage{Text: f.Message + ": " + f.Cure},
-			Locations: []SARIFLocation{f.sarif()}, PartialFingerprints: map[string]string{fingerprint: f.fingerprint()},
+			Locations: []SARIFLocation{f.sarif()}, PartialFingerprints: map[string]string{t.Fingerprint: f.fingerprint()},
 		})
 	}
 	return &SARIF{Schema: sarifSchema, Version: sarifVersion, Runs: []SARIFRun{run}}
@@ -156,7 +165,7 @@ func (f *Finding) sarif() SARIFLocation {
 	if f.File != "" {
 		out.PhysicalLocation = &SARIFPhysical{ArtifactLocation: SARIFArtifact{uri(f.File)}}
 		if f.Line > 0 {
-			out.PhysicalLocation.Region = &SARIFRegion{f.Line}
+			out.PhysicalLocation.Region = &SARIFRegion{f.Line, f.Column}
 		}
 	}
 	return out
@@ -164,7 +173,7 @@ func (f *Finding) sarif() SARIFLocation {
 
 // fingerprint is the same as long as the fault is: the order of rules, the lines of a file and the words of messages do not count.
 func (f *Finding) fingerprint() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.about}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, f.Object.Kind, f.Object.Namespace, f.Object.Name, f.About}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -1,4 +1,4 @@
-package tighten
+package printable
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns a text in which every character that is not printable is an escape of Go: a control character, a line break, an
+// Text returns a text in which every character that is not printable is an escape of Go: a control character, a line break, an
 // override of the direction of text, a byte that is no UTF-8.
-func Printable(text string) string {
+func Text(text string) string {
 	if !strings.ContainsFunc(text, unprintable) && utf8.ValidString(text) {
 		return text
 	}
@@ -30,13 +30,13 @@ func Printable(text string) string {
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
-// PrintableJSON escapes the characters of JSON that are not printable, such as overrides of the direction of text. They can be in its
+// JSON escapes the characters of JSON that are not printable, such as overrides of the direction of text. They can be in its
 // strings only. The value is the same.
-func PrintableJSON(text []byte) []byte {
+func JSON(text []byte) []byte {
 	var out []byte
 	for _, r := range string(text) {
 		switch {
-		case !hidden(r):
+		case !Hidden(r):
 			out = utf8.AppendRune(out, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -48,5 +48,5 @@ func PrintableJSON(text []byte) []byte {
 	return out
 }
 
-// hidden reports whether a character is not printable, and no line break of a text.
-func hidden(r rune) bool { return r != '\n' && unprintable(r) }
+// Hidden reports whether a character is not printable, and no line break of a text.
+func Hidden(r rune) bool { return r != '\n' && unprintable(r) }

@@ -1,0 +1,5 @@
+package v1
+
+type TypeMeta struct{}
+
+type ObjectMeta struct{}
