@@ -27,6 +27,8 @@ type Schema struct {
 	failedBodies map[through]error
 	// concealing are the Scales of resources whose kind has hidden fields.
 	concealing map[runtimeschema.GroupVersionResource]*Kind
+	// replicasUnknown: see HidesReplicas.
+	replicasUnknown map[runtimeschema.GroupResource]bool
 }
 
 // Kind is the compiled tree of one kind.

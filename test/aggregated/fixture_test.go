@@ -47,6 +47,9 @@ const (
 	kegs    = "/apis/" + brewery.Group + "/v1/namespaces/default/kegs"
 	recipes = "/apis/" + brewery.Group + "/v1/recipes"
 	merge   = "application/merge-patch+json"
+
+	// wait is how long a change may take until it is in force.
+	wait = 30 * time.Second
 )
 
 // start starts all three. fieldperm lets granular users in to the group if named is true.

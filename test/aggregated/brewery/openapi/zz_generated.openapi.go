@@ -277,7 +277,7 @@ func schema_test_aggregated_brewery_v1_KegSpec(ref common.ReferenceCallback) com
 					"taps": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-permission-verb": "brewery.example.com/taps",
+								"x-kubernetes-permission-verb": "scale",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
@@ -636,7 +636,7 @@ func schema_test_aggregated_brewery_v1beta1_KegSpec(ref common.ReferenceCallback
 					"taps": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-permission-verb": "brewery.example.com/taps",
+								"x-kubernetes-permission-verb": "scale",
 							},
 						},
 						SchemaProps: spec.SchemaProps{

@@ -22,7 +22,7 @@ type KegSpec struct {
 	Beer string `json:"beer,omitempty"`
 
 	// Taps is how many taps the keg has. The subresource scale writes it too.
-	// +k8s:openapi-gen=x-kubernetes-permission-verb:brewery.example.com/taps
+	// +k8s:openapi-gen=x-kubernetes-permission-verb:scale
 	Taps int32 `json:"taps,omitempty"`
 
 	// Prices has the price of each size.
