@@ -28,6 +28,7 @@ It talks to no cluster.`,
 	root.AddCommand(
 		newCRD(),
 		newManifests(),
+		newOpenAPI(),
 		newRefdocs(),
 	)
 	return root

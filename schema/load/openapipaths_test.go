@@ -2,10 +2,13 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
 )
 
 var harbour = runtimeschema.GroupVersionKind{Group: "sea.example.com", Version: "v1", Kind: "Harbour"}
@@ -69,6 +72,40 @@ func TestC2_TheFieldOfAScale(t *testing.T) {
 		topology, err := OpenAPIV3("sea", harbours(test.fields, test.paths))
 		if err != nil || topology.Replicas[harbour] != test.want || topology.ReplicasUnknown[harbour] != test.unknown {
 			t.Errorf("%s: replicas %q, unknown %t, want %q and %t (%v)", test.name, topology.Replicas[harbour], topology.ReplicasUnknown[harbour], test.want, test.unknown, err)
+		}
+	}
+}
+
+// TestC2_AScaleOfAnUnknownFieldPassesEveryBarrier: any field may be the one that the subresource writes.
+func TestC2_AScaleOfAnUnknownFieldPassesEveryBarrier(t *testing.T) {
+	scale := map[string]string{"ports/{name}": "sea.example.com/Harbour", "ports/{name}/scale": "autoscaling/Scale"}
+	const barred = `{"type": "integer", "x-kubernetes-permission-verb": "example.com/cranes", "x-kubernetes-permission-excluded": true}`
+	for fields, want := range map[string][]string{
+		`"cranes": ` + barred: {"granular:example.com/cranes"},
+		`"cranes": ` + barred + `, "berths": {"type": "integer", "x-kubernetes-permission-verb": "scale"}`: nil,
+	} {
+		topology, err := OpenAPIV3("sea", harbours(fields, scale))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, errs := builtInDocuments()
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		s, errs := schema.Compile(docs.Append(schema.Documents{Topologies: []schema.Topology{topology}}))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		body, err := s.KindFor(runtimeschema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, schema.ResourceRef{Group: "sea.example.com", Version: "v1", Resource: "ports", Subresource: "scale"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range body.HiddenBarriers(nil) {
+			got = append(got, v.String())
+		}
+		if !slices.Equal(got, want) || want != nil && (!body.MayHide("spec") || body.Lossy()) {
+			t.Errorf("%s: a Scale must pass %v, want %v", fields, got, want)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func TestAggregated(t *testing.T) {
 	run("C2_ABarrierOnValues", values)
 	run("C2_ABarrierHoldsThroughTheScale", throughScale)
 	run("C3_AVersionThatLacksAField", hidden)
+	run("ExplainAndReviewKnowTheKinds", asked)
 	run("A5_AServerThatAsksNoWebhooks", carelessServers)
 	run("W2_BarriersHoldAfterAnOutage", outage)
 }
@@ -226,7 +227,12 @@ spec:
   uncoveredPermissions: ["granular:scale"]
   resources: [{apiGroups: [brewery.example.com], resources: [kegs]}]
 `, "create", "-f", "-")
-	t.Cleanup(func() { p.kubectl(t, "", "delete", "uncoveredpermissionset", "taps") })
+	t.Cleanup(func() {
+		t.Log(p.kubectl(t, "", "get", "uncoveredpermissionset", "taps", "-o", "yaml"))
+		t.Log(p.kubectl(t, "", "get", "validatingwebhookconfiguration", "fieldperm-uncovered", "-o", "yaml"))
+		t.Log(p.WebhookLogTail())
+		p.kubectl(t, "", "delete", "uncoveredpermissionset", "taps")
+	})
 	eventually(t, wait, func() *corpus.Answer { return patch(t, updater, kegs+"/one", `{"spec":{"taps":8}}`) }, http.StatusForbidden)
 	before := p.stored(t, one, "spec", "taps")
 	for _, at := range []string{kegs, beta} {

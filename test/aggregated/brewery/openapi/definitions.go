@@ -11,8 +11,13 @@ import (
 
 // Definitions returns the definitions of a server of the group: its own, and those of metadata, lists, options and Scales.
 func Definitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
+	return WithKubernetes(GetOpenAPIDefinitions, ref)
+}
+
+// WithKubernetes returns definitions with those of Kubernetes' own types.
+func WithKubernetes(of common.GetOpenAPIDefinitions, ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	out := kubernetes.GetOpenAPIDefinitions(ref)
-	own := GetOpenAPIDefinitions(func(name string) spec.Ref { return ref(modelName(name)) })
+	own := of(func(name string) spec.Ref { return ref(modelName(name)) })
 	for _, definition := range own {
 		for i, name := range definition.Dependencies {
 			definition.Dependencies[i] = modelName(name)
