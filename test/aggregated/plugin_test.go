@@ -36,6 +36,9 @@ func asked(t *testing.T, p *plane) {
 			t.Errorf("explain ended with %d and has no %q", code, want)
 		}
 	}
+	if strings.Contains(out, "may change fields that it does not show") {
+		t.Errorf("explain says that equal versions differ: %s", out)
+	}
 	out, code = p.plugin(t, "explain", "recipes.brewery.example.com.spec.secret")
 	if code != 0 || !strings.Contains(out, "RESOURCE:   recipes") || !strings.Contains(out, "brewery.example.com/secret") {
 		t.Errorf("explain ended with %d: %s", code, out)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +152,20 @@ func TestAStaleFileStopsTheServer(t *testing.T) {
 				return out
 			})(func(string) spec.Ref { return spec.Ref{} })
 		})
+	}
+}
+
+// TestOpenAPIGenHasTheVersionOfTheLibrary: openapi-gen is run from the module of tools.
+func TestOpenAPIGenHasTheVersionOfTheLibrary(t *testing.T) {
+	version := func(path string) string {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return regexp.MustCompile(`k8s\.io/kube-openapi (\S+)`).FindString(string(raw))
+	}
+	if own, tools := version("../../../go.mod"), version("../../../hack/tools/go.mod"); own == "" || own != tools {
+		t.Errorf("go.mod has %q, hack/tools/go.mod has %q: use one version", own, tools)
 	}
 }
 
