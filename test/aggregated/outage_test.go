@@ -47,7 +47,7 @@ func outage(t *testing.T, p *plane) {
 		return func() *corpus.Answer { return patch(t, updater, kegs+"/one", `{"spec":{`+field+`}}`) }
 	}
 	// kube-apiserver answers 503 until it reaches the server again, and the server knows no user until it has read the CA of kube-apiserver.
-	denied(t, wait, func() *corpus.Answer {
+	denied(t, 3*time.Minute, func() *corpus.Answer {
 		answer := barred(`"recalled":true`)()
 		if answer.Code == http.StatusOK {
 			t.Fatalf("a barrier does not hold after an outage: %s", answer.Body)

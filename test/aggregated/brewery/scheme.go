@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
+	v1 "github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
 	"github.com/fieldperm/fieldperm/test/aggregated/brewery/v1beta1"
 )
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fieldperm/fieldperm/test/aggregated/brewery"
-	"github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
+	v1 "github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
 	"github.com/fieldperm/fieldperm/test/aggregated/brewery/v1beta1"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/test/aggregated/brewery"
 	"github.com/fieldperm/fieldperm/test/aggregated/brewery/openapi"
-	"github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
+	v1 "github.com/fieldperm/fieldperm/test/aggregated/brewery/v1"
 )
 
 // Config configures a server. The first five fields are required.
