@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -58,6 +59,9 @@ func packageErrors(roots []*loader.Package) []error {
 		for _, err := range p.Errors {
 			if err.Kind != packages.TypeError && !seen[err.Error()] {
 				seen[err.Error()] = true
+				if strings.Contains(err.Msg, "*ast.Index") {
+					err.Msg += ": a generic type has no schema: declare a type without parameters"
+				}
 				out = append(out, err)
 			}
 		}

@@ -22,6 +22,14 @@ type Value struct {
 	Same []*Value
 }
 
+// schemaValue returns the value as it stands in a schema.
+func (v *Value) schemaValue() any {
+	if v.Key == grammar.Excluded {
+		return true
+	}
+	return v.Value
+}
+
 // Keys are the markers of one type or field, each key once, in the order of grammar.Keys.
 type Keys []*Value
 
@@ -116,5 +124,6 @@ func (v *Value) check(errs *mistakes) {
 		default:
 			errs.at(v.ValuePosition, "marker %q: treatment %q is unknown: use one of %s, or leave the marker out for the value as it is", v.Key.Marker(), v.Value, strings.Join(treatments, ", "))
 		}
+	default:
 	}
 }
