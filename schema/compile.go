@@ -29,7 +29,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	s := &Schema{
 		kinds: map[runtimeschema.GroupVersionKind]*Kind{}, failed: map[runtimeschema.GroupVersionKind]error{},
 		bodies: map[through]*Kind{}, failedBodies: map[through]error{},
-		concealing: map[runtimeschema.GroupVersionResource]*Kind{},
+		concealing: map[runtimeschema.GroupVersionResource]*Kind{}, replicasUnknown: map[runtimeschema.GroupResource]bool{},
 	}
 	owners := c.owners()
 	c.owner, c.versions = owners, map[runtimeschema.GroupKind][]runtimeschema.GroupVersionKind{}
@@ -60,6 +60,7 @@ func Compile(docs Documents) (*Schema, []error) {
 	c.conceal(s, owners)
 	c.deriveBodies(s, owners)
 	c.deriveScales(s, owners)
+	c.hideReplicas(s, owners)
 	if len(c.docs.Uncovered) > 0 {
 		s.landscape = newLandscape(s, owners)
 	}

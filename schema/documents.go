@@ -47,6 +47,8 @@ type Topology struct {
 	OtherNames map[runtimeschema.GroupVersionKind][]string
 	// Replicas is the path that a kind's scale subresource writes, for kinds where it is not .spec.replicas.
 	Replicas map[runtimeschema.GroupVersionKind]string
+	// ReplicasUnknown are the kinds with a subresource scale for which the source does not say which field it writes.
+	ReplicasUnknown map[runtimeschema.GroupVersionKind]bool
 	// StatusInside are the kinds of definitions without the subresource status: a write of the object writes its status too.
 	StatusInside map[runtimeschema.GroupVersionKind]bool
 	// Reads has, for the kinds of definitions, a function that brings an object, decoded JSON with int64 and float64 for numbers, into the form

@@ -24,7 +24,7 @@ func (c *compiler) concealNames(s *Schema, gvk runtimeschema.GroupVersionKind, a
 	replicas, err := fieldpath.ParsePattern(c.owner[gvk].replicas(gvk))
 	h := &hidden{lossless: true, shows: readsObject, replicas: err == nil, shown: own.fields(), verbs: map[string]bool{}}
 	for _, other := range all {
-		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil || !c.isServed(other) {
+		if other == gvk || c.trees[gvk] == c.trees[other] && c.trees[gvk] != nil || c.docs.Traced && sameButOrigins(c.trees[gvk], c.trees[other]) || !c.isServed(other) {
 			continue
 		}
 		p := &versionPair{

@@ -37,8 +37,9 @@ type guard struct {
 	entry  *Entry
 	source string
 	rank   Rank
-	// content is a unique text for everything that a node takes from the entry. says is the part of it that makes the permission.
-	content, says string
+	// content is a unique text for everything that a node takes from the entry. says is the part of it that makes the permission, effect
+	// the same without its origins.
+	content, says, effect string
 	// also are the conditions under which other versions have the barrier.
 	also []string
 	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
@@ -56,10 +57,11 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 	return g
 }
 
-// describe sets content and says from the other fields.
+// describe sets content, says and effect from the other fields.
 func (g *guard) describe() {
 	e := g.entry
 	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
+	g.effect = g.says
 	if len(g.from) > 0 {
 		g.says += fmt.Sprintf("%q", g.from)
 	}

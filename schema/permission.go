@@ -25,8 +25,9 @@ type Permission struct {
 	zero         zero
 	apart        bool
 	powers       []Power
-	// origins: see Origins.
+	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
+	effect  string
 }
 
 // barrierCondition is one condition on values.

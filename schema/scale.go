@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -53,6 +55,37 @@ func IsScale(body runtimeschema.GroupKind) bool { return body == scaleKind.Group
 
 // IsScale reports whether objects of the kind are written through the scale subresource of others.
 func (k *Kind) IsScale() bool { return IsScale(k.GroupKind()) }
+
+// HidesReplicas reports whether it is not known which field the scale subresource of a resource writes. Then every write of a Scale must pass
+// every barrier of the object, because any field may be that one.
+func (s *Schema) HidesReplicas(resource runtimeschema.GroupResource) bool {
+	return s.replicasUnknown[resource]
+}
+
+const unknownReplicas = "the OpenAPI document of the server does not say which field the subresource scale writes: write that field of the object instead, or give it the verb \"scale\" there"
+
+// hideReplicas makes the Scales of resources for which it is not known which field they write.
+func (c *compiler) hideReplicas(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {
+	for gvk, k := range s.kinds {
+		if !owners[gvk].ReplicasUnknown[gvk] {
+			continue
+		}
+		resource := owners[gvk].resource(gvk)
+		s.replicasUnknown[resource] = true
+		if scale := s.kinds[scaleKind]; scale != nil && (k.hidden == nil || k.hidden.lossless) {
+			whole := *scale
+			whole.hidden = &hidden{instead: unknownReplicas, lossless: true, verbs: map[string]bool{}}
+			whole.hidden.add(k, false)
+			if k.hidden != nil {
+				for _, barrier := range k.hidden.barriers {
+					whole.hidden.bar(barrier)
+				}
+				maps.Copy(whole.hidden.verbs, k.hidden.verbs)
+			}
+			s.concealing[resource.WithVersion(gvk.Version)] = &whole
+		}
+	}
+}
 
 // deriveScales makes the Scales of resources whose kind has hidden fields.
 func (c *compiler) deriveScales(s *Schema, owners map[runtimeschema.GroupVersionKind]*Topology) {

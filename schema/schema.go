@@ -29,6 +29,8 @@ type Schema struct {
 	concealing map[runtimeschema.GroupVersionResource]*Kind
 	// templated are the kinds with fields that become parts of Pods.
 	templated []templated
+	// replicasUnknown: see HidesReplicas.
+	replicasUnknown map[runtimeschema.GroupResource]bool
 }
 
 // Kind is the compiled tree of one kind.

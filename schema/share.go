@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -19,6 +20,8 @@ type sharing struct {
 	one     map[*Node]*Node
 	numbers map[*Node]uint64
 	guards  map[*Permission]uint64
+	// byEffect means that the origins of permissions do not count.
+	byEffect bool
 	// known are the shared nodes of each content: one node, or those of a cycle.
 	known map[string][]*Node
 
@@ -123,6 +126,37 @@ func (s *sharing) know(nodes []*Node) {
 	}
 }
 
+// sameButOrigins reports whether two trees are equal, whatever documents their permissions come from. Equal trees of a compile that is not
+// traced are one node.
+func sameButOrigins(a, b *Node) bool {
+	one, two := &sharing{byEffect: true}, &sharing{byEffect: true}
+	seen := map[[2]*Node]bool{}
+	var same func(a, b *Node) bool
+	same = func(a, b *Node) bool {
+		if a == b || seen[[2]*Node{a, b}] {
+			return true
+		}
+		seen[[2]*Node{a, b}] = true
+		one.content, two.content = one.content[:0], two.content[:0]
+		one.words(a)
+		two.words(b)
+		var names, theirs []fieldpath.Element
+		var below, others []*Node
+		children(a, func(e fieldpath.Element, n *Node) { names, below = append(names, e), append(below, n) })
+		children(b, func(e fieldpath.Element, n *Node) { theirs, others = append(theirs, e), append(others, n) })
+		if !bytes.Equal(one.content, two.content) || !slices.Equal(names, theirs) {
+			return false
+		}
+		for i := range below {
+			if !same(below[i], others[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a != nil && b != nil && same(a, b)
+}
+
 // adopt replaces the nodes below n by the shared ones.
 func (s *sharing) adopt(n *Node) {
 	if n.list != nil {
@@ -186,6 +220,10 @@ func (s *sharing) words(n *Node) {
 	s.text(string(n.fallback))
 	s.number(uint64(len(n.permissions)))
 	for _, p := range n.permissions {
+		if s.byEffect {
+			s.text(p.effect)
+			continue
+		}
 		if _, known := s.guards[p]; !known {
 			s.guards[p] = uint64(len(s.guards))
 		}

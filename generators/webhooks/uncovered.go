@@ -102,7 +102,7 @@ func letsThrough(e *endpoint.Endpoint, s *schema.Schema, k *schema.Kind, guarded
 	case e.Whole:
 		return guarded(k, "")
 	case isForeign(e):
-		return foreign(e, s, k, guarded)
+		return e.Subresource == "scale" && s.HidesReplicas(e.GroupResource()) && guarded(k, "") || foreign(e, s, k, guarded)
 	case e.Subresource != "" && e.ChangesOwners():
 		return guarded(k, "")
 	}

@@ -30,6 +30,7 @@ It talks to no cluster.`,
 		newCRD(),
 		newLint(),
 		newManifests(),
+		newOpenAPI(),
 		newRefdocs(),
 		newRoles(),
 	)

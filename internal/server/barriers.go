@@ -65,6 +65,7 @@ func newBarriers(o *Options, config *rest.Config, m *metrics.Metrics, known *sch
 		Sets:     func() []schema.UncoveredDocument { return documents().Uncovered },
 		Plurals:  func() map[runtimeschema.GroupKind]string { return uncovered.Plurals(documents().Topologies) },
 		Unknown:  known.Unknown,
+		Unread:   known.Unread,
 		Denied:   known.denied,
 		Applied:  m.UncoveredApplied,
 		Observed: func() { observed.send() },

@@ -56,6 +56,8 @@ type Live struct {
 	current  atomic.Pointer[state]
 	// unread is the reason why the API server has not been read; nil once it has been read.
 	unread atomic.Pointer[string]
+	// groups are the groups of other servers of which a document is not known.
+	groups atomic.Pointer[map[string]bool]
 
 	// mu guards the fields that Refresh uses.
 	mu          sync.Mutex
@@ -119,6 +121,15 @@ func (l *Live) Documents() *schema.Documents {
 // Unknown returns the kinds with unknown barriers, because a document about them was never valid. The caller must not change the
 // result.
 func (l *Live) Unknown() map[runtimeschema.GroupKind]bool { return l.current.Load().unknown }
+
+// Unread returns the groups of other servers of which a document is not known, because the server was down or the document is faulty. The
+// caller must not change the result.
+func (l *Live) Unread() map[string]bool {
+	if groups := l.groups.Load(); groups != nil {
+		return *groups
+	}
+	return nil
+}
 
 // Faults returns the current faults of the documents. If a faulty document was valid before, its earlier form is in force.
 func (l *Live) Faults() []error { return l.current.Load().faults }
@@ -200,7 +211,10 @@ func (l *Live) readTypes(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	l.services = services
-	return l.published.read(ctx, paths, &services), nil
+	changed := l.published.read(ctx, paths, &services)
+	groups := l.published.missing(&services)
+	l.groups.Store(&groups)
+	return changed, nil
 }
 
 func (l *Live) store(next *state, started time.Time) {

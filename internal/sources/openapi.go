@@ -113,6 +113,17 @@ func (p *published) fetch(ctx context.Context, paths map[string]openapi.GroupVer
 	return changed
 }
 
+// missing returns the groups with a version that another server serves and whose document is not known.
+func (p *published) missing(services *allowlist.Services) map[string]bool {
+	out := map[string]bool{}
+	for _, gv := range services.Aggregated {
+		if _, known := p.known["apis/"+gv.String()]; !known {
+			out[gv.Group] = true
+		}
+	}
+	return out
+}
+
 // speaks reports whether a document describes a group version that is built in or that another server serves.
 func speaks(path string, services *allowlist.Services) bool {
 	gv, ok := groupVersionOf(path)

@@ -51,6 +51,12 @@ func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 	if !p.read(t.Context(), w.paths, &w.services) {
 		t.Error("nothing was read")
 	}
+	missing := p.missing(&w.services)
+	for group, want := range map[string]bool{"sea.example.com": false, "down.example.com": true, "odd.example.com": true, "bad.example.com": true, "custom.example.com": false} {
+		if missing[group] != want {
+			t.Errorf("%s: missing %t, want %t", group, missing[group], want)
+		}
+	}
 	kinds := map[string]bool{}
 	for _, topology := range p.topologies(nil) {
 		for gvk := range topology.Kinds {

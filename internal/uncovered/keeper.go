@@ -60,6 +60,8 @@ type Config struct {
 	Denied func() []webhooks.Rule
 	// Unknown returns kinds with unknown barriers, in addition to those that failed according to Schema; nil for none.
 	Unknown func() map[runtimeschema.GroupKind]bool
+	// Unread returns the groups of other servers whose documents were not read; nil for none.
+	Unread func() map[string]bool
 	// Applied is called after each check with the result: whether the configuration is as it should be. It is not called while there
 	// is no Owner. It may be nil.
 	Applied func(ok bool)
@@ -153,7 +155,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	before, newer := rulesOf(live), newerWriter(live, k.config.Version)
-	rules := k.plan.next(k.needed(), before, k.failed(), time.Now())
+	rules := k.plan.next(k.needed(), before, k.failed(), k.unread(), time.Now())
 	want := base.with(rules, k.config.Version)
 	known := newer == "" || enforces(live, want)
 	if newer != "" {
@@ -204,6 +206,13 @@ func (k *Keeper) needed() []webhooks.Rule {
 		return barriers
 	}
 	return webhooks.Union(barriers, k.config.Denied())
+}
+
+func (k *Keeper) unread() map[string]bool {
+	if k.config.Unread == nil {
+		return nil
+	}
+	return k.config.Unread()
 }
 
 // failed returns the resources of the kinds whose barriers are unknown. Their rules stay: all writes there are refused, because a

@@ -22,7 +22,8 @@ import (
 //   - If a rule that this replica removed appears again, another replica needs it. This replica does not
 //     remove it again until its own rules change. Replicas that disagree permanently end with all rules
 //     that any of them needs, after each has removed any rule at most once.
-//   - A kind that does not compile has unknown barriers, and keeps its rules.
+//   - A kind that does not compile has unknown barriers, and keeps its rules. So does a group of another server whose document could not
+//     be read: while the server is down its kinds are not known, and its barriers must hold when it is back.
 //   - Nothing that a newer version of fieldperm wrote is removed (widened).
 //
 // All replicas write the same object for the same rules, so if two write at the same time, the second changes nothing. plan is not
@@ -49,8 +50,9 @@ func placeOf(rule *webhooks.Rule, resource string) place {
 	return place{rule.Operations, rule.APIGroups[0], resource}
 }
 
-// next returns the rules that must be in the API server. failed are the resources of the kinds that did not compile.
-func (p *plan) next(needed, live []webhooks.Rule, failed map[runtimeschema.GroupResource]bool, now time.Time) []webhooks.Rule {
+// next returns the rules that must be in the API server. failed are the resources of the kinds that did not compile, unread the groups whose
+// kinds are not known.
+func (p *plan) next(needed, live []webhooks.Rule, failed map[runtimeschema.GroupResource]bool, unread map[string]bool, now time.Time) []webhooks.Rule {
 	if !reflect.DeepEqual(needed, p.needed) {
 		p.needed, p.removed = needed, map[place]bool{}
 	}
@@ -65,7 +67,7 @@ func (p *plan) next(needed, live []webhooks.Rule, failed map[runtimeschema.Group
 			}
 			idle[at] = since
 			base, _, _ := strings.Cut(resource, "/")
-			if now.Sub(since) < p.removeAfter || p.removed[at] || failed[runtimeschema.GroupResource{Group: at.group, Resource: base}] {
+			if now.Sub(since) < p.removeAfter || p.removed[at] || unread[at.group] || failed[runtimeschema.GroupResource{Group: at.group, Resource: base}] {
 				keep = append(keep, at.operations.On([]v1alpha1.ResourceRule{{APIGroups: []string{at.group}, Resources: []string{resource}}})...)
 			}
 		}

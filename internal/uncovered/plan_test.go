@@ -47,11 +47,12 @@ type replica struct {
 	plan
 	needed []string
 	failed map[runtimeschema.GroupResource]bool
+	unread map[string]bool
 }
 
 func (r *replica) turn(live []string, at time.Duration) []string {
 	before := rules(live...)
-	next := r.next(rules(r.needed...), before, r.failed, time.Unix(0, 0).Add(at))
+	next := r.next(rules(r.needed...), before, r.failed, r.unread, time.Unix(0, 0).Add(at))
 	if out := names(next); !slices.Equal(out, live) {
 		r.written(before, next)
 		return out
@@ -180,6 +181,20 @@ func TestW2_PlanKeepsTheRulesOfAKindThatFails(t *testing.T) {
 	want(t, "failed", r.turn(live, time.Hour), live...)
 	r.failed = nil
 	want(t, "compiles again", r.turn(live, time.Hour), "/pods")
+}
+
+// TestW2_PlanKeepsTheRulesOfAGroupThatWasNotRead: fieldperm restarts while an aggregated API server is down. Its barriers hold when it is back.
+func TestW2_PlanKeepsTheRulesOfAGroupThatWasNotRead(t *testing.T) {
+	r := newReplica("/pods")
+	r.unread = map[string]bool{"brewery.example.com": true}
+	live := r.turn([]string{"/pods", "apps/deployments", "brewery.example.com/kegs"}, 0)
+	live = r.turn(live, time.Hour)
+	want(t, "down", live, "/pods", "brewery.example.com/kegs")
+	r.unread, r.needed = nil, []string{"/pods", "brewery.example.com/kegs"}
+	want(t, "back", r.turn(live, 2*time.Hour), "/pods", "brewery.example.com/kegs")
+	r.needed = []string{"/pods"}
+	live = r.turn(live, 2*time.Hour)
+	want(t, "without the barrier", r.turn(live, 3*time.Hour), "/pods")
 }
 
 func TestPlurals(t *testing.T) {

@@ -59,6 +59,9 @@ func OpenAPIV3(source string, doc []byte) (schema.Topology, error) {
 	if topology.TypePermissions, err = typePermissions(source, doc, topology.Kinds); err != nil {
 		return schema.Topology{}, err
 	}
+	if err := readPaths(&topology, &api); err != nil {
+		return schema.Topology{}, err
+	}
 	return topology, nil
 }
 

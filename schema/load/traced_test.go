@@ -88,3 +88,41 @@ func TestTraced_ChangesNothingElse(t *testing.T) {
 		t.Errorf("names %+v", got)
 	}
 }
+
+// TestTraced_EqualVersionsAreLossless: the verbs of two versions of an aggregated kind come from two documents, which makes no difference.
+func TestTraced_EqualVersionsAreLossless(t *testing.T) {
+	docs, errs := builtInDocuments()
+	noErrors(t, errs)
+	const fields = `"cranes": {"type": "integer", "x-kubernetes-permission-verb": "example.com/cranes", "x-kubernetes-permission-excluded-when": "self > 2"}`
+	versions := func(second string) (lossy map[bool]bool) {
+		lossy = map[bool]bool{}
+		for _, traced := range []bool{false, true} {
+			all := docs
+			all.Traced = traced
+			for version, fields := range map[string]string{"v1": fields, "v2": second} {
+				raw := strings.ReplaceAll(string(harbours(fields, nil)), `"version": "v1", "kind"`, `"version": "`+version+`", "kind"`)
+				topology, err := OpenAPIV3("openapi/v3/apis/sea.example.com/"+version, []byte(raw))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = all.Append(schema.Documents{Topologies: []schema.Topology{topology}})
+			}
+			s, errs := schema.Compile(all)
+			noErrors(t, errs)
+			k, err := s.Kind(harbour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lossy[traced] = k.Lossy()
+		}
+		return lossy
+	}
+	if got := versions(fields); got[false] || got[true] {
+		t.Errorf("equal versions: lossy %t, traced %t", got[false], got[true])
+	}
+	for _, other := range []string{`"cranes": {"type": "integer"}`, strings.Replace(fields, "> 2", "> 3", 1), strings.Replace(fields, "cranes", "lifts", 1), strings.Replace(fields, "/cranes", "/lifts", 1)} {
+		if got := versions(other); !got[false] || !got[true] {
+			t.Errorf("with %s: lossy %t, traced %t", other, got[false], got[true])
+		}
+	}
+}

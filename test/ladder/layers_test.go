@@ -47,7 +47,7 @@ var layers = []layer{
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten", "internal/ui",
+		"generators/openapi", "internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/lint", "internal/sources", "internal/tighten", "internal/ui",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
@@ -64,15 +64,16 @@ var layers = []layer{
 	// The packages that ship are in lower layers and so import no package of test. The packages here are shared by tests and do not depend
 	// on fieldperm.
 	{"test tools", []string{
+		"test/aggregated/brewery/v1", "test/aggregated/brewery/v1beta1", "test/aggregated/plain/openapi", "test/aggregated/plain/v1",
 		"test/bench/ratios", "test/issuer", "test/mutation/edit", "test/openapi", "test/store", "test/watchdog",
 	}},
-	// API servers.
+	// API servers, and the API of an aggregated one.
 	{"test cluster", []string{
-		"test/cluster", "test/corpus", "test/exact",
+		"test/aggregated/brewery", "test/aggregated/brewery/openapi", "test/cluster", "test/corpus", "test/exact",
 	}},
-	// API servers with fieldperm.
+	// API servers with fieldperm, and an aggregated API server.
 	{"test environment", []string{
-		"test/stack",
+		"test/aggregated/server", "test/stack",
 	}},
 	// Programs that draw requests and judge stored objects, and the trials of controllers.
 	{"test programs", []string{
@@ -80,7 +81,7 @@ var layers = []layer{
 	}},
 	// Packages that no package imports.
 	{"tests", []string{
-		"test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
+		"test/aggregated", "test/aggregated/plain", "test/asks", "test/bench", "test/chain", "test/contrib", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
 		"test/load", "test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
 	}},
 }
