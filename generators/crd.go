@@ -45,6 +45,9 @@ func CRD(source string, raw []byte) ([]byte, []error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
+		return nil, errs
+	}
 	value, err := d.annotation()
 	if err != nil {
 		return nil, []error{err}
@@ -154,7 +157,7 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		}
 		for _, path := range order {
 			guarded := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool {
-				return p.Verb == verbs[path]
+				return p.Verb == verbs[path] && (normal(p.Path) == path || d.mayRename())
 			})
 			if !guarded && d.has(docs, v.Name, path) {
 				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks verb %q, which version %q has: guard it with the same verb in every served version that has it", path, v.Name, verbs[path], first[path]))
@@ -162,6 +165,12 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		}
 	}
 	return errs
+}
+
+// mayRename reports whether conversion may give a path another meaning. Without a webhook it changes only the apiVersion.
+func (d *definition) mayRename() bool {
+	c := d.crd.Spec.Conversion
+	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter || d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] != ""
 }
 
 // has reports whether the schema of a version declares a path. The compiler reports an invalid path.

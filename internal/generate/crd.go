@@ -35,6 +35,9 @@ annotation has already for other paths stays. Running it on its own output chang
 			if len(errs) > 0 {
 				return errors.Join(errs...)
 			}
+			for _, warning := range generators.CRDWarnings(source, raw) {
+				fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
+			}
 			if out == "" {
 				_, err = command.OutOrStdout().Write(result)
 				return err
