@@ -19,9 +19,17 @@ func newCRD() *cobra.Command {
 		Long: `crd reads a CustomResourceDefinition (YAML or JSON) whose schemas have x-kubernetes-permission-* keys,
 compiles them, and writes it as YAML with the keys moved into the annotation
 fieldperm.dev/permission-verbs, because an API server drops or refuses them in a schema. What the
-annotation has already for other paths stays. Running it on its own output changes nothing.`,
+annotation has already for other paths stays. Running it on its own output changes nothing.
+
+A field must have the same verb in every served version that has it. If the annotation
+fieldperm.dev/lossless-conversion declares that a conversion webhook keeps every field, a field that
+has another name in another version must have the same verb there too. Versions whose verbs count
+only beside granular:* are named in warnings on the standard error.`,
 		Example: `  # Move the permission verbs of an author's CRD into its annotation, and install it.
-  fieldperm-gen crd --in widgets.yaml | kubectl apply --server-side -f -`,
+  fieldperm-gen crd --in widgets.yaml | kubectl apply --server-side -f -
+
+  # Do the same with the file that controller-gen has written, in place.
+  fieldperm-gen crd --in config/crd/bases/example.com_widgets.yaml --out config/crd/bases/example.com_widgets.yaml`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if in == "" {
