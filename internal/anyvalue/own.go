@@ -152,7 +152,7 @@ func (j *Judge) holds(ctx context.Context, l *fieldtree.Link) (Holding, error) {
 		return Holding{}, nil
 	}
 	var out Holding
-	if l.OfOne && l.Verb == l.Of.Text {
+	if l.Unbound {
 		// The verb has the name of its parameter in place of a value.
 		out = Holding{Certainty: Perhaps, Conditions: []string{fmt.Sprintf("%s, for the %s of the value, covers it if the user holds that verb", l.Verb, l.Of.Parameter)}}
 	} else {

@@ -16,6 +16,8 @@ type Link struct {
 	Path fieldpath.Pattern
 	// OfOne means that the link is the verb with a parameter. It covers one value of the parameter.
 	OfOne bool
+	// Unbound means that the path has no value for the parameter of such a verb: Verb has the name of the parameter in its place.
+	Unbound bool
 	// Lost are the reasons why the verb does not cover the place. If one of them holds always, it never does.
 	Lost []Loss
 }
@@ -135,7 +137,7 @@ func (p *Place) extend(links []Link, v *Verb, at fieldpath.Pattern) []Link {
 	if isKnown {
 		text = one.String()
 	}
-	return append(links, Link{Verb: text, Of: v, Path: at, OfOne: true})
+	return append(links, Link{Verb: text, Of: v, Path: at, OfOne: true, Unbound: !isKnown})
 }
 
 // statusPath returns the path of a node on the way. A barrier on the status alone that is at the root holds in the status.

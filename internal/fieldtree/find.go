@@ -25,6 +25,11 @@ func (p *Place) Node() *Node { return p.way[len(p.way)-1] }
 // Place returns the place of the object itself.
 func (k *Kind) Place() *Place { return &Place{Kind: k, way: []*Node{k.Root}} }
 
+// Above returns the place after the first steps of the way to this one, with the parameters that the whole path has.
+func (p *Place) Above(steps int) *Place {
+	return &Place{Kind: p.Kind, Path: p.Path[:steps:steps], way: p.way[: steps+1 : steps+1], values: p.values}
+}
+
 // Child returns the place one step below. A key that a map singles out is known as the parameter that the keys of the map give.
 func (p *Place) Child(c Child) *Place {
 	values := p.values

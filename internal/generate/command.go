@@ -13,8 +13,8 @@ func NewCommand() *cobra.Command {
 		Use:   "fieldperm-gen",
 		Short: "Generate what fieldperm's users install",
 		Long: `fieldperm-gen generates what fieldperm's users install: CustomResourceDefinitions that carry
-permission verbs and that an API server takes, the files that put fieldperm into a kube-apiserver, and
-the reference of verbs and kinds.
+permission verbs and that an API server takes, the files that put fieldperm into a kube-apiserver, the
+reference of verbs and kinds, and least roles.
 It talks to no cluster.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -29,6 +29,7 @@ It talks to no cluster.`,
 		newCRD(),
 		newManifests(),
 		newRefdocs(),
+		newRoles(),
 	)
 	return root
 }

@@ -41,10 +41,22 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 	return webhooks.Uncovered(compiled, documents.Uncovered, plurals), nil
 }
 
-// plurals returns the resources of the kinds that the files define. The files have been loaded before, so their faults have already
-// been reported.
+// definition is what a CustomResourceDefinition says of its objects.
+type definition struct{ plural, scope string }
+
+// plurals returns the resources of the kinds that the files define.
 func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
+	defined, err := definitions(paths)
 	out := map[runtimeschema.GroupKind]string{}
+	for kind, d := range defined {
+		out[kind] = d.plural
+	}
+	return out, err
+}
+
+// definitions returns the kinds that the files define. The files have been loaded before, so their faults have already been reported.
+func definitions(paths []string) (map[runtimeschema.GroupKind]definition, error) {
+	out := map[runtimeschema.GroupKind]definition{}
 	for _, path := range paths {
 		names, err := load.Paths(path)
 		if err != nil {
@@ -64,25 +76,28 @@ func plurals(paths []string) (map[runtimeschema.GroupKind]string, error) {
 				if err := json.Unmarshal(document, &object); err != nil {
 					return nil, fmt.Errorf("--permission-schemas: %s: %w", name, err)
 				}
-				addPlurals(out, object)
+				addDefinitions(out, object)
 			}
 		}
 	}
 	return out, nil
 }
 
-func addPlurals(out map[runtimeschema.GroupKind]string, object map[string]any) {
+func addDefinitions(out map[runtimeschema.GroupKind]definition, object map[string]any) {
 	switch object["kind"] {
 	case "List":
 		items, _, _ := unstructured.NestedSlice(object, "items")
 		for _, item := range items {
 			if object, ok := item.(map[string]any); ok {
-				addPlurals(out, object)
+				addDefinitions(out, object)
 			}
 		}
 	case "CustomResourceDefinition":
 		group, _, _ := unstructured.NestedString(object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(object, "spec", "names", "kind")
-		out[runtimeschema.GroupKind{Group: group, Kind: kind}], _, _ = unstructured.NestedString(object, "spec", "names", "plural")
+		var d definition
+		d.plural, _, _ = unstructured.NestedString(object, "spec", "names", "plural")
+		d.scope, _, _ = unstructured.NestedString(object, "spec", "scope")
+		out[runtimeschema.GroupKind{Group: group, Kind: kind}] = d
 	}
 }

@@ -219,17 +219,29 @@ func (s *search) cureOf(d *fieldperm.Denial) string {
 
 // reduce takes away each verb without which the request is allowed all the same: another verb covers its changes too.
 func (s *search) reduce(ctx context.Context) error {
-	for _, verb := range slices.Clone(s.asked) {
-		s.remove(verb)
-		allowed, err := s.allowed(ctx)
+	least, err := Smallest(s.asked, func(of []string) (bool, error) {
+		s.asked = of
+		return s.allowed(ctx)
+	})
+	s.asked = least
+	return err
+}
+
+// Smallest takes away each verb without which the others are enough. What is left is enough if all verbs are, and no verb of it can be left
+// out.
+func Smallest(all []string, enough func(of []string) (bool, error)) ([]string, error) {
+	out := slices.Clone(all)
+	for _, verb := range all {
+		without := slices.DeleteFunc(slices.Clone(out), func(other string) bool { return other == verb })
+		is, err := enough(without)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !allowed {
-			s.add(verb)
+		if is {
+			out = without
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // allowed reports whether the request is let in and allowed with the verbs that were added.

@@ -73,10 +73,6 @@ func (s *search) add(verb string) {
 	}
 }
 
-func (s *search) remove(verb string) {
-	s.asked = slices.DeleteFunc(s.asked, func(other string) bool { return other == verb })
-}
-
 // held returns the first of some granular verbs that the user holds.
 func (s *search) held(ctx context.Context, of []string) (string, error) {
 	for _, verb := range of {
