@@ -18,46 +18,97 @@ import (
 	"github.com/fieldperm/fieldperm/schema/load"
 )
 
-// CRD converts an author's CustomResourceDefinition, YAML or JSON, with x-kubernetes-permission-* keys in its schemas, into one that an
-// API server accepts. The result is YAML with the keys in the annotation fieldperm.dev/permission-verbs. Existing entries of the
-// annotation for other paths stay; for the same path the schema counts. CRD does not change its own result.
-//
-// The errors are *schema.Error, "source:pointer: message", with pointers into raw. CRD also compiles the result, so that it finds
-// mistakes before an installation.
+// CRDFiles are the files of a generated CustomResourceDefinition.
+type CRDFiles struct {
+	CRD File
+	// Permissions has all permissions as PermissionSchemas if they do not fit into the CRD; nil otherwise.
+	Permissions *File
+	// Lossy says of each version that its verbs count only beside granular:*, as *schema.Error.
+	Lossy []error
+}
+
+// Warning says what Permissions is for, "" if there is none.
+func (f CRDFiles) Warning() string {
+	if f.Permissions == nil {
+		return ""
+	}
+	return fmt.Sprintf("the annotations would have more than %d bytes, so all permissions are PermissionSchemas in %s: install both files", validation.TotalAnnotationSizeLimitB, f.Permissions.Name)
+}
+
+// Converted is what an author's CustomResourceDefinition becomes.
+type Converted struct {
+	CRDFiles
+	// Annotation is the value of the annotation fieldperm.dev/permission-verbs in the CRD, "" for none.
+	Annotation string
+}
+
+// CRD converts an author's CustomResourceDefinition, as Convert does, into one document. It is an error if the annotation is too long.
 func CRD(source string, raw []byte) ([]byte, []error) {
-	tree, errs := parseCRD(source, raw)
+	converted, errs := Convert(source, raw)
 	if len(errs) > 0 {
 		return nil, errs
+	}
+	if converted.Permissions != nil {
+		return nil, []error{(&definition{source: source}).fault("/metadata/annotations", "would have more than %d bytes with the permission verbs: guard a common parent in place of single fields, or move permissions into a PermissionSchema", validation.TotalAnnotationSizeLimitB)}
+	}
+	return converted.CRD.Data, nil
+}
+
+// Convert converts an author's CustomResourceDefinition, YAML or JSON, with x-kubernetes-permission-* keys in its schemas, into one that an
+// API server accepts. The result is YAML with the keys in the annotation fieldperm.dev/permission-verbs. Existing entries of the
+// annotation for other paths stay; for the same path the schema counts. Convert does not change its own result.
+//
+// If the annotations would exceed the limit of an API server, all permissions become PermissionSchemas. No part of them stays in the
+// annotation: one of two halves looks like the whole, and without the other one it would take barriers away.
+//
+// The errors are *schema.Error, "source:pointer: message", with pointers into raw. Convert also compiles the result, so that it finds
+// mistakes before an installation.
+func Convert(source string, raw []byte) (Converted, []error) {
+	tree, errs := parseCRD(source, raw)
+	if len(errs) > 0 {
+		return Converted{}, errs
 	}
 	docs, errs := load.Decode(source, raw)
 	if len(errs) > 0 {
-		return nil, errs
+		return Converted{}, errs
 	}
 	inline, errs := load.InlinePermissions(raw)
 	if len(errs) > 0 {
-		return nil, errs
+		return Converted{}, errs
 	}
 	d, err := newDefinition(source, tree.json, inline)
 	if err != nil {
-		return nil, []error{err}
+		return Converted{}, []error{err}
 	}
 	errs = append(d.compile(docs), d.sameVerbs(docs)...)
 	if len(errs) > 0 {
-		return nil, errs
+		return Converted{}, errs
 	}
 	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
-		return nil, errs
+		return Converted{}, errs
 	}
-	value, err := d.annotation()
-	if err != nil {
-		return nil, []error{err}
+	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Lossy: d.lossyVersions(docs)}}
+	fits := true
+	if out.Annotation, fits, err = d.annotation(); err != nil {
+		return Converted{}, []error{err}
 	}
-	out, err := tree.finish(value)
-	if err != nil {
-		return nil, []error{err}
+	if !fits {
+		out.Annotation = ""
+		if out.Permissions, err = d.permissionSchemas(); err != nil {
+			return Converted{}, []error{err}
+		}
 	}
-	if left, errs := load.InlinePermissions(out); len(left) > 0 || len(errs) > 0 {
-		return nil, []error{d.fault("", "permission keys would stay in the schemas %v: put them on properties, items or additionalProperties %v", left, errs)}
+	if out.CRD.Data, err = tree.finish(out.Annotation, !fits); err != nil {
+		return Converted{}, []error{err}
+	}
+	if left, errs := load.InlinePermissions(out.CRD.Data); len(left) > 0 || len(errs) > 0 {
+		return Converted{}, []error{d.fault("", "permission keys would stay in the schemas %v: put them on properties, items or additionalProperties %v", left, errs)}
+	}
+	if !fits {
+		errs = d.compileParts(out)
+	}
+	if len(errs) > 0 {
+		return Converted{}, errs
 	}
 	return out, nil
 }
@@ -184,26 +235,24 @@ func (d *definition) has(docs schema.Documents, version, path string) bool {
 	return len(errs) == 0
 }
 
-// annotation returns the value of the annotation, "" for none: compact JSON with sorted versions and paths.
-func (d *definition) annotation() (string, error) {
+// annotation returns the value of the annotation, "" for none: compact JSON with sorted versions and paths. It also returns whether the
+// annotations stay within the limit.
+func (d *definition) annotation() (value string, fits bool, err error) {
 	if len(d.permissions) == 0 {
-		return "", nil
+		return "", true, nil
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(d.permissions); err != nil {
-		return "", d.fault(annotationPointer, "%v", err)
+		return "", false, d.fault(annotationPointer, "%v", err)
 	}
-	value := strings.TrimSuffix(b.String(), "\n")
+	value = strings.TrimSuffix(b.String(), "\n")
 	all := map[string]string{v1alpha1.PermissionVerbsAnnotation: value}
 	for key, other := range d.crd.Annotations {
 		if key != v1alpha1.PermissionVerbsAnnotation {
 			all[key] = other
 		}
 	}
-	if err := validation.ValidateAnnotationsSize(all); err != nil {
-		return "", d.fault("/metadata/annotations", "%v with %d bytes of permission verbs: guard a common parent in place of single fields, or move permissions into a PermissionSchema", err, len(value))
-	}
-	return value, nil
+	return value, validation.ValidateAnnotationsSize(all) == nil, nil
 }

@@ -106,8 +106,8 @@ func blockYAML(raw []byte) ([]byte, error) {
 	return yaml.Marshal(value)
 }
 
-// finish removes the permission keys from the schemas, sets the annotation unless value is empty, and returns the result.
-func (t *crdTree) finish(value string) ([]byte, error) {
+// finish removes the permission keys from the schemas, sets the annotation unless value is empty, or removes it, and returns the result.
+func (t *crdTree) finish(value string, remove bool) ([]byte, error) {
 	root := t.document.Content[0]
 	if versions := child(child(root, "spec"), "versions"); versions != nil {
 		for _, version := range versions.Content {
@@ -117,6 +117,9 @@ func (t *crdTree) finish(value string) ([]byte, error) {
 	if value != "" {
 		annotations := ensure(ensure(root, "metadata"), "annotations")
 		set(annotations, v1alpha1.PermissionVerbsAnnotation, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Style: yamlv3.SingleQuotedStyle, Value: value})
+	}
+	if remove {
+		unset(child(child(root, "metadata"), "annotations"), v1alpha1.PermissionVerbsAnnotation)
 	}
 	var b bytes.Buffer
 	encoder := yamlv3.NewEncoder(&b)
@@ -192,4 +195,16 @@ func set(node *yamlv3.Node, key string, value *yamlv3.Node) {
 		}
 	}
 	node.Content = append(node.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+func unset(node *yamlv3.Node, key string) {
+	if node == nil || node.Kind != yamlv3.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			node.Content = append(node.Content[:i:i], node.Content[i+2:]...)
+			return
+		}
+	}
 }

@@ -110,25 +110,9 @@ func (d *definition) converted(raw []byte, docs schema.Documents) (*schema.Schem
 	return schema.Compile(schema.Documents{Permissions: catalogue}.Append(schema.Documents{Topologies: types.Topologies, Permissions: docs.Permissions}))
 }
 
-// CRDWarnings returns the lossy versions of an author's CustomResourceDefinition that have permissions of their own: these count only
-// beside granular:*, and the author may not expect that. raw is input for which CRD returns no error. The warnings are *schema.Error.
-func CRDWarnings(source string, raw []byte) []error {
-	docs, errs := load.Decode(source, raw)
-	if len(errs) > 0 {
-		return errs
-	}
-	tree, errs := parseCRD(source, raw)
-	if len(errs) > 0 {
-		return errs
-	}
-	inline, errs := load.InlinePermissions(raw)
-	if len(errs) > 0 {
-		return errs
-	}
-	d, err := newDefinition(source, tree.json, inline)
-	if err != nil {
-		return []error{err}
-	}
+// lossyVersions returns the lossy versions that have permissions of their own: these count only beside granular:*, and the author may not
+// expect that. docs are the documents of the definition after compile.
+func (d *definition) lossyVersions(docs schema.Documents) []error {
 	s, errs := schema.Compile(docs)
 	for i, v := range d.crd.Spec.Versions {
 		k, err := s.Kind(d.kind(v.Name))

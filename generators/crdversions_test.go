@@ -74,8 +74,8 @@ func TestC3_CRDExchangedVerbs(t *testing.T) {
 	}
 }
 
-// TestC3_CRDWarnings names versions whose verbs count only beside granular:*.
-func TestC3_CRDWarnings(t *testing.T) {
+// TestC3_CRDLossyVersions names versions whose verbs count only beside granular:*.
+func TestC3_CRDLossyVersions(t *testing.T) {
 	const advice = `; or, if a conversion webhook keeps every field, declare that with the annotation fieldperm.dev/lossless-conversion: "true"`
 	same := annotatedField("a", "a", "")
 	for name, c := range map[string]struct {
@@ -94,7 +94,11 @@ func TestC3_CRDWarnings(t *testing.T) {
 		if c.webhook {
 			raw = strings.Replace(raw, "  versions:", "  conversion: {strategy: Webhook}\n  versions:", 1)
 		}
-		got := errors.Join(CRDWarnings("f.yaml", []byte(raw))...)
+		converted, errs := Convert("f.yaml", []byte(raw))
+		if len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+		got := errors.Join(converted.Lossy...)
 		if got == nil && c.want != "" || got != nil && got.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}

@@ -5,60 +5,130 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/generators/markers"
 )
 
 func newCRD() *cobra.Command {
-	var in, out string
+	var flags crdFlags
 	command := &cobra.Command{
-		Use:   "crd --in FILE [--out FILE]",
-		Short: "Turn an annotated CustomResourceDefinition into one that an API server takes",
-		Long: `crd reads a CustomResourceDefinition (YAML or JSON) whose schemas have x-kubernetes-permission-* keys,
-compiles them, and writes it as YAML with the keys moved into the annotation
-fieldperm.dev/permission-verbs, because an API server drops or refuses them in a schema. What the
+		Use:   "crd (paths=PACKAGES [GENERATOR]... | --in FILE [--out FILE])",
+		Short: "Write CustomResourceDefinitions with permission verbs, from Go types or from an annotated one",
+		Long: `crd writes CustomResourceDefinitions that carry permission verbs and that an API server takes: the
+verbs are in the annotation fieldperm.dev/permission-verbs, because an API server drops or refuses them
+in a schema. It compiles them, and finds what does not fit.
+
+With paths= it reads Go types with permission markers, such as +permission-verb:"example.com/color". It
+takes the arguments of controller-gen, and writes what controller-gen's generator crd writes, byte for
+byte, and the permission keys. The generator crd is implied, and takes controller-gen's options
+(crd:maxDescLen=0). The generators object, rbac and webhook run beside it. Rules of output are those of
+controller-gen: output:crd:dir=DIR, output:crd:artifacts:config=DIR, output:stdout, and without one the
+directory config/crd. --form annotated leaves the keys in the schemas, x-kubernetes-permission-verb.
+Every comment that is a permission marker, or that is probably meant as one, has an effect or is an
+error with its place. So is a run that finds no marker.
+
+With --in it reads a CustomResourceDefinition (YAML or JSON) whose schemas have
+x-kubernetes-permission-* keys, and writes it as YAML with the keys moved into the annotation. What the
 annotation has already for other paths stays. Running it on its own output changes nothing.
 
 A field must have the same verb in every served version that has it. If the annotation
 fieldperm.dev/lossless-conversion declares that a conversion webhook keeps every field, a field that
 has another name in another version must have the same verb there too. Versions whose verbs count
-only beside granular:* are named in warnings on the standard error.`,
-		Example: `  # Move the permission verbs of an author's CRD into its annotation, and install it.
-  fieldperm-gen crd --in widgets.yaml | kubectl apply --server-side -f -
+only beside granular:* are named in warnings.
 
-  # Do the same with the file that controller-gen has written, in place.
-  fieldperm-gen crd --in config/crd/bases/example.com_widgets.yaml --out config/crd/bases/example.com_widgets.yaml`,
-		Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if in == "" {
-				return errors.New("--in is missing: name the file of the CustomResourceDefinition, or - for the standard input")
-			}
-			source, raw, err := read(command, in)
-			if err != nil {
+If the annotations would have more than 256 KiB, all permissions go into PermissionSchemas in a file
+beside the definition, GROUP_PLURAL.permissions.yaml, and a warning says so. Install both.`,
+		Example: `  # From Go types, beside controller-gen's other generators.
+  fieldperm-gen crd paths=./api/... output:crd:dir=config/crd/bases object
+
+  # The same, without descriptions, to the standard output.
+  fieldperm-gen crd crd:maxDescLen=0 paths=./api/... output:stdout
+
+  # Move the permission verbs of an author's CRD into its annotation, and install it.
+  fieldperm-gen crd --in widgets.yaml | kubectl apply --server-side -f -`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := flags.check(command, args); err != nil {
 				return err
 			}
-			result, errs := generators.CRD(source, raw)
-			if len(errs) > 0 {
-				return errors.Join(errs...)
+			if len(args) > 0 {
+				return flags.fromTypes(command, args)
 			}
-			for _, warning := range generators.CRDWarnings(source, raw) {
-				fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
-			}
-			if out == "" {
-				_, err = command.OutOrStdout().Write(result)
-				return err
-			}
-			if err := os.WriteFile(out, result, 0o644); err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-			return nil
+			return flags.convert(command)
 		},
 	}
-	command.Flags().StringVar(&in, "in", "", "`FILE` with the annotated CustomResourceDefinition, - for the standard input")
-	command.Flags().StringVar(&out, "out", "", "`FILE` to write instead of the standard output, may be that of --in")
+	f := command.Flags()
+	f.StringVar(&flags.in, "in", "", "`FILE` with the annotated CustomResourceDefinition, - for the standard input")
+	f.StringVar(&flags.out, "out", "", "`FILE` to write instead of the standard output, may be that of --in")
+	f.StringVar(&flags.form, "form", string(markers.Deployable), "with paths=, `FORM` of the definitions: deployable, with the annotation, or annotated, with the keys in the schemas")
+	f.StringSliceVar(&flags.buildTags, "load-build-tags", []string{"ignore_autogenerated"}, "with paths=, build `TAGS` of the packages, as for controller-gen")
 	return command
+}
+
+type crdFlags struct {
+	in, out, form string
+	buildTags     []string
+}
+
+// check reports flags that are missing or that exclude each other.
+func (f *crdFlags) check(command *cobra.Command, args []string) error {
+	set := command.Flags().Changed
+	var errs []error
+	switch {
+	case len(args) == 0 && f.in == "":
+		return errors.New("--in is missing: name the file of the CustomResourceDefinition, or - for the standard input, or name Go packages, such as paths=./api/...")
+	case len(args) > 0 && f.in != "":
+		errs = append(errs, fmt.Errorf("argument %q: has no meaning with --in: give one of paths= and --in", args[0]))
+	case len(args) > 0 && set("out"):
+		errs = append(errs, errors.New("--out has no meaning with paths=: name a directory with output:crd:dir=DIR, or give output:stdout"))
+	}
+	for _, name := range []string{"form", "load-build-tags"} {
+		if len(args) == 0 && set(name) {
+			errs = append(errs, fmt.Errorf("--%s has no meaning with --in: leave it out", name))
+		}
+	}
+	if form := markers.Form(f.form); form != markers.Deployable && form != markers.Annotated {
+		errs = append(errs, fmt.Errorf("--form %q: is unknown: use %s or %s", f.form, markers.Deployable, markers.Annotated))
+	}
+	return errors.Join(errs...)
+}
+
+// convert moves the keys of one definition into its annotation.
+func (f *crdFlags) convert(command *cobra.Command) error {
+	source, raw, err := read(command, f.in)
+	if err != nil {
+		return err
+	}
+	converted, errs := generators.Convert(source, raw)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if text := converted.Warning(); text != "" {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: %s: %s\n", source, text)
+	}
+	for _, lossy := range converted.Lossy {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", lossy)
+	}
+	files := []generators.File{converted.CRD}
+	if converted.Permissions != nil {
+		files = append(files, *converted.Permissions)
+	}
+	for i, file := range files {
+		if f.out == "" {
+			_, err = command.OutOrStdout().Write(file.Data)
+		} else if i == 0 {
+			err = os.WriteFile(f.out, file.Data, 0o644)
+		} else {
+			err = os.WriteFile(filepath.Join(filepath.Dir(f.out), file.Name), file.Data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return nil
 }
 
 func read(command *cobra.Command, in string) (source string, raw []byte, err error) {

@@ -1,0 +1,35 @@
+package markers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// TestCRDs_BadInput: each directory of testdata/bad has a mistake. No marker is silently ignored, and no file is written.
+func TestCRDs_BadInput(t *testing.T) {
+	entries, err := os.ReadDir("testdata/bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := roots(t, "./testdata/bad/...")
+	for _, entry := range entries {
+		t.Run(entry.Name(), func(t *testing.T) {
+			dir := "/testdata/bad/" + entry.Name()
+			own := slices.DeleteFunc(slices.Clone(all), func(p *loader.Package) bool {
+				return !strings.HasSuffix(p.PkgPath, dir) && !strings.Contains(p.PkgPath, dir+"/")
+			})
+			ctx, _ := runtime(t, crd.Generator{}, own)
+			files, errs := CRDs(ctx, crd.Generator{}, Deployable)
+			if len(errs) == 0 || files != nil {
+				t.Errorf("%d files and no error", len(files))
+			}
+			golden(t, filepath.Join("golden", "bad", entry.Name()+".txt"), lines(t, errs))
+		})
+	}
+}

@@ -1,0 +1,3 @@
+// +groupName=other.example.com
+// +versionName=v1
+package v1

@@ -1,0 +1,2 @@
+// +versionName=v2
+package v1

@@ -1,0 +1,23 @@
+// +groupName=example.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+
+type Gadget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec Spec `json:"spec"`
+}
+
+type Spec struct {
+	// +permission-verb:"example.com/color"
+	Color string `json:"color"`
+	// +permission-verb:"example.com/size"
+	Size int64 `json:"size"`
+}
