@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -244,7 +245,7 @@ func (d *definition) annotation() (value string, fits bool, err error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(d.permissions); err != nil {
+	if err := encoder.Encode(d.allVersions()); err != nil {
 		return "", false, d.fault(annotationPointer, "%v", err)
 	}
 	value = strings.TrimSuffix(b.String(), "\n")
@@ -255,4 +256,20 @@ func (d *definition) annotation() (value string, fits bool, err error) {
 		}
 	}
 	return value, validation.ValidateAnnotationsSize(all) == nil, nil
+}
+
+// allVersions returns the permissions of the versions. If there is a barrier, it has every served version: the loader refuses an annotation
+// that says nothing of one.
+func (d *definition) allVersions() map[string][]v1alpha1.FieldPermission {
+	barred := false
+	for _, permissions := range d.permissions {
+		barred = barred || slices.ContainsFunc(permissions, func(p v1alpha1.FieldPermission) bool { return p.Excluded || p.ExcludedWhen != "" })
+	}
+	out := maps.Clone(d.permissions)
+	for _, v := range d.crd.Spec.Versions {
+		if _, known := out[v.Name]; !known && v.Served && barred {
+			out[v.Name] = []v1alpha1.FieldPermission{}
+		}
+	}
+	return out
 }

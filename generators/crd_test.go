@@ -85,6 +85,49 @@ func TestF10_AFieldOfOneVersion(t *testing.T) {
 	}
 }
 
+// TestC2_TheAnnotationNamesEveryServedVersion: with a barrier in one version, an API server with fieldperm refuses an annotation that says
+// nothing of another one.
+func TestC2_TheAnnotationNamesEveryServedVersion(t *testing.T) {
+	const barrier = `a: {type: string, x-kubernetes-permission-verb: example.com/a, x-kubernetes-permission-excluded: true}`
+	converted, errs := Convert("f.yaml", definitionYAML("{}", barrier, ""))
+	if want := `{"v1":[{"path":".spec.a","verb":"example.com/a","excluded":true}],"v2":[]}`; len(errs) > 0 || converted.Annotation != want {
+		t.Fatalf("the annotation is %s, want %s: %v", converted.Annotation, want, errs)
+	}
+	if _, errs := load.Decode("f.yaml", converted.CRD.Data); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if again := crd(t, "f.yaml", converted.CRD.Data); !bytes.Equal(again, converted.CRD.Data) {
+		t.Errorf("the second run gives\n%s", again)
+	}
+}
+
+// TestConvert_WhatExceedsTheLimit: the file of the permissions stands for the whole annotation, what was in it before included.
+func TestConvert_WhatExceedsTheLimit(t *testing.T) {
+	var properties strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&properties, "field%d: {type: string, x-kubernetes-permission-verb: example.com/aVerbWithALongName}, ", i)
+	}
+	raw := definitionYAML(`{fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.size","verb":"size"}],"v2":[{"path":".spec.size","verb":"size"}]}'}`, properties.String(), properties.String())
+	converted, errs := Convert("f.yaml", raw)
+	if len(errs) > 0 || converted.Permissions == nil || bytes.Contains(converted.CRD.Data, []byte("permission-verbs")) {
+		t.Fatalf("permissions %v, errors %v, definition %.300s", converted.Permissions != nil, errs, converted.CRD.Data)
+	}
+	docs, errs := load.Decode("f.yaml", converted.Permissions.Data)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	paths := 0
+	for _, d := range docs.Permissions {
+		if len(d.Versions) != 2 || len(d.Entries) > maxEntries {
+			t.Errorf("a PermissionSchema for %v has %d entries", d.Versions, len(d.Entries))
+		}
+		paths += len(d.Entries)
+	}
+	if paths != 3001 || !strings.Contains(converted.Warning(), converted.Permissions.Name) {
+		t.Errorf("%d entries, the warning is %q", paths, converted.Warning())
+	}
+}
+
 func TestCRDBadInput(t *testing.T) {
 	const good = `a: {type: string, x-kubernetes-permission-verb: example.com/a}`
 	annotation := func(json string) []byte {
