@@ -21,7 +21,7 @@ const (
 // Powers returns the page with two tables between the lines that mark their places: the verbs that have each power, and the keys of
 // labels and annotations whose verbs stand apart. The reference (Refdocs) has the same data at each field.
 func Powers(page []byte, s *schema.Schema, documents schema.Documents) ([]byte, error) {
-	r := newReference(s, documents.Permissions)
+	r := newReference(s, documents.Permissions, nil)
 	for _, table := range []struct {
 		begin, end string
 		content    []byte

@@ -2,6 +2,7 @@ package generators
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ func refdocs(t *testing.T, documents schema.Documents) []File {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return Refdocs(compiled, documents)
+	return Refdocs(compiled, documents, RefdocsOptions{})
 }
 
 func catalogue(t *testing.T) []schema.PermissionDocument {
@@ -52,7 +53,7 @@ func TestRefdocs_Golden(t *testing.T) {
 }
 
 func TestRefdocs_WithoutKinds(t *testing.T) {
-	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}) {
+	for _, file := range Refdocs(&schema.Schema{}, schema.Documents{}, RefdocsOptions{}) {
 		if !bytes.HasPrefix(file.Data, []byte(refdocsMark)) || bytes.Contains(file.Data, []byte("## ")) {
 			t.Errorf("%s:\n%s", file.Name, file.Data)
 		}
@@ -91,7 +92,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 	if len(want) < 200 {
 		t.Fatalf("the schema has %d verbs: the walk is broken", len(want))
 	}
-	for _, file := range Refdocs(compiled, documents) {
+	for _, file := range Refdocs(compiled, documents, RefdocsOptions{}) {
 		_, body, _ := strings.Cut(string(file.Data), "## ")
 		have := map[string]bool{}
 		for _, verb := range regexp.MustCompile(`granular:[a-zA-Z0-9./-]+`).FindAllString(body, -1) {
@@ -114,7 +115,7 @@ func TestRefdocs_IsComplete(t *testing.T) {
 func TestRefdocs_ReferencesLead(t *testing.T) {
 	documents := builtIn(t)
 	compiled, _ := schema.Compile(documents)
-	for _, k := range newReference(compiled, documents.Permissions).kinds {
+	for _, k := range newReference(compiled, documents.Permissions, nil).kinds {
 		for i := range k.rows {
 			like := k.rows[i].like
 			if like == nil || k.rows[i].hidden {
@@ -135,5 +136,41 @@ func TestRefdocs_ReferencesLead(t *testing.T) {
 		if count[string(link[1])] != 1 {
 			t.Errorf("link %s leads to %d headings", link[1], count[string(link[1])])
 		}
+	}
+}
+
+// TestRefdocs_HasTheKeysOfOpenAPI: the keys of types in an OpenAPI document are on both pages, at every path that has the type.
+func TestRefdocs_HasTheKeysOfOpenAPI(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "schema", "load", "testdata", "fischers.openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := load.OpenAPIV3("fischers", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue(t), Traced: true}
+	compiled, errs := schema.Compile(documents)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	files := Refdocs(compiled, documents, RefdocsOptions{})
+	keys := 0
+	for _, k := range compiled.Kinds() {
+		k.Guarded(maxPlaces, func(_ fieldpath.Pattern, n *schema.Node) {
+			for _, p := range n.Permissions() {
+				if slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI }) {
+					keys++
+					for _, file := range files {
+						if !bytes.Contains(file.Data, []byte(p.Base().String())) {
+							t.Errorf("%s lacks %s", file.Name, p.Describe())
+						}
+					}
+				}
+			}
+		})
+	}
+	if keys == 0 {
+		t.Error("the document has no keys")
 	}
 }

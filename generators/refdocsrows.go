@@ -56,10 +56,11 @@ type refPlace struct {
 	path string
 }
 
-func newReference(s *schema.Schema, documents []schema.PermissionDocument) *reference {
+// newReference makes the reference of the kinds of some groups, nil for all.
+func newReference(s *schema.Schema, documents []schema.PermissionDocument, groups []string) *reference {
 	r := &reference{}
 	kinds := map[runtimeschema.GroupKind]*refKind{}
-	compiled := s.Kinds()
+	compiled := slices.DeleteFunc(s.Kinds(), func(k *schema.Kind) bool { return groups != nil && !slices.Contains(groups, k.Group) })
 	slices.SortFunc(compiled, func(a, b *schema.Kind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
 	})
@@ -103,6 +104,37 @@ func (k *refKind) add(compiled *schema.Kind, documents []schema.PermissionDocume
 		}
 		k.insert(newRow(e), compiled.Version)
 	}
+	// The keys in an OpenAPI document are no entries: they are of types, which may be at several paths.
+	compiled.Guarded(maxPlaces, func(path fieldpath.Pattern, n *schema.Node) {
+		for _, p := range n.Permissions() {
+			if slices.ContainsFunc(p.Origins(), func(o schema.Origin) bool { return o.Form == schema.FormOpenAPI }) {
+				k.insert(rowOf(path, p), compiled.Version)
+			}
+		}
+	})
+}
+
+// maxPlaces bounds the places of a kind, because a schema may unfold without bound.
+const maxPlaces = 20_000
+
+// rowOf returns the row of a permission.
+func rowOf(path fieldpath.Pattern, p *schema.Permission) refRow {
+	row := refRow{path: path.String(), verb: p.Base().String(), apart: p.Apart(), own: inOrder(p.Powers())}
+	switch {
+	case p.ParameterName() == "":
+	case p.Expression() != "":
+		row.verb += "(expression over " + p.ParameterName() + ")"
+	case p.TakesPrefix():
+		row.verb += "(prefix of " + p.ParameterName() + ")"
+	default:
+		row.verb += "(" + p.ParameterName() + ")"
+	}
+	if when := p.ExcludedWhen(); p.Excluded() {
+		row.barrier = alwaysBarrier
+	} else if len(when) > 0 {
+		row.barrier = "barrier when " + strings.Join(when, " or ")
+	}
+	return row
 }
 
 func (k *refKind) insert(row refRow, version string) {

@@ -6,7 +6,7 @@ root=$(git rev-parse --show-toplevel)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cd "$root"
-for module in . test/controlplane hack/tools test/deploy/tools test/observability test/browser examples/operator; do
+for module in . test/controlplane hack/tools test/crdrefdocs/tools test/deploy/tools test/observability test/browser examples/operator; do
   go -C "$module" mod tidy -diff || { echo "verify: $module/go.mod is not tidy: run go mod tidy there" >&2; exit 1; }
 done
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do

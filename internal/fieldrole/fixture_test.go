@@ -66,7 +66,9 @@ var known = sync.OnceValues(func() (*Kinds, []error) {
 	if err != nil {
 		return nil, []error{err}
 	}
-	return New(schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}.Append(docs))
+	all := schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue, Traced: true}.Append(docs)
+	compiled, errs := schema.Compile(all)
+	return New(compiled, all), errs
 })
 
 func kinds(t *testing.T) *Kinds {

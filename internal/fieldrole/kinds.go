@@ -21,14 +21,9 @@ type Kinds struct {
 	documents schema.Documents
 }
 
-// New compiles documents.
-func New(documents schema.Documents) (*Kinds, []error) {
-	documents.Traced = true
-	compiled, errs := schema.Compile(documents)
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	return &Kinds{compiled, documents}, nil
+// New returns the kinds of a traced compile of documents.
+func New(compiled *schema.Schema, documents schema.Documents) *Kinds {
+	return &Kinds{compiled, documents}
 }
 
 // Target is one version of a kind, with the resource that stores its objects.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ import (
 type rolesOptions struct {
 	kind, old, after string
 	fields           []string
-	crds, schemas    []string
+	files            sourceFiles
 	verbs            []string
 	role             fieldrole.Role
 	options          fieldrole.Options
@@ -91,24 +90,18 @@ verbs=create;update;patch. Everything else is the same.`,
 	flags.StringVar(&o.role.Namespace, "namespace", "", "`NAMESPACE` of the Role")
 	flags.BoolVar(&o.role.Cluster, "cluster", false, "write a ClusterRole")
 	flags.StringSliceVar(&o.role.ResourceNames, "resource-name", nil, "`NAME` of an object that the role is for; all if not given. With --old and --new: the name of the object")
-	flags.StringSliceVar(&o.crds, "crd", nil, "`FILES` or directories with CustomResourceDefinitions")
-	flags.StringSliceVar(&o.schemas, "permission-schemas", nil, "`FILES` or directories with PermissionSchemas and UncoveredPermissionSets")
+	o.files.flags(flags)
 	o.packages.flags(flags)
 	return command
 }
 
 // load compiles the files.
-func (o *rolesOptions) load() error {
-	files := slices.Concat(o.crds, o.schemas)
-	documents, errs := documents(files)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+func (o *rolesOptions) load(warnings io.Writer) error {
+	documents, compiled, err := o.files.compile(warnings)
+	if err != nil {
+		return err
 	}
-	kinds, errs := fieldrole.New(documents)
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	o.kinds = kinds
+	o.kinds = fieldrole.New(compiled, documents)
 	return nil
 }
 
@@ -117,7 +110,7 @@ func (o *rolesOptions) fromFlags(command *cobra.Command) error {
 	if err := o.validate(command); err != nil {
 		return err
 	}
-	if err := o.load(); err != nil {
+	if err := o.load(command.ErrOrStderr()); err != nil {
 		return err
 	}
 	var rules []*fieldrole.Rule
@@ -238,7 +231,7 @@ func (o *rolesOptions) object(flag, file string) (*unstructured.Unstructured, er
 // scope makes a ClusterRole for objects without a namespace.
 func (o *rolesOptions) scope(t *fieldrole.Target) error {
 	clusterScoped := endpoint.ClusterScoped(t.Group, t.Resource)
-	scopes, err := definitions(slices.Concat(o.crds, o.schemas))
+	scopes, err := definitions(o.files.all())
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (o *rolesOptions) writeBoth(command *cobra.Command, read rolemarkers.Option
 	if len(found.Fields) == 0 {
 		return fmt.Errorf("paths %q: have no marker +fieldperm:rbac: add one beside a marker +kubebuilder:rbac, or use controller-gen rbac", read.Paths)
 	}
-	if err := o.load(); err != nil {
+	if err := o.load(command.ErrOrStderr()); err != nil {
 		return err
 	}
 	roles, comments, errs := o.kinds.Controller(command.Context(), found, o.options)

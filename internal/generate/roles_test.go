@@ -55,7 +55,7 @@ func TestRoles_Packages(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, plain)
 		}
 	}
-	for _, want := range []string{"# Copyright 2026.\n# Made by fieldperm-gen roles.", "  - granular:label(super.safe.com)\n", "  - granular:example.com/size\n"} {
+	for _, want := range []string{"# Copyright 2026.\n# Made by fieldperm-gen roles.", "  - granular:label(super.safe.com)\n", "  - granular:specification\n"} {
 		if !strings.Contains(granular, want) {
 			t.Errorf("no %q in\n%s", want, granular)
 		}

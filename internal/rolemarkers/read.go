@@ -70,10 +70,20 @@ func (f *Fault) Error() string { return f.Position.String() + ": " + f.Message }
 // Fault returns a fault about a part of the marker, at the place of that part.
 func (f *Fields) Fault(part, format string, args ...any) error {
 	at := f.Position
-	if i := strings.Index(f.text, part); part != "" && i >= 0 {
-		at.Column += i
-	}
+	at.Column += offset(f.text, part)
 	return &Fault{at, fmt.Sprintf(format, args...)}
+}
+
+// offset returns where a value of a list is in the text of a marker, 0 if it is not there as it was read, such as with escapes.
+func offset(text, value string) int {
+	for i := 0; value != "" && i < len(text); i++ {
+		end := i + len(value)
+		if strings.HasPrefix(text[i:], value) && i > 0 && strings.IndexByte("=;,{`\"", text[i-1]) >= 0 &&
+			(end == len(text) || strings.IndexByte(";,}`\"/", text[end]) >= 0) {
+			return i
+		}
+	}
+	return 0
 }
 
 // Read reads packages. The errors are all faults, in the order of the files.

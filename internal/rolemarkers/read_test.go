@@ -44,8 +44,10 @@ func TestRead_EveryMarkerWithItsPlace(t *testing.T) {
 	if len(got.RBAC) != 6 || got.RBAC[0].Position.String() != file+"4:4" {
 		t.Errorf("markers of kubebuilder: %+v", got.RBAC)
 	}
-	if err := got.Fields[0].Fault(".metadata", "x"); err.Error() != file+"11:76: x" {
-		t.Error(err)
+	for part, column := range map[string]string{`.metadata.labels["super.safe.com/*"]`: "76", ".spec.replica": "4", "deployments": "42", "": "4", "v1": "122"} {
+		if err := got.Fields[0].Fault(part, "x"); err.Error() != file+"11:"+column+": x" {
+			t.Errorf("%q: %v", part, err)
+		}
 	}
 }
 

@@ -44,10 +44,11 @@ var layers = []layer{
 	// What endpoints and controllers consist of, and generators from Go types.
 	{"components", []string{
 		"generators/markers", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
+		"generators/crdrefdocs", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/rolemarkers", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
-		"internal/access", "internal/authz", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
+		"internal/access", "internal/authz", "internal/fieldrole", "internal/interlock", "internal/sources", "internal/tighten", "internal/ui",
 	}},
 	// The code of the command lines, and controllers that watch services.
 	{"commands", []string{
@@ -80,7 +81,7 @@ var layers = []layer{
 	}},
 	// Packages that no package imports.
 	{"tests", []string{
-		"test/asks", "test/bench", "test/chain", "test/controllers", "test/controllers/thirdparty", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
+		"test/asks", "test/bench", "test/chain", "test/controllers", "test/controllers/thirdparty", "test/crdrefdocs", "test/demo", "test/deploy", "test/docs", "test/e2e", "test/endpoints", "test/faults", "test/fields", "test/ladder",
 		"test/load", "test/model", "test/mutation", "test/oracle/cmd", "test/oracle/faults", "test/recipes",
 	}},
 }

@@ -1,0 +1,77 @@
+package generate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// sourceFiles are the files from which a permission schema is compiled.
+type sourceFiles struct{ crds, schemas, openAPI []string }
+
+func (f *sourceFiles) flags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.crds, "crd", nil, "`FILES` or directories with CustomResourceDefinitions")
+	flags.StringSliceVar(&f.schemas, "permission-schemas", nil, "`FILES` or directories with PermissionSchemas, UncoveredPermissionSets and CustomResourceDefinitions")
+	flags.StringSliceVar(&f.openAPI, "openapi", nil, "`FILES` with OpenAPI v3 documents of API servers, as kubectl get --raw /openapi/v3/apis/GROUP/VERSION returns them")
+}
+
+// all returns the files whose documents have a kind.
+func (f *sourceFiles) all() []string { return slices.Concat(f.crds, f.schemas) }
+
+// compile returns the built-in kinds, the catalogue and the files, and what they compile to, with the sources of each verb. A document about a
+// kind that is not known is only a warning: a catalogue may be about more kinds than the definitions that are given.
+func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Schema, error) {
+	documents, errs := documents(f.all())
+	for _, name := range f.openAPI {
+		raw, err := os.ReadFile(name) //nolint:gosec // The user of the command chooses the path.
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--openapi: cannot be read: %w: give a file", err))
+			continue
+		}
+		topology, err := load.OpenAPIV3(name, raw)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if len(topology.Kinds) == 0 {
+			errs = append(errs, fmt.Errorf("--openapi %q: describes no kind: give the JSON of /openapi/v3/apis/GROUP/VERSION", name))
+		}
+		documents.Topologies = append(documents.Topologies, topology)
+	}
+	if len(errs) > 0 {
+		return schema.Documents{}, nil, errors.Join(errs...)
+	}
+	documents.Traced = true
+	compiled, errs := schema.Compile(documents)
+	var faults []error
+	for _, err := range errs {
+		var fault *schema.Error
+		if errors.As(err, &fault) && fault.Unmatched {
+			fmt.Fprintf(warnings, "warning: %v\n", err)
+			continue
+		}
+		faults = append(faults, err)
+	}
+	return documents, compiled, errors.Join(faults...)
+}
+
+// documents returns the built-in kinds, the catalogue and the files.
+func documents(paths []string) (schema.Documents, []error) {
+	builtIn, err := load.BuiltIn()
+	if err != nil {
+		return schema.Documents{}, []error{err}
+	}
+	catalogue, err := load.Catalogue(false)
+	if err != nil {
+		return schema.Documents{}, []error{err}
+	}
+	files, errs := load.Files(paths)
+	return schema.Documents{Topologies: []schema.Topology{builtIn}, Permissions: catalogue}.Append(files), errs
+}
