@@ -43,8 +43,7 @@ var layers = []layer{
 	}},
 	// What endpoints and controllers consist of, and generators from Go types.
 	{"components", []string{
-		"generators/markers", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/uncovered",
-		"generators/crdrefdocs", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/rolemarkers", "internal/uncovered",
+		"generators/crdrefdocs", "generators/markers", "internal/allowlist", "internal/anyvalue", "internal/applied", "internal/audit", "internal/authn", "internal/conditions/remote", "internal/livefield", "internal/metrics/metricstest", "internal/needs", "internal/page", "internal/rbac", "internal/review", "internal/rolemarkers", "internal/uncovered",
 	}},
 	// The authorizer chain, the proof of enforcement, the sources of schemas, and proposals of roles.
 	{"services", []string{
