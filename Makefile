@@ -108,7 +108,7 @@ FUZZTIME ?= 30s
 PAIRS ?= 20000
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each, and compare Diff on PAIRS drawn pairs.
-	@for target in ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law ./internal/rawjson:FuzzScan ./internal/rawjson:FuzzEqual ./admission:FuzzRead ./test/exact:FuzzExact ./internal/configfile:FuzzLoad ./internal/review:FuzzP4_Body ./internal/conditions/wire:FuzzK3_ReadStatus ./internal/conditions/wire:FuzzK3_ConditionsReview; do \
+	@for target in ./generators/markers/grammar:FuzzLine ./verbs:FuzzParse ./verbs:FuzzParameter ./fieldperm:FuzzD10_Law ./internal/rawjson:FuzzScan ./internal/rawjson:FuzzEqual ./admission:FuzzRead ./test/exact:FuzzExact ./internal/configfile:FuzzLoad ./internal/review:FuzzP4_Body ./internal/conditions/wire:FuzzK3_ReadStatus ./internal/conditions/wire:FuzzK3_ConditionsReview; do \
 	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x; \
 	done
 	go test -count=1 ./test/exact -run Exact -pairs $(PAIRS) -seed $$RANDOM -timeout 2h

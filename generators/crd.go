@@ -89,12 +89,13 @@ func Convert(source string, raw []byte) (Converted, []error) {
 		return Converted{}, errs
 	}
 	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Lossy: d.lossyVersions(docs)}}
-	fits := true
-	if out.Annotation, fits, err = d.annotation(); err != nil {
+	value, fits, err := d.annotation()
+	if err != nil {
 		return Converted{}, []error{err}
 	}
-	if !fits {
-		out.Annotation = ""
+	if fits {
+		out.Annotation = value
+	} else {
 		if out.Permissions, err = d.permissionSchemas(); err != nil {
 			return Converted{}, []error{err}
 		}

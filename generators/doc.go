@@ -2,7 +2,7 @@
 // cluster (Manifests, ClusterManifests), and CustomResourceDefinitions that an API server accepts (CRD). It also writes the reference
 // of verbs (Refdocs, Powers). Its functions are pure: they return files, and neither read nor write any.
 //
-// Start reading at Manifests and CRD. The objects in the files that the running server must agree on are those of generators/webhooks.
+// generators/markers makes CustomResourceDefinitions from Go types. Start reading at Manifests and Convert. The objects in the files that the running server must agree on are those of generators/webhooks.
 // The package imports generators/webhooks, schema and lower packages. It also imports admission, for the user of probes. It never
 // imports internal or cmd, and nothing that runs imports it.
 package generators

@@ -17,6 +17,10 @@ func TestCRDs_BadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stray, err := filepath.Glob("testdata/golden/bad/*.txt")
+	if err != nil || len(stray) != len(entries) && !*update {
+		t.Errorf("%d golden files for %d directories: %v", len(stray), len(entries), err)
+	}
 	all := roots(t, "./testdata/bad/...")
 	for _, entry := range entries {
 		t.Run(entry.Name(), func(t *testing.T) {

@@ -124,5 +124,6 @@ func (v *Value) check(errs *mistakes) {
 		default:
 			errs.at(v.ValuePosition, "marker %q: treatment %q is unknown: use one of %s, or leave the marker out for the value as it is", v.Key.Marker(), v.Value, strings.Join(treatments, ", "))
 		}
+	default:
 	}
 }

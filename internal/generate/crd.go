@@ -79,7 +79,7 @@ func (f *crdFlags) check(command *cobra.Command, args []string) error {
 	var errs []error
 	switch {
 	case len(args) == 0 && f.in == "":
-		return errors.New("--in is missing: name the file of the CustomResourceDefinition, or - for the standard input, or name Go packages, such as paths=./api/...")
+		return errors.New("--in is missing: name the file of the CustomResourceDefinition, or - for the standard input, or name Go packages in the argument paths=")
 	case len(args) > 0 && f.in != "":
 		errs = append(errs, fmt.Errorf("argument %q: has no meaning with --in: give one of paths= and --in", args[0]))
 	case len(args) > 0 && set("out"):
@@ -117,11 +117,12 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 		files = append(files, *converted.Permissions)
 	}
 	for i, file := range files {
-		if f.out == "" {
+		switch {
+		case f.out == "":
 			_, err = command.OutOrStdout().Write(file.Data)
-		} else if i == 0 {
+		case i == 0:
 			err = os.WriteFile(f.out, file.Data, 0o644)
-		} else {
+		default:
 			err = os.WriteFile(filepath.Join(filepath.Dir(f.out), file.Name), file.Data, 0o644)
 		}
 		if err != nil {

@@ -155,7 +155,7 @@ func (o *options) check(command *cobra.Command, args []string) (paths string, er
 		errs = append(errs, fmt.Errorf("argument %q: is unknown: %s: see %q", arg, cure, command.CommandPath()+" --help"))
 	}
 	if len(found) == 0 && len(errs) == 0 {
-		errs = append(errs, errors.New("argument paths= is missing: name Go packages, such as paths=./api/..."))
+		errs = append(errs, errors.New("argument paths= is missing: name Go packages as in paths=./api/v1"))
 	}
 	return strings.Join(found, " "), errors.Join(errs...)
 }
