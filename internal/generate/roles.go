@@ -139,7 +139,7 @@ func (o *rolesOptions) validate(command *cobra.Command) error {
 	case o.packages.given(command):
 		return errors.New("--out, --header-file, --year and --load-build-tags are about packages: add paths=./..., or leave them out")
 	case o.after == "" && o.old == "" && o.kind == "" && len(o.fields) == 0:
-		return errors.New("fields are missing: give --kind and --field, or --old and --new, or paths=./...")
+		return errors.New("fields are missing: give --kind and --field, or --old and --new, or paths=PACKAGES")
 	case (o.old != "" || o.after != "") && (o.kind != "" || len(o.fields) > 0 || len(o.options.Subresources) > 0 || o.options.Only):
 		return errors.New("--old and --new are about one change, and --kind, --field and --subresource about fields: drop one of the two")
 	case o.old != "" && o.after == "":

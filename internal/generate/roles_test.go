@@ -76,7 +76,7 @@ func TestRoles_Errors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":                   {nil, "fields are missing: give --kind and --field, or --old and --new, or paths=./..."},
+		"nothing":                   {nil, "fields are missing: give --kind and --field, or --old and --new, or paths=PACKAGES"},
 		"no field":                  {[]string{"--kind", "v1/Pod"}, "--field is missing"},
 		"no kind":                   {[]string{"--field", ".spec"}, "--kind is missing"},
 		"fields and a change":       {[]string{"--field", ".spec", "--new", one}, "drop one of the two"},
