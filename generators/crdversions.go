@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
@@ -66,8 +67,10 @@ func (d *definition) unsharedFault(docs schema.Documents, version string, u sche
 	return d.fault(pointer, "path %q of served version %q has verb %q, which no field with another name has in served version %q: guard the field that it becomes there with the same verb, below the same verbs", u.Path, version, u.Verb, u.Other)
 }
 
-// pointerOf returns the place of the entry for a path in the author's file.
+// pointerOf returns the place of the entry for a path in the author's file. Of several entries the last one counts: what the author says
+// comes after what follows from the subresource scale.
 func (d *definition) pointerOf(docs schema.Documents, version, path string) string {
+	pointer := ""
 	for i := range docs.Permissions {
 		p := &docs.Permissions[i]
 		if !slices.Contains(p.Versions, version) {
@@ -75,11 +78,11 @@ func (d *definition) pointerOf(docs schema.Documents, version, path string) stri
 		}
 		for _, e := range p.Entries {
 			if normal(e.Path) == path {
-				return e.Pointer
+				pointer = e.Pointer
 			}
 		}
 	}
-	return ""
+	return pointer
 }
 
 func (d *definition) kind(version string) runtimeschema.GroupVersionKind {
@@ -111,8 +114,12 @@ func (d *definition) converted(raw []byte, docs schema.Documents) (*schema.Schem
 }
 
 // lossyVersions returns the lossy versions that have permissions of their own: these count only beside granular:*, and the author may not
-// expect that. docs are the documents of the definition after compile.
+// expect that. docs are the documents of the definition after compile. Where a conversion is declared lossless and the definition has no
+// webhook yet, a later step of the build adds it.
 func (d *definition) lossyVersions(docs schema.Documents) []error {
+	if c := d.crd.Spec.Conversion; d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] == "true" && (c == nil || c.Strategy != apiextensionsv1.WebhookConverter) {
+		return nil
+	}
 	s, errs := schema.Compile(docs)
 	for i, v := range d.crd.Spec.Versions {
 		k, err := s.Kind(d.kind(v.Name))

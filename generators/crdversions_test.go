@@ -61,6 +61,16 @@ func TestC3_CRDOfALosslessConversion(t *testing.T) {
 	}
 }
 
+// TestC3_CRDOfAScale: the place of a verb is where the author says it, not the subresource that has the same field.
+func TestC3_CRDOfAScale(t *testing.T) {
+	raw := strings.Replace(string(definitionYAML(`{fieldperm.dev/lossless-conversion: "true"}`, "a: {type: integer, x-kubernetes-permission-verb: scale}", "b: {type: integer}")),
+		"    storage: true\n", "    storage: true\n    subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}\n", 1)
+	_, errs := CRD("f.yaml", []byte(raw))
+	if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `f.yaml:/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a: path ".spec.a"`) {
+		t.Errorf("got %v", errs)
+	}
+}
+
 // TestC3_CRDExchangedVerbs: without a webhook a path is the same field in both versions, whatever other field has its verb.
 func TestC3_CRDExchangedVerbs(t *testing.T) {
 	exchanged := definitionYAML("{}", annotatedField("a", "a", "")+", "+annotatedField("b", "b", ""), annotatedField("a", "b", "")+", "+annotatedField("b", "a", ""))
@@ -87,8 +97,9 @@ func TestC3_CRDLossyVersions(t *testing.T) {
 			want: `f.yaml:/spec/versions/1: the verbs of version "v2" count only beside "granular:*": version "v2" does not keep every field: write through version "v1"` + advice},
 		"a webhook": {annotations: "{}", v1: same, v2: same, webhook: true,
 			want: `f.yaml:/spec/versions/1: the verbs of version "v2" count only beside "granular:*": version "v2" is converted by a webhook, which may change any field: write through version "v1"` + advice},
-		"declared":         {annotations: `{fieldperm.dev/lossless-conversion: "true"}`, v1: same, v2: annotatedField("b", "a", ""), webhook: true},
-		"no verb to count": {annotations: "{}", v1: same, v2: ""},
+		"declared":                              {annotations: `{fieldperm.dev/lossless-conversion: "true"}`, v1: same, v2: annotatedField("b", "a", ""), webhook: true},
+		"declared, and the webhook comes later": {annotations: `{fieldperm.dev/lossless-conversion: "true"}`, v1: same, v2: annotatedField("b", "a", "")},
+		"no verb to count":                      {annotations: "{}", v1: same, v2: ""},
 	} {
 		raw := string(definitionYAML(c.annotations, c.v1, c.v2))
 		if c.webhook {
