@@ -58,7 +58,8 @@ test-integration: build controlplane ## The tests against the real control plane
 	@# Servers start and tests wait: two packages at a time, and the faults beside them, keep two processors busy.
 	@status=0; go test $(INTEGRATION_FLAGS) ./test/faults & faults=$$!; \
 	go test $(INTEGRATION_FLAGS) $(filter-out ./test/faults,$(INTEGRATION)) || status=1; \
-	wait $$faults || status=1; exit $$status
+	wait $$faults || status=1; \
+	FIELDPERM_BIN=$(BIN) go -C examples/operator test -count=1 -timeout 10m ./website/... || status=1; exit $$status
 
 .PHONY: test-faults
 test-faults: build controlplane ## Kill, freeze, tamper and revoke while users write; print what landed.

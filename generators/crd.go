@@ -24,6 +24,8 @@ type CRDFiles struct {
 	CRD File
 	// Permissions has all permissions as PermissionSchemas if they do not fit into the CRD; nil otherwise.
 	Permissions *File
+	// Lossy says of each version that its verbs count only beside granular:*, as *schema.Error.
+	Lossy []error
 }
 
 // Warning says what Permissions is for, "" if there is none.
@@ -83,7 +85,10 @@ func Convert(source string, raw []byte) (Converted, []error) {
 	if len(errs) > 0 {
 		return Converted{}, errs
 	}
-	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}}}
+	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
+		return Converted{}, errs
+	}
+	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Lossy: d.lossyVersions(docs)}}
 	value, fits, err := d.annotation()
 	if err != nil {
 		return Converted{}, []error{err}
@@ -205,7 +210,7 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		}
 		for _, path := range order {
 			guarded := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool {
-				return says(p) == verbs[path]
+				return says(p) == verbs[path] && (normal(p.Path) == path || d.mayRename())
 			})
 			if !guarded && d.has(docs, v.Name, path) {
 				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks %s, which version %q has: guard it with the same in every served version that has it", path, v.Name, verbs[path], first[path]))
@@ -225,6 +230,12 @@ func says(p v1alpha1.FieldPermission) string {
 		out = append(out, fmt.Sprintf("fragment %q", p.Include))
 	}
 	return strings.Join(out, " and ")
+}
+
+// mayRename reports whether conversion may give a path another meaning. Without a webhook it changes only the apiVersion.
+func (d *definition) mayRename() bool {
+	c := d.crd.Spec.Conversion
+	return c != nil && c.Strategy == apiextensionsv1.WebhookConverter || d.crd.Annotations[v1alpha1.LosslessConversionAnnotation] != ""
 }
 
 // has reports whether the schema of a version declares a path. The compiler reports an invalid path.

@@ -137,6 +137,9 @@ func (c *compiler) conceal(s *Schema, owners map[runtimeschema.GroupVersionKind]
 				continue
 			}
 			if !lossy {
+				loss, lossy = c.contradiction(s, gvk, all)
+			}
+			if !lossy {
 				c.concealNames(s, gvk, all, roundTrips[kind])
 				continue
 			}

@@ -45,6 +45,8 @@ type Kind struct {
 	reads func(object map[string]any) bool
 	// hidden describes the fields that a write through this version may change without showing them; nil means none.
 	hidden *hidden
+	// unshared: see Unshared.
+	unshared []Unshared
 	// unlike are the fields of match conditions, by path, that are different in another version.
 	unlike map[string]bool
 	// versions are the versions that compiled, by apiVersion; nil if there is only one.

@@ -7,8 +7,9 @@ const PermissionVerbsAnnotation = "fieldperm.dev/permission-verbs"
 
 // LosslessConversionAnnotation is the annotation of a CustomResourceDefinition by which its author vouches for
 // the conversion webhook, with the value "true": it keeps every field of every version, and no field of one
-// version changes a field of another that has a different verb. Without it a write through any version but the
-// storage version takes granular:* and every barrier of the kind.
+// version changes a field of another that has a different verb. Without it, or if the verbs of renamed fields
+// contradict it, a write through any version but the storage version takes granular:* and every barrier of the
+// kind.
 const LosslessConversionAnnotation = "fieldperm.dev/lossless-conversion"
 
 // TreatmentSlashDelimitedPrefix is the parameter treatment that takes the part of the value before

@@ -238,6 +238,7 @@ func (d *definition) files(form Form) (generators.CRDFiles, []error) {
 		if len(errs) > 0 {
 			return out, d.positioned(errs, places)
 		}
+		out.Lossy = converted.Lossy
 		if form != Annotated {
 			out.Permissions = converted.Permissions
 			if body, err = d.deployable(converted.Annotation); err != nil {

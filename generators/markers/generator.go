@@ -19,7 +19,7 @@ import (
 type Generator struct {
 	crd.Generator
 	Form Form
-	// Warnings takes a line for each definition whose permissions are in a file of their own. It may be nil.
+	// Warnings takes a line for each definition whose permissions are in a file of their own, and for each lossy version. It may be nil.
 	Warnings io.Writer
 }
 
@@ -46,6 +46,11 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	for _, d := range definitions {
 		if err := write(ctx, d.CRD); err != nil {
 			return err
+		}
+		for _, lossy := range d.Lossy {
+			if g.Warnings != nil {
+				fmt.Fprintf(g.Warnings, "warning: %v\n", lossy)
+			}
 		}
 		if d.Permissions == nil {
 			continue

@@ -38,6 +38,11 @@ annotation has already for other paths stays. Running it on its own output chang
 A verb without a domain that is no well-known verb is a warning, and a verb in a domain of Kubernetes or of
 fieldperm an error, unless --registry has it. fieldperm-gen lint finds more.
 
+A field must have the same verb in every served version that has it. If the annotation
+fieldperm.dev/lossless-conversion declares that a conversion webhook keeps every field, a field that
+has another name in another version must have the same verb there too. Versions whose verbs count
+only beside granular:* are named in warnings.
+
 If the annotations would have more than 256 KiB, all permissions go into PermissionSchemas in a file
 beside the definition, GROUP_PLURAL.permissions.yaml, and a warning says so. Install both.`,
 		Example: `  # From Go types, beside controller-gen's other generators.
@@ -111,6 +116,9 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 	}
 	if text := converted.Warning(); text != "" {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: %s: %s\n", source, text)
+	}
+	for _, lossy := range converted.Lossy {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", lossy)
 	}
 	files := []generators.File{converted.CRD}
 	if converted.Permissions != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,8 @@ const (
 	definitionFile = "widgets.crd.yaml"
 	// ownDefinitions are the definitions of PermissionSchemas and UncoveredPermissionSets.
 	ownDefinitions = "config/crd"
+	// websiteProject is the project of the story about an operator: Go types with permission markers.
+	websiteProject = "examples/operator/website"
 	// setupManager owns the fields of the objects that exist before the stories.
 	setupManager = "setup"
 )
@@ -77,33 +80,48 @@ func setUp(ctx context.Context, root string, s *stack.Stack, all []*Story, out *
 	if err := s.AwaitGrants(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.AwaitKind(ctx, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, "Widget"); err != nil {
-		return nil, err
-	}
-	if err := s.AwaitBarrier(ctx, schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, barred()); err != nil {
-		return nil, err
+	for kind, barred := range map[string]*unstructured.Unstructured{
+		"Widget":  barred("example.com/v1", "Widget", map[string]any{"triggerSelfDestructOnSecurityBreach": true}),
+		"Website": barred("web.example.com/v1", "Website", map[string]any{"image": "probe", "public": true}),
+	} {
+		resource := barred.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(kind) + "s")
+		if err := s.AwaitKind(ctx, resource, kind); err != nil {
+			return nil, err
+		}
+		if err := s.AwaitBarrier(ctx, resource, barred); err != nil {
+			return nil, err
+		}
 	}
 	out.line("stories: set up after %s", time.Since(begin).Round(10*time.Millisecond))
 	return st, nil
 }
 
-// barred is a Widget with a field that is behind a barrier in its definition.
-func barred() *unstructured.Unstructured {
+// barred is an object with a field that is behind a barrier in its definition.
+func barred(apiVersion, kind string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "probe", "namespace": "default"},
-		"spec": map[string]any{"triggerSelfDestructOnSecurityBreach": true},
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "probe", "namespace": "default"}, "spec": spec,
 	}}
 }
 
-// install turns the author's annotated CRD into one that the API server accepts, and applies it and fieldperm's own definitions.
+// install turns the author's annotated CRD into one that the API server accepts, generates the definition and the role of the operator
+// from its Go code, and applies them and fieldperm's own definitions.
 func (st *stage) install(ctx context.Context) error {
-	file := filepath.Join(st.stack.Dir(), definitionFile)
+	file, project := filepath.Join(st.stack.Dir(), definitionFile), filepath.Join(st.root, websiteProject)
 	if _, err := st.stack.Generate(ctx, "crd", "--in", filepath.Join(st.root, schemasDir, definitionFile), "--out", file); err != nil {
 		return err
 	}
+	made := filepath.Join(st.stack.Dir(), "website")
+	if _, err := st.stack.GenerateIn(ctx, project, "crd", "paths=./api/...", "output:crd:dir="+made); err != nil {
+		return err
+	}
+	if _, err := st.stack.GenerateIn(ctx, project, "roles", "paths=./internal/...", "--crd", made, "--out", made+"-roles"); err != nil {
+		return err
+	}
+	roles := filepath.Join(project, "config", "rbac")
 	for _, args := range [][]string{
-		{"apply", "--server-side", "-f", file, "-f", filepath.Join(st.root, ownDefinitions)},
-		{"wait", "--for=condition=Established", "--timeout=30s", "-f", file, "-f", filepath.Join(st.root, ownDefinitions)},
+		{"apply", "--server-side", "-f", file, "-f", made, "-f", filepath.Join(st.root, ownDefinitions)},
+		{"wait", "--for=condition=Established", "--timeout=30s", "-f", file, "-f", made, "-f", filepath.Join(st.root, ownDefinitions)},
+		{"apply", "--server-side", "-f", filepath.Join(made+"-roles", "role-fieldperm.yaml"), "-f", filepath.Join(roles, "role_binding.yaml"), "-f", filepath.Join(roles, "website_roles.yaml")},
 	} {
 		if err := st.kubectl(ctx, args...); err != nil {
 			return err

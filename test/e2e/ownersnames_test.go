@@ -3,61 +3,23 @@
 package e2e
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fieldperm/fieldperm/test/corpus"
 	"github.com/fieldperm/fieldperm/test/stack"
 )
 
-// renamer is a conversion webhook without any loss: .spec.secret of v1 is .spec.hidden of v2.
-func renamer(w http.ResponseWriter, r *http.Request) {
-	var review apiextensionsv1.ConversionReview
-	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-		http.Error(w, "no ConversionReview", http.StatusBadRequest)
-		return
-	}
-	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
-	for _, from := range review.Request.Objects {
-		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(from.Raw); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		object.SetAPIVersion(review.Request.DesiredAPIVersion)
-		was, is := "secret", "hidden"
-		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1") {
-			was, is = is, was
-		}
-		if spec, _ := object.Object["spec"].(map[string]any); spec[was] != nil {
-			spec[is] = spec[was]
-			delete(spec, was)
-		}
-		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: object})
-	}
-	review.Request = nil
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review) // The API server has gone away where that fails.
-}
+// vaultNames is a conversion without any loss.
+var vaultNames = renames{"secret": "hidden"}
 
 // barred is the addition to the verb of a secret that makes it a barrier.
 const barred = `,"excluded":true`
 
 // vaults is a definition in which only the first version has a verb for the secret. more is added to the entry of that verb.
-func vaults(server *httptest.Server, more string) string {
-	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+func vaults(conversion, more string) string {
 	version := func(name, storage, secret string) string {
 		return "  - {name: " + name + ", served: true, storage: " + storage + ", schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {" + secret + ": {type: string}, color: {type: string}, note: {type: string}}}}}}}\n"
 	}
@@ -65,19 +27,16 @@ func vaults(server *httptest.Server, more string) string {
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: vaults.names.example.com\n  annotations:\n    fieldperm.dev/lossless-conversion: 'true'\n" +
 		`    fieldperm.dev/permission-verbs: '{"v1":[{"path":".spec.secret","verb":"example.com/secret"` + more + `},` + color + `],"v2":[` + color + `]}'` + "\n" +
 		"spec:\n  group: names.example.com\n  scope: Namespaced\n  names: {kind: Vault, plural: vaults}\n" +
-		"  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: '" + server.URL + "', caBundle: " + base64.StdEncoding.EncodeToString(bundle) + "}}}\n" +
+		"  conversion: " + conversion + "\n" +
 		"  versions:\n" + version("v1", "true", "secret") + version("v2", "false", "hidden")
 }
 
 // serveVaults makes the API server serve vaults until the test ends.
 func serveVaults(t *testing.T, s *stack.Stack, more string) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(renamer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
+	conversion := vaultNames.serve(t)
 	remove(t, s, "customresourcedefinition", "vaults.names.example.com")
-	mustKubectl(t, s, vaults(server, more), "create", "-f", "-")
+	mustKubectl(t, s, vaults(conversion, more), "create", "-f", "-")
 	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/vaults.names.example.com")
 }
 

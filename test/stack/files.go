@@ -68,9 +68,14 @@ func (s *Stack) writeFiles(ctx context.Context) error {
 
 // Generate runs fieldperm-gen and returns what it wrote to its standard output.
 func (s *Stack) Generate(ctx context.Context, args ...string) (string, error) {
+	return s.GenerateIn(ctx, "", args...)
+}
+
+// GenerateIn runs fieldperm-gen in a directory, such as that of a module with Go types. "" is the working directory.
+func (s *Stack) GenerateIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.config.Bin, "fieldperm-gen"), args...) //nolint:gosec // Our own binary.
 	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("fieldperm-gen %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}

@@ -1,0 +1,282 @@
+//go:build integration
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fieldperm/fieldperm/test/corpus"
+	"github.com/fieldperm/fieldperm/test/stack"
+	"github.com/fieldperm/fieldperm/test/store"
+)
+
+const farmGroup = "renames.example.com"
+
+// farmNames is a conversion without any loss.
+var farmNames = renames{"replicas": "size", "image": "picture", "locked": "sealed"}
+
+const (
+	farmVerbs = `[{"path":".spec.replicas","verb":"scale"},{"path":".spec.image","verb":"image"},{"path":".spec.locked","verb":"example.com/lock","excluded":true}]`
+	betaVerbs = `[{"path":".spec.size","verb":"scale"},{"path":".spec.picture","verb":"image"},{"path":".spec.sealed","verb":"example.com/lock","excluded":true}]`
+	// misled are verbs with which the author of v1beta1 gives the replicas the verb of the image.
+	misled = `[{"path":".spec.size","verb":"image"},{"path":".spec.picture","verb":"image"},{"path":".spec.sealed","verb":"example.com/lock","excluded":true}]`
+)
+
+// farms is a definition whose versions have different names for the same fields. declared is the value of the annotation that declares the
+// conversion lossless, "" for none.
+func farms(conversion, declared, v1beta1 string) string {
+	version := func(name, storage, replicas, image, locked string) string {
+		return fmt.Sprintf("  - name: %s\n    served: true\n    storage: %s\n    subresources: {status: {}, scale: {specReplicasPath: .spec.%s, statusReplicasPath: .status.replicas}}\n"+
+			"    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%s: {type: integer}, %s: {type: string}, %s: {type: boolean}, note: {type: string}}}, status: {type: object, properties: {replicas: {type: integer}}}}}}\n",
+			name, storage, replicas, replicas, image, locked)
+	}
+	annotations := "    fieldperm.dev/permission-verbs: '{\"v1\":" + farmVerbs + ",\"v1beta1\":" + v1beta1 + "}'\n"
+	if declared != "" {
+		annotations += "    fieldperm.dev/lossless-conversion: '" + declared + "'\n"
+	}
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: farms." + farmGroup + "\n  annotations:\n" + annotations +
+		"spec:\n  group: " + farmGroup + "\n  scope: Namespaced\n  names: {kind: Farm, plural: farms}\n  conversion: " + conversion + "\n" +
+		"  versions:\n" + version("v1", "true", "replicas", "image", "locked") + version("v1beta1", "false", "size", "picture", "sealed")
+}
+
+// farm is one object in both versions, and in etcd.
+type farm struct {
+	v1, v1beta1 *thing
+	etcd        *store.Store
+}
+
+// newFarm makes the API server serve the definition until the test ends, and creates an object through v1.
+func newFarm(t *testing.T, s *stack.Stack, definition string) *farm {
+	t.Helper()
+	remove(t, s, "customresourcedefinition", "farms."+farmGroup)
+	mustKubectl(t, s, definition, "create", "-f", "-")
+	mustKubectl(t, s, "", "wait", "--for=condition=Established", "--timeout=20s", "customresourcedefinition/farms."+farmGroup)
+	etcd, err := store.Open(t.Context(), s.EtcdURL())
+	must(t, err)
+	t.Cleanup(func() { must(t, etcd.Close()) })
+	o := &thing{s, farmGroup + "/v1", "farms", "Farm", "one"}
+	f := &farm{v1: o, v1beta1: o.in(farmGroup + "/v1beta1"), etcd: etcd}
+	eventually(t, func() *corpus.Answer {
+		return send(t, o.admin(t), http.MethodPost, o.collection(), "application/json", o.document(t, `{"spec":{"replicas":1,"image":"a","locked":true,"note":"n"}}`), "fieldManager=creator")
+	}, http.StatusCreated)
+	return f
+}
+
+// stored returns the specification in etcd.
+func (f *farm) stored(t *testing.T) map[string]any {
+	t.Helper()
+	entry, err := f.etcd.Get(t.Context(), store.Prefix+farmGroup+"/farms/default/one", 0)
+	must(t, err)
+	object, err := store.Decode(entry.Value)
+	must(t, err)
+	if got := object["apiVersion"]; got != farmGroup+"/v1" {
+		t.Fatalf("stored in %v", got)
+	}
+	spec, _, err := unstructured.NestedMap(object, "spec")
+	must(t, err)
+	return spec
+}
+
+// is checks the specification in etcd.
+func (f *farm) is(t *testing.T, want string) {
+	t.Helper()
+	spec, err := store.Decode([]byte(want))
+	must(t, err)
+	if got := f.stored(t); !reflect.DeepEqual(got, spec) {
+		t.Errorf("stored is %v, want %s", got, want)
+	}
+}
+
+// farmUsers gives the users of these tests their verbs.
+func farmUsers(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	resource, scale := []string{"farms"}, []string{"farms/scale"}
+	grant(t, s, "farm-scaler", rule(farmGroup, resource, "get", "granular", "granular:scale"), rule(farmGroup, scale, "get", "granular", "granular:scale"))
+	grant(t, s, "farm-painter", rule(farmGroup, resource, "get", "granular", "granular:image"), rule(farmGroup, scale, "get", "granular", "granular:image"))
+	grant(t, s, "farm-updater", rule(farmGroup, resource, "get", "update", "patch"))
+	grant(t, s, "farm-locker", rule(farmGroup, resource, "get", "update", "patch", "granular:example.com/lock"))
+	grant(t, s, "farm-capacity", rule(farmGroup, resource, "get", "granular", "granular:capacity"))
+}
+
+// TestC3_TheSameGrantsThroughBothVersions: a user may change a field under either name, or under neither. etcd has what was allowed, and
+// nothing else.
+func TestC3_TheSameGrantsThroughBothVersions(t *testing.T) {
+	s := start(t)
+	farmUsers(t, s)
+	f := newFarm(t, s, farms(farmNames.serve(t), "true", betaVerbs))
+	inForce(t, "the verbs of v1beta1", func() *corpus.Answer {
+		return send(t, wire(t, s, "farm-scaler"), http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"size":2}}`), "dryRun=All")
+	}, 200)
+	inForce(t, "the barrier", func() *corpus.Answer {
+		return send(t, wire(t, s, "farm-updater"), http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"sealed":false}}`), "dryRun=All")
+	}, 403)
+
+	const replicas, image, locked = "replicas", "image", "locked"
+	may := map[string][]string{"farm-scaler": {replicas}, "farm-painter": {image}, "farm-updater": {replicas, image, "note"}, "farm-locker": {replicas, image, locked, "note"}}
+	names := map[*thing]map[string]string{
+		f.v1:      {replicas: "replicas", image: "image", locked: "locked", "note": "note"},
+		f.v1beta1: {replicas: "size", image: "picture", locked: "sealed", "note": "note"},
+	}
+	values := map[string][]any{replicas: {int64(3), int64(4)}, image: {"b", "c"}, locked: {false, true}, "note": {"o", "p"}}
+	for user, allowed := range may {
+		for field, of := range values {
+			for i, version := range []*thing{f.v1, f.v1beta1} {
+				name := names[version][field]
+				value := of[i]
+				merge, err := json.Marshal(map[string]any{"spec": map[string]any{name: value}})
+				must(t, err)
+				patch := func(t *testing.T, as *corpus.Wire) *corpus.Answer { return version.patch(t, as, string(merge)) }
+				put := func(t *testing.T, as *corpus.Wire) *corpus.Answer {
+					return version.put(t, as, func(object map[string]any) { must(t, unstructured.SetNestedField(object, value, "spec", name)) })
+				}
+				// Each write has a value to change.
+				for how, write := range map[string]request{"patch": patch, "put": put} {
+					reset(t, f, field, of[1-i])
+					expected, want := f.stored(t), 403
+					if slices.Contains(allowed, field) {
+						expected[field], want = value, 200
+					}
+					answer := write(t, wire(t, s, user))
+					if answer.Code != want {
+						t.Fatalf("%s of .spec.%s through %s as %s: %d, want %d: %s", how, name, version.apiVersion, user, answer.Code, want, answer.Body)
+					}
+					if got := f.stored(t); !reflect.DeepEqual(got, expected) {
+						t.Fatalf("%s of .spec.%s through %s as %s: etcd has %v, want %v", how, name, version.apiVersion, user, got, expected)
+					}
+				}
+			}
+		}
+	}
+
+	for _, version := range []*thing{f.v1, f.v1beta1} {
+		for user, want := range map[string]int{"farm-scaler": 200, "farm-painter": 403} {
+			if answer := version.patch(t, wire(t, s, user), `{"spec":{"replicas":9}}`, "scale"); answer.Code != want {
+				t.Errorf("scale through %s as %s: %d, want %d: %s", version.apiVersion, user, answer.Code, want, answer.Body)
+			}
+		}
+		if got := f.stored(t)[replicas]; got != int64(9) {
+			t.Errorf("through %s: etcd has %v replicas", version.apiVersion, got)
+		}
+		reset(t, f, replicas, int64(1))
+	}
+}
+
+// reset gives a field a value, as an administrator.
+func reset(t *testing.T, f *farm, field string, value any) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"spec": map[string]any{field: value}})
+	must(t, err)
+	expect(t, f.v1.patch(t, f.v1.admin(t), string(text)), 200)
+}
+
+// TestC3_AVerbOfAnotherFieldDoesNotCountInAVersion: the author gives .spec.size of v1beta1 the verb of the image. The declaration of a
+// lossless conversion does not count, and a user with that verb changes no replicas.
+func TestC3_AVerbOfAnotherFieldDoesNotCountInAVersion(t *testing.T) {
+	s := start(t)
+	farmUsers(t, s)
+	f := newFarm(t, s, farms(farmNames.serve(t), "true", misled))
+	painter := wire(t, s, "farm-painter")
+	inForce(t, "the barrier", func() *corpus.Answer {
+		return send(t, wire(t, s, "farm-updater"), http.MethodPatch, f.v1.path(), merge, fields(t, `{"spec":{"locked":false}}`), "dryRun=All")
+	}, 403)
+	for range 3 {
+		refusedFor(t, f.v1beta1.patch(t, painter, `{"spec":{"size":7}}`), "declared lossless")
+		refusedFor(t, f.v1beta1.patch(t, painter, `{"spec":{"replicas":7}}`, "scale"), "declared lossless")
+	}
+	f.is(t, `{"replicas":1,"image":"a","locked":true,"note":"n"}`)
+}
+
+// TestC3_AnAdministratorsVerbForOneVersionIsNotPassedThroughAnother: an administrator gives the replicas another verb, under the name of v1
+// only. The verb of the author no longer counts in v1beta1.
+func TestC3_AnAdministratorsVerbForOneVersionIsNotPassedThroughAnother(t *testing.T) {
+	s := start(t)
+	install(t, s)
+	farmUsers(t, s)
+	f := newFarm(t, s, farms(farmNames.serve(t), "true", betaVerbs))
+	scaler := wire(t, s, "farm-scaler")
+	try := func(version *thing, user, content string) func() *corpus.Answer {
+		return func() *corpus.Answer {
+			return send(t, wire(t, s, user), http.MethodPatch, version.path(), merge, fields(t, content), "dryRun=All")
+		}
+	}
+	inForce(t, "the verbs of v1beta1", try(f.v1beta1, "farm-scaler", `{"spec":{"size":2}}`), 200)
+	remove(t, s, "permissionschema", "farm-capacity")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.replicas, verb: capacity}]}\n", "create", "-f", "-")
+	inForce(t, "the verb of the administrator", try(f.v1, "farm-capacity", `{"spec":{"replicas":2}}`), 200)
+	refusedFor(t, f.v1.patch(t, scaler, `{"spec":{"replicas":7}}`), "granular:capacity")
+	refusedFor(t, f.v1beta1.patch(t, scaler, `{"spec":{"size":7}}`), "declared lossless")
+	f.is(t, `{"replicas":1,"image":"a","locked":true,"note":"n"}`)
+
+	// With a name in each version the verb of the administrator holds in both.
+	remove(t, s, "permissionschema", "farm-capacity-of-v1beta1")
+	mustKubectl(t, s, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: farm-capacity-of-v1beta1}\nspec: {group: "+farmGroup+", kind: Farm, permissions: [{path: .spec.size, verb: capacity}]}\n", "create", "-f", "-")
+	inForce(t, "the verb in v1beta1", try(f.v1beta1, "farm-capacity", `{"spec":{"size":2}}`), 200)
+	refusedFor(t, f.v1beta1.patch(t, scaler, `{"spec":{"size":7}}`), "granular:capacity")
+	f.is(t, `{"replicas":1,"image":"a","locked":true,"note":"n"}`)
+}
+
+// TestC3_AnUndeclaredConversionThatLosesAField: the conversion drops the lock, which only v1 has. Without the declaration no verb of
+// v1beta1 lets a user write through it. With the declaration, which is false, the barrier of v1 is hidden in v1beta1, and still holds.
+func TestC3_AConversionThatLosesAField(t *testing.T) {
+	for name, c := range map[string]struct{ declared, verbs string }{
+		"not declared":      {"", `[{"path":".spec.size","verb":"scale"},{"path":".spec.picture","verb":"image"}]`},
+		"declared, falsely": {"true", `[{"path":".spec.size","verb":"scale"},{"path":".spec.picture","verb":"image"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			farmUsers(t, s)
+			lossy := renames{"replicas": "size", "image": "picture", "locked": ""}
+			f := newFarm(t, s, farms(lossy.serve(t), c.declared, c.verbs))
+			inForce(t, "the barrier", func() *corpus.Answer {
+				return send(t, wire(t, s, "farm-updater"), http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"note":"o"}}`), "dryRun=All")
+			}, 403)
+			for _, user := range []string{"farm-scaler", "farm-updater"} {
+				refusedFor(t, f.v1beta1.patch(t, wire(t, s, user), `{"spec":{"size":7}}`), "granular:example.com/lock")
+			}
+			f.is(t, `{"replicas":1,"image":"a","locked":true,"note":"n"}`)
+			// A holder of the barrier's verb loses the field with the same request: this is what the barrier protects.
+			expect(t, f.v1beta1.patch(t, wire(t, s, "farm-locker"), `{"spec":{"size":7}}`), 200)
+			f.is(t, `{"replicas":7,"image":"a","note":"n"}`)
+		})
+	}
+}
+
+// TestD8_AnApplyUnderEitherName: a user applies the replicas under the names of both versions, whatever the other managers wrote in its
+// version. fieldperm does not know which field of one version is which of another. So a manager that applies in another version than the
+// owners of the fields around needs their verbs too. An owner loses what a user changes in another version.
+func TestD8_AnApplyUnderEitherName(t *testing.T) {
+	s := start(t)
+	farmUsers(t, s)
+	f := newFarm(t, s, farms(farmNames.serve(t), "true", betaVerbs))
+	scaler := wire(t, s, "farm-scaler")
+	inForce(t, "the verbs of v1beta1", func() *corpus.Answer {
+		return send(t, scaler, http.MethodPatch, f.v1beta1.path(), merge, fields(t, `{"spec":{"size":2}}`), "dryRun=All")
+	}, 200)
+	const v1Names, betaNames = `{"spec":{"replicas":1,"image":"a","locked":true}}`, `{"spec":{"size":1,"picture":"a","sealed":true}}`
+	for _, c := range []struct {
+		version, other          *thing
+		whole, replicas, others string
+	}{
+		{f.v1, f.v1beta1, v1Names, "replicas", "size"},
+		{f.v1beta1, f.v1, betaNames, "size", "replicas"},
+	} {
+		o := *c.version
+		o.name = "applied-with-" + c.replicas
+		elsewhere := o.in(c.other.apiVersion)
+		replicas := func(name string, n int) string { return fmt.Sprintf(`{"spec":{%q:%d}}`, name, n) }
+		expect(t, o.apply(t, o.admin(t), "flux", c.whole), 201)
+		expect(t, o.apply(t, scaler, "scaler", replicas(c.replicas, 2)), 200)
+		refusedFor(t, elsewhere.apply(t, scaler, "another", replicas(c.others, 3)), "(its field managers)")
+		expect(t, elsewhere.patch(t, scaler, replicas(c.others, 4)), 200)
+		if owned := entryOf(o.read(t), "scaler"); owned != nil {
+			t.Errorf("%s: the manager still owns %v", o.name, owned)
+		}
+	}
+}
