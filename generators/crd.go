@@ -24,8 +24,9 @@ type CRDFiles struct {
 	CRD File
 	// Permissions has all permissions as PermissionSchemas if they do not fit into the CRD; nil otherwise.
 	Permissions *File
-	// Lossy says of each version that its verbs count only beside granular:*, as *schema.Error.
-	Lossy []error
+	// Warnings are about verbs that are valid and do less than their author probably expects, such as those of a lossy version. They have the
+	// form of errors.
+	Warnings []error
 }
 
 // Warning says what Permissions is for, "" if there is none.
@@ -88,7 +89,7 @@ func Convert(source string, raw []byte) (Converted, []error) {
 	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
 		return Converted{}, errs
 	}
-	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Lossy: d.lossyVersions(docs)}}
+	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Warnings: d.lossyVersions(docs)}}
 	value, fits, err := d.annotation()
 	if err != nil {
 		return Converted{}, []error{err}

@@ -109,7 +109,7 @@ func TestC3_CRDLossyVersions(t *testing.T) {
 		if len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs)
 		}
-		got := errors.Join(converted.Lossy...)
+		got := errors.Join(converted.Warnings...)
 		if got == nil && c.want != "" || got != nil && got.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", name, got, c.want)
 		}

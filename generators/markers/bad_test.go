@@ -9,7 +9,18 @@ import (
 
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/fieldperm/fieldperm/internal/lint/convention"
 )
+
+func builtIn(t *testing.T) *convention.Registry {
+	t.Helper()
+	registry, err := convention.BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
 
 // TestCRDs_BadInput: each directory of testdata/bad has a mistake. No marker is silently ignored, and no file is written.
 func TestCRDs_BadInput(t *testing.T) {
@@ -29,7 +40,7 @@ func TestCRDs_BadInput(t *testing.T) {
 				return !strings.HasSuffix(p.PkgPath, dir) && !strings.Contains(p.PkgPath, dir+"/")
 			})
 			ctx, _ := runtime(t, crd.Generator{}, own)
-			files, errs := CRDs(ctx, crd.Generator{}, Deployable)
+			files, errs := CRDs(ctx, Generator{Form: Deployable, Registry: builtIn(t)})
 			if len(errs) == 0 || files != nil {
 				t.Errorf("%d files and no error", len(files))
 			}

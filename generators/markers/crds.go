@@ -32,17 +32,17 @@ const (
 //
 // If a marker of the roots, or of a type that a kind uses, has a mistake or would have no effect, there are errors and no files. It is an
 // error if there is no marker at all. The errors are *Error where the place is known.
-func CRDs(ctx *genall.GenerationContext, generator crd.Generator, form Form) ([]generators.CRDFiles, []error) {
+func CRDs(ctx *genall.GenerationContext, generator Generator) ([]generators.CRDFiles, []error) {
 	set := newSet(ctx.Roots, ctx.Checker)
 	if errs := set.read(); len(errs) > 0 {
 		return nil, errs
 	}
-	plain, errs := plainCRDs(ctx, generator)
+	plain, errs := plainCRDs(ctx, generator.Generator)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	g := &crdGeneration{set: set, errs: &mistakes{}}
-	if err := g.place(ctx, generator, plain); err != nil {
+	if err := g.place(ctx, generator.Generator, plain); err != nil {
 		return nil, []error{err}
 	}
 	if len(*g.errs) > 0 {
@@ -50,7 +50,7 @@ func CRDs(ctx *genall.GenerationContext, generator crd.Generator, form Form) ([]
 	}
 	var out []generators.CRDFiles
 	for _, d := range g.definitions {
-		files, faults := d.files(form)
+		files, faults := d.files(&generator)
 		out, errs = append(out, files), append(errs, faults...)
 	}
 	if len(errs) > 0 {
@@ -226,7 +226,7 @@ func typed(node map[string]any) bool {
 }
 
 // files returns the definition in a form, and the file of its permissions if they do not fit into it.
-func (d *definition) files(form Form) (generators.CRDFiles, []error) {
+func (d *definition) files(generator *Generator) (generators.CRDFiles, []error) {
 	out := generators.CRDFiles{CRD: generators.File{Name: d.file.name}}
 	places := d.annotate()
 	body, err := document(d.tree)
@@ -238,8 +238,13 @@ func (d *definition) files(form Form) (generators.CRDFiles, []error) {
 		if len(errs) > 0 {
 			return out, d.positioned(errs, places)
 		}
-		out.Lossy = converted.Lossy
-		if form != Annotated {
+		out.Warnings = converted.Warnings
+		named, errs := d.names(generator.Registry)
+		if len(errs) > 0 {
+			return out, errs
+		}
+		out.Warnings = append(out.Warnings, named...)
+		if generator.Form != Annotated {
 			out.Permissions = converted.Permissions
 			if body, err = d.deployable(converted.Annotation); err != nil {
 				return out, []error{err}

@@ -40,7 +40,7 @@ func roots(t *testing.T, paths ...string) []*loader.Package {
 func crds(t *testing.T, generator crd.Generator, form Form, paths ...string) []generators.CRDFiles {
 	t.Helper()
 	ctx, _ := runtime(t, generator, roots(t, paths...))
-	files, errs := CRDs(ctx, generator, form)
+	files, errs := CRDs(ctx, Generator{Generator: generator, Form: form})
 	if len(errs) > 0 {
 		t.Fatal(lines(t, errs))
 	}
@@ -63,9 +63,19 @@ func TestCRDs_Golden(t *testing.T) {
 // TestCRDs_TypesOfAnotherModule: a Pod template has no markers, and its own field does.
 func TestCRDs_TypesOfAnotherModule(t *testing.T) {
 	got := string(crds(t, crd.Generator{}, Deployable, "./testdata/workload/...")[0].CRD.Data)
-	if !strings.Contains(got, `'{"v1":[{"path":".spec.template","verb":"template"}]}'`) || !strings.Contains(got, "ephemeralContainers:") {
+	if !strings.Contains(got, `{"path":".spec.template","verb":"template","include":"podTemplate"}]}'`) || !strings.Contains(got, "ephemeralContainers:") {
 		t.Errorf("the definition is %.600s", got)
 	}
+}
+
+// TestG3_CRDsNameVerbsThatAreNotRegistered: the places are those of the markers. A reserved domain is an error, which testdata/bad has.
+func TestG3_CRDsNameVerbsThatAreNotRegistered(t *testing.T) {
+	ctx, _ := runtime(t, crd.Generator{}, roots(t, "./testdata/workload/..."))
+	files, errs := CRDs(ctx, Generator{Form: Deployable, Registry: builtIn(t)})
+	if len(errs) > 0 || len(files) != 1 {
+		t.Fatalf("%d files, %v", len(files), errs)
+	}
+	golden(t, "golden/names.txt", lines(t, files[0].Warnings))
 }
 
 // TestCRDs_AreControllerGens proves that nothing but the keys is different from what controller-gen writes.
@@ -81,11 +91,11 @@ func TestCRDs_AreControllerGens(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, _ = runtime(t, generator, loaded)
-			annotated, errs := CRDs(ctx, generator, Annotated)
+			annotated, errs := CRDs(ctx, Generator{Generator: generator, Form: Annotated})
 			if len(errs) > 0 {
 				t.Fatal(lines(t, errs))
 			}
-			deployable, errs := CRDs(ctx, generator, Deployable)
+			deployable, errs := CRDs(ctx, Generator{Generator: generator, Form: Deployable})
 			if len(errs) > 0 || len(annotated) != len(*plain) || len(deployable) != len(*plain) {
 				t.Fatal(lines(t, errs), len(annotated), len(deployable), len(*plain))
 			}

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/fieldperm/fieldperm/generators"
+	"github.com/fieldperm/fieldperm/internal/lint/convention"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // Generator is controller-gen's generator of CustomResourceDefinitions, which also writes the permission keys. It runs beside
@@ -19,7 +21,10 @@ import (
 type Generator struct {
 	crd.Generator
 	Form Form
-	// Warnings takes a line for each definition whose permissions are in a file of their own, and for each lossy version. It may be nil.
+	// Registry has the well-known verbs. A verb in a reserved domain is an error, and a verb that is not well known, or is in the domain of
+	// another group, a warning. nil checks no names.
+	Registry *convention.Registry
+	// Warnings takes a line for each warning. It may be nil.
 	Warnings io.Writer
 }
 
@@ -39,7 +44,7 @@ func (g Generator) CheckFilter() loader.NodeFilter { return g.Generator.CheckFil
 
 // Generate implements genall.Generator. It writes all files or none. The error joins all errors.
 func (g Generator) Generate(ctx *genall.GenerationContext) error {
-	definitions, errs := CRDs(ctx, g.Generator, g.Form)
+	definitions, errs := CRDs(ctx, g)
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
@@ -47,10 +52,8 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 		if err := write(ctx, d.CRD); err != nil {
 			return err
 		}
-		for _, lossy := range d.Lossy {
-			if g.Warnings != nil {
-				fmt.Fprintf(g.Warnings, "warning: %v\n", lossy)
-			}
+		for _, warning := range d.Warnings {
+			g.warn("%v", warning)
 		}
 		if d.Permissions == nil {
 			continue
@@ -58,11 +61,15 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 		if err := write(ctx, *d.Permissions); err != nil {
 			return err
 		}
-		if g.Warnings != nil {
-			fmt.Fprintf(g.Warnings, "warning: %s: %s\n", d.CRD.Name, d.Warning())
-		}
+		g.warn("%s: %s", d.CRD.Name, d.Warning())
 	}
 	return nil
+}
+
+func (g Generator) warn(format string, args ...any) {
+	if g.Warnings != nil {
+		fmt.Fprintln(g.Warnings, printable.Text(fmt.Sprintf("warning: "+format, args...)))
+	}
 }
 
 func write(ctx *genall.GenerationContext, file generators.File) error {
@@ -74,13 +81,14 @@ func write(ctx *genall.GenerationContext, file generators.File) error {
 	return errors.Join(err, out.Close())
 }
 
-// Run runs the generators of a runtime as controller-gen does, but in place of controller-gen's generator of CRDs this one, which runs
-// first. It stops at the first generator with errors and returns them instead of writing them, those of loading included.
-func Run(runtime *genall.Runtime, form Form, warnings io.Writer) []error {
+// Run runs the generators of a runtime as controller-gen does, but in place of controller-gen's generator of CRDs g with its options, which
+// runs first. It stops at the first generator with errors and returns them instead of writing them, those of loading included.
+func Run(runtime *genall.Runtime, g Generator) []error {
 	order := make(genall.Generators, 0, len(runtime.Generators))
 	for _, generator := range runtime.Generators {
 		if plain, ok := (*generator).(crd.Generator); ok {
-			*generator = Generator{Generator: plain, Form: form, Warnings: warnings}
+			g.Generator = plain
+			*generator = g
 			order = append(order, generator)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/generators/markers/grammar"
 	"github.com/fieldperm/fieldperm/internal/spelling"
+	"github.com/fieldperm/fieldperm/schema/load"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -62,6 +63,8 @@ func (k Keys) Permission() v1alpha1.FieldPermission {
 			p.Excluded = true
 		case grammar.When:
 			p.ExcludedWhen = v.Value
+		case grammar.Include:
+			p.Include = v.Value
 		}
 	}
 	return p
@@ -123,6 +126,14 @@ func (v *Value) check(errs *mistakes) {
 			errs.at(v.ValuePosition, "marker %q: treatment %q is unknown: write %s", v.Key.Marker(), v.Value, near)
 		default:
 			errs.at(v.ValuePosition, "marker %q: treatment %q is unknown: use one of %s, or leave the marker out for the value as it is", v.Key.Marker(), v.Value, strings.Join(treatments, ", "))
+		}
+	case grammar.Include:
+		switch near := spelling.Nearest(v.Value, load.Fragments()); {
+		case slices.Contains(load.Fragments(), v.Value):
+		case near != "":
+			errs.at(v.ValuePosition, "marker %q: fragment %q is unknown: write %s", v.Key.Marker(), v.Value, near)
+		default:
+			errs.at(v.ValuePosition, "marker %q: fragment %q is unknown: use one of %s", v.Key.Marker(), v.Value, strings.Join(load.Fragments(), ", "))
 		}
 	default:
 	}

@@ -25,7 +25,7 @@ func TestCRDs_WhatExceedsTheAnnotationBecomesPermissionSchemas(t *testing.T) {
 	}
 	b.WriteString("\t// +permission-verb:\"example.com/teams\"\n\tTeams map[Team]Budget `json:\"teams\"`\n}\n\n// +permission-verb:\"example.com/budget\"\n// +permission-parameterized-by:\"team\"\ntype Budget string\n")
 	ctx, _ := runtime(t, crd.Generator{}, module(t, b.String()))
-	files, errs := CRDs(ctx, crd.Generator{}, Deployable)
+	files, errs := CRDs(ctx, Generator{Form: Deployable})
 	if len(errs) > 0 {
 		t.Fatal(lines(t, errs))
 	}
@@ -88,7 +88,7 @@ func module(t *testing.T, source string) []*loader.Package {
 // TestCRDs_APackageThatDoesNotParse: its markers are not known, so there is no definition.
 func TestCRDs_APackageThatDoesNotParse(t *testing.T) {
 	ctx, _ := runtime(t, crd.Generator{}, module(t, "package v1\n\ntype Spec struct {\n\t// +permission-verb:\"example.com/color\"\n\tColor string `json:\"color\n}\n"))
-	files, errs := CRDs(ctx, crd.Generator{}, Deployable)
+	files, errs := CRDs(ctx, Generator{Form: Deployable})
 	if files != nil || len(errs) == 0 || !strings.Contains(lines(t, errs), "types.go:5:15: raw string literal not terminated") {
 		t.Errorf("%d files, errors %s", len(files), lines(t, errs))
 	}

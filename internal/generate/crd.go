@@ -117,8 +117,8 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 	if text := converted.Warning(); text != "" {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: %s: %s\n", source, text)
 	}
-	for _, lossy := range converted.Lossy {
-		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", lossy)
+	for _, warning := range converted.Warnings {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
 	}
 	files := []generators.File{converted.CRD}
 	if converted.Permissions != nil {

@@ -51,7 +51,11 @@ func (f *crdFlags) fromTypes(command *cobra.Command, args []string) error {
 		return fmt.Errorf("%s: no Go package: name directories such as paths=./api/... or import paths", paths)
 	}
 	toStdout(&runtime.OutputRules, command.OutOrStdout())
-	errs := markers.Run(runtime, markers.Form(f.form), command.ErrOrStderr())
+	registry, errs := readRegistry(f.registry)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	errs = markers.Run(runtime, markers.Generator{Form: markers.Form(f.form), Registry: registry, Warnings: command.ErrOrStderr()})
 	for i, err := range errs {
 		if errors.Is(err, markers.ErrNone) {
 			errs[i] = fmt.Errorf("%s: %w", paths, err)

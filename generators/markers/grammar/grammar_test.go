@@ -15,6 +15,7 @@ func TestParse(t *testing.T) {
 		` +permission-parameter-source:"label-key"`:               {Key: grammar.Source, Value: "label-key", Offset: 1, ValueOffset: 30},
 		` +permission-parameterized-by:"label-key"`:               {Key: grammar.By, Value: "label-key", Offset: 1, ValueOffset: 30},
 		` +permission-parameter-treatment:slash-delimited-prefix`: {Key: grammar.Treatment, Value: "slash-delimited-prefix", Offset: 1, ValueOffset: 33},
+		` +permission-include:"podTemplate"`:                      {Key: grammar.Include, Value: "podTemplate", Offset: 1, ValueOffset: 21},
 		// As kubebuilder writes them.
 		`+permission-verb=color`:                                   {Key: grammar.Verb, Value: "color", ValueOffset: 17},
 		"+permission-verb=`example.com/color`":                     {Key: grammar.Verb, Value: "example.com/color", ValueOffset: 17},

@@ -17,6 +17,7 @@ const (
 	Expression Key = "parameter-expression"
 	Excluded   Key = "excluded"
 	When       Key = "excluded-when"
+	Include    Key = "include"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 
 // Keys returns all keys.
 func Keys() []Key {
-	return []Key{Verb, Source, By, Treatment, Expression, Excluded, When}
+	return []Key{Verb, Source, By, Treatment, Expression, Excluded, When, Include}
 }
 
 // Marker returns the name of the key's marker: "+permission-verb".

@@ -183,7 +183,7 @@ func (m *Marker) name() string {
 func (m *Marker) example() string {
 	value := map[Key]string{
 		Verb: "example.com/color", Source: "team", By: "team", Treatment: "slash-delimited-prefix",
-		Expression: "self.lowerAscii()", Excluded: "true", When: "self == true",
+		Expression: "self.lowerAscii()", Excluded: "true", When: "self == true", Include: "podTemplate",
 	}[m.Key]
 	if m.Form == OpenAPI {
 		return m.name() + ":" + value

@@ -21,5 +21,10 @@ type Workload struct {
 type WorkloadSpec struct {
 	// Template has types of another module, without markers.
 	// +permission-verb:"template"
+	// +permission-include:"podTemplate"
 	Template corev1.PodTemplateSpec `json:"template"`
+	// +permission-verb:"frobnication"
+	Speed string `json:"speed"`
+	// +permission-verb:"example.org/stage"
+	Stage string `json:"stage"`
 }
