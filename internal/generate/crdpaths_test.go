@@ -108,3 +108,44 @@ func TestCRD_WhatExceedsTheLimit(t *testing.T) {
 		t.Errorf("exit %d, the standard output does not have both files", code)
 	}
 }
+
+// TestCRD_AnEarlierFileOfPermissions: PermissionSchemas of an earlier run take precedence over the annotation, on a cluster too. A run that does
+// not need them any more must not leave their file, which would be installed with the definition.
+func TestCRD_AnEarlierFileOfPermissions(t *testing.T) {
+	const stale = "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: mice.example.com-7}\n"
+	dir := t.TempDir()
+	in, out := save(t, dir, "in.yaml", widgets), filepath.Join(dir, "out.yaml")
+	save(t, dir, "example.com_mice.permissions.yaml", stale)
+	code, _, stderr := run(t, "", "crd", "--in", in, "--out", out)
+	if code != 1 || !strings.Contains(stderr, "example.com_mice.permissions.yaml: its PermissionSchemas (mice.example.com-7) would take precedence over the annotation, which has all permissions now: delete the file") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the definition was written")
+	}
+	api := t.TempDir()
+	save(t, api, "example.com_gadgets.permissions.yaml", stale)
+	code, _, stderr = run(t, "", "crd", "paths="+apiV1, "output:dir="+api)
+	if left, err := os.ReadDir(api); code != 1 || !strings.Contains(stderr, "delete the file") || err != nil || len(left) != 1 {
+		t.Errorf("exit %d, %q, %d files, %v", code, stderr, len(left), err)
+	}
+}
+
+// TestCRD_NamesThatWouldBePaths: the group of a definition is a part of names of files.
+func TestCRD_NamesThatWouldBePaths(t *testing.T) {
+	dir := t.TempDir()
+	in := save(t, dir, "in.yaml", strings.Replace(widgets, "group: example.com", `group: "../../evil"`, 1))
+	code, _, stderr := run(t, "", "crd", "--in", in, "--out", filepath.Join(dir, "out.yaml"))
+	if code != 1 || !strings.Contains(stderr, `in.yaml:/spec/group: group "../../evil" is no DNS subdomain: `) {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}
+
+// TestRun_NamesOfOthersInErrors: a name in a document neither controls a terminal nor begins a line.
+func TestRun_NamesOfOthersInErrors(t *testing.T) {
+	in := save(t, t.TempDir(), "in.yaml", widgets+"          \"a\\e[31m\\n::error::x\": {type: string, x-kubernetes-permission-verb: Bad}\n")
+	code, _, stderr := run(t, "", "crd", "--in", in)
+	if code != 1 || strings.ContainsAny(stderr, "\x1b") || strings.Contains(stderr, "\n::error") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}
