@@ -24,8 +24,6 @@ type CRDFiles struct {
 	CRD File
 	// Permissions has all permissions as PermissionSchemas if they do not fit into the CRD; nil otherwise.
 	Permissions *File
-	// PermissionsName is the name of Permissions, whether they are needed or not.
-	PermissionsName string
 	// Warnings are about verbs that are valid and do less than their author probably expects, such as those of a lossy version. They have the
 	// form of errors.
 	Warnings []error
@@ -84,14 +82,14 @@ func Convert(source string, raw []byte) (Converted, []error) {
 	if err != nil {
 		return Converted{}, []error{err}
 	}
-	errs = slices.Concat(d.named(), d.compile(docs), d.sameVerbs(docs))
+	errs = append(d.compile(docs), d.sameVerbs(docs)...)
 	if len(errs) > 0 {
 		return Converted{}, errs
 	}
 	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
 		return Converted{}, errs
 	}
-	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, PermissionsName: d.permissionsFile(), Warnings: d.lossyVersions(docs)}}
+	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Warnings: d.lossyVersions(docs)}}
 	value, fits, err := d.annotation()
 	if err != nil {
 		return Converted{}, []error{err}

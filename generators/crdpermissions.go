@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
-	"github.com/fieldperm/fieldperm/internal/manifest"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/load"
 )
@@ -47,62 +44,7 @@ func (d *definition) permissionSchemas() (*File, error) {
 			b.Write(raw)
 		}
 	}
-	return &File{Name: d.permissionsFile(), Data: b.Bytes()}, nil
-}
-
-// permissionsFile is the name of the file of the PermissionSchemas.
-func (d *definition) permissionsFile() string {
-	return fmt.Sprintf("%s_%s.permissions.yaml", d.crd.Spec.Group, d.crd.Spec.Names.Plural)
-}
-
-// named checks the names of which the names of files consist, as an API server would. A definition of others must not choose a directory.
-func (d *definition) named() []error {
-	var errs []error
-	for _, text := range validation.IsDNS1123Subdomain(d.crd.Spec.Group) {
-		errs = append(errs, d.fault("/spec/group", "group %q is no DNS subdomain: %s", d.crd.Spec.Group, text))
-	}
-	for _, text := range validation.IsDNS1035Label(d.crd.Spec.Names.Plural) {
-		errs = append(errs, d.fault("/spec/names/plural", "plural %q is no DNS label: %s", d.crd.Spec.Names.Plural, text))
-	}
-	return errs
-}
-
-// Replace says what is to be done about before, a file with the name PermissionsName that an earlier run has written beside the definition.
-// Its PermissionSchemas take precedence over the annotation of the definition on every cluster that has them, and so hide its barriers. The
-// error means that the files must not be written: nothing would replace the file. The warning is "" if all of its objects are replaced.
-func (f CRDFiles) Replace(before File) (warning string, err error) {
-	objects, err := schemaNames(before.Data)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: it is in the place of PermissionSchemas: move it away", before.Name, err)
-	}
-	if f.Permissions == nil {
-		return "", fmt.Errorf("%s: its PermissionSchemas (%s) would take precedence over the annotation, which has all permissions now: delete the file, and these objects on each cluster that has them", before.Name, strings.Join(objects, ", "))
-	}
-	now, err := schemaNames(f.Permissions.Data)
-	if err != nil {
-		return "", err
-	}
-	objects = slices.DeleteFunc(objects, func(name string) bool { return slices.Contains(now, name) })
-	if len(objects) == 0 {
-		return "", nil
-	}
-	return fmt.Sprintf("%s no longer has the PermissionSchemas %s: delete them on each cluster that has them", before.Name, strings.Join(objects, ", ")), nil
-}
-
-func schemaNames(raw []byte) ([]string, error) {
-	documents, err := manifest.Documents(raw)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, d := range documents {
-		var object v1alpha1.PermissionSchema
-		if err := json.Unmarshal(d, &object); err != nil {
-			return nil, err
-		}
-		out = append(out, object.Name)
-	}
-	return out, nil
+	return &File{Name: fmt.Sprintf("%s_%s.permissions.yaml", d.crd.Spec.Group, d.crd.Spec.Names.Plural), Data: b.Bytes()}, nil
 }
 
 // alikeVersions groups the versions that have the same permissions.

@@ -245,7 +245,6 @@ func (d *definition) files(generator *Generator) (generators.CRDFiles, []error) 
 		}
 		out.Warnings = append(out.Warnings, named...)
 		if generator.Form != Annotated {
-			out.PermissionsName = converted.PermissionsName
 			out.Permissions = converted.Permissions
 			if body, err = d.deployable(converted.Annotation); err != nil {
 				return out, []error{err}

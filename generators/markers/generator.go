@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"sigs.k8s.io/controller-tools/pkg/crd"
@@ -52,50 +49,21 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 		return errors.Join(errs...)
 	}
 	for _, d := range definitions {
-		warning, err := replace(ctx, d)
-		if err != nil {
-			return err
-		}
-		if warning != "" {
-			g.warn("%s", warning)
-		}
-	}
-	for _, d := range definitions {
-		// The permissions come first: a definition without them has no barriers.
-		if d.Permissions != nil {
-			if err := write(ctx, *d.Permissions); err != nil {
-				return err
-			}
-			g.warn("%s: %s", d.CRD.Name, d.Warning())
-		}
 		if err := write(ctx, d.CRD); err != nil {
 			return err
 		}
 		for _, warning := range d.Warnings {
 			g.warn("%v", warning)
 		}
+		if d.Permissions == nil {
+			continue
+		}
+		if err := write(ctx, *d.Permissions); err != nil {
+			return err
+		}
+		g.warn("%s: %s", d.CRD.Name, d.Warning())
 	}
 	return nil
-}
-
-// replace looks for the file of permissions of an earlier run, where the rule of output is a directory.
-func replace(ctx *genall.GenerationContext, d generators.CRDFiles) (warning string, err error) {
-	rule := ctx.OutputRule
-	if artifacts, ok := rule.(genall.OutputArtifacts); ok {
-		rule = artifacts.Config
-	}
-	dir, ok := rule.(genall.OutputToDirectory)
-	if !ok || d.PermissionsName == "" {
-		return "", nil
-	}
-	before := generators.File{Name: filepath.Join(string(dir), d.PermissionsName)}
-	switch before.Data, err = os.ReadFile(before.Name); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
-	case err != nil:
-		return "", err
-	}
-	return d.Replace(before)
 }
 
 func (g Generator) warn(format string, args ...any) {

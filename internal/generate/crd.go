@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -121,39 +120,22 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 	for _, warning := range converted.Warnings {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
 	}
-	if f.out == "" {
-		_, err = command.OutOrStdout().Write(converted.CRD.Data)
-		if err == nil && converted.Permissions != nil {
-			_, err = command.OutOrStdout().Write(converted.Permissions.Data)
-		}
-		return err
+	files := []generators.File{converted.CRD}
+	if converted.Permissions != nil {
+		files = append(files, *converted.Permissions)
 	}
-	return f.write(command, converted.CRDFiles)
-}
-
-// write writes the permissions first: a definition without them has no barriers.
-func (f *crdFlags) write(command *cobra.Command, files generators.CRDFiles) error {
-	permissions := filepath.Join(filepath.Dir(f.out), files.PermissionsName)
-	before, err := os.ReadFile(permissions)
-	switch {
-	case err == nil:
-		warning, err := files.Replace(generators.File{Name: permissions, Data: before})
+	for i, file := range files {
+		switch {
+		case f.out == "":
+			_, err = command.OutOrStdout().Write(file.Data)
+		case i == 0:
+			err = os.WriteFile(f.out, file.Data, 0o644)
+		default:
+			err = os.WriteFile(filepath.Join(filepath.Dir(f.out), file.Name), file.Data, 0o644)
+		}
 		if err != nil {
-			return err
-		}
-		if warning != "" {
-			fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", warning)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--out: %w", err)
-	}
-	if files.Permissions != nil {
-		if err := os.WriteFile(permissions, files.Permissions.Data, 0o644); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-	}
-	if err := os.WriteFile(f.out, files.CRD.Data, 0o644); err != nil {
-		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
 }
