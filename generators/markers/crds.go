@@ -177,11 +177,15 @@ func (g *crdGeneration) unused(types *graph) {
 	}
 }
 
-// imported adds the errors of the comments of types that come from other packages than the roots.
+// imported adds the errors of the comments of other packages than the roots, if a kind uses a type of them: a comment that belongs to no type may
+// be meant for a type that is used.
 func (g *crdGeneration) imported(types *graph) {
+	isUsed := func(t *Type) bool { _, used := types.uses[t]; return used }
+	seen := map[*loader.Package]bool{}
 	for t := range types.uses {
-		if !slices.Contains(g.set.Roots, t.Package) {
-			*g.errs = append(*g.errs, g.set.errorsWithin(t)...)
+		if p := t.Package; !seen[p] && !slices.Contains(g.set.Roots, p) {
+			seen[p] = true
+			*g.errs = append(*g.errs, g.set.errorsBeside(p, isUsed)...)
 		}
 	}
 }

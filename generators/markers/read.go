@@ -25,7 +25,8 @@ type Set struct {
 // packageMarkers are the types of one package.
 type packageMarkers struct {
 	types map[string]*Type
-	// errs are all errors of the package's comments. Those of a package that is not a root count only within types that are used.
+	// errs are all errors of the package's comments. Those of a package that is not a root count if a type of it is used, without those that
+	// belong to other types.
 	errs mistakes
 }
 
@@ -118,18 +119,20 @@ func (s *Set) of(p *loader.Package) *packageMarkers {
 	return out
 }
 
-// errorsWithin returns the errors of comments that belong to a type: from the comments above it to its end.
-func (s *Set) errorsWithin(t *Type) mistakes {
-	from, to := t.Package.Fset.Position(t.doc), t.Package.Fset.Position(t.Spec.End())
-	var out mistakes
-	for _, e := range s.of(t.Package).errs {
-		if inside(e.Position, from, to) {
-			out = append(out, e)
+// errorsBeside returns the errors of a package's comments, without those that belong to types that are not used: from the comments above such
+// a type to the end of its last line.
+func (s *Set) errorsBeside(p *loader.Package, isUsed func(*Type) bool) mistakes {
+	from := s.of(p)
+	return slices.DeleteFunc(slices.Clone(from.errs), func(e *Error) bool {
+		for _, t := range from.types {
+			if !isUsed(t) && inside(e.Position, p.Fset.Position(t.doc), p.Fset.Position(t.Spec.End())) {
+				return true
+			}
 		}
-	}
-	return out
+		return false
+	})
 }
 
 func inside(p, from, to token.Position) bool {
-	return p.Filename == from.Filename && p.Offset >= from.Offset && p.Offset <= to.Offset
+	return p.Filename == from.Filename && p.Offset >= from.Offset && (p.Offset <= to.Offset || p.Line == to.Line)
 }
