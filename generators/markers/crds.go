@@ -249,7 +249,7 @@ func (d *definition) files(generator *Generator) (generators.CRDFiles, []error) 
 		}
 		out.Warnings = append(out.Warnings, named...)
 		if generator.Form != Annotated {
-			out.Permissions = converted.Permissions
+			out.Permissions, out.PermissionsName = converted.Permissions, converted.PermissionsName
 			if body, err = d.deployable(converted.Annotation); err != nil {
 				return out, []error{err}
 			}
