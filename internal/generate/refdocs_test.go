@@ -56,7 +56,7 @@ func TestRefdocs_Only(t *testing.T) {
 		"core":         {[]string{"--only", "core"}, "kinds.md", []string{"### Pod\n"}, []string{"Deployment.apps"}},
 		"HTML":         {[]string{"--crd", mice, "--only", "example.com", "--format", "html"}, "verbs.html", []string{"Verbs of example.com", `"kind":"Mouse"`}, []string{`"kind":"Deployment"`}},
 		"every kind":   {[]string{"--format", "html"}, "verbs.html", []string{"Verbs of all kinds", `"kind":"Deployment"`}, nil},
-		"crd-ref-docs": {[]string{"--crd", mice, "--only", "example.com", "--format", "crd-ref-docs"}, "config.yaml", []string{"permission-verb:size"}, []string{"permission-verb:labels"}},
+		"crd-ref-docs": {[]string{"--crd", mice, "--only", "example.com", "--format", "crd-ref-docs"}, "config.yaml", []string{"permission-verb:example.com/size"}, []string{"permission-verb:labels"}},
 		"OpenAPI":      {[]string{"--openapi", "../../schema/load/testdata/fischers.openapi.json", "--only", "sea.example.com"}, "kinds.md", []string{"### Fischer.sea.example.com\n"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestRoles(t *testing.T) {
 	}{
 		"fields":               {[]string{"--kind", "apps/v1/Deployment", "--field", ".spec.replicas", "--namespace", "shop", "--role-name", "scaler"}, "", []string{"kind: Role\n", "  name: scaler\n  namespace: shop\n", "  - granular:scale\n"}},
 		"objects and verbs":    {[]string{"--kind", "v1/ConfigMap", "--field", `.data["a"]`, "--resource-name", "c", "--verbs", "get,update"}, "", []string{"  resourceNames:\n  - c\n", "  - get\n  - granular\n  - granular:datum(a)\n"}},
-		"a definition":         {[]string{"--kind", "example.com/v1/Mouse", "--field", ".size", "--crd", crd}, "", []string{"  - granular:size\n", "a barrier: update and create do not cover it"}},
+		"a definition":         {[]string{"--kind", "example.com/v1/Mouse", "--field", ".size", "--crd", crd}, "", []string{"  - granular:example.com/size\n", "a barrier: update and create do not cover it"}},
 		"no namespace":         {[]string{"--kind", "v1/Node", "--field", ".spec.taints"}, "", []string{"kind: ClusterRole\n"}},
 		"a change":             {[]string{"--old", before, "--new", "-"}, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {a: c}}", []string{"  namespace: shop\n", "  - granular:datum(a)\n", "  resourceNames:\n  - c\n"}},
 		"a new object":         {[]string{"--new", before}, "", []string{"resources:\n  - configmaps\n  verbs:\n  - granular\n", "  - granular:datum(a)\n"}},

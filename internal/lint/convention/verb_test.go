@@ -152,6 +152,8 @@ var reviewed = map[string]string{
 	"templateLabel":       "see templateMetadata",
 	"templateAnnotations": "see templateMetadata",
 	"templateAnnotation":  "see templateMetadata",
+	"templateFinalizers":  "see templateMetadata",
+	"templateFinalizer":   "see templateMetadata",
 }
 
 // G12: the verbs of the catalogue follow the conventions that fieldperm asks of others. A verb that does not has a reason.
