@@ -95,7 +95,7 @@ func (g *crdGeneration) place(ctx *genall.GenerationContext, generator crd.Gener
 		g.definitions = append(g.definitions, g.definition(types, file, tree))
 	}
 	g.unused(types)
-	g.imported(types)
+	*g.errs = append(*g.errs, g.set.ErrorsBeside(maps.Keys(types.uses))...)
 	if len(*g.errs) > 0 {
 		return nil
 	}
@@ -173,19 +173,6 @@ func (g *crdGeneration) unused(types *graph) {
 		}
 		for _, v := range keys {
 			g.errs.at(v.Position, "marker %q belongs to type %s, which no generated kind uses: use the type in a kind, remove the marker, or leave package %s out of the paths", v.Key.Marker(), t.Name, t.Package.PkgPath)
-		}
-	}
-}
-
-// imported adds the errors of the comments of other packages than the roots, if a kind uses a type of them: a comment that belongs to no type may
-// be meant for a type that is used.
-func (g *crdGeneration) imported(types *graph) {
-	isUsed := func(t *Type) bool { _, used := types.uses[t]; return used }
-	seen := map[*loader.Package]bool{}
-	for t := range types.uses {
-		if p := t.Package; !seen[p] && !slices.Contains(g.set.Roots, p) {
-			seen[p] = true
-			*g.errs = append(*g.errs, g.set.errorsBeside(p, isUsed)...)
 		}
 	}
 }

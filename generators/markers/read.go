@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"iter"
 	"slices"
 	"strings"
 
@@ -119,13 +120,29 @@ func (s *Set) of(p *loader.Package) *packageMarkers {
 	return out
 }
 
-// errorsBeside returns the errors of a package's comments, without those that belong to types that are not used: from the comments above such
-// a type to the end of its last line.
-func (s *Set) errorsBeside(p *loader.Package, isUsed func(*Type) bool) mistakes {
+// ErrorsBeside returns the errors of the comments of packages that are no roots and of which a type is used, without those that belong to types
+// that are not used: from the comments above such a type to the end of its last line. A comment that belongs to no type may be meant for one
+// that is used.
+func (s *Set) ErrorsBeside(used iter.Seq[*Type]) []*Error {
+	isUsed, seen := map[*Type]bool{}, map[*loader.Package]bool{}
+	for t := range used {
+		isUsed[t] = true
+	}
+	var out mistakes
+	for t := range isUsed {
+		if p := t.Package; !seen[p] && !slices.Contains(s.Roots, p) {
+			seen[p] = true
+			out = append(out, s.errorsBeside(p, isUsed)...)
+		}
+	}
+	return out
+}
+
+func (s *Set) errorsBeside(p *loader.Package, isUsed map[*Type]bool) mistakes {
 	from := s.of(p)
 	return slices.DeleteFunc(slices.Clone(from.errs), func(e *Error) bool {
 		for _, t := range from.types {
-			if !isUsed(t) && inside(e.Position, p.Fset.Position(t.doc), p.Fset.Position(t.Spec.End())) {
+			if !isUsed[t] && inside(e.Position, p.Fset.Position(t.doc), p.Fset.Position(t.Spec.End())) {
 				return true
 			}
 		}
