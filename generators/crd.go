@@ -24,6 +24,8 @@ type CRDFiles struct {
 	CRD File
 	// Permissions has all permissions as PermissionSchemas if they do not fit into the CRD; nil otherwise.
 	Permissions *File
+	// PermissionsName is the name of the file of Permissions, also if there is none.
+	PermissionsName string
 	// Warnings are about verbs that are valid and do less than their author probably expects, such as those of a lossy version. They have the
 	// form of errors.
 	Warnings []error
@@ -82,6 +84,9 @@ func Convert(source string, raw []byte) (Converted, []error) {
 	if err != nil {
 		return Converted{}, []error{err}
 	}
+	if errs = d.names(); len(errs) > 0 {
+		return Converted{}, errs
+	}
 	errs = append(d.compile(docs), d.sameVerbs(docs)...)
 	if len(errs) > 0 {
 		return Converted{}, errs
@@ -89,7 +94,7 @@ func Convert(source string, raw []byte) (Converted, []error) {
 	if errs = d.sharedVerbs(tree.json, docs); len(errs) > 0 {
 		return Converted{}, errs
 	}
-	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, Warnings: d.lossyVersions(docs)}}
+	out := Converted{CRDFiles: CRDFiles{CRD: File{Name: source}, PermissionsName: d.permissionsName(), Warnings: d.lossyVersions(docs)}}
 	value, fits, err := d.annotation()
 	if err != nil {
 		return Converted{}, []error{err}

@@ -44,7 +44,7 @@ func (d *definition) permissionSchemas() (*File, error) {
 			b.Write(raw)
 		}
 	}
-	return &File{Name: fmt.Sprintf("%s_%s.permissions.yaml", d.crd.Spec.Group, d.crd.Spec.Names.Plural), Data: b.Bytes()}, nil
+	return &File{Name: d.permissionsName(), Data: b.Bytes()}, nil
 }
 
 // alikeVersions groups the versions that have the same permissions.

@@ -14,6 +14,12 @@ const (
 
 // ValidateName returns an error if name is not [domain "/"] lowerCamelCase. The error names the cure.
 func ValidateName(name string) error {
+	if rest, granted := strings.CutPrefix(name, Prefix); granted {
+		if ValidateName(rest) != nil {
+			return fmt.Errorf("verb %q has the prefix of granted verbs: use a noun in lowerCamelCase", name)
+		}
+		return fmt.Errorf("verb %q has the prefix of granted verbs: use %q", name, rest)
+	}
 	local := name
 	if domain, after, qualified := strings.Cut(name, "/"); qualified {
 		if !isSubdomain(domain) {
@@ -48,9 +54,9 @@ func isLowerCamelCase(s string) bool {
 // SuggestName returns the lowerCamelCase name that the author of an invalid name probably meant. It leaves a domain as it is, so the result may
 // be invalid too.
 func SuggestName(name string) string {
-	domain, local, qualified := strings.Cut(name, "/")
+	domain, local, qualified := strings.Cut(strings.TrimPrefix(name, Prefix), "/")
 	if !qualified {
-		domain, local = "", name
+		domain, local = "", domain
 	}
 	var b strings.Builder
 	up := false

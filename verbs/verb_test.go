@@ -37,7 +37,7 @@ func TestGrammar_Refuses(t *testing.T) {
 }
 
 func TestGrammar_ErrorNamesTheCure(t *testing.T) {
-	for name, want := range map[string]string{"Scale": `use "scale"`, "node-name": `use "nodeName"`, "3": `use "name"`, "X/y": "DNS subdomain", "example.com/Foo": `use "example.com/foo"`} {
+	for name, want := range map[string]string{"Scale": `use "scale"`, "node-name": `use "nodeName"`, "3": `use "name"`, "X/y": "DNS subdomain", "granular:scale": `use "scale"`, "granular:*": "prefix of granted verbs", "example.com/Foo": `use "example.com/foo"`} {
 		if err := ValidateName(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ValidateName(%q) = %v, want %q in it", name, err, want)
 		}

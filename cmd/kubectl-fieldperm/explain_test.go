@@ -22,6 +22,7 @@ var explainCases = []struct{ name, args, formats string }{
 	{"items_of_a_list", "pods.spec.volumes --offline", "text"},
 	{"key_of_a_map", `ns.metadata.labels["pod-security.kubernetes.io/enforce"] --offline`, "text"},
 	{"apart", `cm.metadata.annotations["applyset.kubernetes.io/x"] --offline`, "text json"},
+	{"part_of_an_atomic_value", "cm.metadata.ownerReferences.blockOwnerDeletion --offline", "text json"},
 	{"old_version", "horizontalpodautoscalers --api-version autoscaling/v1 --offline", "text"},
 	{"type_that_contains_itself", "crd.spec.versions.schema.openAPIV3Schema --offline", "text"},
 	{"scale_of_a_built_in_kind", "deployments/scale.spec.replicas --offline", "text json"},

@@ -56,11 +56,8 @@ func plainCRDs(ctx *genall.GenerationContext, generator crd.Generator) (artifact
 	omit := generator.OmitToolVersion != nil && *generator.OmitToolVersion
 	omitHere := true
 	generator.OmitToolVersion = &omitHere
-	failed := generator.Generate(&inMemory)
-	errs := packageErrors(ctx.Roots)
-	if failed != nil {
-		errs = append(errs, failed)
-	}
+	failed := generate(generator, &inMemory)
+	errs := append(packageErrors(ctx.Roots), failed...)
 	if omit || len(errs) > 0 {
 		return out, errs
 	}

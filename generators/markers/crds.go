@@ -95,7 +95,7 @@ func (g *crdGeneration) place(ctx *genall.GenerationContext, generator crd.Gener
 		g.definitions = append(g.definitions, g.definition(types, file, tree))
 	}
 	g.unused(types)
-	g.imported(types)
+	*g.errs = append(*g.errs, g.set.ErrorsBeside(maps.Keys(types.uses))...)
 	if len(*g.errs) > 0 {
 		return nil
 	}
@@ -177,15 +177,6 @@ func (g *crdGeneration) unused(types *graph) {
 	}
 }
 
-// imported adds the errors of the comments of types that come from other packages than the roots.
-func (g *crdGeneration) imported(types *graph) {
-	for t := range types.uses {
-		if !slices.Contains(g.set.Roots, t.Package) {
-			*g.errs = append(*g.errs, g.set.errorsWithin(t)...)
-		}
-	}
-}
-
 // compare compares the places that the types say with those where controller-gen has put the markers.
 func (g *crdGeneration) compare(types *graph, d *definition, name string, v *version, found landed) {
 	nodes := map[string]bool{}
@@ -245,7 +236,7 @@ func (d *definition) files(generator *Generator) (generators.CRDFiles, []error) 
 		}
 		out.Warnings = append(out.Warnings, named...)
 		if generator.Form != Annotated {
-			out.Permissions = converted.Permissions
+			out.Permissions, out.PermissionsName = converted.Permissions, converted.PermissionsName
 			if body, err = d.deployable(converted.Annotation); err != nil {
 				return out, []error{err}
 			}

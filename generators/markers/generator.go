@@ -24,6 +24,9 @@ type Generator struct {
 	// Registry has the well-known verbs. A verb in a reserved domain is an error, and a verb that is not well known, or is in the domain of
 	// another group, a warning. nil checks no names.
 	Registry *convention.Registry
+	// Earlier returns the content of a file that an earlier run has written to the output, nil for none. It may be nil. A file of
+	// PermissionSchemas that are not written any more is an error.
+	Earlier func(name string) ([]byte, error)
 	// Warnings takes a line for each warning. It may be nil.
 	Warnings io.Writer
 }
@@ -48,22 +51,45 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	if errs := g.earlier(definitions); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
 	for _, d := range definitions {
+		// A definition without its permissions has no barrier: they are written first.
+		if d.Permissions != nil {
+			if err := write(ctx, *d.Permissions); err != nil {
+				return err
+			}
+		}
 		if err := write(ctx, d.CRD); err != nil {
 			return err
 		}
 		for _, warning := range d.Warnings {
 			g.warn("%v", warning)
 		}
-		if d.Permissions == nil {
-			continue
+		if d.Permissions != nil {
+			g.warn("%s: %s", d.CRD.Name, d.Warning())
 		}
-		if err := write(ctx, *d.Permissions); err != nil {
-			return err
-		}
-		g.warn("%s: %s", d.CRD.Name, d.Warning())
 	}
 	return nil
+}
+
+// earlier checks the files of an earlier run.
+func (g Generator) earlier(definitions []generators.CRDFiles) []error {
+	var errs []error
+	for _, d := range definitions {
+		if g.Earlier == nil || d.PermissionsName == "" {
+			continue
+		}
+		content, err := g.Earlier(d.PermissionsName)
+		if err == nil {
+			err = d.Earlier(content)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 func (g Generator) warn(format string, args ...any) {

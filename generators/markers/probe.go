@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"slices"
@@ -106,8 +107,8 @@ func (p *probes) run(g *graph, generator crd.Generator, ctx *genall.GenerationCo
 	var files artifacts
 	inMemory := *ctx
 	inMemory.OutputRule = &files
-	if err := generator.Generate(&inMemory); err != nil {
-		return nil, err
+	if errs := generate(generator, &inMemory); len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	out := map[string]map[string]landed{}
 	for _, file := range files {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"iter"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ type Set struct {
 // packageMarkers are the types of one package.
 type packageMarkers struct {
 	types map[string]*Type
-	// errs are all errors of the package's comments. Those of a package that is not a root count only within types that are used.
+	// errs are all errors of the package's comments. Those of a package that is not a root count if a type of it is used, without those that
+	// belong to other types.
 	errs mistakes
 }
 
@@ -118,18 +120,36 @@ func (s *Set) of(p *loader.Package) *packageMarkers {
 	return out
 }
 
-// errorsWithin returns the errors of comments that belong to a type: from the comments above it to its end.
-func (s *Set) errorsWithin(t *Type) mistakes {
-	from, to := t.Package.Fset.Position(t.doc), t.Package.Fset.Position(t.Spec.End())
+// ErrorsBeside returns the errors of the comments of packages that are no roots and of which a type is used, without those that belong to types
+// that are not used: from the comments above such a type to the end of its last line. A comment that belongs to no type may be meant for one
+// that is used.
+func (s *Set) ErrorsBeside(used iter.Seq[*Type]) []*Error {
+	isUsed, seen := map[*Type]bool{}, map[*loader.Package]bool{}
+	for t := range used {
+		isUsed[t] = true
+	}
 	var out mistakes
-	for _, e := range s.of(t.Package).errs {
-		if inside(e.Position, from, to) {
-			out = append(out, e)
+	for t := range isUsed {
+		if p := t.Package; !seen[p] && !slices.Contains(s.Roots, p) {
+			seen[p] = true
+			out = append(out, s.errorsBeside(p, isUsed)...)
 		}
 	}
 	return out
 }
 
+func (s *Set) errorsBeside(p *loader.Package, isUsed map[*Type]bool) mistakes {
+	from := s.of(p)
+	return slices.DeleteFunc(slices.Clone(from.errs), func(e *Error) bool {
+		for _, t := range from.types {
+			if !isUsed[t] && inside(e.Position, p.Fset.Position(t.doc), p.Fset.Position(t.Spec.End())) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 func inside(p, from, to token.Position) bool {
-	return p.Filename == from.Filename && p.Offset >= from.Offset && p.Offset <= to.Offset
+	return p.Filename == from.Filename && p.Offset >= from.Offset && (p.Offset <= to.Offset || p.Line == to.Line)
 }

@@ -34,6 +34,8 @@ type walker struct {
 	// packages are all packages by their path.
 	packages map[string]*loader.Package
 	roots    map[*loader.Package]bool
+	// reached are all types that were looked up.
+	reached map[*markers.Type]bool
 	// visited are the types of other packages that were looked at.
 	visited map[*markers.Type]bool
 }
@@ -42,7 +44,7 @@ type walker struct {
 // are *markers.Error, for each marker that has no effect.
 func Permissions(set *markers.Set) ([]Permission, []error) {
 	w := &walker{
-		set: set, used: map[*markers.Value]bool{}, packages: map[string]*loader.Package{}, roots: map[*loader.Package]bool{}, visited: map[*markers.Type]bool{},
+		set: set, used: map[*markers.Value]bool{}, packages: map[string]*loader.Package{}, roots: map[*loader.Package]bool{}, reached: map[*markers.Type]bool{}, visited: map[*markers.Type]bool{},
 	}
 	for _, root := range set.Roots {
 		w.roots[root] = true
@@ -60,6 +62,7 @@ func Permissions(set *markers.Set) ([]Permission, []error) {
 		}
 	}
 	w.unused()
+	w.errs = append(w.errs, set.ErrorsBeside(maps.Keys(w.reached))...)
 	slices.SortStableFunc(w.errs, func(a, b *markers.Error) int {
 		return cmp.Or(cmp.Compare(a.Position.Filename, b.Position.Filename), cmp.Compare(a.Position.Offset, b.Position.Offset))
 	})
@@ -96,7 +99,11 @@ func (w *walker) typeOf(object *types.TypeName) *markers.Type {
 	if p == nil {
 		return nil
 	}
-	return w.set.Type(p, object.Name())
+	t := w.set.Type(p, object.Name())
+	if t != nil {
+		w.reached[t] = true
+	}
+	return t
 }
 
 // definition adds the keys of one type that may have a definition.
@@ -296,26 +303,44 @@ func (w *walker) beneath(t types.Type, f *markers.Field, depth int) {
 	if depth > 100 {
 		return
 	}
-	switch t := types.Unalias(t).(type) {
+	switch t := t.(type) {
+	case *types.Alias:
+		w.hidden(w.typeOf(t.Obj()), f)
+		w.beneath(t.Rhs(), f, depth+1)
 	case *types.Pointer:
 		w.beneath(t.Elem(), f, depth+1)
 	case *types.Slice:
 		w.beneath(t.Elem(), f, depth+1)
-	case *types.Map:
+	case *types.Array:
 		w.beneath(t.Elem(), f, depth+1)
+	case *types.Map:
+		w.beneath(t.Key(), f, depth+1)
+		w.beneath(t.Elem(), f, depth+1)
+	case *types.Struct:
+		for i := range t.NumFields() {
+			w.beneath(t.Field(i).Type(), f, depth+1)
+		}
 	case *types.Named:
 		if _, isStruct := t.Underlying().(*types.Struct); isStruct {
 			w.foreign(t, f)
 			return
 		}
-		if declared := w.typeOf(t.Obj()); declared != nil && !w.roots[declared.Package] && !w.visited[declared] {
-			w.visited[declared] = true
-			if len(declared.Keys) > 0 {
-				w.fail(f.Position, "field %q contains the type %s of the package %q, which has permission markers and is not among the paths: add the package to them", fieldName(f), declared.Name, declared.Package.PkgPath)
-			}
+		if w.hidden(w.typeOf(t.Obj()), f) {
 			w.beneath(t.Underlying(), f, depth+1)
 		}
 	}
+}
+
+// hidden refuses the markers of a type in a struct of another package. It reports whether the type has not been looked at before.
+func (w *walker) hidden(declared *markers.Type, f *markers.Field) bool {
+	if declared == nil || w.roots[declared.Package] || w.visited[declared] {
+		return false
+	}
+	w.visited[declared] = true
+	if len(declared.Keys) > 0 {
+		w.fail(f.Position, "field %q contains the type %s of the package %q, which has permission markers and is not among the paths: add the package to them", fieldName(f), declared.Name, declared.Package.PkgPath)
+	}
+	return true
 }
 
 // add adds the keys of one place.

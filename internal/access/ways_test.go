@@ -246,3 +246,17 @@ func TestC1_SubjectsAreInTheGroupsOfEverySuchUser(t *testing.T) {
 		t.Errorf("a user with the name of a ServiceAccount is %v", s)
 	}
 }
+
+// TestD4_APartOfAnAtomicValueNeedsTheVerbOfTheWhole, so that the verb of the part alone is no way.
+func TestD4_APartOfAnAtomicValueNeedsTheVerbOfTheWhole(t *testing.T) {
+	t.Parallel()
+	compiled := compile(t, "")
+	var g rbac.Grants
+	grant(&g, "block", "", nil, "granular", "granular:deletionBlock")
+	grant(&g, "own", "", nil, "granular", "granular:ownerReferences")
+	grant(&g, "eve", "", nil, "update")
+	got := whoCan(t, &g, nil, &Write{Verb: "update", Namespace: "shop", Name: "web"}, compiled, `.metadata.ownerReferences[uid="k"].blockOwnerDeletion`)
+	if want := "eve generic update\nown granular granular+granular:ownerReferences"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}

@@ -34,7 +34,12 @@ metadata:
         {"path": ".spec.parts[*].weight", "verb": "example.com/weight", "parameterizedBy": "partName"},
         {"path": ".spec.size", "verb": "example.com/size", "excludedWhen": "self > 9"},
         {"path": ".spec.colour", "verb": "example.com/colour", "excluded": true},
-        {"path": ".spec.plain", "verb": "example.com/plain"}
+        {"path": ".spec.plain", "verb": "example.com/plain"},
+        {"path": ".spec.point", "verb": "example.com/point"},
+        {"path": ".spec.point.x", "verb": "example.com/x"},
+        {"path": ".spec.point.z", "verb": "example.com/z", "excluded": true},
+        {"path": ".spec.pairs", "verb": "example.com/pairs"},
+        {"path": ".spec.pairs[*].left", "verb": "example.com/left"}
       ]}
 spec:
   group: example.com
@@ -56,6 +61,8 @@ spec:
               colour: {type: string}
               plain: {type: string}
               other: {type: string}
+              point: {type: object, x-kubernetes-map-type: atomic, properties: {x: {type: integer}, z: {type: integer}}}
+              pairs: {type: array, items: {type: object, properties: {left: {type: integer}}}}
               parts: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}}
 ---
 {apiVersion: fieldperm.dev/v1alpha1, kind: UncoveredPermissionSet, metadata: {name: always}, spec: {uncoveredPermissions: ['granular:example.com/weight(engine)'], resources: [{apiGroups: [example.com], resources: [widgets]}]}}
@@ -94,9 +101,9 @@ var (
 	widgetKind = runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 )
 
-const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"shop","labels":{"a":"0"},"managedFields":[
+const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"shop","labels":{"a":"0"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"pod","uid":"k","blockOwnerDeletion":true}],"managedFields":[
 	{"manager":"m","operation":"Update","apiVersion":"example.com/v1","time":"2026-01-05T09:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:other":{}}}}]},
-	"spec":{"size":1,"colour":"red","plain":"p","other":"o","parts":[{"name":"engine","weight":1},{"name":"wheel","weight":1}]}}`
+	"spec":{"size":1,"colour":"red","plain":"p","other":"o","point":{"x":1,"z":1},"pairs":[{"left":1}],"parts":[{"name":"engine","weight":1},{"name":"wheel","weight":1}]}}`
 
 // changesOf are fields with replacements of a text of the widget, each of which changes the field only.
 var changesOf = []struct {
@@ -114,6 +121,10 @@ var changesOf = []struct {
 	{`.spec.parts[name="wheel"]`, false, [][2]string{{`"wheel","weight":1`, `"wheel","weight":2`}, {`,{"name":"wheel","weight":1}`, ``}}},
 	{`.spec.parts`, false, [][2]string{{`"wheel","weight":1`, `"wheel","weight":2`}, {`"engine","weight":1`, `"engine","weight":2`}, {`{"name":"engine","weight":1},`, ``}, {`[{"name"`, `[{"name":"new"},{"name"`}}},
 	{`.spec`, false, [][2]string{{`"o"`, `"q"`}, {`"red"`, `"blue"`}, {`"size":1`, `"size":11`}, {`"size":1`, `"size":2`}, {`"engine","weight":1`, `"engine","weight":2`}, {`"p"`, `"q"`}}},
+	{`.metadata.ownerReferences[uid="k"].blockOwnerDeletion`, true, [][2]string{{`"blockOwnerDeletion":true`, `"blockOwnerDeletion":false`}, {`,"blockOwnerDeletion":true`, ``}}},
+	{`.spec.point.x`, true, [][2]string{{`"x":1`, `"x":2`}, {`"x":1,`, ``}}},
+	{`.spec.point.z`, true, [][2]string{{`"z":1`, `"z":2`}}},
+	{`.spec.pairs[0].left`, true, [][2]string{{`"left":1`, `"left":2`}}},
 	{`.metadata.labels["a"]`, true, [][2]string{{`"a":"0"`, `"a":"1"`}, {`"a":"0"`, ``}}},
 	{`.metadata`, false, [][2]string{{`"a":"0"`, `"a":"1"`}, {`"manager":"m"`, `"manager":"n"`}}},
 	{`.metadata.managedFields`, false, [][2]string{{`"manager":"m"`, `"manager":"n"`}, {`"f:other"`, `"f:colour"`}}},
@@ -122,6 +133,7 @@ var changesOf = []struct {
 
 var drawnVerbs = []string{
 	"update", "patch", "granular", "granular:*", "granular:specification", "granular:metadata", "granular:label", "granular:label(a)", "granular:example.com/size", "granular:example.com/colour",
+	"granular:ownerReferences", "granular:deletionBlock", "granular:example.com/point", "granular:example.com/x", "granular:example.com/z", "granular:example.com/pairs", "granular:example.com/left",
 	"granular:example.com/plain", "granular:example.com/parts", "granular:example.com/part", "granular:example.com/part(wheel)", "granular:example.com/weight", "granular:example.com/weight(engine)", "granular:example.com/weight(wheel)",
 }
 

@@ -30,13 +30,17 @@ func TestListHasARowWhereTheAnswerChanges(t *testing.T) {
 		"":                                   "",
 		"granular":                           "",
 		"granular granular:example.com/size": ".spec.size yes",
-		"update":                             ` yes, .spec.colour no, .spec.parts[name="engine"].weight no, .spec.plain depends, .spec.size depends`,
-		"update granular:example.com/colour granular:example.com/plain granular:example.com/size granular:example.com/weight(engine)": ` yes`,
-		"granular granular:specification":                            ".spec yes, .spec.colour no, .spec.parts[name=\"engine\"].weight no, .spec.plain depends, .spec.size depends",
+		"update":                             ` yes, .spec.colour no, .spec.parts[name="engine"].weight no, .spec.plain depends, .spec.point.z no, .spec.size depends`,
+		"update granular:example.com/colour granular:example.com/plain granular:example.com/size granular:example.com/weight(engine) granular:example.com/z": ` yes`,
+		"granular granular:specification":                            ".spec yes, .spec.colour no, .spec.parts[name=\"engine\"].weight no, .spec.plain depends, .spec.point.z no, .spec.size depends",
 		"granular granular:example.com/part(engine)":                 `.spec.parts[name="engine"] yes, .spec.parts[name="engine"].weight no`,
 		"granular granular:example.com/part(wheel)":                  "",
 		"granular granular:example.com/weight(engine)":               `.spec.parts[name="engine"].weight yes`,
 		"granular:example.com/weight(engine) granular:specification": "",
+		// The verb of a field of an atomic value covers nothing without that of the whole, and a barrier inside needs its own in addition.
+		"granular granular:example.com/x granular:example.com/left granular:deletionBlock": "",
+		"granular granular:example.com/point granular:example.com/x":                       ".spec.point yes, .spec.point.z no",
+		"granular granular:example.com/z":                                                  "",
 	} {
 		l := &Lister{
 			Judge: &Judge{Holdings: &Holdings{Authorizer: holding(strings.Fields(verbs)...)}, Verb: "update", TakesMarker: true},

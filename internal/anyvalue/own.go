@@ -38,8 +38,23 @@ type Answer struct {
 	NotEnforced bool
 }
 
-// own decides on a place without the fields below it.
+// own decides on a place without the fields below it. Inside of an atomic value the verbs of the place are not enough: the whole is charged, and a
+// barrier inside in addition (D4).
 func (j *Judge) own(ctx context.Context, p *fieldtree.Place) (Answer, error) {
+	out, err := j.alone(ctx, p)
+	whole := p.Whole()
+	if err != nil || whole == nil || j.entered.Certainty == Never {
+		return out, err
+	}
+	of, err := j.alone(ctx, whole)
+	if err == nil && of.Outcome <= out.Outcome {
+		return of, nil
+	}
+	return out, err
+}
+
+// alone decides on a place by its own chains.
+func (j *Judge) alone(ctx context.Context, p *fieldtree.Place) (Answer, error) {
 	e, err := j.enter(ctx)
 	if err != nil {
 		return Answer{}, err

@@ -103,14 +103,23 @@ func (c *reviewer) verb(path string, v verbs.Verb, rule *rbacv1.PolicyRule, on u
 			instead = other
 		}
 	}
+	level := Error
 	for _, r := range on.wild {
-		if c.wildHas(r, v.Name()) {
+		if !c.wildHas(r, v.Name()) {
+			continue
+		}
+		other, takes := c.wildTakes(r, v)
+		if takes {
 			return
+		}
+		instead = other
+		if c.incomplete {
+			level = Warning // A kind that is not known may take it.
 		}
 	}
 	switch {
 	case instead != "":
-		c.find(parameterNever, Error, path, v.String(), fmt.Sprintf("the parameter of verb %q never matches on %s", v, listOf(on.known)), fmt.Sprintf("write %q", instead))
+		c.find(parameterNever, level, path, v.String(), fmt.Sprintf("the parameter of verb %q never matches on %s", v, listOf(append(on.known, on.wild...))), fmt.Sprintf("write %q", instead))
 	case on.open || len(rule.Resources) == 0:
 		if len(rule.Resources) == 0 {
 			c.find(verbNotOnResource, Error, path, v.String(), fmt.Sprintf("verb %q is in a rule without resources, and covers fields of objects", v), "name resources in place of nonResourceURLs")
@@ -143,6 +152,34 @@ func (c *reviewer) wildHas(r Resource, name string) bool {
 		w := c.known.of(Resource{at.Group, at.Name + "/" + subresource})
 		return w != nil && w.verbs[name] != nil
 	})
+}
+
+// wildTakes reports whether any resource that a wildcard stands for takes a verb with its parameter. If not, it returns the verb to write.
+func (c *reviewer) wildTakes(r Resource, v verbs.Verb) (instead string, takes bool) {
+	if !v.HasParameter() {
+		return "", true
+	}
+	_, subresource := r.split()
+	for _, at := range c.known.all()[v.Name()] {
+		if r.Group != rbacv1.APIGroupAll && at.Group != r.Group {
+			continue
+		}
+		resource, _ := at.split()
+		for _, through := range c.known.through(at.Group, resource, v.Name()) {
+			if _, sub := through.split(); subresource != "" && sub != subresource {
+				continue
+			}
+			if u := c.known.of(through).verbs[v.Name()]; u != nil {
+				other, ok := u.takes(v)
+				if ok {
+					return "", true
+				}
+				instead = other
+			}
+		}
+	}
+	// Without a resource that has the verb nothing can be said of its parameter.
+	return instead, instead == ""
 }
 
 // unknownVerb is the rule unknown-verb.

@@ -197,12 +197,13 @@ func isBarred(chain []fieldtree.Link) bool {
 // charged returns the place that a change of a field changes as a whole, nil if the field changes alone: the first atomic value on the way, or
 // the item that the field identifies.
 func (w *way) charged(p *fieldtree.Place) *fieldtree.Place {
+	if whole := p.Whole(); whole != nil {
+		return whole
+	}
 	n := w.root
 	for i, e := range p.Path {
 		list, object := n.List(), n.Map()
 		switch {
-		case list != nil && list.Atomic() && e.Any, object != nil && object.Atomic() && !(e.Any && list != nil):
-			return p.Above(i)
 		case e.Any && list != nil:
 			if i+1 < len(p.Path) && slices.ContainsFunc(list.Keys(), func(k schema.Key) bool { return k.Name == p.Path[i+1].Name }) {
 				// A change of a key removes the item and adds another one, with other parameters.

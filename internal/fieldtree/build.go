@@ -120,7 +120,10 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 	if made := b.nodes[from]; made != nil {
 		return made
 	}
-	out := &Node{Type: of.String(), Role: n.Role(), Emits: n.Emits()}
+	out := &Node{
+		Type: of.String(), Role: n.Role(), Emits: n.Emits(),
+		AtomicList: n.List() != nil && n.List().Atomic(), AtomicMap: n.Map() != nil && n.Map().Atomic(),
+	}
 	if n.List() != nil {
 		for _, k := range n.List().Keys() {
 			if k.Emits != "" {
@@ -184,7 +187,7 @@ func guards(n *schema.Node, seen map[*schema.Node]bool) bool {
 // content returns a text that is equal for nodes with equal content.
 func (b *builder) content(n *Node) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%q%q%q%v", n.Type, n.Role, n.Emits, n.KeyEmits)
+	fmt.Fprintf(&text, "%q%q%q%v%t%t", n.Type, n.Role, n.Emits, n.KeyEmits, n.AtomicList, n.AtomicMap)
 	for _, v := range n.Verbs {
 		fmt.Fprintf(&text, " %d", b.id(v))
 	}

@@ -70,6 +70,17 @@ func (p *Place) Chains() [][]Link {
 	return barred
 }
 
+// Charges returns the chains that a change of the place needs: its own, or inside of an atomic value those of the whole, and besides them its own
+// where a barrier or a verb that stands apart takes it out of a verb above (D4).
+func (p *Place) Charges() [][]Link {
+	whole := p.Whole()
+	if whole == nil {
+		return p.Chains()
+	}
+	isLimited := func(l Link) bool { return len(l.Lost) > 0 }
+	return append(whole.Chains(), slices.DeleteFunc(p.Chains(), func(chain []Link) bool { return !slices.ContainsFunc(chain, isLimited) })...)
+}
+
 // chain returns the verbs of the place in one tree. The trees of other objects begin with the verb of the root and go on where a field
 // becomes a part of these objects.
 func (p *Place) chain(tree int) []Link {

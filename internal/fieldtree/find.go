@@ -30,6 +30,17 @@ func (p *Place) Above(steps int) *Place {
 	return &Place{Kind: p.Kind, Path: p.Path[:steps:steps], way: p.way[: steps+1 : steps+1], values: p.values}
 }
 
+// Whole returns the first atomic value on the way to the place, nil if there is none. A change of the place changes all of that value and needs
+// a verb of it; a barrier between the two needs its own verb in addition (D4).
+func (p *Place) Whole() *Place {
+	for i, e := range p.Path {
+		if n := p.way[i]; n.AtomicMap || n.AtomicList && e.Any {
+			return p.Above(i)
+		}
+	}
+	return nil
+}
+
 // Child returns the place one step below. A key that a map singles out is known as the parameter that the keys of the map give.
 func (p *Place) Child(c Child) *Place {
 	values := p.values

@@ -46,6 +46,8 @@ type Node struct {
 	// parameters of the keys of the items of a list, by the name of the key.
 	Emits    string
 	KeyEmits map[string]string
+	// AtomicList and AtomicMap mean that a list or an object here compares as a whole: a change of a part of it changes all of it (D4).
+	AtomicList, AtomicMap bool
 }
 
 // Child is a place one step below another.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -114,30 +115,52 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 	if err := checkNames(command, source, raw, f.registry); err != nil {
 		return err
 	}
+	if f.out != "" {
+		content, err := earlier(filepath.Dir(f.out), converted.PermissionsName)
+		if err == nil {
+			err = converted.Earlier(content)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if text := converted.Warning(); text != "" {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: %s: %s\n", source, text)
 	}
 	for _, warning := range converted.Warnings {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
 	}
-	files := []generators.File{converted.CRD}
-	if converted.Permissions != nil {
-		files = append(files, *converted.Permissions)
-	}
-	for i, file := range files {
-		switch {
-		case f.out == "":
-			_, err = command.OutOrStdout().Write(file.Data)
-		case i == 0:
-			err = os.WriteFile(f.out, file.Data, 0o644)
-		default:
-			err = os.WriteFile(filepath.Join(filepath.Dir(f.out), file.Name), file.Data, 0o644)
+	if f.out == "" {
+		files := []generators.File{converted.CRD}
+		if converted.Permissions != nil {
+			files = append(files, *converted.Permissions)
 		}
-		if err != nil {
+		for _, file := range files {
+			if _, err := command.OutOrStdout().Write(file.Data); err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+		}
+		return nil
+	}
+	// A definition without its permissions has no barrier: they are written first.
+	if p := converted.Permissions; p != nil {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(f.out), p.Name), p.Data, 0o644); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
+	if err := os.WriteFile(f.out, converted.CRD.Data, 0o644); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
 	return nil
+}
+
+// earlier returns the content of a file of an earlier run, nil for none.
+func earlier(dir, name string) ([]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return raw, err
 }
 
 func read(command *cobra.Command, in string) (source string, raw []byte, err error) {

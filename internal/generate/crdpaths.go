@@ -55,13 +55,33 @@ func (f *crdFlags) fromTypes(command *cobra.Command, args []string) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	errs = markers.Run(runtime, markers.Generator{Form: markers.Form(f.form), Registry: registry, Warnings: command.ErrOrStderr()})
+	errs = markers.Run(runtime, markers.Generator{Form: markers.Form(f.form), Registry: registry, Earlier: earlierOf(&runtime.OutputRules), Warnings: command.ErrOrStderr()})
 	for i, err := range errs {
 		if errors.Is(err, markers.ErrNone) {
 			errs[i] = fmt.Errorf("%s: %w", paths, err)
 		}
 	}
 	return relativePlaces(errors.Join(errs...))
+}
+
+// earlierOf returns how files of an earlier run are read: from the directory of the generator of CRDs, nil if it writes to none.
+func earlierOf(rules *genall.OutputRules) func(name string) ([]byte, error) {
+	rule := rules.Default
+	for generator, specific := range rules.ByGenerator {
+		if _, isCRD := (*generator).(crd.Generator); isCRD {
+			rule = specific
+		}
+	}
+	var dir string
+	switch rule := rule.(type) {
+	case genall.OutputToDirectory:
+		dir = string(rule)
+	case genall.OutputArtifacts:
+		dir = string(rule.Config)
+	default:
+		return nil
+	}
+	return func(name string) ([]byte, error) { return earlier(dir, name) }
 }
 
 // isCRD reports whether an argument is the generator of CRDs, with options or without.

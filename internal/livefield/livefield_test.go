@@ -124,6 +124,34 @@ func TestD5_AFieldThatIdentifiesAnItemIsChargedAtTheList(t *testing.T) {
 	}
 }
 
+// TestD4_AFieldOfAnAtomicValueKnowsTheWhole, which a change of the field changes.
+func TestD4_AFieldOfAnAtomicValueKnowsTheWhole(t *testing.T) {
+	deployments, services := kindOf(t, "apps", "Deployment", "deployments"), kindOf(t, "", "Service", "services")
+	owned := strings.Replace(service, `"finalizers"`, `"ownerReferences":[{"uid":"k","name":"a"},{"uid":"l","name":"b"}],"finalizers"`, 1)
+	for _, c := range []struct {
+		kind               Kind
+		object, path, want string
+	}{
+		{services, owned, `.metadata.ownerReferences[uid="k"].blockOwnerDeletion`, `.metadata.ownerReferences[*]`},
+		{services, owned, `.metadata.ownerReferences[1].name`, `.metadata.ownerReferences[*]`},
+		{services, owned, `.metadata.ownerReferences[uid="k"]`, ``},
+		{services, service, `.spec.selector.app`, `.spec.selector`},
+		{services, service, `.spec.externalIPs[0]`, `.spec.externalIPs`},
+		{services, service, `.spec.ports[port=443].nodePort`, ``},
+		{deployments, deployment, `.spec.template.spec.containers[name="web"].image`, ``},
+	} {
+		fields, err := Resolve(c.kind, objectOf(t, c.object), c.path)
+		must(t, err)
+		got := ""
+		if whole := fields[0].Charged.Whole(); whole != nil {
+			got = whole.Path.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: the whole is %q, want %q", c.path, got, c.want)
+		}
+	}
+}
+
 func TestSetChangesTheFieldOnly(t *testing.T) {
 	k := kindOf(t, "apps", "Deployment", "deployments")
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ type Field struct {
 	// Place is the place of the field in its kind, with the parameters that the path has.
 	Place *fieldtree.Place
 	// Charged is the place of what a change of the field changes: a list, if the field identifies an item of it or if the items of the list on the
-	// way cannot be told apart. Otherwise it is Place.
+	// way cannot be told apart. Otherwise it is Place. If it is inside of an atomic value, Charged.Whole is changed too.
 	Charged *fieldtree.Place
 	// steps lead to the field: a string for the key of an object, an int for the index of an item.
 	steps []any

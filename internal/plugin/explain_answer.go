@@ -18,6 +18,8 @@ type answer struct {
 	Path string `json:"path"`
 	Type string `json:"type"`
 	Role string `json:"role,omitempty"`
+	// Whole is the path of the atomic value that the field is a part of: a change needs a verb of the first chain, which is that of the whole.
+	Whole *string `json:"whole,omitempty"`
 	// Chains has one chain. It has one for each object with a barrier, if the field becomes a part of several objects: a change needs a
 	// verb of each whose barrier holds.
 	Chains [][]linkEntry `json:"chains"`
@@ -120,7 +122,11 @@ func newAnswer(p *fieldtree.Place, recursive bool, missing []sources.Missing) *a
 		Lossy: k.Lossy, Instead: k.Instead,
 	}
 	places := k.Verbs()
-	for _, chain := range p.Chains() {
+	if whole := p.Whole(); whole != nil {
+		path := whole.Path.String()
+		a.Whole = &path
+	}
+	for _, chain := range p.Charges() {
 		links := []linkEntry{}
 		for i := range chain {
 			links = append(links, newLinkEntry(&chain[i], places))

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -51,17 +52,25 @@ func (t *text) explain(p *fieldtree.Place, recursive bool) []byte {
 	if k.Lossy || k.Instead != "" {
 		t.line("")
 	}
-	chains := p.Chains()
+	chains, whole := p.Charges(), p.Whole()
+	if whole != nil {
+		t.line("The field is a part of %s, which is atomic: a change of the field changes all of it, and needs a verb of it.\n", printable.Text(cmp.Or(whole.Path.String(), "the object")))
+	}
 	for i, chain := range chains {
 		title := "VERBS from general to specific. Any one of them covers the field, unless it says otherwise:"
-		if len(chains) > 1 {
+		switch {
+		case whole != nil && len(chains) > 1:
+			title = fmt.Sprintf("VERBS from general to specific, list %d of %d: the lists are those of the atomic value, and of what takes the field out of verbs above it:", i+1, len(chains))
+		case len(chains) > 1:
 			title = fmt.Sprintf("VERBS from general to specific, in object %d of %d with barriers that the field becomes a part of:", i+1, len(chains))
 		}
 		t.line("%s", t.paint.title(title))
 		t.chain(chain)
 		t.line("")
 	}
-	if len(chains) > 1 {
+	if whole != nil && len(chains) > 1 {
+		t.line("A change needs a verb of each list. Of a list with a barrier it needs one only if the barrier holds.\n")
+	} else if len(chains) > 1 {
 		t.line("A change needs a verb of each of these whose barrier holds, or of any if none holds.\n")
 	}
 	t.barriers(p)

@@ -61,10 +61,17 @@ func misspelt(verb string, err error) Problem {
 		return Problem{Rule: VerbSpelling, Level: finding.Error, Message: err.Error(), Cure: "correct the verb"}
 	}
 	p := Problem{Rule: VerbSpelling, Level: finding.Error, Message: message, Cure: "use " + cure}
-	if instead := verbs.SuggestName(verb); instead != verb && verbs.ValidateName(instead) == nil {
+	if instead := verbs.SuggestName(verb); instead != verb && verbs.ValidateName(instead) == nil && sameLetters(strings.TrimPrefix(verb, verbs.Prefix), instead) {
 		p.Instead = instead
 	}
 	return p
+}
+
+// sameLetters reports whether two names differ in case, hyphens and underscores only. What a name with other characters is meant to be is not
+// known.
+func sameLetters(a, b string) bool {
+	plain := strings.NewReplacer("-", "", "_", "")
+	return strings.EqualFold(plain.Replace(a), plain.Replace(b))
 }
 
 // noun finds names that are actions or adjectives.

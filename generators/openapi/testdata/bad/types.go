@@ -3,7 +3,10 @@
 // +k8s:openapi-gen=true
 package bad
 
-import "github.com/fieldperm/fieldperm/generators/openapi/testdata/bad/other"
+import (
+	"github.com/fieldperm/fieldperm/generators/openapi/testdata/bad/other"
+	"github.com/fieldperm/fieldperm/generators/openapi/testdata/typos"
+)
 
 // House has fields of other types.
 type House struct {
@@ -15,6 +18,10 @@ type House struct {
 	Cat   Holder[Name]  `json:"cat"`
 	Dog   Holder[int32] `json:"dog"`
 	Roof  roof          `json:"roof"`
+	Wheel other.Wheel   `json:"wheel"`
+	Sign  other.Sign    `json:"sign"`
+	Rent  typos.Amount  `json:"rent"`
+	Costs typos.Budget  `json:"costs"`
 }
 
 // Base is inline.

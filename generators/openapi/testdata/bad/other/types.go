@@ -15,3 +15,23 @@ type Door struct {
 // Colors are colors.
 // +permission-verb:"example.com/colors"
 type Colors []string
+
+// Spoke has a marker.
+type Spoke struct {
+	// +permission-verb:"example.com/length"
+	Length int32 `json:"length"`
+}
+
+// Wheel has lists of a fixed length.
+type Wheel struct {
+	Spokes map[string]*[2]Spoke `json:"spokes"`
+}
+
+// Names are names that have a marker.
+// +permission-verb:"example.com/names"
+type Names = []string
+
+// Sign has a type with another name.
+type Sign struct {
+	Names Names `json:"names"`
+}
