@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // NewCommand returns fieldperm-gen. It uses the streams of the process unless the caller sets others.
@@ -50,9 +52,19 @@ func Run(command *cobra.Command) int {
 		code, errs = own.code, own.errs
 	}
 	for _, err := range errs {
-		fmt.Fprintf(command.ErrOrStderr(), "error: %v\n", err)
+		fmt.Fprintf(command.ErrOrStderr(), "error: %s\n", shown(err))
 	}
 	return code
+}
+
+// shown returns the text of an error for a terminal or a log of CI. Names in the documents of others may have control characters, and
+// may look like commands of a CI at the start of a line. So only the first line begins a line.
+func shown(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = printable.Text(strings.ReplaceAll(line, "\t", "  "))
+	}
+	return strings.Join(lines, "\n  ")
 }
 
 // flatten splits joined errors, so that each is on a line of its own.
