@@ -3,9 +3,12 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // NewCommand returns fieldperm-gen. It uses the streams of the process unless the caller sets others.
@@ -50,9 +53,14 @@ func Run(command *cobra.Command) int {
 		code, errs = own.code, own.errs
 	}
 	for _, err := range errs {
-		fmt.Fprintf(command.ErrOrStderr(), "error: %v\n", err)
+		say(command.ErrOrStderr(), "error: %v", err)
 	}
 	return code
+}
+
+// say writes one line. Names of files that others wrote may be in it: they cannot begin another line, or move the cursor of a terminal.
+func say(to io.Writer, format string, args ...any) {
+	fmt.Fprintln(to, printable.Text(fmt.Sprintf(format, args...)))
 }
 
 // flatten splits joined errors, so that each is on a line of its own.
