@@ -114,7 +114,7 @@ func (r *reference) repeatedParts() []refPart {
 }
 
 func placeText(k *refKind, path string) string {
-	return k.title() + " `" + path + "`"
+	return k.title() + " " + CodeSpan(path)
 }
 
 // refVerb is a verb with the fields that it guards.
@@ -181,8 +181,7 @@ func (v *refVerb) note(k *refKind, row *refRow) {
 		name += "†"
 	}
 	if row.barrier != "" {
-		// A vertical bar would end the cell of the table.
-		name += " (" + strings.ReplaceAll(row.barrier, "|", `\|`) + ")"
+		name += " (" + cellText(row.barrier) + ")"
 	}
 	v.at[row.path] = append(v.at[row.path], name)
 }
