@@ -19,6 +19,9 @@ const (
 	maxEntries = 512
 	// maxEntryBytes bounds the entries of one PermissionSchema as JSON, so that the object fits into etcd's limit of 1.5 MiB.
 	maxEntryBytes = 512 * 1024
+	// partPrefix begins the names of the PermissionSchemas of a definition. Of two objects about one path the one with the later name counts: the
+	// prefix sorts before the names that administrators give, so that what the author says does not lift a barrier of theirs.
+	partPrefix = "0--"
 )
 
 // permissionSchemas returns all permissions as PermissionSchemas: one for the versions that have the same permissions, or several if these
@@ -28,7 +31,7 @@ func (d *definition) permissionSchemas() (*File, error) {
 	n := 0
 	for _, versions := range d.alikeVersions() {
 		for _, entries := range parts(d.permissions[versions[0]]) {
-			name := d.crd.Name
+			name := partPrefix + d.crd.Name
 			if n++; n > 1 {
 				name = fmt.Sprintf("%s-%d", name, n)
 			}

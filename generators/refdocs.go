@@ -100,7 +100,7 @@ func (r *reference) kindSection(b *bytes.Buffer, k *refKind) {
 		if len(ancestors) > 0 {
 			above = ancestors[len(ancestors)-1]
 		}
-		left = append(left, strings.Repeat("  ", len(ancestors))+printable.Text(strings.TrimPrefix(row.path, above)))
+		left = append(left, strings.Repeat("  ", len(ancestors))+strings.TrimPrefix(row.path, above))
 		right = append(right, row.remark(k))
 		ancestors = append(ancestors, row.path)
 	}
@@ -110,7 +110,7 @@ func (r *reference) kindSection(b *bytes.Buffer, k *refKind) {
 	}
 	b.WriteString("\n```\n")
 	for i := range left {
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", width, left[i], right[i]), " ") + "\n")
+		b.WriteString(printable.Text(strings.TrimRight(fmt.Sprintf("%-*s  %s", width, left[i], right[i]), " ")) + "\n")
 	}
 	b.WriteString("```\n")
 	var links []string
@@ -169,7 +169,7 @@ func (r *reference) verbsPage() []byte {
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n| verb | fields | powers |\n|---|---|---|\n", section.title)
 		for _, v := range section.verbs {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", codeCell(v.text), strings.Join(v.places(), "<br>"), powerWords(v.powers))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", CodeSpan(v.text), strings.Join(v.places(), "<br>"), powerWords(v.powers))
 		}
 	}
 	return b.Bytes()
@@ -202,7 +202,7 @@ func (v *refVerb) places() []string {
 	for _, path := range v.paths {
 		kinds := slices.Clone(v.at[path])
 		slices.Sort(kinds)
-		text := codeCell(path)
+		text := CodeSpan(path)
 		if list := strings.Join(slices.Compact(kinds), ", "); list != "" {
 			text += " " + list
 		}

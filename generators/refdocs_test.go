@@ -174,13 +174,3 @@ func TestRefdocs_HasTheKeysOfOpenAPI(t *testing.T) {
 		t.Error("the document has no keys")
 	}
 }
-
-func TestCodeCell(t *testing.T) {
-	for text, want := range map[string]string{
-		".spec.a": "`.spec.a`", `.spec["a|b"]`: "`.spec[\"a\\|b\"]`", "a`<script>": "`` a`<script> ``", "```": "```` ``` ````", "a\nb": "`a\\nb`",
-	} {
-		if got := codeCell(text); got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fieldperm/fieldperm/internal/printable"
 	"github.com/fieldperm/fieldperm/schema"
 )
 
@@ -115,25 +114,7 @@ func (r *reference) repeatedParts() []refPart {
 }
 
 func placeText(k *refKind, path string) string {
-	return k.title() + " " + codeCell(path)
-}
-
-// codeCell returns a text as code in a cell of a Markdown table. A definition of others may have any name of a field: backquotes are between
-// more backquotes, and a bar does not end the cell.
-func codeCell(text string) string {
-	text = strings.ReplaceAll(printable.Text(text), "|", `\|`)
-	if !strings.Contains(text, "`") {
-		return "`" + text + "`"
-	}
-	fence, run := 0, 0
-	for i := range len(text) {
-		if run++; text[i] != '`' {
-			run = 0
-		}
-		fence = max(fence, run)
-	}
-	quotes := strings.Repeat("`", fence+1)
-	return quotes + " " + text + " " + quotes
+	return k.title() + " " + CodeSpan(path)
 }
 
 // refVerb is a verb with the fields that it guards.
@@ -200,8 +181,7 @@ func (v *refVerb) note(k *refKind, row *refRow) {
 		name += "†"
 	}
 	if row.barrier != "" {
-		// A vertical bar would end the cell of the table.
-		name += " (" + strings.ReplaceAll(row.barrier, "|", `\|`) + ")"
+		name += " (" + cellText(row.barrier) + ")"
 	}
 	v.at[row.path] = append(v.at[row.path], name)
 }

@@ -3,6 +3,7 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,19 +53,14 @@ func Run(command *cobra.Command) int {
 		code, errs = own.code, own.errs
 	}
 	for _, err := range errs {
-		fmt.Fprintf(command.ErrOrStderr(), "error: %s\n", shown(err))
+		say(command.ErrOrStderr(), "error: %v", err)
 	}
 	return code
 }
 
-// shown returns the text of an error for a terminal or a log of CI. Names in the documents of others may have control characters, and
-// may look like commands of a CI at the start of a line. So only the first line begins a line.
-func shown(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	for i, line := range lines {
-		lines[i] = printable.Text(strings.ReplaceAll(line, "\t", "  "))
-	}
-	return strings.Join(lines, "\n  ")
+// say writes one line. Names of files that others wrote may be in it: they cannot begin another line, or move the cursor of a terminal.
+func say(to io.Writer, format string, args ...any) {
+	fmt.Fprintln(to, printable.Text(fmt.Sprintf(format, args...)))
 }
 
 // flatten splits joined errors, so that each is on a line of its own.

@@ -125,10 +125,10 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 		}
 	}
 	if text := converted.Warning(); text != "" {
-		fmt.Fprintf(command.ErrOrStderr(), "warning: %s: %s\n", source, text)
+		say(command.ErrOrStderr(), "warning: %s: %s", source, text)
 	}
 	for _, warning := range converted.Warnings {
-		fmt.Fprintf(command.ErrOrStderr(), "warning: %v\n", warning)
+		say(command.ErrOrStderr(), "warning: %v", warning)
 	}
 	if f.out == "" {
 		files := []generators.File{converted.CRD}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/internal/lint"
-	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // checkNames applies the conventions about whose verb a name is. A reserved domain is an error; the others are warnings on the error stream,
@@ -20,12 +19,12 @@ func checkNames(command *cobra.Command, source string, raw []byte, registries []
 	}
 	problems, errs := lint.Names(lint.File{Name: source, Raw: raw}, registry)
 	for _, f := range problems {
-		text := printable.Text(fmt.Sprintf("%s:%d:%d: %s: %s [%s]", f.File, f.Line, f.Column, f.Message, f.Cure, f.Rule))
+		text := fmt.Sprintf("%s:%d:%d: %s: %s [%s]", f.File, f.Line, f.Column, f.Message, f.Cure, f.Rule)
 		if f.Level == finding.Error {
 			errs = append(errs, errors.New(text))
 			continue
 		}
-		fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", text)
+		say(command.ErrOrStderr(), "warning: %s", text)
 	}
 	return errors.Join(errs...)
 }

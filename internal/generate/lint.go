@@ -190,7 +190,7 @@ func (f *lintFlags) writeFixed(command *cobra.Command, before, after []lint.File
 		}
 	}
 	for _, one := range done {
-		fmt.Fprintln(command.ErrOrStderr(), printable.Text(fmt.Sprintf("fixed: %s:%d: %s [%s]", one.File, one.Line, one.What, one.Rule)))
+		say(command.ErrOrStderr(), "fixed: %s:%d: %s [%s]", one.File, one.Line, one.What, one.Rule)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestOpenAPI_Mistakes(t *testing.T) {
 		{"no directory", []string{"paths=" + plainTypes}, "--output-dir is missing"},
 		{"an unknown argument", []string{"path=./v1", "--output-dir", dir}, `argument "path=./v1": is not known`},
 		{"no marker", []string{"paths=../../test/aggregated/server", "--output-dir", dir}, "have no permission marker"},
-		{"a marker without a place", []string{"paths=" + badTypes, "--output-dir", dir}, `types.go:21:4: marker "+permission-verb" is above the type Base`},
+		{"a marker without a place", []string{"paths=" + badTypes, "--output-dir", dir}, `types.go:28:4: marker "+permission-verb" is above the type Base`},
 		{"no package", []string{"paths=./nowhere/...", "--output-dir", dir}, "nowhere"},
 	} {
 		code, _, stderr := run(t, "", append([]string{"openapi"}, test.args...)...)

@@ -54,7 +54,7 @@ func (f *sourceFiles) compile(warnings io.Writer) (schema.Documents, *schema.Sch
 	for _, err := range errs {
 		var fault *schema.Error
 		if errors.As(err, &fault) && fault.Unmatched {
-			fmt.Fprintf(warnings, "warning: %v\n", err)
+			say(warnings, "warning: %v", err)
 			continue
 		}
 		faults = append(faults, err)

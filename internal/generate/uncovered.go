@@ -31,7 +31,7 @@ func uncovered(paths []string, warnings io.Writer) ([]v1alpha1.ResourceRule, err
 	for i := range documents.Uncovered {
 		d := &documents.Uncovered[i]
 		for _, warning := range admission.SetWarnings(compiled, d) {
-			fmt.Fprintf(warnings, "warning: %s: UncoveredPermissionSet %q: %s\n", d.Source, d.Set.Name, warning)
+			say(warnings, "warning: %s: UncoveredPermissionSet %q: %s", d.Source, d.Set.Name, warning)
 		}
 	}
 	plurals, err := plurals(paths)

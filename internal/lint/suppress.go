@@ -1,11 +1,14 @@
 package lint
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/fieldperm/fieldperm/internal/finding"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
@@ -99,10 +102,18 @@ func (l *linter) commented(file *File) []*suppression {
 	}
 	var out []*suppression
 	lines := strings.Split(string(file.Raw), "\n")
+	var known []string
 	for i, text := range lines {
 		m := comment.FindStringSubmatchIndex(text)
 		if m == nil {
 			continue
+		}
+		if known == nil {
+			known = comments(file.Raw)
+		}
+		written := strings.TrimSpace(text[m[0]:])
+		if !slices.ContainsFunc(known, func(line string) bool { return strings.HasSuffix(line, written) }) {
+			continue // It is a part of a text, such as a description that others wrote.
 		}
 		about := i
 		if strings.TrimSpace(text[:m[0]]) == "" {
@@ -127,6 +138,30 @@ func (l *linter) commented(file *File) []*suppression {
 		out = append(out, s)
 	}
 	return out
+}
+
+// comments returns the lines of all comments of a file, as a reader of YAML finds them.
+func comments(raw []byte) []string {
+	out := []string{}
+	var visit func(*yamlv3.Node)
+	visit = func(n *yamlv3.Node) {
+		for line := range strings.SplitSeq(n.HeadComment+"\n"+n.LineComment+"\n"+n.FootComment, "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				out = append(out, line)
+			}
+		}
+		for _, below := range n.Content {
+			visit(below)
+		}
+	}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(raw))
+	for {
+		var document yamlv3.Node
+		if err := decoder.Decode(&document); err != nil {
+			return out // Of a file with an error, or at its end.
+		}
+		visit(&document)
+	}
 }
 
 // objectAt returns the object that has a line of a file: the last one that begins at or before it.

@@ -1,0 +1,72 @@
+package generators
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/schema/load"
+)
+
+// TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator: the objects of a cluster count in the order of their names.
+func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.example.com}\nspec:\n  group: example.com\n  scope: Cluster\n  names: {plural: gadgets, singular: gadget, kind: Gadget}\n" +
+		"  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n")
+	for i := range 1200 {
+		fmt.Fprintf(&text, "          field%d: {type: string, x-kubernetes-permission-verb: example.com/value, x-kubernetes-permission-excluded-when: \"self == '%s'\"}\n", i, strings.Repeat("a", 200))
+	}
+	converted, errs := Convert("gadgets.yaml", []byte(text.String()))
+	if len(errs) > 0 || converted.Permissions == nil {
+		t.Fatal(errs, "the definition is not split")
+	}
+	names, err := objectNames(converted.Permissions.Data)
+	if err != nil || len(names) < 2 {
+		t.Fatalf("%q: %v", names, err)
+	}
+	for _, name := range names {
+		if faults := validation.NameIsDNSSubdomain(name, false); len(faults) > 0 {
+			t.Errorf("%q: %q", name, faults)
+		}
+	}
+	administrator := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: \"00\"}\nspec: {group: example.com, kind: Gadget, permissions: [{path: .field0, verb: example.org/mine, excluded: true}]}\n"
+	objects := append(strings.Split(string(converted.Permissions.Data), "---\n")[1:], administrator)
+	slices.SortFunc(objects, func(a, b string) int { return strings.Compare(nameOf(t, a), nameOf(t, b)) })
+	documents, errs := load.Decode("gadgets.yaml", converted.CRD.Data)
+	for _, object := range objects {
+		more, faults := load.Decode(nameOf(t, object), []byte(object))
+		documents, errs = documents.Append(more), append(errs, faults...)
+	}
+	documents.Permissions = append(catalogue(t), documents.Permissions...)
+	compiled, faults := schema.Compile(documents)
+	if errs = append(errs, faults...); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	found := map[string]string{}
+	for _, k := range compiled.Kinds() {
+		if k.Kind == "Gadget" {
+			k.Guarded(2000, func(at fieldpath.Pattern, n *schema.Node) {
+				for _, p := range n.Permissions() {
+					found[at.String()] = fmt.Sprintf("%s %t", p.Base(), p.Excluded())
+				}
+			})
+		}
+	}
+	if found[".field0"] != "granular:example.org/mine true" || found[".field1"] != "granular:example.com/value false" {
+		t.Errorf("%s, %s", found[".field0"], found[".field1"])
+	}
+}
+
+func nameOf(t *testing.T, object string) string {
+	t.Helper()
+	names, err := objectNames([]byte(object))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	return names[0]
+}
