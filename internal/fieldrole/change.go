@@ -149,7 +149,7 @@ func (t *Target) decided(ctx context.Context, w write, o Options) (*Rule, error)
 			}
 		}
 		if f.place, err = tree.Find(c.Path); err != nil {
-			f.place = tree.Place() // A field that the schema does not know.
+			f.place, f.unplaced = tree.Place(), true
 		}
 		out.Fields = append(out.Fields, f)
 	}

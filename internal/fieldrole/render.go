@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/internal/needs"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // Role is what a role is for besides its rules.
@@ -90,10 +91,8 @@ func (r *Role) creates() string {
 	return "the holder may create an object that has only fields that the verbs cover"
 }
 
-// line keeps a comment on one line: a path may have any key of a map.
-func line(text string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`).Replace(text)
-}
+// line keeps a comment on one line, with characters that YAML takes: a path may have any key of a map.
+func line(text string) string { return printable.Text(text) }
 
 // Comments say what a rule allows.
 func (r *Rule) Comments() []string {
