@@ -154,6 +154,12 @@ func (t *Target) decided(ctx context.Context, w write, o Options) (*Rule, error)
 		out.Fields = append(out.Fields, f)
 	}
 	out.describe(tree)
+	if err := out.companions(ctx, tree); err != nil {
+		return nil, err
+	}
+	if w.before == nil {
+		out.Notes = nil // Nothing changes.
+	}
 	return out, nil
 }
 

@@ -33,6 +33,8 @@ type Rule struct {
 	Powers []string
 	// Notes explain what the rule does not grant, and other ways to write the fields.
 	Notes []string
+	// Creates are the fields that the API server may set in a new object, and that the verbs do not cover.
+	Creates []string
 }
 
 // Field is a field that was asked for.
@@ -143,6 +145,9 @@ func (t *Target) rule(ctx context.Context, w *way, o Options) (*Rule, error) {
 	slices.Sort(least)
 	out.Verbs = append([]string{verbs.Marker}, least...)
 	out.describe(w.tree)
+	if err := out.companions(ctx, w.tree); err != nil {
+		return nil, err
+	}
 	out.Notes = append(out.Notes, w.notes...)
 	return out, nil
 }

@@ -77,6 +77,11 @@ func (r *Role) Manifest(rules []*Rule) ([]byte, error) {
 	if slices.ContainsFunc(rules, func(rule *Rule) bool { return rule.Subresource == "" }) && (!r.Create || len(r.ResourceNames) > 0) {
 		comment("The marker granular stands in for create too: %s.", r.creates())
 	}
+	for _, rule := range rules {
+		if text := rule.createsText(); text != "" && r.Create && rule.Subresource == "" {
+			comment("%s", text)
+		}
+	}
 	if !slices.Contains(r.Verbs, "get") {
 		comment("The API server asks for no get on a patch. kubectl patch, edit and apply read the object first: add get to --verbs for them.")
 	}
