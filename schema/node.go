@@ -36,6 +36,8 @@ type Node struct {
 	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
 	// part of. It is nil if there is one tree, or if all trees have the same node here.
 	trees [][]*Permission
+	// forks means that the other trees begin here, with the chain above, and not with the verb of the root.
+	forks bool
 	emits string
 	role  Role
 	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one.
@@ -111,6 +113,10 @@ func (n *Node) Permissions() []*Permission { return n.permissions }
 // each object. Each tree has a chain of its own, which begins with the verb of the root. It is nil if there is one tree, or if all trees
 // have the same Permissions. Callers must not change the slices.
 func (n *Node) Trees() [][]*Permission { return n.trees }
+
+// Forks reports whether the other trees of the node begin with the chain above it, and not with the verb of the root: the node becomes a
+// part of Pods, which have barriers of their own there.
+func (n *Node) Forks() bool { return n.forks }
 
 // MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
 // be searched for barriers. UncoveredPermissionSets are not counted.
