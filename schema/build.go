@@ -124,6 +124,8 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
+		// Keys of a map have their exact names. Where the values have no entry, the names are those of fields.
+		n.mapping.folds = len(n.mapping.keys) > 0 && b.isUnknown(atom.Map.ElementType) && o.any == nil
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)
@@ -150,6 +152,12 @@ func (b *builder) compiled(guards []*guard, p place) []*Permission {
 		}
 	}
 	return out
+}
+
+// isUnknown reports whether the API server knows nothing about values of a type.
+func (b *builder) isUnknown(ref smd.TypeRef) bool {
+	atom, ok := b.topology.Types.Resolve(ref)
+	return !ok || atom == (smd.Atom{}) || atom.Scalar != nil && atom.List != nil && atom.Map != nil
 }
 
 // withType combines an overlay with the permissions of the type itself.

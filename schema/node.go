@@ -76,6 +76,9 @@ type Map struct {
 	fields map[string]*Node
 	keys   map[string]*Node
 	value  *Node
+	// folds means that the API server does not know the fields. Programs that decode them may ignore the case of names, so a name that
+	// differs from a singled-out one in case only counts as that.
+	folds bool
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -162,10 +165,26 @@ func (m *Map) Child(key string) *Node {
 			return n
 		}
 	}
+	if n := m.folded(key); n != nil {
+		return n
+	}
 	if m.value != nil {
 		return m.value
 	}
 	return unknown
+}
+
+// folded returns the node of a singled-out key that differs from the given one in case only, nil for none.
+func (m *Map) folded(key string) *Node {
+	if !m.folds {
+		return nil
+	}
+	for _, name := range sortedKeys(m.keys) {
+		if strings.EqualFold(name, key) {
+			return m.keys[name]
+		}
+	}
+	return nil
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -189,6 +208,11 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	}
 	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[string(key[:i+1])]; ok {
+			return n, false
+		}
+	}
+	if m.folds {
+		if n := m.folded(string(key)); n != nil {
 			return n, false
 		}
 	}

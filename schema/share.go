@@ -234,7 +234,7 @@ func (s *sharing) words(n *Node) {
 		}
 	}
 	if n.mapping != nil {
-		s.flags(n.mapping.atomic, n.mapping.value != nil)
+		s.flags(n.mapping.atomic, n.mapping.value != nil, n.mapping.folds)
 		s.number(uint64(len(n.mapping.fields)))
 		s.number(uint64(len(n.mapping.keys)))
 	}
