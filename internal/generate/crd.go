@@ -131,9 +131,10 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 		say(command.ErrOrStderr(), "warning: %v", warning)
 	}
 	if f.out == "" {
+		// kubectl applies a stream in its order: the definition takes its earlier annotation away, and barriers with it.
 		files := []generators.File{converted.CRD}
 		if converted.Permissions != nil {
-			files = append(files, *converted.Permissions)
+			files = []generators.File{*converted.Permissions, {Data: []byte("---\n")}, converted.CRD}
 		}
 		for _, file := range files {
 			if _, err := command.OutOrStdout().Write(file.Data); err != nil {

@@ -104,7 +104,7 @@ func TestCRD_WhatExceedsTheLimit(t *testing.T) {
 	if strings.Contains(definition, "permission-verbs") || strings.Count(permissions, "kind: PermissionSchema\n") < 10 {
 		t.Error("the files do not have what they should")
 	}
-	if code, both, _ := run(t, "", "crd", "--in", in); code != 0 || both != definition+permissions {
+	if code, both, _ := run(t, "", "crd", "--in", in); code != 0 || both != permissions+"---\n"+definition {
 		t.Errorf("exit %d, the standard output does not have both files", code)
 	}
 }
