@@ -88,7 +88,7 @@ func TestCRD_ArgumentsNameTheCure(t *testing.T) {
 	}
 }
 
-// TestCRD_WhatExceedsTheLimit: the second file lies beside the first, or follows it in the standard output.
+// TestCRD_WhatExceedsTheLimit: the second file lies beside the first, or comes before it in the standard output.
 func TestCRD_WhatExceedsTheLimit(t *testing.T) {
 	dir := t.TempDir()
 	var many strings.Builder
@@ -104,7 +104,7 @@ func TestCRD_WhatExceedsTheLimit(t *testing.T) {
 	if strings.Contains(definition, "permission-verbs") || strings.Count(permissions, "kind: PermissionSchema\n") < 10 {
 		t.Error("the files do not have what they should")
 	}
-	if code, both, _ := run(t, "", "crd", "--in", in); code != 0 || both != definition+permissions {
+	if code, both, _ := run(t, "", "crd", "--in", in); code != 0 || both != permissions+"---\n"+definition {
 		t.Errorf("exit %d, the standard output does not have both files", code)
 	}
 }
