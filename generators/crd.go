@@ -214,10 +214,13 @@ func (d *definition) sameVerbs(docs schema.Documents) []error {
 		if !v.Served {
 			continue
 		}
+		const anyPath = "any"       // No path is equal, because paths begin with a period.
+		own := map[[2]string]bool{} // what the version says of a path, and of any path
+		for _, p := range d.permissions[v.Name] {
+			own[[2]string{normal(p.Path), says(p)}], own[[2]string{anyPath, says(p)}] = true, true
+		}
 		for _, path := range order {
-			guarded := slices.ContainsFunc(d.permissions[v.Name], func(p v1alpha1.FieldPermission) bool {
-				return says(p) == verbs[path] && (normal(p.Path) == path || d.mayRename())
-			})
+			guarded := own[[2]string{path, verbs[path]}] || d.mayRename() && own[[2]string{anyPath, verbs[path]}]
 			if !guarded && d.has(docs, v.Name, path) {
 				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "path %q of served version %q lacks %s, which version %q has: guard it with the same in every served version that has it", path, v.Name, verbs[path], first[path]))
 			}

@@ -124,6 +124,8 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	}
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
+		// Keys of a map have their exact names. Where the values have no entry, the names are those of fields.
+		n.mapping.folds = len(n.mapping.keys) > 0 && b.isUnknown(atom.Map.ElementType) && o.any == nil
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)
@@ -135,13 +137,27 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		if fault := b.unemitted(o, atom); fault != nil {
 			b.errs = append(b.errs, fault)
 		}
-		for _, g := range append([]*guard{o.general, o.guard}, o.pods...) {
-			if permission := b.permission(g, own); permission != nil {
-				n.permissions = append(n.permissions, permission)
-			}
-		}
+		n.permissions = b.compiled(append(slices.Clone(o.general), o.guard), own)
+		n.fork(b.compiled(o.pods, own))
 	}
 	return n
+}
+
+// compiled returns the permissions of guards at a place. There may be nil among the guards.
+func (b *builder) compiled(guards []*guard, p place) []*Permission {
+	var out []*Permission
+	for _, g := range guards {
+		if permission := b.permission(g, p); permission != nil {
+			out = append(out, permission)
+		}
+	}
+	return out
+}
+
+// isUnknown reports whether the API server knows nothing about values of a type.
+func (b *builder) isUnknown(ref smd.TypeRef) bool {
+	atom, ok := b.topology.Types.Resolve(ref)
+	return !ok || atom == (smd.Atom{}) || atom.Scalar != nil && atom.List != nil && atom.Map != nil
 }
 
 // withType combines an overlay with the permissions of the type itself.
@@ -176,8 +192,8 @@ func (b *builder) list(l *smd.List, o *overlay, p place) *List {
 		defaults, item := b.fieldDefaults(l.ElementType), b.withType(l.ElementType, o.items())
 		for _, name := range l.Keys {
 			k := Key{Name: name, Default: defaults[name]}
-			if g := item.field(name); g != nil && g.guard != nil {
-				k.Emits = g.guard.entry.ParameterSource
+			if g := item.field(name).emitting(); g != nil {
+				k.Emits = g.entry.ParameterSource
 			}
 			emits = append(emits, k.Emits)
 			out.keys = append(out.keys, k)
@@ -251,20 +267,18 @@ func defaultJSON(value any) []byte {
 
 // source returns the parameter name that the node emits, after a check that it can emit one.
 func (b *builder) source(o *overlay, atom smd.Atom) string {
-	for _, g := range []*guard{o.guard, o.general} {
-		if g == nil || g.entry.ParameterSource == "" {
-			continue
-		}
-		granularMap := atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
-		if atom.Scalar == nil && !granularMap {
-			if !g.entry.Optional && !g.entry.Bare {
-				b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", b.at, g.entry.ParameterSource))
-			}
-			return ""
-		}
-		return g.entry.ParameterSource
+	g := o.emitting()
+	if g == nil {
+		return ""
 	}
-	return ""
+	granularMap := atom.Map != nil && atom.Map.ElementRelationship != smd.Atomic && hasValues(atom.Map)
+	if atom.Scalar == nil && !granularMap {
+		if !g.entry.Optional && !g.entry.Bare {
+			b.errs = append(b.errs, g.fault("%s: emits no parameter %q: put the source on a map, a scalar or a key property of a list-map", b.at, g.entry.ParameterSource))
+		}
+		return ""
+	}
+	return g.entry.ParameterSource
 }
 
 // unknownPaths reports the guards below o whose paths do not exist in the type.

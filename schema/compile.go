@@ -138,7 +138,8 @@ func (c *compiler) topology(s *Schema, t *Topology, owners map[runtimeschema.Gro
 		root, errs := b.kind(t.Kinds[gvk], o)
 		errs = append(errs, c.lacking(b.lacking)...)
 		if len(errs) > 0 {
-			// The documents of the faults touch this kind, so the kind fails.
+			// The fault may be in a barrier of Pods, whose document touches this kind only if it has a tree.
+			s.failed[gvk] = errs[0]
 			c.report(errs...)
 			continue
 		}

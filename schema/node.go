@@ -36,6 +36,8 @@ type Node struct {
 	// trees are the permissions by tree: first the tree of the kind, then the trees of the objects that a field of the kind becomes a
 	// part of. It is nil if there is one tree, or if all trees have the same node here.
 	trees [][]*Permission
+	// forks means that the other trees begin here, with the chain above, and not with the verb of the root.
+	forks bool
 	emits string
 	role  Role
 	// pod is the part of a Pod that the node becomes. makesPods means that the node or a node below it becomes one.
@@ -74,6 +76,9 @@ type Map struct {
 	fields map[string]*Node
 	keys   map[string]*Node
 	value  *Node
+	// folds means that the API server does not know the fields. Programs that decode them may ignore the case of names, so a name that
+	// differs from a singled-out one in case only counts as that.
+	folds bool
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -111,6 +116,10 @@ func (n *Node) Permissions() []*Permission { return n.permissions }
 // each object. Each tree has a chain of its own, which begins with the verb of the root. It is nil if there is one tree, or if all trees
 // have the same Permissions. Callers must not change the slices.
 func (n *Node) Trees() [][]*Permission { return n.trees }
+
+// Forks reports whether the other trees of the node begin with the chain above it, and not with the verb of the root: the node becomes a
+// part of Pods, which have barriers of their own there.
+func (n *Node) Forks() bool { return n.forks }
 
 // MayBarWithin reports whether a permission below the node, without the node's own, can be a barrier. If so, a change of the whole must
 // be searched for barriers. UncoveredPermissionSets are not counted.
@@ -156,10 +165,26 @@ func (m *Map) Child(key string) *Node {
 			return n
 		}
 	}
+	if n := m.folded(key); n != nil {
+		return n
+	}
 	if m.value != nil {
 		return m.value
 	}
 	return unknown
+}
+
+// folded returns the node of a singled-out key that differs from the given one in case only, nil for none.
+func (m *Map) folded(key string) *Node {
+	if !m.folds {
+		return nil
+	}
+	for _, name := range sortedKeys(m.keys) {
+		if strings.EqualFold(name, key) {
+			return m.keys[name]
+		}
+	}
+	return nil
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -183,6 +208,11 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 	}
 	if i := bytes.IndexByte(key, '/'); i >= 0 && m.keys != nil {
 		if n, ok := m.keys[string(key[:i+1])]; ok {
+			return n, false
+		}
+	}
+	if m.folds {
+		if n := m.folded(string(key)); n != nil {
 			return n, false
 		}
 	}

@@ -17,16 +17,21 @@ import (
 // overlay is the tree of a kind's entries by path pattern. It does not change after the build of nodes has begun.
 type overlay struct {
 	guard *guard
-	// general is the guard of all values of the map, if this overlay singles out one key.
-	general *guard
+	// general are the guards that this overlay has below those of all values of the map, if it singles out one key.
+	general []*guard
 	role    Role
 	// written is the entry that says when the API server writes the node, nil for none.
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
 	emitter *guard
-	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, in addition to the guard.
-	pod    PodPart
-	pods   []*guard
+	// included is the entry of an included fragment that does not count here. The node still emits its parameter, which other entries of
+	// the fragment need.
+	included *guard
+	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, from general to specific.
+	pod  PodPart
+	pods []*guard
+	// freed means that a document about Pods has an entry for this key without a barrier, which takes the key out of its prefix.
+	freed  bool
 	fields map[string]*overlay
 	any    *overlay
 	key    string
@@ -135,10 +140,7 @@ func statements(source string, rank Rank, entries []Entry) ([]statement, []error
 // lay adds the statements of one document to the tree.
 func (o *overlay) lay(document []statement) {
 	for _, s := range document {
-		at := o
-		for _, step := range s.path {
-			at = at.grow(step)
-		}
+		at := o.at(s.path)
 		// The catalogue gives a role, and no other document can remove it.
 		if e := s.guard.entry; e.Role != RoleNone {
 			at.role = e.Role
@@ -153,17 +155,61 @@ func (o *overlay) lay(document []statement) {
 				continue
 			}
 		}
-		if at.guard == nil || s.guard.rank >= at.guard.rank {
-			if at.guard != nil && at.guard.entry.ParameterSource != "" {
-				at.emitter = at.guard
-			}
-			at.guard = s.guard
+		if at.guard == nil || s.guard.standing() >= at.guard.standing() {
+			at.settle(s.guard, at.guard)
+		} else {
+			at.settle(at.guard, s.guard)
 		}
 	}
 }
 
+// settle makes the first guard count, and keeps what the other one emits. The other may be nil.
+func (o *overlay) settle(counts, other *guard) {
+	o.guard = counts
+	switch {
+	case other == nil || other.entry.ParameterSource == "":
+	case other.isIncluded() && !counts.isIncluded():
+		o.included = other
+	default:
+		o.emitter = other
+	}
+}
+
+// standing orders the guards of one pattern. An include stands for many entries that its author does not see. So it adds to what other
+// documents say about the kind, and replaces nothing of it, whatever the ranks: above all no barrier.
+func (g *guard) standing() int {
+	if g.rank <= RankCatalogue || g.isIncluded() {
+		return int(g.rank)
+	}
+	return int(RankAdministrator) + int(g.rank)
+}
+
+// isIncluded reports whether the entry comes from an include.
+func (g *guard) isIncluded() bool { return g.entry.Fragment != Fragment{} }
+
+// emitting returns the guard whose parameter the node emits, nil for none.
+func (o *overlay) emitting() *guard {
+	if o == nil {
+		return nil
+	}
+	for _, g := range slices.Backward(slices.Concat([]*guard{o.included}, o.general, []*guard{o.guard})) {
+		if g != nil && g.entry.ParameterSource != "" {
+			return g
+		}
+	}
+	return nil
+}
+
 func (g *guard) bars() bool {
 	return g.entry.Verb != "" && (g.entry.Excluded || g.entry.ExcludedWhen != "")
+}
+
+// at returns the overlay of a path, which it adds if there is none.
+func (o *overlay) at(path fieldpath.Pattern) *overlay {
+	for _, step := range path {
+		o = o.grow(step)
+	}
+	return o
 }
 
 func (o *overlay) grow(step fieldpath.Element) *overlay {
@@ -198,8 +244,8 @@ func (o *overlay) items() *overlay {
 	return o.any
 }
 
-// merge lays outer over inner. Per node the higher rank counts. For equal ranks outer counts, because the entry of a field takes
-// precedence over that of its type.
+// merge lays outer over inner. Per node the guard of the higher standing counts. If they are equal outer counts, because the entry of a
+// field takes precedence over that of its type.
 func merge(outer, inner *overlay) *overlay {
 	if outer == nil {
 		return inner
@@ -208,18 +254,14 @@ func merge(outer, inner *overlay) *overlay {
 		return outer
 	}
 	m := &overlay{guard: outer.guard, general: outer.general, role: outer.role, written: outer.written, any: merge(outer.any, inner.any)}
-	m.pod, m.pods = cmp.Or(outer.pod, inner.pod), slices.Concat(outer.pods, inner.pods)
-	m.emitter = outer.emitter
-	if m.emitter == nil {
-		m.emitter = inner.emitter
-	}
-	if m.guard == nil || inner.guard != nil && inner.guard.rank > m.guard.rank {
-		if m.guard != nil && m.guard.entry.ParameterSource != "" {
-			m.emitter = m.guard
-		}
-		m.guard = inner.guard
-	} else if inner.guard != nil && inner.guard.entry.ParameterSource != "" {
-		m.emitter = inner.guard
+	m.pod, m.pods, m.freed = cmp.Or(outer.pod, inner.pod), slices.Concat(inner.pods, outer.pods), outer.freed || inner.freed
+	m.emitter, m.included = cmp.Or(outer.emitter, inner.emitter), cmp.Or(outer.included, inner.included)
+	switch {
+	case inner.guard == nil:
+	case m.guard == nil || inner.guard.standing() > m.guard.standing():
+		m.settle(inner.guard, m.guard)
+	default:
+		m.settle(m.guard, inner.guard)
 	}
 	if m.role == RoleNone {
 		m.role = inner.role
@@ -239,18 +281,33 @@ func merge(outer, inner *overlay) *overlay {
 	return m
 }
 
-// singleOut returns the overlay of one named key of a map: its own overlay, and below its own guard the guard of all values. If a key has
-// only recorded writes, it has the guard of its prefix.
+// singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
+// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing. If a key has
+// only recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
-	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 && own.guard == nil {
-		own = merge(own, o.fields[name[:i+1]])
+	out := *own
+	out.key = ""
+	if i := strings.IndexByte(name, '/'); i >= 0 && i < len(name)-1 && o.fields[name[:i+1]] != nil {
+		prefix := o.fields[name[:i+1]]
+		out = *merge(own, prefix)
+		out.guard, out.pods = own.guard, own.pods
+		switch {
+		case own.guard == nil:
+			out.guard = prefix.guard
+		case prefix.guard != nil && prefix.guard.bars() && prefix.guard.standing() > own.guard.standing():
+			out.general = []*guard{prefix.guard}
+		}
+		if len(own.pods) == 0 && !own.freed {
+			out.pods = prefix.pods
+		}
 	}
 	if o.any == nil {
-		return own
+		return &out
 	}
-	m := merge(own, o.any)
-	m.guard, m.general, m.written = own.guard, o.any.guard, own.written
+	m := merge(&out, o.any)
+	m.guard, m.written = out.guard, out.written
+	m.general, m.pods = slices.Concat([]*guard{o.any.guard}, out.general), slices.Concat(o.any.pods, out.pods)
 	return m
 }
 
@@ -262,13 +319,13 @@ func (o *overlay) identity() string {
 	if o.key == "" {
 		var b strings.Builder
 		b.WriteString("{" + string(o.role))
-		for _, g := range []*guard{o.general, o.guard, o.written} {
+		for _, g := range slices.Concat(o.general, []*guard{o.guard, o.written, o.included}) {
 			b.WriteString(";")
 			if g != nil {
 				b.WriteString(g.content)
 			}
 		}
-		b.WriteString(";" + string(o.pod))
+		fmt.Fprintf(&b, ";%s;%t", o.pod, o.freed)
 		for _, g := range o.pods {
 			b.WriteString("+" + g.content)
 		}

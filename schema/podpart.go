@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -34,7 +36,8 @@ var handedOn = []string{"labels", "annotations", "finalizers"}
 
 // podBarriers are the barriers of documents about Pods, as overlays of the parts of a Pod that templates have.
 type podBarriers struct {
-	parts   map[PodPart]*overlay
+	parts map[PodPart]*overlay
+	// sources are all documents of administrators about Pods. A fault in one of them may hide a barrier.
 	sources []string
 }
 
@@ -44,42 +47,48 @@ func (c *compiler) podBarriers() *podBarriers {
 		return c.onPods
 	}
 	c.onPods = &podBarriers{parts: map[PodPart]*overlay{}}
+	said := &overlay{}
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
 		if d.Kind != podKind.Kind || d.Rank != RankAdministrator || !d.matches(podKind) {
 			continue
 		}
-		for _, s := range c.read(i) {
-			if c.onPods.add(s) && !slices.Contains(c.onPods.sources, d.Source) {
-				c.onPods.sources = append(c.onPods.sources, d.Source)
-			}
-		}
+		said.lay(c.read(i))
+		c.onPods.sources = append(c.onPods.sources, d.Source)
+	}
+	for _, part := range []PodPart{PodSpec, PodMetadata} {
+		c.onPods.parts[part] = said.field(string(part)).onPods(part)
 	}
 	return c.onPods
 }
 
-// add adds an entry if it is a barrier in a part of the Pod that templates have.
-func (b *podBarriers) add(s statement) bool {
-	if len(s.path) == 0 || s.path[0].Any || !s.guard.bars() {
-		return false
+// onPods returns the barriers of an overlay of Pods as barriers of the fields that become the part, nil for none.
+func (o *overlay) onPods(part PodPart) *overlay {
+	if o == nil {
+		return nil
 	}
-	part, lent := PodPart(s.path[0].Name), s.guard.lend("")
-	if part != PodSpec && part != PodMetadata {
-		return false
+	out := &overlay{any: o.any.onPods(part), fields: map[string]*overlay{}}
+	if o.guard != nil && o.guard.bars() {
+		lent := o.guard.lend("")
+		if verb := templateVerbs[o.guard.entry.Verb]; part == PodMetadata && verb != "" {
+			lent = lent.with(func(g *guard) { g.entry.Verb = verb })
+		}
+		out.pods = []*guard{lent}
 	}
-	if verb := templateVerbs[s.guard.entry.Verb]; part == PodMetadata && verb != "" {
-		lent = lent.with(func(g *guard) { g.entry.Verb = verb })
+	for name, below := range o.fields {
+		next := below.onPods(part)
+		if below.guard != nil && !below.guard.bars() && !below.guard.isIncluded() && strings.Contains(name, "/") {
+			next = cmp.Or(next, &overlay{})
+			next.freed = true
+		}
+		if next != nil {
+			out.fields[name] = next
+		}
 	}
-	at := b.parts[part]
-	if at == nil {
-		at = &overlay{}
-		b.parts[part] = at
+	if out.any == nil && len(out.pods)+len(out.fields) == 0 {
+		return nil
 	}
-	for _, step := range s.path[1:] {
-		at = at.grow(step)
-	}
-	at.pods = append(at.pods, lent)
-	return true
+	return out
 }
 
 // bearing returns the overlay with the barriers of a part of Pods. It does not change o.
@@ -92,13 +101,7 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		*out = *o
 		out.key = ""
 	}
-	for _, theirs := range barriers.pods {
-		if out.guard != nil && out.guard.sameVerb(theirs) {
-			out.guard = out.guard.strengthen(theirs)
-			continue
-		}
-		out.pods = append(slices.Clone(out.pods), theirs)
-	}
+	out.pods, out.freed = slices.Concat(out.pods, barriers.pods), out.freed || barriers.freed
 	if barriers.any != nil {
 		out.any = out.any.bearing(barriers.any)
 	}
@@ -113,4 +116,25 @@ func (o *overlay) bearing(barriers *overlay) *overlay {
 		out.fields = fields
 	}
 	return out
+}
+
+// fork adds barriers of Pods, from general to specific. They have a tree of their own, in which they stand below the verbs of the node, so
+// that a change needs them as well as the barriers of the node, and no verb of the template passes them. If the last of them has a verb
+// that the node has, it is a barrier there too: a verb that stands apart below it stays the only one that passes.
+func (n *Node) fork(onPods []*Permission) {
+	if len(onPods) == 0 {
+		return
+	}
+	own, last := n.permissions, onPods[len(onPods)-1]
+	others := slices.DeleteFunc(slices.Clone(own), func(p *Permission) bool { return says(onPods, p) })
+	n.permissions = slices.Concat(others, onPods)
+	if i := slices.IndexFunc(own, func(p *Permission) bool { return sameVerb(p, last) && !p.excluded }); i >= 0 {
+		own = slices.Insert(slices.Clone(own), i+1, last)
+		if p := own[i]; !p.MayBar() && p.treatment == last.treatment && p.expressionText == last.expressionText {
+			own = slices.Delete(own, i, i+1)
+		}
+	}
+	if !slices.Equal(own, n.permissions) {
+		n.trees, n.forks = [][]*Permission{own, n.permissions}, true
+	}
 }

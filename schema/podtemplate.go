@@ -33,28 +33,30 @@ func (s *Schema) OnTemplates(spec *v1alpha1.UncoveredPermissionSetSpec) []Templa
 	if pod == nil || !set.covers(ResourceRef{Version: podKind.Version, Resource: "pods"}) {
 		return nil
 	}
+	var asked []verbs.Verb
+	for _, text := range spec.UncoveredPermissions {
+		if v, err := verbs.Parse(text); err == nil && pod.Root.mayAsk(v) {
+			asked = append(asked, v)
+		}
+	}
 	var out []TemplateBarrier
 	for _, t := range s.templated {
 		k := s.kinds[t.kind]
 		if k == nil {
 			continue
 		}
-		w := &templateWalk{
-			seen: map[pairing]bool{}, found: map[verbs.Verb]bool{},
-			named: set.covers(ResourceRef{Group: t.resource.Group, Version: t.kind.Version, Resource: t.resource.Resource}),
+		named := set.covers(ResourceRef{Group: t.resource.Group, Version: t.kind.Version, Resource: t.resource.Resource})
+		found := map[verbs.Verb]bool{}
+		for _, v := range asked {
+			w := &templateWalk{verb: v, named: named, seen: map[pairing]bool{}, found: found}
+			w.enter(pod.Root, k.Root, above{})
 		}
-		for _, text := range spec.UncoveredPermissions {
-			if v, err := verbs.Parse(text); err == nil && v != verbs.MarkerVerb() {
-				w.verbs = append(w.verbs, v)
-			}
-		}
-		w.enter(pod.Root, k.Root, nil)
 		at := slices.IndexFunc(out, func(b TemplateBarrier) bool { return b.GroupResource == t.resource })
-		if at < 0 && len(w.found) > 0 {
+		if at < 0 && len(found) > 0 {
 			at, out = len(out), append(out, TemplateBarrier{GroupResource: t.resource})
 		}
-		for v := range w.found {
-			if base := v.WithoutParameter(); v != base && w.found[base] {
+		for v := range found {
+			if base := v.WithoutParameter(); v != base && found[base] {
 				continue
 			}
 			if text := v.String(); !slices.Contains(out[at].Verbs, text) {
@@ -66,132 +68,6 @@ func (s *Schema) OnTemplates(spec *v1alpha1.UncoveredPermissionSetSpec) []Templa
 		slices.Sort(out[i].Verbs)
 	}
 	return out
-}
-
-// templateWalk finds the verbs of a template for the verbs of Pods.
-type templateWalk struct {
-	verbs []verbs.Verb
-	// named means that the set names the resource too, so that a verb which the template has, or a field above it, is a barrier already.
-	named bool
-	seen  map[pairing]bool
-	found map[verbs.Verb]bool
-}
-
-// pairing is a field of Pods, the field that becomes it, and the nearest verb above that.
-type pairing struct {
-	pod, template *Node
-	above         *Permission
-}
-
-// chain are the permissions above a node, from general to specific.
-type chain []*Permission
-
-func (c chain) last() *Permission {
-	if len(c) == 0 {
-		return nil
-	}
-	return c[len(c)-1]
-}
-
-func (c chain) with(n *Node) chain { return slices.Concat(c, n.permissions) }
-
-// enter finds the fields that become parts of Pods at and below a node.
-func (w *templateWalk) enter(pod, n *Node, above chain) {
-	at := pairing{nil, n, above.last()}
-	if !n.makesPods || w.seen[at] {
-		return
-	}
-	w.seen[at] = true
-	if n.pod != NoPod {
-		// A barrier at the root of Pods is a barrier on all parts of them.
-		w.compare(pod.permissions, n, above, "")
-		part := pod.named(string(n.pod))
-		if n.pod == PodMetadata {
-			w.compare(part.permissions, n, above, "")
-			for _, name := range handedOn {
-				if n.mayHave(name) {
-					w.pair(part.named(name), n.named(name), above.with(n), "")
-				}
-			}
-		} else {
-			w.pair(part, n, above, "")
-		}
-	}
-	for _, child := range n.Children() {
-		w.enter(pod, child, above.with(n))
-	}
-}
-
-// pair compares a field of Pods, and everything below it, with the field that becomes it. key is the key of the map that the pair stands
-// for, "" for none.
-func (w *templateWalk) pair(pod, template *Node, above chain, key string) {
-	at := pairing{pod, template, above.last()}
-	if pod == unknown || w.seen[at] {
-		return
-	}
-	w.seen[at] = true
-	w.compare(pod.permissions, template, above, key)
-	above = above.with(template)
-	if pod.list != nil {
-		w.pair(pod.items(), template.items(), above, "")
-	}
-	if pod.mapping == nil {
-		return
-	}
-	for _, name := range singled([]*Node{pod, template}) {
-		key := ""
-		if !pod.mapping.IsField(name) {
-			key = name
-		}
-		if template.mayHave(name) {
-			w.pair(pod.named(name), template.named(name), above, key)
-		}
-	}
-	if pod.mapping.value != nil {
-		w.pair(pod.values(), template.values(), above, "")
-	}
-}
-
-// mayHave reports whether an object at the node can have a field or a key. A template need not have all fields of a Pod.
-func (n *Node) mayHave(name string) bool {
-	return n.mapping != nil && (n.mapping.value != nil || n.mapping.IsField(name))
-}
-
-// compare adds the verbs of a field of a template for the barriers among the permissions of the same field of Pods.
-func (w *templateWalk) compare(pod []*Permission, template *Node, above chain, key string) {
-	for _, v := range w.verbs {
-		is := func(p *Permission) bool { return p.MayBe(v) }
-		if !slices.ContainsFunc(pod, is) || w.named && slices.ContainsFunc(above.with(template), is) {
-			continue
-		}
-		w.found[counterpart(v, template, above, key)] = true
-	}
-}
-
-// counterpart returns the verb of a field of a template for a barrier on the same field of Pods: the same verb, or the most specific verb
-// of the field, or the nearest verb above.
-func counterpart(v verbs.Verb, template *Node, above chain, key string) verbs.Verb {
-	own := chain(template.permissions)
-	if slices.ContainsFunc(own, func(p *Permission) bool { return p.MayBe(v) }) {
-		return v
-	}
-	p := own.last()
-	if p == nil {
-		if p = above.last(); p == nil {
-			return verbs.All()
-		}
-		return p.verb
-	}
-	value, parameterized := v.Parameter()
-	if !parameterized {
-		value = key
-	}
-	if value != "" && p.parameter != "" {
-		if out, ok := p.Parameterized(func(string) (string, bool) { return value, true }); ok {
-			return out
-		}
-	}
-	return p.verb
 }
 
 // onTemplates returns the sets that hold a set about Pods for what Pods are made from. A condition on the object is about a Pod, which

@@ -209,7 +209,7 @@ func (s *sharing) describe(members []*Node) []*Node {
 
 // words writes the own content of a node, and how many nodes are below it in each way.
 func (s *sharing) words(n *Node) {
-	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil)
+	s.flags(n.scalar, n.list != nil, n.mapping != nil, n.fallback != nil, n.forks)
 	s.text(string(n.role))
 	s.text(string(n.pod))
 	if s.text(n.emits); n.written != nil {
@@ -218,16 +218,10 @@ func (s *sharing) words(n *Node) {
 		s.text("")
 	}
 	s.text(string(n.fallback))
-	s.number(uint64(len(n.permissions)))
-	for _, p := range n.permissions {
-		if s.byEffect {
-			s.text(p.effect)
-			continue
-		}
-		if _, known := s.guards[p]; !known {
-			s.guards[p] = uint64(len(s.guards))
-		}
-		s.number(s.guards[p])
+	s.guarding(n.permissions)
+	s.number(uint64(len(n.trees)))
+	for _, tree := range n.trees {
+		s.guarding(tree)
 	}
 	if n.list != nil {
 		s.flags(n.list.atomic)
@@ -240,9 +234,24 @@ func (s *sharing) words(n *Node) {
 		}
 	}
 	if n.mapping != nil {
-		s.flags(n.mapping.atomic, n.mapping.value != nil)
+		s.flags(n.mapping.atomic, n.mapping.value != nil, n.mapping.folds)
 		s.number(uint64(len(n.mapping.fields)))
 		s.number(uint64(len(n.mapping.keys)))
+	}
+}
+
+// guarding writes permissions.
+func (s *sharing) guarding(permissions []*Permission) {
+	s.number(uint64(len(permissions)))
+	for _, p := range permissions {
+		if s.byEffect {
+			s.text(p.effect)
+			continue
+		}
+		if _, known := s.guards[p]; !known {
+			s.guards[p] = uint64(len(s.guards))
+		}
+		s.number(s.guards[p])
 	}
 }
 

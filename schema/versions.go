@@ -17,13 +17,18 @@ type loan struct {
 	statement
 	// same means that the path is the same field in this version. To a field that is not the same, only barriers apply.
 	same bool
+	// marks means that only the mark of the entry applies: other objects become parts of Pods by the field.
+	marks bool
 }
 
 // borrow adds entries for other versions to the entries of this version.
 func (o *overlay) borrow(loans []loan) {
 	for _, s := range loans {
 		e := s.guard.entry
-		if len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
+		if s.marks || s.same && e.Pod != NoPod {
+			o.at(s.path).pod = e.Pod
+		}
+		if s.marks || len(s.path) == 0 || len(e.Writes) > 0 || e.Verb == "" && e.ParameterSource == "" {
 			continue
 		}
 		theirs := s.guard
@@ -35,10 +40,7 @@ func (o *overlay) borrow(loans []loan) {
 			theirs.entry.ParameterSource = ""
 			theirs.describe()
 		}
-		at := o
-		for _, step := range s.path {
-			at = at.grow(step)
-		}
+		at := o.at(s.path)
 		at.guard = at.guard.borrow(theirs)
 	}
 }
@@ -57,7 +59,7 @@ func (g *guard) borrow(theirs *guard) *guard {
 		return theirs.lend(g.entry.ParameterSource)
 	case g.sameVerb(theirs):
 		return g.strengthen(theirs)
-	case g.bars() && !theirs.bars() || theirs.rank < g.rank || theirs.rank == g.rank && (g.bars() || !theirs.bars()):
+	case g.bars() && !theirs.bars() || theirs.standing() < g.standing() || theirs.standing() == g.standing() && (g.bars() || !theirs.bars()):
 		return g
 	}
 	return theirs.lend(g.entry.ParameterSource)
@@ -130,13 +132,15 @@ func (c *compiler) loans(gvk runtimeschema.GroupVersionKind, d *PermissionDocume
 	for _, s := range said {
 		counts, same := len(others) == 0, false
 		for _, other := range others {
+			isSame := shapeOf(gvk, c.owner).at(s.path).same(shapeOf(other, c.owner).at(s.path))
 			if c.said(other).find(s.path) == s.guard {
-				counts = true
-				same = same || shapeOf(gvk, c.owner).at(s.path).same(shapeOf(other, c.owner).at(s.path))
+				counts, same = true, same || isSame
+			} else if isSame && s.guard.entry.Pod != NoPod {
+				out = append(out, loan{statement: s, marks: true})
 			}
 		}
 		if counts {
-			out = append(out, loan{s, same})
+			out = append(out, loan{statement: s, same: same})
 		}
 	}
 	return out

@@ -149,11 +149,17 @@ func (t *Target) decided(ctx context.Context, w write, o Options) (*Rule, error)
 			}
 		}
 		if f.place, err = tree.Find(c.Path); err != nil {
-			f.place = tree.Place() // A field that the schema does not know.
+			f.place, f.unplaced = tree.Place(), true
 		}
 		out.Fields = append(out.Fields, f)
 	}
 	out.describe(tree)
+	if err := out.companions(ctx, tree); err != nil {
+		return nil, err
+	}
+	if w.before == nil {
+		out.Notes = nil // Nothing changes.
+	}
 	return out, nil
 }
 

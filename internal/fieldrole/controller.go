@@ -20,8 +20,8 @@ type replaced struct {
 	// fields are those of all markers, by version.
 	fields map[*Target][]string
 	order  []*Target
-	// created means that the plain role lets its holder create objects.
-	created bool
+	// more are the roles that have the marker on the resource, and do not let their holders create objects without fieldperm.
+	more []string
 	// found means that the plain role has one of the generic verbs on the resource, whose place is taken.
 	found bool
 }
@@ -45,10 +45,10 @@ func (k *Kinds) Controller(ctx context.Context, m *rolemarkers.Markers, o Option
 	for _, role := range m.Roles {
 		switch role := role.(type) {
 		case rbacv1.ClusterRole:
-			role.Rules = rewrite(role.Rules, all)
+			role.Rules = rewrite("the ClusterRole "+role.Name, role.Rules, all)
 			roles = append(roles, role)
 		case rbacv1.Role:
-			role.Rules = rewrite(role.Rules, all)
+			role.Rules = rewrite(fmt.Sprintf("the Role %s of namespace %s", role.Name, role.Namespace), role.Rules, all)
 			roles = append(roles, role)
 		default:
 			return nil, nil, []error{fmt.Errorf("role is a %T: report this as a fault of fieldperm", role)}
@@ -69,8 +69,13 @@ func (k *Kinds) Controller(ctx context.Context, m *rolemarkers.Markers, o Option
 		for _, rule := range r.rules {
 			comments = append(comments, rule.Comments()...)
 		}
-		if !r.created && !strings.Contains(r.resource, "/") {
-			comments = append(comments, fmt.Sprintf("More than in the role without fieldperm: the marker on %s stands in for create too, for objects that have only fields that the verbs cover.", r.rules[0].resource()))
+		if len(r.more) > 0 && !strings.Contains(r.resource, "/") {
+			comments = append(comments, fmt.Sprintf("More than without fieldperm, in %s: the marker on %s stands in for create too, for objects that have only fields that the verbs cover.", strings.Join(r.more, " and "), r.rules[0].resource()))
+		}
+		for _, rule := range r.rules {
+			if text := rule.createsText(); text != "" && slices.Contains(r.generic, "create") && rule.Subresource == "" {
+				comments = append(comments, text)
+			}
 		}
 	}
 	for i := range comments {
@@ -146,7 +151,7 @@ func (k *Kinds) forMarker(ctx context.Context, r *replaced, f *rolemarkers.Field
 	return errs
 }
 
-// meet notes what a plain marker grants on the resource. The error is about a marker that grants it together with others.
+// meet returns an error about a plain marker that grants verbs on the resource together with others.
 func (r *replaced) meet(m *rolemarkers.RBAC) error {
 	has := slices.Contains[[]string]
 	groups := slices.Clone(m.Groups)
@@ -162,7 +167,6 @@ func (r *replaced) meet(m *rolemarkers.RBAC) error {
 	if !covers {
 		return nil
 	}
-	r.created = r.created || has(m.Verbs, "create") || has(m.Verbs, "*")
 	grants := has(m.Verbs, "*") || slices.ContainsFunc(r.generic, func(verb string) bool { return has(m.Verbs, verb) })
 	switch {
 	case !grants:
@@ -176,10 +180,16 @@ func (r *replaced) meet(m *rolemarkers.RBAC) error {
 }
 
 // rewrite returns the rules of a role with granular verbs in place of generic ones, in controller-gen's order.
-func rewrite(rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
+func rewrite(role string, rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
+	marked := map[*replaced]bool{}
 	for i := range rules {
-		out = append(out, split(&rules[i], all)...)
+		out = append(out, split(&rules[i], all, marked)...)
+	}
+	for _, r := range all {
+		if marked[r] && !slices.ContainsFunc(rules, r.isCreatedBy) {
+			r.more = append(r.more, role)
+		}
 	}
 	key := func(r *rbacv1.PolicyRule) string {
 		return strings.Join([]string{strings.Join(r.APIGroups, "&"), strings.Join(r.Resources, "&"), strings.Join(r.ResourceNames, "&"), strings.Join(r.NonResourceURLs, "&")}, " + ")
@@ -188,8 +198,14 @@ func rewrite(rules []rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
 	return out
 }
 
-// split takes the resources whose verbs are replaced out of a rule, each into a rule of its own.
-func split(rule *rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
+// isCreatedBy reports whether a plain rule lets its holder create any object. A request to create has no name, so that rules with names do not.
+func (r *replaced) isCreatedBy(rule rbacv1.PolicyRule) bool {
+	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
+	return len(rule.ResourceNames) == 0 && has(rule.APIGroups, r.group) && has(rule.Resources, r.resource) && has(rule.Verbs, "create")
+}
+
+// split takes the resources whose verbs are replaced out of a rule, each into a rule of its own, and notes which they are.
+func split(rule *rbacv1.PolicyRule, all []*replaced, marked map[*replaced]bool) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	for _, group := range rule.APIGroups {
 		kept := slices.Clone(rule.Resources)
@@ -197,7 +213,7 @@ func split(rule *rbacv1.PolicyRule, all []*replaced) []rbacv1.PolicyRule {
 			if r.group != group || !slices.Contains(rule.Resources, r.resource) || !slices.ContainsFunc(r.generic, func(verb string) bool { return slices.Contains(rule.Verbs, verb) }) {
 				continue
 			}
-			r.found = true
+			r.found, marked[r] = true, true
 			kept = slices.DeleteFunc(kept, func(name string) bool { return name == r.resource })
 			own := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{r.resource}, ResourceNames: rule.ResourceNames}
 			own.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return slices.Contains(r.generic, verb) })

@@ -168,3 +168,30 @@ func TestController_TellsThatTheMarkerCreates(t *testing.T) {
 		}
 	}
 }
+
+// TestController_TellsWhichRoleCreates: create in one role, or for objects of some names, does not take it from another.
+func TestController_TellsWhichRoleCreates(t *testing.T) {
+	const ours = "// +fieldperm:rbac:groups=apps,resources=deployments,fields=.spec.replicas\n"
+	const plain = "// +kubebuilder:rbac:groups=apps,resources=deployments,"
+	for name, c := range map[string]struct{ code, want string }{
+		"another namespace": {plain + "verbs=update;patch\n" + plain + "namespace=n,verbs=create;update;patch\n" + ours, "in the ClusterRole manager-role: the marker on deployments.apps stands in for create too"},
+		"of a name":         {plain + "verbs=update;patch\n" + plain + "resourceNames=one,verbs=create\n" + ours, "in the ClusterRole manager-role: "},
+		"the other way":     {plain + "verbs=create;update;patch\n" + plain + "namespace=n,verbs=update;patch\n" + ours, "in the Role manager-role of namespace n: "},
+		"none":              {plain + "verbs=update;patch\n" + plain + "namespace=n,verbs=update;patch\n" + ours, "in the ClusterRole manager-role and the Role manager-role of namespace n: "},
+		"every role":        {plain + "verbs=create;update;patch\n" + plain + "namespace=n,verbs=create;patch\n" + ours, ""},
+	} {
+		_, comments, errs := kinds(t).Controller(t.Context(), read(t, c.code), Options{})
+		if len(errs) > 0 {
+			t.Fatal(name, errs)
+		}
+		var got []string
+		for _, text := range comments {
+			if strings.Contains(text, "stands in for create") {
+				got = append(got, text)
+			}
+		}
+		if text := strings.Join(got, "\n"); (c.want == "") != (text == "") || !strings.Contains(text, c.want) || len(got) > 1 {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // Surplus is what a verb covers besides the fields of its rule: a path with what is below it, as far as Text says.
@@ -15,13 +16,16 @@ type Surplus struct {
 	Verb string
 	Path fieldpath.Pattern
 	Text string
+
+	region *region
+	where  string
 }
 
 // describe says what the verbs of a rule cover besides the fields, in every version that clients may send, and which powers they have.
 func (r *Rule) describe(tree *fieldtree.Kind) {
 	for _, verb := range r.Verbs[1:] {
 		c := &coverage{rule: r, verb: verb}
-		c.base, c.value, c.ofOne = strings.Cut(strings.TrimSuffix(verb, ")"), "(")
+		c.base, c.value, c.ofOne = parts(verb)
 		c.in(tree, "")
 		if r.Subresource == "" || tree.GroupKind() == r.Target.GroupKind() {
 			for _, gvk := range r.Target.others {
@@ -30,13 +34,23 @@ func (r *Rule) describe(tree *fieldtree.Kind) {
 				}
 			}
 		}
-		r.Also = append(r.Also, c.also...)
+		r.Also = append(r.Also, widest(c.also)...)
 		for _, p := range schema.AllPowers() {
 			if slices.Contains(c.powers, p) {
 				r.Powers = append(r.Powers, fmt.Sprintf("%s: %s. %s", verb, p, p.Sentence()))
 			}
 		}
 	}
+}
+
+// parts returns a verb without its parameter, and the value that the parameter stands for.
+func parts(verb string) (base, value string, ofOne bool) {
+	v, err := verbs.Parse(verb)
+	if err != nil {
+		return verb, "", false
+	}
+	value, ofOne = v.Parameter()
+	return v.WithoutParameter().String(), value, ofOne
 }
 
 // coverage collects what one verb covers besides the fields of its rule.
@@ -51,7 +65,7 @@ type coverage struct {
 	seen        []string
 }
 
-// in adds the paths at which the verb is in one version.
+// in adds the places at which the verb is in one version.
 func (c *coverage) in(tree *fieldtree.Kind, where string) {
 	var paths []string
 	for text, at := range tree.Verbs() {
@@ -62,54 +76,59 @@ func (c *coverage) in(tree *fieldtree.Kind, where string) {
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
 		at, err := tree.Find(path)
-		if err != nil || c.isOfOther(at.Path) {
+		if err != nil {
 			continue
 		}
-		takesPrefix := false
 		for _, v := range at.Node().Verbs {
-			if v.Base.String() == c.base {
+			if v.Base.String() != c.base || c.ofOne && v.Parameter == "" {
+				continue // A verb with a parameter covers nothing where the verb takes none.
+			}
+			regions := covered(at, v, c.value, c.ofOne)
+			if len(regions) > 0 {
 				c.powers = append(c.powers, v.Powers...)
-				takesPrefix = takesPrefix || v.TakesPrefix
+			}
+			for _, r := range regions {
+				if text := c.besides(r); text != "" && !slices.Contains(c.seen, text) {
+					c.seen = append(c.seen, text)
+					c.also = append(c.also, Surplus{c.verb, at.Path, text + where, r, where})
+				}
 			}
 		}
-		text := c.besides(at.Path, takesPrefix)
-		if text == "" || slices.Contains(c.seen, text) {
-			continue
+	}
+}
+
+// widest leaves out what is a part of another surplus of the same verb and version.
+func widest(all []Surplus) []Surplus {
+	var out []Surplus
+	for i := range all {
+		s := &all[i]
+		if !slices.ContainsFunc(all, func(o Surplus) bool {
+			return o.where == s.where && len(o.region.steps) == len(s.region.steps) && o.region.contains(s.region) && !s.region.contains(o.region)
+		}) {
+			out = append(out, *s)
 		}
-		c.seen = append(c.seen, text)
-		c.also = append(c.also, Surplus{c.verb, at.Path, text + where})
 	}
+	return out
 }
 
-// isOfOther reports whether a path ends at a key that gives the verb another parameter.
-func (c *coverage) isOfOther(at fieldpath.Pattern) bool {
-	if !c.ofOne || len(at) == 0 || at[len(at)-1].Any || !strings.HasPrefix(at[len(at)-1].String(), "[") {
-		return false
+// besides says what the verb covers in a region besides the fields, "" for nothing. It says more rather than less: a region that is not certainly
+// a part of a field counts as more.
+func (c *coverage) besides(r *region) string {
+	if len(r.steps) == 0 {
+		return r.String()
 	}
-	key, _, _ := strings.Cut(at[len(at)-1].Name, "/")
-	return key != c.value && at[len(at)-1].Name != c.value
-}
-
-// besides says what the verb covers at a path besides the fields, "" for nothing.
-func (c *coverage) besides(at fieldpath.Pattern, takesPrefix bool) string {
-	if len(at) == 0 {
-		return "every field that no barrier guards"
-	}
-	out := at.String()
-	switch {
-	case c.ofOne && takesPrefix:
-		out = fmt.Sprintf("every key of %s with the prefix %s/", at[:len(at)-1], c.value)
-	case !c.ofOne && at[len(at)-1].Any:
-		out = "every entry of " + at[:len(at)-1].String()
-	}
+	out := r.String()
 	for i := range c.rule.Fields {
 		f := &c.rule.Fields[i]
-		switch asked := f.place.Path; {
-		case !slices.Contains(f.Verbs, c.verb) && !slices.Equal(asked, at):
-		case slices.Equal(asked, at), c.ofOne && !takesPrefix && at.Covers(asked), strings.HasSuffix(f.Path, `/*"]`) && at.Covers(asked):
+		isOf := slices.Contains(f.Verbs, c.verb)
+		if f.unplaced {
+			continue
+		}
+		switch asked := askedFor(f); {
+		case asked.contains(r) && (isOf || len(asked.steps) == len(r.steps)):
 			return ""
-		case len(asked) > len(at) && at.Covers(asked[:len(at)]) && !c.ofOne:
-			out = "all of " + at.String()
+		case isOf && len(asked.steps) > len(r.steps) && r.contains(asked):
+			out = "all of " + r.path()
 		}
 	}
 	return out

@@ -33,6 +33,8 @@ type Rule struct {
 	Powers []string
 	// Notes explain what the rule does not grant, and other ways to write the fields.
 	Notes []string
+	// Creates are the fields that the API server may set in a new object, and that the verbs do not cover.
+	Creates []string
 }
 
 // Field is a field that was asked for.
@@ -48,6 +50,10 @@ type Field struct {
 	Without []string
 
 	place *fieldtree.Place
+	// isPrefix means that the last step of place is every key that begins with it.
+	isPrefix bool
+	// unplaced means that the schema does not know the field, and place is the object.
+	unplaced bool
 }
 
 // Options say what a role may have.
@@ -139,6 +145,9 @@ func (t *Target) rule(ctx context.Context, w *way, o Options) (*Rule, error) {
 	slices.Sort(least)
 	out.Verbs = append([]string{verbs.Marker}, least...)
 	out.describe(w.tree)
+	if err := out.companions(ctx, w.tree); err != nil {
+		return nil, err
+	}
 	out.Notes = append(out.Notes, w.notes...)
 	return out, nil
 }
@@ -155,19 +164,26 @@ func (w *way) find(i int, o Options) (*Field, error) {
 		text, below = head+`/"]`, true
 	}
 	p, err := w.tree.Find(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case strings.Contains(text, `/*"]`):
+		return nil, fmt.Errorf("path %q of %s: a prefix of keys is not the last step: name each key, or [*] for all keys", path.stored, w.tree.Kind)
 	}
 	if err := changeable(p, path.stored); err != nil {
 		return nil, err
 	}
-	out := &Field{Path: path.stored, place: p}
+	if err := w.selects(p, path.stored); err != nil {
+		return nil, err
+	}
+	out := &Field{Path: path.stored, place: p, isPrefix: below}
 	chains := p.Chains()
 	if whole := w.charged(p); whole != nil {
 		// A barrier within a value that changes as a whole is passed by its own verb beside that of the value.
 		chains = slices.DeleteFunc(chains, func(chain []fieldtree.Link) bool { return !isBarred(chain) })
 		chains = append(whole.Chains(), chains...)
-		out.place, out.Whole = whole, whole.Path.String()
+		out.place, out.isPrefix = whole, false
+		out.Whole = askedFor(out).path()
 	}
 	for _, chain := range chains {
 		l := specific(chain)

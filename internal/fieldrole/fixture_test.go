@@ -54,7 +54,7 @@ spec:
 
 // known are the built-in kinds and the widgets.
 var known = sync.OnceValues(func() (*Kinds, []error) {
-	docs, errs := load.Decode("widgets.yaml", []byte(widgets))
+	docs, errs := load.Decode("widgets.yaml", []byte(widgets+gadgets))
 	if len(errs) > 0 {
 		return nil, errs
 	}

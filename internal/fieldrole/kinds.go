@@ -31,6 +31,8 @@ type Target struct {
 	runtimeschema.GroupVersionKind
 	Resource string
 	kinds    *Kinds
+	// main is the tree of the object, once it was needed.
+	main *fieldtree.Kind
 	// others are the other versions that clients may send.
 	others []runtimeschema.GroupVersionKind
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fieldperm/fieldperm/internal/needs"
+	"github.com/fieldperm/fieldperm/internal/printable"
 )
 
 // Role is what a role is for besides its rules.
@@ -76,6 +77,11 @@ func (r *Role) Manifest(rules []*Rule) ([]byte, error) {
 	if slices.ContainsFunc(rules, func(rule *Rule) bool { return rule.Subresource == "" }) && (!r.Create || len(r.ResourceNames) > 0) {
 		comment("The marker granular stands in for create too: %s.", r.creates())
 	}
+	for _, rule := range rules {
+		if text := rule.createsText(); text != "" && r.Create && rule.Subresource == "" {
+			comment("%s", text)
+		}
+	}
 	if !slices.Contains(r.Verbs, "get") {
 		comment("The API server asks for no get on a patch. kubectl patch, edit and apply read the object first: add get to --verbs for them.")
 	}
@@ -90,10 +96,8 @@ func (r *Role) creates() string {
 	return "the holder may create an object that has only fields that the verbs cover"
 }
 
-// line keeps a comment on one line: a path may have any key of a map.
-func line(text string) string {
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`).Replace(text)
-}
+// line keeps a comment on one line, with characters that YAML takes: a path may have any key of a map.
+func line(text string) string { return printable.Text(text) }
 
 // Comments say what a rule allows.
 func (r *Rule) Comments() []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/fieldperm/fieldperm/internal/fieldtree"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
 
 // way is a resource or subresource with the fields that are written through it.
@@ -122,10 +123,7 @@ func (t *Target) through(subresource string, fields []string) (*way, error) {
 			return nil, fmt.Errorf("path %q of %s: is written through %s/%s: name that resource", f, t.Kind, t.Resource, status)
 		default:
 			// A misspelled path has a better error.
-			whole, err := t.tree("")
-			if err == nil {
-				_, err = whole.Find(strings.Replace(f, `/*"]`, `/"]`, 1))
-			}
+			_, err := t.stored(strings.Replace(f, `/*"]`, `/"]`, 1))
 			if err == nil {
 				err = fmt.Errorf("path %q of %s: the subresource %q does not write it: %s", f, t.Kind, subresource, t.instead(f))
 			}
@@ -150,19 +148,50 @@ func (t *Target) bodyPath(subresource, stored string) (body string, writes bool)
 	if !known || e.Storage == "" {
 		return "", false
 	}
+	asked, err := t.stored(stored)
+	if err != nil {
+		return "", false
+	}
 	for _, f := range e.Fields {
 		to := f.Stored()
 		if to == endpoint.SpecReplicas {
 			to = t.replicas()
 		}
-		if to != "" && isBelow(stored, to) {
-			return f.From + strings.TrimPrefix(stored, to), true
+		steps, isIn := within(asked, to)
+		switch {
+		case !isIn:
+		case f.From == to:
+			return stored, true
+		default:
+			below := region{steps: askedFor(&Field{place: asked}).steps[steps:]}
+			return f.From + below.path(), true
 		}
 	}
-	if slices.ContainsFunc(e.Refused, func(refused string) bool { return isBelow(stored, refused) }) && !t.takesOther(&e) {
+	if !t.takesOther(&e) && slices.ContainsFunc(e.Refused, func(refused string) bool { _, isIn := within(asked, refused); return isIn }) {
 		return stored, true
 	}
 	return "", false
+}
+
+// stored returns the place of a field of the object.
+func (t *Target) stored(path string) (*fieldtree.Place, error) {
+	if t.main == nil {
+		tree, err := t.tree("")
+		if err != nil {
+			return nil, err
+		}
+		t.main = tree
+	}
+	return t.main.Find(path)
+}
+
+// within reports whether every path of a place is one that the path of an endpoint names, or below it. steps is the length of that path.
+func within(p *fieldtree.Place, of string) (steps int, isIn bool) {
+	above, err := fieldpath.ParsePattern(of)
+	if err != nil || len(above) == 0 || len(above) > len(p.Path) {
+		return 0, false
+	}
+	return len(above), above.Covers(p.Path[:len(above)])
 }
 
 // writers returns the subresources that write a field and let granular users in.

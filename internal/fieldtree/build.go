@@ -146,7 +146,7 @@ func (b *builder) node(n *schema.Node, of schema.Type) *Node {
 		for _, p := range tree {
 			verbs = append(verbs, b.verb(n, p))
 		}
-		out.Trees = append(out.Trees, verbs)
+		out.Trees, out.Forks = append(out.Trees, verbs), n.Forks()
 	}
 	inCycle := false
 	for e, child := range n.Children() {

@@ -82,17 +82,18 @@ func (p *Place) Charges() [][]Link {
 }
 
 // chain returns the verbs of the place in one tree. The trees of other objects begin with the verb of the root and go on where a field
-// becomes a part of these objects.
+// becomes a part of these objects, or with the chain above a field that forks.
 func (p *Place) chain(tree int) []Link {
 	links := []Link{{}}
-	begun := false
+	first := slices.IndexFunc(p.way, func(n *Node) bool { return tree < len(n.Trees) })
+	begun := first >= 0 && p.way[first].Forks
 	for i, n := range p.way {
 		begun = begun || tree < len(n.Trees)
 		verbs := n.Verbs
 		switch {
 		case tree > 0 && i > 0 && !begun:
 			continue
-		case n.Trees == nil:
+		case n.Trees == nil || begun && i < first:
 		case tree < len(n.Trees):
 			verbs = n.Trees[tree]
 		default:

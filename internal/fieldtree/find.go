@@ -17,6 +17,22 @@ type Place struct {
 	way  []*Node
 	// values are the values of parameters that the text of the path has.
 	values map[string]string
+	// selections are what the text has in brackets for steps into lists, by the number of the step.
+	selections map[int]Selection
+}
+
+// Selection is what the text of a path has in brackets in place of [*]: [name="web"], [="x"], [0].
+type Selection struct {
+	// Text is what is in the brackets.
+	Text string
+	// Keys are the keys that it names with their values, "" for the value of the item itself. There are none for an index.
+	Keys map[string]string
+}
+
+// Selection returns what the text of the path names at a step into a list. It returns false for all items.
+func (p *Place) Selection(step int) (Selection, bool) {
+	out, has := p.selections[step]
+	return out, has
 }
 
 // Node returns the node of the place.
@@ -27,7 +43,9 @@ func (k *Kind) Place() *Place { return &Place{Kind: k, way: []*Node{k.Root}} }
 
 // Above returns the place after the first steps of the way to this one, with the parameters that the whole path has.
 func (p *Place) Above(steps int) *Place {
-	return &Place{Kind: p.Kind, Path: p.Path[:steps:steps], way: p.way[: steps+1 : steps+1], values: p.values}
+	selections := maps.Clone(p.selections)
+	maps.DeleteFunc(selections, func(step int, _ Selection) bool { return step >= steps })
+	return &Place{Kind: p.Kind, Path: p.Path[:steps:steps], way: p.way[: steps+1 : steps+1], values: p.values, selections: selections}
 }
 
 // Whole returns the first atomic value on the way to the place, nil if there is none. A change of the place changes all of that value and needs
@@ -51,7 +69,7 @@ func (p *Place) Child(c Child) *Place {
 		}
 		values[emits] = c.Name
 	}
-	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node), values: values}
+	return &Place{Kind: p.Kind, Path: p.Path.Child(c.Element), way: append(p.way[:len(p.way):len(p.way)], c.Node), values: values, selections: p.selections}
 }
 
 // Repeats returns the place on the way to this one that has the same node, nil if there is none: from there on the tree repeats.
@@ -73,7 +91,7 @@ func (k *Kind) Find(text string) (*Place, error) {
 		return nil, err
 	}
 	p := k.Place()
-	p.values = map[string]string{}
+	p.values, p.selections = map[string]string{}, map[int]Selection{}
 	for _, e := range path {
 		if !e.Any {
 			p = p.throughItems(e)
@@ -82,11 +100,14 @@ func (k *Kind) Find(text string) (*Place, error) {
 		if !ok {
 			return nil, p.unknown(text, e)
 		}
-		var item map[string]string
+		var item Selection
 		if e.Any && len(keys) > 0 {
 			item, keys = keys[0], keys[1:]
 		}
-		p.remember(e, c.Node, item)
+		if item.Text != "" && item.Text != "*" {
+			p.selections[len(p.Path)] = item
+		}
+		p.remember(e, c.Node, item.Keys)
 		p = p.Child(c)
 	}
 	return p, nil
@@ -184,7 +205,7 @@ func listed(names []string) string {
 }
 
 // parse parses a path in any of the forms that Find takes.
-func parse(text string) (fieldpath.Pattern, []map[string]string, error) {
+func parse(text string) (fieldpath.Pattern, []Selection, error) {
 	pattern := text
 	if pattern != "" && pattern[0] != '.' && pattern[0] != '[' {
 		pattern = "." + pattern
@@ -194,9 +215,9 @@ func parse(text string) (fieldpath.Pattern, []map[string]string, error) {
 	return out, keys, err
 }
 
-// cutKeys replaces the keys by which a message names an item of a list with [*]: [name="web"], [="x"], [0]. It returns the keys of each
-// [*].
-func cutKeys(text string) (pattern string, keys []map[string]string) {
+// cutKeys replaces the keys by which a message names an item of a list with [*]: [name="web"], [="x"], [0]. It returns what is in
+// the brackets of each [*].
+func cutKeys(text string) (pattern string, keys []Selection) {
 	var out strings.Builder
 	for {
 		open := strings.IndexByte(text, '[')
@@ -213,7 +234,7 @@ func cutKeys(text string) (pattern string, keys []map[string]string) {
 			out.WriteString("[" + inside + "]")
 		} else {
 			out.WriteString("[*]")
-			keys = append(keys, keysOf(inside))
+			keys = append(keys, Selection{inside, keysOf(inside)})
 		}
 		text = text[open+end+1:]
 	}

@@ -40,7 +40,9 @@ type Node struct {
 	// Verbs are the verbs of the place itself, from general to specific; none if only verbs above cover it.
 	Verbs []*Verb
 	// Trees are the verbs by tree, if a field of the kind becomes a part of other objects; see schema.Node.Trees.
-	Trees    [][]*Verb
+	Trees [][]*Verb
+	// Forks means that the other trees begin with the chain above the node; see schema.Node.Forks.
+	Forks    bool
 	Children []Child
 	// Emits is the parameter that the keys of this map, or the value of this scalar, give to verbs below; "" for none. KeyEmits are the
 	// parameters of the keys of the items of a list, by the name of the key.

@@ -248,3 +248,12 @@ func TestHelpHasAnExample(t *testing.T) {
 		t.Errorf("no command: exit %d\n%s", code, stdout)
 	}
 }
+
+// TestRun_NamesOfOthersInErrors: a name in a document neither controls a terminal nor begins a line.
+func TestRun_NamesOfOthersInErrors(t *testing.T) {
+	in := save(t, t.TempDir(), "in.yaml", widgets+"          \"a\\e[31m\\n::error::x\": {type: string, x-kubernetes-permission-verb: Bad}\n")
+	code, _, stderr := run(t, "", "crd", "--in", in)
+	if code != 1 || strings.ContainsAny(stderr, "\x1b") || strings.Contains(stderr, "\n::error") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}

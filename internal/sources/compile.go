@@ -96,6 +96,7 @@ func (l *Live) compile(ctx context.Context) {
 	next.unknown = l.definitions.unknown()
 	maps.Copy(next.unknown, l.objects.unknown())
 	maps.Copy(next.unknown, back.refused)
+	next.hiding = l.published.hiding(l.ownKinds())
 	for _, err := range slices.Concat(schemaErrs, errs) {
 		if isUnmatched(err) {
 			log.V(2).Info("A permission schema is about what is not known yet", "err", err)

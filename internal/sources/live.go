@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,6 +77,8 @@ type state struct {
 	unmatched []error
 	objects   []ObjectState
 	unknown   map[runtimeschema.GroupKind]bool
+	// hiding are the groups of other servers of which a kind is left out, because this API server has a kind of the same name.
+	hiding map[string]bool
 }
 
 // New compiles the sources that need no API server. The error of a faulty file names file and position.
@@ -122,13 +125,19 @@ func (l *Live) Documents() *schema.Documents {
 // result.
 func (l *Live) Unknown() map[runtimeschema.GroupKind]bool { return l.current.Load().unknown }
 
-// Unread returns the groups of other servers of which a document is not known, because the server was down or the document is faulty. The
-// caller must not change the result.
+// Unread returns the groups of other servers of which a document is not known, because the server was down or the document is faulty, or of
+// which a kind is left out. The barriers of such a group are not known.
 func (l *Live) Unread() map[string]bool {
-	if groups := l.groups.Load(); groups != nil {
+	out := maps.Clone(l.current.Load().hiding)
+	groups := l.groups.Load()
+	if groups == nil {
+		return out
+	}
+	if out == nil {
 		return *groups
 	}
-	return nil
+	maps.Copy(out, *groups)
+	return out
 }
 
 // Faults returns the current faults of the documents. If a faulty document was valid before, its earlier form is in force.

@@ -145,6 +145,20 @@ func (p *published) topologies(own map[runtimeschema.GroupKind]bool) []schema.To
 	return out
 }
 
+// hiding returns the groups of other servers with a kind that topologies leaves out. A definition that claims the kind of another server may
+// have only versions that nothing serves, and then takes no request away from that server.
+func (p *published) hiding(own map[runtimeschema.GroupKind]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, one := range p.known {
+		for gvk := range one.topology.Kinds {
+			if one.foreign && own[gvk.GroupKind()] {
+				out[gvk.Group] = true
+			}
+		}
+	}
+	return out
+}
+
 func fetch(ctx context.Context, document openapi.GroupVersionWithContext) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()

@@ -57,6 +57,9 @@ func TestOpenAPI_OneBrokenAPIDoesNotFailTheRest(t *testing.T) {
 			t.Errorf("%s: missing %t, want %t", group, missing[group], want)
 		}
 	}
+	if hiding := p.hiding(map[runtimeschema.GroupKind]bool{{Group: "sea.example.com", Kind: "Fischer"}: true}); len(hiding) != 1 || !hiding["sea.example.com"] {
+		t.Errorf("a kind of another server is left out of %v", hiding)
+	}
 	kinds := map[string]bool{}
 	for _, topology := range p.topologies(nil) {
 		for gvk := range topology.Kinds {

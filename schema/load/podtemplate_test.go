@@ -104,28 +104,32 @@ func TestC8_ABarrierOfAPodSchemaHoldsInTemplates(t *testing.T) {
 	}
 }
 
-// TestC8_AFaultyPodSchemaFailsTheTemplates: where the barriers of Pods are not known, those of templates are not known either.
+// TestC8_AFaultyPodSchemaFailsTheTemplates: where the barriers of Pods are not known, those of templates are not known either, whatever the
+// fault, and whether or not its entry could be read.
 func TestC8_AFaultyPodSchemaFailsTheTemplates(t *testing.T) {
-	topology, err := BuiltIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue, err := Catalogue(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, errs := Decode("test", []byte(barrier("", "Pod", ".spec.nodeName", "nodeAssignment", "excludedWhen: self ==")))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	s, _ := schema.Compile(schema.Documents{Topologies: []schema.Topology{topology}, Permissions: catalogue}.Append(more))
-	for kind, failed := range map[string]bool{"Deployment": true, "StatefulSet": true} {
-		if _, err := s.Kind(gvk("apps", "v1", kind)); (err != nil) != failed {
-			t.Errorf("%s: %v", kind, err)
-		}
-	}
-	if _, err := s.Kind(gvk("", "v1", "ConfigMap")); err != nil {
-		t.Errorf("a ConfigMap has no template: %v", err)
+	for name, entries := range map[string]string{
+		"a condition with the verb of the field": "{path: .spec.nodeName, verb: nodeAssignment, excludedWhen: 'self =='}",
+		"a condition with another verb":          "{path: .spec.hostNetwork, verb: example.com/host, excludedWhen: 'self =='}",
+		"a parameter expression":                 "{path: '.spec.containers[*].image', verb: example.com/img, parameterizedBy: containerName, parameterExpression: 'self +', excluded: true}",
+		"a path twice":                           "{path: .spec.hostNetwork, verb: other}, {path: .spec.hostNetwork, verb: hostNamespaces, excluded: true}",
+		"no verb name":                           "{path: .spec.hostNetwork, verb: Host_Network, excluded: true}",
+		"no path":                                "{path: 'spec..hostNetwork', verb: hostNamespaces, excluded: true}",
+		"a barrier without a verb":               "{path: .spec.hostNetwork, excluded: true}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, errs := compileFragments(t, permissionSchema("x", "", "Pod", entries))
+			if len(errs) == 0 {
+				t.Fatal("no fault")
+			}
+			for _, kind := range []string{"Deployment", "StatefulSet"} {
+				if _, err := s.Kind(gvk("apps", "v1", kind)); err == nil {
+					t.Errorf("%s: no error", kind)
+				}
+			}
+			if _, err := s.Kind(gvk("", "v1", "ConfigMap")); err != nil {
+				t.Errorf("a ConfigMap has no template: %v", err)
+			}
+		})
 	}
 }
 

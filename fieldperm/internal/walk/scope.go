@@ -30,6 +30,8 @@ type line struct {
 	barrier int
 	// apart means that of the verbs above only granular:* counts.
 	apart bool
+	// forked means that the line began with the chain above a node, not at the root.
+	forked bool
 }
 
 // strict reports whether the line must be covered by itself, so that verbs of other trees do not count. A barrier at the root belongs to
@@ -109,8 +111,13 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 	}
 	c.others = slices.Clone(c.others)
 	for len(c.others) < len(trees)-1 {
-		// The other trees start at the root.
-		c.others = append(c.others, d.Root.line)
+		// The other trees start at the root, or at the node.
+		other := d.Root.line
+		if c.Node.Forks() {
+			other = c.line
+			other.forked = true
+		}
+		c.others = append(c.others, other)
 	}
 	of := func(tree int) []*schema.Permission {
 		if trees == nil {
@@ -245,6 +252,8 @@ func (s *Scope) guards(above Scope) bool {
 		was := 0
 		if i < len(above.others) {
 			was = above.others[i].barrier
+		} else if s.others[i].forked {
+			was = above.barrier
 		}
 		if s.others[i].barrier > was {
 			return true
