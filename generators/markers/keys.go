@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"fmt"
 	"go/token"
 	"slices"
 	"strings"
@@ -88,6 +89,22 @@ func Override(inner, outer Keys) Keys {
 		return false
 	})
 	return append(out, outer...).sorted()
+}
+
+// Weakens returns the marker of a field by which the barrier of the field's type would hold for some values only, with the type's marker that it
+// would replace; nil if there is none. A barrier above a type is not lifted in silence.
+func Weakens(inner, outer Keys) (field, of *Value) {
+	if always := inner.Get(grammar.Excluded); always != nil && outer.Get(grammar.Excluded) == nil {
+		if when := outer.Get(grammar.When); when != nil {
+			return when, always
+		}
+	}
+	return nil, nil
+}
+
+// WeakensMessage is the message of an error at the field's marker.
+func WeakensMessage(field, of *Value) string {
+	return fmt.Sprintf("marker %q would replace %q of the type at %s, so that the barrier holds for some values only: remove one of the two", field.Key.Marker(), of.Key.Marker(), of.Position)
 }
 
 func (k Keys) sorted() Keys {

@@ -190,6 +190,13 @@ func (w *walk) node(path string, chain []Keys) {
 	if len(all) == 0 {
 		return
 	}
+	for i := range chain {
+		for _, inner := range chain[i+1:] {
+			if field, of := Weakens(inner, chain[i]); field != nil {
+				w.errs.at(field.ValuePosition, "%s", WeakensMessage(field, of))
+			}
+		}
+	}
 	if first, known := w.places[path]; known {
 		w.errs.at(w.at, "field %q has markers here and at %s, because an inlined type has a field of that name: rename one of them", path, first.all[0].Position)
 		return

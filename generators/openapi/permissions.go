@@ -136,6 +136,9 @@ func (w *walker) declared(t *markers.Type) (markers.Keys, *markers.Type) {
 		if next == nil {
 			break
 		}
+		if field, of := markers.Weakens(next.Keys, keys); field != nil {
+			w.fail(field.ValuePosition, "%s", markers.WeakensMessage(field, of))
+		}
 		t, keys = next, markers.Override(next.Keys, keys)
 	}
 	return keys, t
@@ -245,6 +248,9 @@ func (w *walker) unname(t types.Type, keys markers.Keys, f *markers.Field, chain
 				// A marker that the field replaces has an effect too: elsewhere, or none that is lost.
 				for _, v := range declared.Keys {
 					w.used[v] = true
+				}
+				if field, of := markers.Weakens(declared.Keys, keys); field != nil {
+					w.fail(field.ValuePosition, "%s", markers.WeakensMessage(field, of))
 				}
 				keys = markers.Override(declared.Keys, keys)
 			}

@@ -1,12 +1,14 @@
 package generate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +47,9 @@ has another name in another version must have the same verb there too. Versions 
 only beside granular:* are named in warnings.
 
 If the annotations would have more than 256 KiB, all permissions go into PermissionSchemas in a file
-beside the definition, GROUP_PLURAL.permissions.yaml, and a warning says so. Install both.`,
+beside the definition, GROUP_PLURAL.permissions.yaml, and a warning says so. Install both, the permissions
+first: the standard output has them in this order. A file of an earlier run whose objects are not written
+any more is an error, because they would win over the annotation.`,
 		Example: `  # From Go types, beside controller-gen's other generators.
   fieldperm-gen crd paths=./api/... output:crd:dir=config/crd/bases object
 
@@ -130,20 +134,14 @@ func (f *crdFlags) convert(command *cobra.Command) error {
 	for _, warning := range converted.Warnings {
 		say(command.ErrOrStderr(), "warning: %v", warning)
 	}
+	// A definition without its permissions has no barrier: they are written first, and kubectl applies a stream in its order.
 	if f.out == "" {
-		// kubectl applies a stream in its order: the definition takes its earlier annotation away, and barriers with it.
-		files := []generators.File{converted.CRD}
-		if converted.Permissions != nil {
-			files = []generators.File{*converted.Permissions, {Data: []byte("---\n")}, converted.CRD}
+		if p := converted.Permissions; p != nil {
+			converted.CRD.Data = slices.Concat(p.Data, []byte("---\n"), bytes.TrimPrefix(converted.CRD.Data, []byte("---\n")))
 		}
-		for _, file := range files {
-			if _, err := command.OutOrStdout().Write(file.Data); err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-		}
-		return nil
+		_, err := command.OutOrStdout().Write(converted.CRD.Data)
+		return err
 	}
-	// A definition without its permissions has no barrier: they are written first.
 	if p := converted.Permissions; p != nil {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(f.out), p.Name), p.Data, 0o644); err != nil {
 			return fmt.Errorf("--out: %w", err)

@@ -88,7 +88,7 @@ func TestCRD_ArgumentsNameTheCure(t *testing.T) {
 	}
 }
 
-// TestCRD_WhatExceedsTheLimit: the second file lies beside the first, or follows it in the standard output.
+// TestCRD_WhatExceedsTheLimit: the second file lies beside the first, or comes before it in the standard output.
 func TestCRD_WhatExceedsTheLimit(t *testing.T) {
 	dir := t.TempDir()
 	var many strings.Builder

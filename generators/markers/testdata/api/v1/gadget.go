@@ -151,11 +151,11 @@ type PartName string
 
 // Level2 has a verb and a barrier.
 // +permission-verb:"example.com/level"
-// +permission-excluded
+// +permission-excluded-when:"self == 'x'"
 type Level2 string
 
 // Level3 is declared as another type, and its own markers win.
-// +permission-excluded-when:"self == 'x'"
+// +permission-excluded
 type Level3 Level2
 
 // Inlined has a field with a marker.
