@@ -38,7 +38,7 @@ func (r *Rule) companions(ctx context.Context, tree *fieldtree.Kind) error {
 		}
 	}
 	for _, cause := range causes {
-		r.Notes = append(r.Notes, fmt.Sprintf("with a change of %s the API server may write %s, which the verbs do not cover, so that the change is refused: name these fields too", cause, strings.Join(by[cause], ", ")))
+		r.Notes = append(r.Notes, fmt.Sprintf("with a change of %s the API server may write %s. The verbs do not cover that, and such a change is refused: name these fields too", cause, strings.Join(by[cause], ", ")))
 	}
 	return nil
 }
@@ -68,5 +68,5 @@ func (r *Rule) createsText() string {
 	if len(r.Creates) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The API server may set %s in a new object, which the verbs on %s do not cover, so that the object is refused: name these fields too.", strings.Join(r.Creates, ", "), r.resource())
+	return fmt.Sprintf("In a new object the API server may set %s. The verbs on %s do not cover that, and such an object is refused: name these fields too.", strings.Join(r.Creates, ", "), r.resource())
 }

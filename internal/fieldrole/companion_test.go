@@ -13,14 +13,14 @@ func TestD13_RolesNameWhatTheAPIServerWrites(t *testing.T) {
 		// notes and creates are parts of the comments, "" for none.
 		notes, creates string
 	}{
-		{"v1/Service", []string{".spec.type"}, "with a change of .spec.type the API server may write .spec.clusterIP, .spec.clusterIPs, .spec.ipFamilies, .spec.ipFamilyPolicy, .spec.ports[*].nodePort, which", ".spec.clusterIP, .spec.clusterIPs, "},
+		{"v1/Service", []string{".spec.type"}, "with a change of .spec.type the API server may write .spec.clusterIP, .spec.clusterIPs, .spec.ipFamilies, .spec.ipFamilyPolicy, .spec.ports[*].nodePort. The verbs do not cover", ".spec.clusterIP, .spec.clusterIPs, "},
 		{"v1/Service", []string{".spec.type", ".spec.ports[*].nodePort", ".spec.clusterIP", ".spec.ipFamilies", ".spec.ipFamilyPolicy"}, "", ".spec.healthCheckNodePort"},
-		{"v1/Service", []string{".spec.type", ".spec.ports[*].nodePort", ".spec.clusterIP"}, "may write .spec.ipFamilies, .spec.ipFamilyPolicy, which", ""},
-		{"v1/Service", []string{".spec.externalTrafficPolicy"}, "may write .spec.healthCheckNodePort, which", ""},
+		{"v1/Service", []string{".spec.type", ".spec.ports[*].nodePort", ".spec.clusterIP"}, "may write .spec.ipFamilies, .spec.ipFamilyPolicy. The verbs do not cover", ""},
+		{"v1/Service", []string{".spec.externalTrafficPolicy"}, "may write .spec.healthCheckNodePort. The verbs do not cover", ""},
 		{"v1/Service", []string{".spec"}, "", ""},
 		{"v1/Service", []string{".spec.sessionAffinity"}, "", ".spec.clusterIP"},
 		{"v1/Pod", []string{".spec.serviceAccountName"}, "", ".spec.tolerations"},
-		{"v1/Node", []string{".status.capacity"}, "with a change of .status.capacity the API server may write .status.allocatable[*], which", ""},
+		{"v1/Node", []string{".status.capacity"}, "with a change of .status.capacity the API server may write .status.allocatable[*]. The verbs do not cover", ""},
 		{"apps/v1/Deployment", []string{".spec.replicas"}, "", ""},
 	} {
 		rules, err := target(t, c.kind).Fields(t.Context(), c.fields, Options{})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +16,9 @@ import (
 
 // leaf is a scalar field of a kind, with two objects that differ in it.
 type leaf struct {
-	path          fieldpath.Pattern
+	path fieldpath.Pattern
+	// text is the path with the keys that the objects have.
+	text          string
 	before, after map[string]any
 }
 
@@ -24,8 +27,8 @@ var scalars = map[string][2]any{
 	"string": {"a", "b"}, "integer": {int64(1), int64(2)}, "boolean": {false, true}, "number": {1.5, 2.5},
 }
 
-// leaves returns the scalar fields of a kind.
-func leaves(k *fieldtree.Kind, root *schema.Node, limit int) []leaf {
+// leaves returns the scalar fields of a kind, in items and values with a key.
+func leaves(k *fieldtree.Kind, root *schema.Node, key string, limit int) []leaf {
 	var out []leaf
 	var visit func(p *fieldtree.Place, depth int)
 	visit = func(p *fieldtree.Place, depth int) {
@@ -35,8 +38,8 @@ func leaves(k *fieldtree.Kind, root *schema.Node, limit int) []leaf {
 		if values, isScalar := scalars[p.Node().Type]; isScalar && p.Node().Role == schema.RoleNone {
 			one := leaf{path: p.Path}
 			var ok [2]bool
-			one.before, ok[0] = build(k, root, p.Path, values[0])
-			one.after, ok[1] = build(k, root, p.Path, values[1])
+			one.before, one.text, ok[0] = build(k, root, p.Path, key, values[0])
+			one.after, _, ok[1] = build(k, root, p.Path, key, values[1])
 			if ok[0] && ok[1] {
 				out = append(out, one)
 			}
@@ -49,8 +52,9 @@ func leaves(k *fieldtree.Kind, root *schema.Node, limit int) []leaf {
 	return out
 }
 
-// build returns an object with one value. It returns false for the keys by which items are told apart.
-func build(k *fieldtree.Kind, root *schema.Node, path fieldpath.Pattern, value any) (map[string]any, bool) {
+// build returns an object with one value, and the path of the value. It returns false for the keys by which items are told apart.
+func build(k *fieldtree.Kind, root *schema.Node, path fieldpath.Pattern, key string, value any) (map[string]any, string, bool) {
+	text := ""
 	var at func(n *schema.Node, rest fieldpath.Pattern) (any, bool)
 	at = func(n *schema.Node, rest fieldpath.Pattern) (any, bool) {
 		if len(rest) == 0 {
@@ -59,31 +63,43 @@ func build(k *fieldtree.Kind, root *schema.Node, path fieldpath.Pattern, value a
 		e := rest[0]
 		switch {
 		case e.Any && n.List() != nil:
-			below, ok := at(n.List().Item(), rest[1:])
-			item, isObject := below.(map[string]any)
-			for _, key := range n.List().Keys() {
-				if !isObject || item[key.Name] != nil {
-					return nil, false
-				}
-				item[key.Name] = "k"
-				if strings.HasSuffix(key.Name, "ort") {
-					item[key.Name] = int64(80)
+			keys := map[string]any{}
+			var texts []string
+			for _, k := range n.List().Keys() {
+				keys[k.Name] = key
+				texts = append(texts, k.Name+"="+strconv.Quote(key))
+				if strings.HasSuffix(k.Name, "ort") {
+					keys[k.Name] = int64(80 + len(key))
+					texts[len(texts)-1] = fmt.Sprintf("%s=%d", k.Name, keys[k.Name])
 				}
 			}
-			return []any{below}, ok && (len(n.List().Keys()) > 0 || n.List().Atomic())
+			if text += "[*]"; len(texts) > 0 {
+				text = strings.TrimSuffix(text, "*]") + strings.Join(texts, ",") + "]"
+			}
+			below, ok := at(n.List().Item(), rest[1:])
+			item, isObject := below.(map[string]any)
+			for name, key := range keys {
+				if !isObject || item[name] != nil {
+					return nil, false
+				}
+				item[name] = key
+			}
+			return []any{below}, ok && (len(keys) > 0 || n.List().Atomic())
 		case n.Map() == nil:
 			return nil, false
 		case e.Any:
-			below, ok := at(n.Map().Child("key"), rest[1:])
-			return map[string]any{"key": below}, ok
+			text += fieldpath.Element{Name: key}.String()
+			below, ok := at(n.Map().Child(key), rest[1:])
+			return map[string]any{key: below}, ok
 		}
+		text += e.String()
 		below, ok := at(n.Map().Child(e.Name), rest[1:])
 		return map[string]any{e.Name: below}, ok
 	}
 	out, ok := at(root, path)
 	object, isObject := out.(map[string]any)
 	if !ok || !isObject {
-		return nil, false
+		return nil, "", false
 	}
 	object["apiVersion"], object["kind"] = k.GroupVersion().String(), k.Kind
 	metadata, _ := object["metadata"].(map[string]any)
@@ -92,7 +108,7 @@ func build(k *fieldtree.Kind, root *schema.Node, path fieldpath.Pattern, value a
 		object["metadata"] = metadata
 	}
 	metadata["name"], metadata["namespace"] = "x", "shop"
-	return object, true
+	return object, text, true
 }
 
 // drawn are the kinds whose fields are drawn.
@@ -116,11 +132,15 @@ func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := leaves(tree, of.Root, 3000)
+		all := append(leaves(tree, of.Root, "k", 3000), leaves(tree, of.Root, "key", 3000)...)
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for i := range all[:min(len(all), 60)] {
 			f := &all[i]
-			rules, err := k.Fields(t.Context(), []string{f.path.String()}, Options{Wildcard: true})
+			asked := f.text
+			if i%3 == 0 {
+				asked = f.path.String()
+			}
+			rules, err := k.Fields(t.Context(), []string{asked}, Options{Wildcard: true})
 			if err != nil {
 				if !strings.Contains(err.Error(), "leave it out") && !strings.Contains(err.Error(), "name that field") {
 					t.Errorf("%s %s: %v", name, f.path, err)
@@ -140,14 +160,23 @@ func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 					t.Errorf("%s %s: %q is not needed of %q", name, f.path, held[j], held)
 				}
 			}
+			// Others are the same field of another item or key, and any.
+			var others []*leaf
+			for j := range all {
+				if slices.Equal(all[j].path, f.path) && all[j].text != f.text {
+					others = append(others, &all[j])
+				}
+			}
 			for range 6 {
-				other := &all[random.IntN(len(all))]
+				others = append(others, &all[random.IntN(len(all))])
+			}
+			for _, other := range others {
 				if strings.HasPrefix(other.path.String(), ".status") || !allows(t, k, other, held) {
 					continue
 				}
 				allowedOthers++
-				if !tells(rules[0], other.path) {
-					t.Errorf("%s: the role for %s allows %s and does not say so: %q, %+v", name, f.path, other.path, held, rules[0].Also)
+				if !tells(t, tree, rules[0], other) {
+					t.Errorf("%s: the role for %s allows %s and does not say so: %q, %+v", name, asked, other.text, held, rules[0].alsoTexts())
 				}
 				if !rules[0].Fields[0].Barrier && !allows(t, k, other, []string{"update"}) {
 					t.Errorf("%s: the role for %s allows %s, which update does not", name, f.path, other.path)
@@ -161,10 +190,15 @@ func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 }
 
 // tells reports whether a rule says that it covers a field.
-func tells(r *Rule, path fieldpath.Pattern) bool {
-	covers := func(p fieldpath.Pattern) bool { return len(p) <= len(path) && p.Meets(path[:len(p)]) }
-	return slices.ContainsFunc(r.Fields, func(f Field) bool { return covers(f.place.Path) }) ||
-		slices.ContainsFunc(r.Also, func(s Surplus) bool { return covers(s.Path) })
+func tells(t *testing.T, tree *fieldtree.Kind, r *Rule, other *leaf) bool {
+	t.Helper()
+	place, err := tree.Find(other.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := askedFor(&Field{place: place})
+	return slices.ContainsFunc(r.Fields, func(f Field) bool { return askedFor(&f).contains(at) }) ||
+		slices.ContainsFunc(r.Also, func(s Surplus) bool { return s.region.contains(at) })
 }
 
 // allows reports whether the decision on a change is Allow.

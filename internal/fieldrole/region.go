@@ -166,20 +166,17 @@ func (r *region) String() string {
 	}
 	head := &region{steps: r.steps[:len(r.steps)-1]}
 	last := &r.steps[len(r.steps)-1]
-	text := ""
 	switch item, ofItem := last.keys[""]; {
 	case r.opaque != "":
 		return fmt.Sprintf("%s where %s", r.path(), r.opaque)
 	case last.name != nil && last.name.isPrefix:
-		text = fmt.Sprintf("every key of %s with the prefix %s", head.path(), last.name.text)
+		return fmt.Sprintf("every key of %s with the prefix %s", head.path(), last.name.text)
 	case ofItem && item.isPrefix:
-		text = fmt.Sprintf("every value of %s with the prefix %s", head.path(), item.text)
+		return fmt.Sprintf("every value of %s with the prefix %s", head.path(), item.text)
 	case last.name == nil && len(last.keys) == 0:
-		text = "every entry of " + head.path()
-	default:
-		text = r.path()
+		return "every entry of " + head.path()
 	}
-	return text
+	return r.path()
 }
 
 // path returns the region as a path.

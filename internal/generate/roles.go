@@ -42,14 +42,15 @@ granular verbs that are enough. It asks no cluster.
 With --kind and --field the role is for any change of the fields, and of what is below them. A field is a path
 as in a PermissionSchema (.spec.template.spec.containers[*].image, .metadata.labels["example.com/tier"]) or as
 in a denial (.spec.template.spec.containers[name="web"].image). ["example.com/*"] is every key with the prefix.
+An item is named by the keys of its list; the command refuses an index and other fields of the item.
 Fields of the status are granted on the subresource status. --subresource adds the rule of another subresource
 that writes the fields, such as scale.
 
 With --old and --new the role is for the change from one object to the other. Without --old the object is
 created. The command decides on the change with the role, as the webhook does.
 
-Comments in the role say which verb covers which field, what else the verbs cover, their powers, and the
-barriers. If only granular:* covers a field, the command refuses: give the field a verb, or add --allow-wildcard.
+Comments in the role say which verb covers which field, what else the verbs cover, their powers, the barriers,
+and what the API server may write with the fields, such as an allocated port. If only granular:* covers a field, the command refuses: give the field a verb, or add --allow-wildcard.
 
 With paths=PACKAGES the command reads the markers of a controller. Beside each marker +kubebuilder:rbac, a marker
 +fieldperm:rbac names the fields that the controller writes:
