@@ -35,7 +35,8 @@ func TestC2_PermissionsOfASplitDefinitionLiftNoBarrierOfAnAdministrator(t *testi
 		}
 	}
 	administrator := "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: \"00\"}\nspec: {group: example.com, kind: Gadget, permissions: [{path: .field0, verb: example.org/mine, excluded: true}]}\n"
-	objects := append(strings.Split(string(converted.Permissions.Data), "---\n")[1:], administrator)
+	objects := strings.Split(string(converted.Permissions.Data), "---\n")[1:]
+	objects = append(objects, administrator)
 	slices.SortFunc(objects, func(a, b string) int { return strings.Compare(nameOf(t, a), nameOf(t, b)) })
 	documents, errs := load.Decode("gadgets.yaml", converted.CRD.Data)
 	for _, object := range objects {
