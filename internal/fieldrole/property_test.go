@@ -121,7 +121,7 @@ var drawn = []string{
 // of another field is allowed only if the role says so, and only if a holder of update may make it or the role names a barrier.
 func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	judged, allowedOthers := 0, 0
+	judged, allowedOthers, most := 0, 0, 0
 	for _, name := range drawn {
 		k := target(t, name)
 		tree, err := k.tree("")
@@ -151,6 +151,13 @@ func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 				continue
 			}
 			judged++
+			comments := strings.Join(rules[0].Comments(), "\n")
+			for _, also := range rules[0].Also {
+				if !strings.Contains(comments, also.Text) {
+					t.Errorf("%s %s: the comments do not have %q", name, asked, also.Text)
+				}
+			}
+			most = max(most, len(rules[0].Also))
 			held := rules[0].Verbs
 			if message := decide(t, k, f, held); message != "" {
 				t.Errorf("%s %s: denied with %q: %s", name, f.path, held, message)
@@ -183,6 +190,9 @@ func TestC1_DecisionsAgreeWithRoles(t *testing.T) {
 				}
 			}
 		}
+	}
+	if most < 9 {
+		t.Errorf("no verb covers many places: %d", most)
 	}
 	if judged < 200 || allowedOthers < 20 {
 		t.Errorf("only %d fields and %d others were judged", judged, allowedOthers)

@@ -141,10 +141,7 @@ func pathText(path string) string {
 	return path
 }
 
-// maxListed bounds the places of a verb in a comment.
-const maxListed = 8
-
-// alsoTexts returns a text for each verb that covers more.
+// alsoTexts returns a text for each verb that covers more, with all that it covers: an administrator grants what the comments say.
 func (r *Rule) alsoTexts() []string {
 	var out []string
 	for _, verb := range r.Verbs {
@@ -157,11 +154,7 @@ func (r *Rule) alsoTexts() []string {
 		if texts = distinct(texts); len(texts) == 0 {
 			continue
 		}
-		more := ""
-		if len(texts) > maxListed {
-			more, texts = fmt.Sprintf(" and %d more", len(texts)-maxListed), texts[:maxListed]
-		}
-		out = append(out, verb+": "+strings.Join(texts, ", ")+more)
+		out = append(out, verb+": "+strings.Join(texts, ", "))
 	}
 	return out
 }

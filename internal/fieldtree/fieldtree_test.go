@@ -234,6 +234,33 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFind_KeepsWhatThePathSelects: the pattern has [*] for each item, and the place knows which one was meant.
+func TestFind_KeepsWhatThePathSelects(t *testing.T) {
+	pod := of(t, compile(t), "", "v1", "Pod", "pods", "")
+	for text, want := range map[string]string{
+		`.spec.containers[name="a"].image`:      `name="a" map[name:a]`,
+		`.spec.containers[0].image`:             `0 map[]`,
+		`.spec.containers[*].image`:             "",
+		`spec.containers.image`:                 "",
+		`.spec.containers[*].ports[hostPort=1]`: "",
+	} {
+		p, err := pod.Find(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if s, has := p.Selection(1 + 1); has {
+			got = fmt.Sprint(s.Text, " ", s.Keys)
+		}
+		if got != want {
+			t.Errorf("%s selects %q, want %q", text, got, want)
+		}
+		if _, has := p.Above(2).Selection(2); has {
+			t.Errorf("%s: the list itself selects an item", text)
+		}
+	}
+}
+
 func TestOf_ASubresourceHasTheFieldsThatItWrites(t *testing.T) {
 	s := compile(t, widgets)
 	has := func(k *Kind, path string) bool {
