@@ -24,8 +24,8 @@ type overlay struct {
 	written *guard
 	// emitter is a guard that emitted a parameter before another guard replaced it.
 	emitter *guard
-	// included is the entry of an included fragment that does not count here. The node still emits its parameter, which other entries of
-	// the fragment need.
+	// included is an entry of an included fragment, or of another document of an administrator, that does not count here. The node still
+	// emits its parameter, which other entries of the document need.
 	included *guard
 	// pod is the part of a Pod that the field becomes. pods are the barriers of that part of Pods, from general to specific.
 	pod  PodPart
@@ -155,7 +155,7 @@ func (o *overlay) lay(document []statement) {
 				continue
 			}
 		}
-		if at.guard == nil || s.guard.standing() >= at.guard.standing() {
+		if at.guard == nil || s.guard.standing() >= at.guard.standing() && !at.guard.isLiftedBy(s.guard) {
 			at.settle(s.guard, at.guard)
 		} else {
 			at.settle(at.guard, s.guard)
@@ -168,7 +168,7 @@ func (o *overlay) settle(counts, other *guard) {
 	o.guard = counts
 	switch {
 	case other == nil || other.entry.ParameterSource == "":
-	case other.isIncluded() && !counts.isIncluded():
+	case other.isIncluded() && !counts.isIncluded(), counts.isLiftedBy(other):
 		o.included = other
 	default:
 		o.emitter = other
@@ -182,6 +182,12 @@ func (g *guard) standing() int {
 		return int(g.rank)
 	}
 	return int(RankAdministrator) + int(g.rank)
+}
+
+// isLiftedBy reports whether the guard is a barrier of an administrator that another document of an administrator would lift, by an entry
+// without one, or make conditional. Such documents have authors who do not know of each other, for example those of a catalogue for a product.
+func (g *guard) isLiftedBy(other *guard) bool {
+	return g.bars() && (!other.bars() || g.entry.Excluded && !other.entry.Excluded) && g.rank == RankAdministrator && g.standing() == other.standing()
 }
 
 // isIncluded reports whether the entry comes from an include.

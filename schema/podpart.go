@@ -50,7 +50,8 @@ func (c *compiler) podBarriers() *podBarriers {
 	said := &overlay{}
 	for i := range c.docs.Permissions {
 		d := &c.docs.Permissions[i]
-		if d.Kind != podKind.Kind || d.Rank != RankAdministrator || !d.matches(podKind) {
+		// As on Pods, a barrier holds whatever version the document names.
+		if d.Kind == "*" || d.Rank != RankAdministrator || !d.matchesKind(podKind) {
 			continue
 		}
 		said.lay(c.read(i))

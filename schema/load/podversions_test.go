@@ -45,3 +45,15 @@ func TestC8_BarriersOfPodsInSeveralVersions(t *testing.T) {
 		})
 	}
 }
+
+// TestC8_ABarrierOnPodsOfAnotherVersion holds in templates, as it does on Pods.
+func TestC8_ABarrierOnPodsOfAnotherVersion(t *testing.T) {
+	// The error says that the version is not known.
+	s, _ := compileFragments(t, "apiVersion: fieldperm.dev/v1alpha1\nkind: PermissionSchema\nmetadata: {name: x}\nspec: {group: '', kind: Pod, versions: [v2], permissions: [{path: .spec.nodeName, verb: nodeAssignment, excluded: true}]}\n")
+	for kind, path := range map[string]string{"Pod": ".spec.nodeName", "Deployment": ".spec.template.spec.nodeName"} {
+		group := map[string]string{"Deployment": "apps"}[kind]
+		if got := verbsAt(t, s, gvk(group, "v1", kind), path); got != "NODEASSIGNMENT" {
+			t.Errorf("%s has %q", kind, got)
+		}
+	}
+}
