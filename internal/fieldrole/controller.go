@@ -210,7 +210,9 @@ func split(rule *rbacv1.PolicyRule, all []*replaced, marked map[*replaced]bool) 
 	for _, group := range rule.APIGroups {
 		kept := slices.Clone(rule.Resources)
 		for _, r := range all {
-			if r.group != group || !slices.Contains(rule.Resources, r.resource) || !slices.ContainsFunc(r.generic, func(verb string) bool { return slices.Contains(rule.Verbs, verb) }) {
+			// Behind the marker nothing tells a create from an update. So a rule that grants create without update or patch, such as that of
+			// Leases of any name beside a rule for one name, keeps its create.
+			if r.group != group || !slices.Contains(rule.Resources, r.resource) || !slices.ContainsFunc(r.generic, func(verb string) bool { return verb != "create" && slices.Contains(rule.Verbs, verb) }) {
 				continue
 			}
 			r.found, marked[r] = true, true

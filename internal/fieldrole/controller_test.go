@@ -195,3 +195,28 @@ func TestController_TellsWhichRoleCreates(t *testing.T) {
 		}
 	}
 }
+
+// TestController_ACreateIsNoUpdate: with fieldperm a controller may not change what it may only create without it, such as Leases of other
+// names than its own.
+func TestController_ACreateIsNoUpdate(t *testing.T) {
+	m := read(t, `
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=update;patch,resourceNames=leader
+
+// +fieldperm:rbac:groups=coordination.k8s.io,resources=leases,fields=.spec,verbs=create;update;patch
+`)
+	roles, _, errs := kinds(t).Controller(t.Context(), m, Options{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	created := false
+	for of := range flat(roles) {
+		created = created || strings.HasSuffix(of, " create")
+		if strings.Contains(of, "granular") && !strings.Contains(of, "leader") {
+			t.Errorf("the role has %q", of)
+		}
+	}
+	if !created {
+		t.Error("the role lost create")
+	}
+}
