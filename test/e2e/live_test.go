@@ -152,7 +152,7 @@ func TestLive_FaultyObjectsAreRefused(t *testing.T) {
 		"bad path":                 {immutability("faulty", "{path: immutable, verb: data}"), "begin it with a dot"},
 		"bad verb":                 {immutability("faulty", "{path: .immutable, verb: Data}"), "lowerCamelCase"},
 		"bad domain":               {immutability("faulty", "{path: .immutable, verb: Example.com/data}"), "lowerCamelCase"},
-		"says nothing":             {immutability("faulty", "{path: .immutable}"), "add a verb or a parameterSource"},
+		"says nothing":             {immutability("faulty", "{path: .immutable}"), "add a verb, a parameterSource or an include"},
 		"excluded without a verb":  {immutability("faulty", "{path: .data, parameterSource: key, excluded: true}"), "add a verb"},
 		"treatment of nothing":     {immutability("faulty", "{path: .data, verb: data, parameterTreatment: slash-delimited-prefix}"), "add parameterizedBy"},
 		"treatment and expression": {immutability("faulty", "{path: '.data[*]', verb: datum, parameterizedBy: key, parameterTreatment: slash-delimited-prefix, parameterExpression: self}"), "keep one of parameterTreatment and parameterExpression"},
