@@ -1,17 +1,14 @@
 package generators
 
 import (
-	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"github.com/fieldperm/fieldperm/internal/manifest"
 )
 
 // Earlier checks the file of PermissionSchemas that an earlier run has written beside the definition; content is nil if there is none. Objects
@@ -39,31 +36,25 @@ func (f CRDFiles) Earlier(content []byte) error {
 
 // objectNames returns the names of the objects in a file.
 func objectNames(raw []byte) ([]string, error) {
+	documents, err := manifest.Documents(raw)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
-	decoder := yamlv3.NewDecoder(bytes.NewReader(raw))
-	for {
-		var document yamlv3.Node
-		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			return nil, err
-		}
-		text, err := yamlv3.Marshal(&document)
-		if err != nil {
-			return nil, err
-		}
+	for _, document := range documents {
 		var object struct {
 			Metadata struct {
 				Name string `json:"name"`
 			} `json:"metadata"`
 		}
-		if err := yaml.Unmarshal(text, &object); err != nil {
+		if err := json.Unmarshal(document, &object); err != nil {
 			return nil, err
 		}
 		if name := object.Metadata.Name; name != "" {
 			out = append(out, name)
 		}
 	}
+	return out, nil
 }
 
 // permissionsName returns the name of the file of PermissionSchemas.
