@@ -44,7 +44,7 @@ func (d *definition) sharedVerbs(raw []byte, docs schema.Documents) []error {
 		}
 		for _, barrier := range k.HiddenBarriers(nil) {
 			if !reported[barrier.Name()] {
-				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "version %q hides barrier %q of a field that has another name in another served version: guard as many fields with the barrier in version %q, and as strongly", v.Name, barrier.Name(), v.Name))
+				errs = append(errs, d.fault(fmt.Sprintf("/spec/versions/%d", i), "version %q hides barrier %q of a field that has another name in another served version: guard as many fields with the barrier in version %q, and as strongly, and give fields without the barrier another verb", v.Name, barrier.Name(), v.Name))
 			}
 		}
 	}

@@ -21,8 +21,10 @@ type builder struct {
 	permissions permissions
 	writes      map[string]*Written
 	// at is the current path, for errors.
-	at   fieldpath.Pattern
-	errs []error
+	at fieldpath.Pattern
+	// places are the places of the steps of at.
+	places []place
+	errs   []error
 	// lacking are the guards whose path the kind lacks, with the error that says so.
 	lacking map[*guard]error
 	// atomic are the atomic lists on the path at.
@@ -87,9 +89,9 @@ func (p place) with(emits ...string) place {
 
 // below builds the node one step further.
 func (b *builder) below(step fieldpath.Element, ref smd.TypeRef, o *overlay, fallback []byte, p place) *Node {
-	b.at = append(b.at, step)
+	b.at, b.places = append(b.at, step), append(b.places, p)
 	n := b.build(ref, o, fallback, p)
-	b.at = b.at[:len(b.at)-1]
+	b.at, b.places = b.at[:len(b.at)-1], b.places[:len(b.places)-1]
 	return n
 }
 
@@ -125,7 +127,12 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
 		// Keys of a map have their exact names. Where the values have no entry, the names are those of fields.
-		n.mapping.folds = len(n.mapping.keys) > 0 && b.isUnknown(atom.Map.ElementType) && o.any == nil
+		if hasValues(atom.Map) && b.isUnknown(atom.Map.ElementType) && o.items() == nil {
+			n.mapping.folds = true
+			if o != nil {
+				n.mapping.foldNames()
+			}
+		}
 	}
 	if o != nil {
 		b.unknownPaths(o, atom)

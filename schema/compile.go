@@ -204,7 +204,7 @@ func (c *compiler) read(i int) []statement {
 		var errs []error
 		c.statements[i], errs = statements(d.Source, d.Rank, d.Entries)
 		for _, s := range c.statements[i] {
-			s.guard.everyKind = d.Kind == "*"
+			s.guard.everyKind, s.guard.document = d.Kind == "*", i
 			if c.docs.Traced {
 				s.guard.trace(d.origin())
 			}

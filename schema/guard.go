@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -45,7 +46,7 @@ func (b *builder) permission(g *guard, p place) *Permission {
 	if known := b.permissions[g.says]; known != nil {
 		return known
 	}
-	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
+	out := &Permission{verb: verb, parameter: e.ParameterizedBy, treatment: e.ParameterTreatment, excluded: e.Excluded, makes: g.makes, apart: e.Apart, powers: e.Powers, origins: g.from, effect: g.effect}
 	if !b.parameter(g, out) || !b.exclusion(g, out) {
 		return nil
 	}
@@ -62,6 +63,11 @@ func (b *builder) takes(g *guard, p place) bool {
 			return false
 		}
 		return true
+	}
+	if g.isIncluded() && b.emitsAbove(e.Fragment, e.ParameterizedBy) {
+		b.errs = append(b.errs, g.fault("%s: the path to it emits parameter %q, which verbs of fragment %q take from below: give the parameter above another name",
+			e.Fragment.At, e.ParameterizedBy, e.Fragment.Name))
+		return false
 	}
 	if !slices.Contains(p.emitted, e.ParameterizedBy) {
 		last := ""
@@ -82,6 +88,12 @@ func (b *builder) takes(g *guard, p place) bool {
 		return false
 	}
 	return true
+}
+
+// emitsAbove reports whether the path to an include emits a parameter. The verbs of the fragment mean the one that the fragment emits.
+func (b *builder) emitsAbove(f Fragment, parameter string) bool {
+	at, err := fieldpath.ParsePattern(f.At)
+	return err == nil && 0 < len(at) && len(at) <= len(b.places) && slices.Contains(b.places[len(at)-1].emitted, parameter)
 }
 
 func (b *builder) parameter(g *guard, out *Permission) bool {

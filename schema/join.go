@@ -58,6 +58,9 @@ func (j joining) join(nodes []*Node) *Node {
 		if mapping.value != nil {
 			mapping.value = below((*Node).values)
 		}
+		if mapping.folds {
+			mapping.foldNames()
+		}
 		out.mapping = &mapping
 	}
 	out.unbarred, out.united = !out.mayBarBelow(), !out.mayStandApartBelow()

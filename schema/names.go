@@ -161,7 +161,9 @@ func (c *compiler) unnamed(h *hidden, pair *versionPair) bool {
 			have = &[strengths]int{}
 		}
 		for strength, n := range needed[name] {
-			if n <= have[strength] {
+			// If this version has places of the verb with the barrier and places without it, the barred field may be one of the latter.
+			isClear := n == 0 || have[strength] == have[mayBeUncovered]
+			if n <= have[strength] && isClear {
 				continue
 			}
 			found, h.verbs[name] = true, true

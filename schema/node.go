@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -76,9 +77,11 @@ type Map struct {
 	fields map[string]*Node
 	keys   map[string]*Node
 	value  *Node
-	// folds means that the API server does not know the fields. Programs that decode them may ignore the case of names, so a name that
-	// differs from a singled-out one in case only counts as that.
+	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names, so a name that
+	// differs from a known one in case only counts as that.
 	folds bool
+	// foldedNames are the known names by their folded form, if the map folds and has verbs. Of names with one folded form it has the first in order.
+	foldedNames map[string]string
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -91,7 +94,7 @@ var plain = &Node{scalar: true, unbarred: true, united: true}
 func newUnknown() *Node {
 	n := &Node{scalar: true, unbarred: true, united: true}
 	n.list = &List{atomic: true, item: n}
-	n.mapping = &Map{value: n}
+	n.mapping = &Map{value: n, folds: true}
 	return n
 }
 
@@ -174,17 +177,42 @@ func (m *Map) Child(key string) *Node {
 	return unknown
 }
 
-// folded returns the node of a singled-out key that differs from the given one in case only, nil for none.
-func (m *Map) folded(key string) *Node {
-	if !m.folds {
-		return nil
-	}
-	for _, name := range sortedKeys(m.keys) {
-		if strings.EqualFold(name, key) {
-			return m.keys[name]
+// foldNames makes the lookup of names ignore their case.
+func (m *Map) foldNames() {
+	m.foldedNames = map[string]string{}
+	for _, known := range []map[string]*Node{m.keys, m.fields} {
+		for name := range known {
+			if first, twice := m.foldedNames[foldName(name)]; !twice || name < first {
+				m.foldedNames[foldName(name)] = name
+			}
 		}
 	}
-	return nil
+}
+
+// foldName returns a text that is the same for the spellings of a name that differ in case only, as strings.EqualFold compares them.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, name)
+}
+
+// folded returns the node of the known name that differs from the given one in case only, nil for none.
+func (m *Map) folded(key string) *Node {
+	if len(m.foldedNames) == 0 {
+		return nil
+	}
+	name, known := m.foldedNames[foldName(key)]
+	if !known {
+		return nil
+	}
+	if n, ok := m.fields[name]; ok {
+		return n
+	}
+	return m.keys[name]
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -211,7 +239,7 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 			return n, false
 		}
 	}
-	if m.folds {
+	if len(m.foldedNames) > 0 {
 		if n := m.folded(string(key)); n != nil {
 			return n, false
 		}

@@ -47,9 +47,13 @@ type guard struct {
 	content, says, effect string
 	// also are the conditions under which other versions have the barrier.
 	also []string
+	// document is the place of the document among all.
+	document int
 	// lent means that the entry, or a part of it, comes from another version. If the path does not emit the parameter, the verb is used
 	// without it.
 	lent bool
+	// makes means that the field becomes a part of a new object with each change.
+	makes bool
 	// everyKind means that the document is about every kind, not about the versions of one.
 	everyKind bool
 	// from are the origins, nil if the compile is not traced.
@@ -65,7 +69,7 @@ func newGuard(source string, rank Rank, e *Entry) *guard {
 // describe sets content, says and effect from the other fields.
 func (g *guard) describe() {
 	e := g.entry
-	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, e.Apart, e.Powers)
+	g.says = fmt.Sprintf("%q%q%q%q%v%q%q%v%v%v", e.Verb, e.ParameterizedBy, e.ParameterTreatment, e.ParameterExpression, e.Excluded, e.ExcludedWhen, g.also, g.makes, e.Apart, e.Powers)
 	g.effect = g.says
 	if len(g.from) > 0 {
 		g.says += fmt.Sprintf("%q", g.from)
@@ -155,10 +159,13 @@ func (o *overlay) lay(document []statement) {
 				continue
 			}
 		}
-		if at.guard == nil || s.guard.standing() >= at.guard.standing() && !at.guard.isLiftedBy(s.guard) {
+		switch {
+		case at.guard == nil || s.guard.standing() > at.guard.standing():
 			at.settle(s.guard, at.guard)
-		} else {
+		case s.guard.standing() < at.guard.standing() || at.guard.isLiftedBy(s.guard):
 			at.settle(at.guard, s.guard)
+		default:
+			at.settle(s.guard.keeping(at.guard), at.guard)
 		}
 	}
 }
@@ -187,7 +194,24 @@ func (g *guard) standing() int {
 // isLiftedBy reports whether the guard is a barrier of an administrator that another document of an administrator would lift, by an entry
 // without one, or make conditional. Such documents have authors who do not know of each other, for example those of a catalogue for a product.
 func (g *guard) isLiftedBy(other *guard) bool {
-	return g.bars() && (!other.bars() || g.entry.Excluded && !other.entry.Excluded) && g.rank == RankAdministrator && g.standing() == other.standing()
+	return g.isAgainst(other) && (!other.bars() || g.entry.Excluded && !other.entry.Excluded)
+}
+
+// isAgainst reports whether the guard is a barrier that holds whatever the other guard says, because another administrator has made it.
+func (g *guard) isAgainst(other *guard) bool {
+	return g.bars() && g.rank == RankAdministrator && g.standing() == other.standing() && g.document != other.document
+}
+
+// keeping returns the guard of a document that takes the place of another one with the same standing. It is a barrier also under the
+// condition of the other one.
+func (g *guard) keeping(other *guard) *guard {
+	if !other.isAgainst(g) || g.entry.Excluded {
+		return g
+	}
+	out := g.strengthen(other)
+	out.lent = g.lent
+	out.describe()
+	return out
 }
 
 // isIncluded reports whether the entry comes from an include.
@@ -288,7 +312,7 @@ func merge(outer, inner *overlay) *overlay {
 }
 
 // singleOut returns the overlay of one named key of a map. Its guards are, from general to specific, those of all values, those of its
-// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing. If a key has
+// prefix, and its own. The own guard takes the place of that of the prefix, unless that is a barrier of a higher standing or of another administrator. If a key has
 // only recorded writes, it has the guard of its prefix. Barriers of Pods hold whatever guards the key here.
 func (o *overlay) singleOut(name string) *overlay {
 	own := o.fields[name]
@@ -301,7 +325,7 @@ func (o *overlay) singleOut(name string) *overlay {
 		switch {
 		case own.guard == nil:
 			out.guard = prefix.guard
-		case prefix.guard != nil && prefix.guard.bars() && prefix.guard.standing() > own.guard.standing():
+		case prefix.guard != nil && prefix.guard.bars() && (prefix.guard.standing() > own.guard.standing() || prefix.guard.isAgainst(own.guard)):
 			out.general = []*guard{prefix.guard}
 		}
 		if len(own.pods) == 0 && !own.freed {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
 	"github.com/fieldperm/fieldperm/verbs"
 )
 
@@ -23,8 +24,10 @@ type Permission struct {
 	// excludedWhen are conditions on values; if any is true, the permission is a barrier.
 	excludedWhen []barrierCondition
 	zero         zero
-	apart        bool
-	powers       []Power
+	// makes means that each change makes a new object, which had no old value.
+	makes  bool
+	apart  bool
+	powers []Power
 	// origins: see Origins. effect is the content of the permission without them.
 	origins []Origin
 	effect  string
@@ -36,6 +39,10 @@ type barrierCondition struct {
 	text    string
 	// readsOld means that the condition reads the old value.
 	readsOld bool
+	// reads are the fields of the values that the condition reads, empty for the whole.
+	reads []fieldpath.Pattern
+	// names are the names of fields that the condition may read, in any order.
+	names []string
 }
 
 // newBarrierCondition compiles an excludedWhen.
@@ -44,7 +51,11 @@ func newBarrierCondition(expression string) (barrierCondition, error) {
 	if err != nil {
 		return barrierCondition{}, err
 	}
-	return barrierCondition{program, expression, len(identifiers(ast, oldValueVariable)) > 0}, nil
+	out := barrierCondition{program: program, text: expression, readsOld: len(identifiers(ast, oldValueVariable)) > 0, names: namesIn(ast)}
+	for _, e := range identifiers(ast, valueVariable, oldValueVariable) {
+		out.reads = append(out.reads, selected(e))
+	}
+	return out, nil
 }
 
 const (
@@ -172,7 +183,7 @@ func (p *Permission) Bars(ctx context.Context, oldSelf, self any) bool {
 		}
 		oldSelf = int64(0)
 	}
-	return p.barsWhen(ctx, oldSelf, self)
+	return p.makes && oldSelf != nil && p.barsWhen(ctx, nil, self) || p.barsWhen(ctx, oldSelf, self)
 }
 
 func (p *Permission) barsWhen(ctx context.Context, oldSelf, self any) bool {

@@ -60,6 +60,17 @@ func (c *compiler) podBarriers() *podBarriers {
 	for _, part := range []PodPart{PodSpec, PodMetadata} {
 		c.onPods.parts[part] = said.field(string(part)).onPods(part)
 	}
+	if metadata := c.onPods.parts[PodMetadata]; metadata != nil {
+		for i, g := range metadata.pods {
+			if !g.readsOnly(handedOn) {
+				metadata.pods[i] = g.always()
+			}
+		}
+	}
+	derived := said.onDerived()
+	for part := range c.onPods.parts {
+		c.onPods.parts[part] = c.onPods.parts[part].bearing(derived.field(string(part)))
+	}
 	return c.onPods
 }
 
@@ -70,15 +81,11 @@ func (o *overlay) onPods(part PodPart) *overlay {
 	}
 	out := &overlay{any: o.any.onPods(part), fields: map[string]*overlay{}}
 	if o.guard != nil && o.guard.bars() {
-		lent := o.guard.lend("")
-		if verb := templateVerbs[o.guard.entry.Verb]; part == PodMetadata && verb != "" {
-			lent = lent.with(func(g *guard) { g.entry.Verb = verb })
-		}
-		out.pods = []*guard{lent}
+		out.pods = []*guard{o.guard.onPods(part)}
 	}
 	for name, below := range o.fields {
 		next := below.onPods(part)
-		if below.guard != nil && !below.guard.bars() && !below.guard.isIncluded() && strings.Contains(name, "/") {
+		if o.frees(name) {
 			next = cmp.Or(next, &overlay{})
 			next.freed = true
 		}
@@ -90,6 +97,27 @@ func (o *overlay) onPods(part PodPart) *overlay {
 		return nil
 	}
 	return out
+}
+
+// onPods returns a barrier of a field of Pods as the barrier of a field that becomes a part of Pods. Each change of a template makes new Pods,
+// so a condition that reads the old value counts also for a Pod that had none.
+func (g *guard) onPods(part PodPart) *guard {
+	out := g.lend("")
+	if verb := templateVerbs[g.entry.Verb]; part == PodMetadata && verb != "" {
+		out = out.with(func(g *guard) { g.entry.Verb = verb })
+	}
+	return out.with(func(g *guard) { g.makes = true })
+}
+
+// frees reports whether the entry for a key takes the key out of the barrier of its prefix. One document may do so. It cannot free a key
+// from the barrier of another one.
+func (o *overlay) frees(name string) bool {
+	own, i := o.fields[name].guard, strings.IndexByte(name, '/')
+	if own == nil || own.bars() || own.isIncluded() || i < 0 {
+		return false
+	}
+	prefix := o.field(name[:i+1])
+	return prefix == nil || prefix.guard == nil || !prefix.guard.isLiftedBy(own)
 }
 
 // bearing returns the overlay with the barriers of a part of Pods. It does not change o.

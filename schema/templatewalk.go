@@ -81,10 +81,56 @@ func (w *templateWalk) enter(pod, n *Node, a above) {
 		} else {
 			w.pair(part, n, a, mapKey{})
 		}
+		w.derive(pod, n, a)
 	}
 	for _, child := range n.Children() {
 		w.enter(pod, child, w.below(n, a))
 	}
+}
+
+// derive finds the verbs of the fields of a template from which the API server derives fields of Pods, if the verb of the walk guards those.
+func (w *templateWalk) derive(pod, n *Node, a above) {
+	for _, d := range derivations() {
+		if PodPart(d.from[0].Name) != n.pod {
+			continue
+		}
+		at, has := n, true
+		within := a
+		for _, step := range d.from[1:] {
+			if has = step.Any && at.list != nil || !step.Any && at.mayHave(step.Name); !has {
+				break
+			}
+			within, at = w.below(at, within), at.below(step)
+		}
+		if has {
+			w.compare(around(pod, d, w.verb), at, within, mapKey{})
+		}
+	}
+}
+
+// around returns the permissions at, above and below a derived field that may have a verb, without those that are above both fields: these
+// are above both in a template too.
+func around(n *Node, d derivation, v verbs.Verb) []*Permission {
+	var out []*Permission
+	add := func(n *Node) {
+		for _, p := range n.permissions {
+			if p.MayBe(v) {
+				out = append(out, p)
+			}
+		}
+	}
+	for i, step := range d.field {
+		if n = n.below(step); n == nil {
+			return out
+		}
+		if i >= d.shared() {
+			add(n)
+		}
+	}
+	for _, child := range n.Children() {
+		walk(child, nil, map[*Node]bool{}, func(_ fieldpath.Pattern, n *Node) { add(n) })
+	}
+	return out
 }
 
 // pair compares a field of Pods, and everything below it, with the field that becomes it. key is the key of the map that the pair stands

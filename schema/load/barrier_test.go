@@ -131,7 +131,8 @@ func TestA6_C2_C8_ABarrierHoldsWithAndWithoutAParameter(t *testing.T) {
 		resources string
 		want      string
 	}{
-		{"securityContext", "{apiGroups: [''], resources: [pods]}", "/pods=4" + templates},
+		// An annotation of templates gives Pods their AppArmor profile.
+		{"securityContext", "{apiGroups: [''], resources: [pods]}", "/pods=4" + strings.NewReplacer("=4", "=5", "=7", "=8").Replace(templates)},
 		{"resources", "{apiGroups: [''], resources: [pods]}", "/pods=4" + templates},
 		{"backend", "{apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions]}, {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations]}", "apiextensions.k8s.io/customresourcedefinitions=1 admissionregistration.k8s.io/validatingwebhookconfigurations=1"},
 		{"scope", "{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, validatingadmissionpolicies]}", "admissionregistration.k8s.io/validatingwebhookconfigurations=5 admissionregistration.k8s.io/validatingadmissionpolicies=2"},

@@ -87,6 +87,7 @@ func TestA2_AnotherNameOfAFieldHasItsBarrier(t *testing.T) {
 		"a verb without a barrier":                         {documents: []string{guardOf("Box", "v1", `{path: .spec.secret, verb: secret}`)}},
 		"both versions have their own":                     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}},
 		"one of two has its own":                           {documents: []string{guardOf("Box", "v1", secret+`, {path: .spec.pair, verb: secret, excluded: true}`), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excluded: true}`)}, want: bars},
+		"a field without the barrier has the verb too":     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret}, {path: .spec.pair.b, verb: secret, excluded: true}`)}, want: bars},
 		"its own is weaker":                                {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.hidden, verb: secret, excludedWhen: self == 'x'}`)}, want: bars},
 		"its own is of what both have":                     {documents: []string{guardOf("Box", "v1", secret), guardOf("Box", "v1beta1", `{path: .spec.size, verb: secret, excluded: true}`)}, want: bars},
 		"the parent of the field, for every version":       {documents: []string{guardOf("Box", "", `{path: .spec.pair, verb: secret, excluded: true}`)}, bothWays: true, want: bars},

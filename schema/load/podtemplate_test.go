@@ -143,7 +143,7 @@ func TestC8_ASetAboutPodsHoldsInTemplates(t *testing.T) {
 		"metadata":                {"granular:metadata", pods, "", "templateMetadata"},
 		"finalizers":              {"granular:finalizer(example.com)", pods, "", "templateFinalizer(example.com)"},
 		"a key that stands apart": {"granular:applySet", pods, "", "templateAnnotation(applyset.kubernetes.io) templateLabel(applyset.kubernetes.io)"},
-		"the specification":       {"granular:specification", pods, "", "template"},
+		"the specification":       {"granular:specification", pods, "", "confinement template"},
 		"everything":              {"granular:*", pods, "", "template templateMetadata"},
 		"the status":              {"granular:condition", pods, "", ""},
 		"owner references":        {"granular:ownerReferences", pods, "", ""},

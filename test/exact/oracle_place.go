@@ -54,7 +54,8 @@ func (o *oracle) enterEmitting(up place, ref smd.TypeRef, node *schema.Node, ste
 				p.barrier = 1
 			}
 		}
-		barred := permission.MayBar() && (!permission.Conditional() || o.owning || permission.Bars(context.Background(), old.native(), new.native()))
+		barred := permission.MayBar() && (!permission.Conditional() || o.owning || node.Misread(permission, old.native()) || node.Misread(permission, new.native()) ||
+			permission.Bars(context.Background(), old.native(), new.native()))
 		said := []verbs.Verb{permission.Base()}
 		if one, ok := permission.Parameterized(func(name string) (string, bool) { v, ok := p.emitted[name]; return v, ok }); ok {
 			said = append(said, one)

@@ -20,15 +20,15 @@ type conditions struct {
 	otherwise map[rawjson.Value]bool
 }
 
-// bars reports whether a permission is a barrier for a change from old to new.
-func (d *Differ) bars(p *schema.Permission, old, new rawjson.Value) bool {
+// bars reports whether a permission of a node is a barrier for a change of the node from old to new.
+func (d *Differ) bars(n *schema.Node, p *schema.Permission, old, new rawjson.Value) bool {
 	if !p.Conditional() {
 		return p.MayBar()
 	}
 	if d.isOwning || d.Err != nil {
 		return true
 	}
-	holds := d.readOtherwise(new) || p.Bars(d.ctx, d.native(old), d.native(new))
+	holds := d.readOtherwise(new) || n.Misread(p, d.native(old)) || n.Misread(p, d.native(new)) || p.Bars(d.ctx, d.native(old), d.native(new))
 	d.look()
 	return holds
 }

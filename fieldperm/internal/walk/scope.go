@@ -106,7 +106,7 @@ func (d *Differ) enter(s Scope, node *schema.Node, path fieldpath.Path, emitted 
 func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 	trees, uncovered := c.Node.Trees(), d.UncoveredAt(c)
 	if trees == nil && c.others == nil {
-		c.line = d.extend(c.line, uncovered, c.Node.Permissions(), c.emitted, old, new)
+		c.line = d.extend(c.line, c.Node, c.Node.Permissions(), uncovered, c.emitted, old, new)
 		return
 	}
 	c.others = slices.Clone(c.others)
@@ -125,9 +125,9 @@ func (d *Differ) extendLines(c *Scope, old, new rawjson.Value) {
 		}
 		return trees[tree]
 	}
-	c.line = d.extend(c.line, uncovered, of(0), c.emitted, old, new)
+	c.line = d.extend(c.line, c.Node, of(0), uncovered, c.emitted, old, new)
 	for i := range c.others {
-		c.others[i] = d.extend(c.others[i], uncovered, of(i+1), c.emitted, old, new)
+		c.others[i] = d.extend(c.others[i], c.Node, of(i+1), uncovered, c.emitted, old, new)
 	}
 }
 
@@ -142,8 +142,8 @@ func (d *Differ) enterStatus(s *Scope) {
 	}
 }
 
-// extend returns the line with the permissions of the next node added. The value of that node went from old to new.
-func (d *Differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.Permission, emitted *binding, old, new rawjson.Value) line {
+// extend returns the line with permissions of the next node added. The value of that node went from old to new.
+func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) line {
 	l.chain = l.chain[:len(l.chain):len(l.chain)]
 	for _, p := range permissions {
 		if p.Apart() {
@@ -152,7 +152,7 @@ func (d *Differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.
 		}
 		// The verb without its parameter covers all parameters, so it comes first. An excluded permission is a barrier there: no more
 		// general verb counts, whatever the parameter is.
-		if p.MayBar() && d.bars(p, old, new) {
+		if p.MayBar() && d.bars(n, p, old, new) {
 			l.barrier = len(l.chain)
 		}
 		l.add(p.Base(), uncovered)

@@ -1,0 +1,208 @@
+package load
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+const appArmor = `.metadata.annotations["container.apparmor.security.beta.kubernetes.io/web"]`
+
+// TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom: in a Pod the API server writes the barred field, and in a template nothing does.
+func TestC8_ABarrierHoldsAtTheFieldsItsFieldIsDerivedFrom(t *testing.T) {
+	const container = ".spec.containers[*]"
+	for name, c := range map[string]struct {
+		path, more, at string
+		holds          bool
+	}{
+		"the other name":                    {".spec.serviceAccountName", "excluded: true", ".spec.serviceAccount", true},
+		"the first name":                    {".spec.serviceAccount", "excluded: true", ".spec.serviceAccountName", true},
+		"a condition on the other name":     {".spec.serviceAccountName", "excludedWhen: \"self == 'admin'\"", ".spec.serviceAccount", true},
+		"the profile of AppArmor":           {container + ".securityContext.appArmorProfile", "excluded: true", appArmor, true},
+		"a field of the profile":            {container + ".securityContext.appArmorProfile.type", "excluded: true", appArmor, true},
+		"what has the profile":              {container + ".securityContext", "excluded: true", appArmor, true},
+		"a condition on any of it":          {container + ".securityContext", "excludedWhen: 'self != null'", appArmor, true},
+		"a condition on the profile":        {container + ".securityContext", "excludedWhen: 'has(self.appArmorProfile)'", appArmor, true},
+		"a condition on another field":      {container + ".securityContext", "excludedWhen: 'has(self.privileged) && self.privileged'", appArmor, false},
+		"another annotation":                {container + ".securityContext", "excluded: true", ".metadata.annotations.other", false},
+		"the port of the host":              {container + ".ports[*].hostPort", "excluded: true", ".spec.hostNetwork", true},
+		"requests":                          {container + ".resources.requests", "excluded: true", container + ".resources.limits", true},
+		"requests of initializers":          {".spec.initContainers[*].resources.requests", "excluded: true", container + ".resources.limits", false},
+		"priority":                          {".spec.priority", "excludedWhen: 'self > 1000'", ".spec.priorityClassName", true},
+		"what the runtime adds":             {".spec.overhead", "excluded: true", ".spec.runtimeClassName", true},
+		"a field that is not derived":       {".spec.hostPID", "excluded: true", ".spec.hostNetwork", false},
+		"the metadata, of a template's own": {".metadata", "excludedWhen: \"has(self.labels) && 'x' in self.labels\"", ".metadata", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := compileBuiltIn(t, barrier("", "Pod", c.path, "example.com/barred", c.more))
+			for kind, template := range workloads {
+				if got := verbsAt(t, s, kind, template+c.at); strings.Contains(got, "EXAMPLE.COM/BARRED") != c.holds {
+					t.Errorf("%s: %s has %q, want the barrier: %t", kind.Kind, c.at, got, c.holds)
+				}
+			}
+		})
+	}
+}
+
+// TestC8_ASetHoldsAtTheFieldsItsFieldsAreDerivedFrom, at the verb that these fields have in the template.
+func TestC8_ASetHoldsAtTheFieldsItsFieldsAreDerivedFrom(t *testing.T) {
+	const pods = "[{apiGroups: [''], resources: [pods]}]"
+	for verb, want := range map[string]string{
+		"securityContext":      "confinement securityContext",
+		"securityContext(web)": "confinement securityContext(web)",
+		"ports":                "hostNamespaces ports",
+		"priority":             "priority",
+		"preemptionPolicy":     "preemptionPolicy priority",
+		"image":                "image",
+	} {
+		if got := barriersOfSet(t, compileBuiltIn(t, setAboutPods(verb, pods))); got != want {
+			t.Errorf("%s: barriers %q, want %q", verb, got, want)
+		}
+	}
+}
+
+// barsAt reports whether a conditional barrier at a place of a kind holds for a change of values.
+func barsAt(t *testing.T, s *schema.Schema, kind runtimeschema.GroupVersionKind, path string, before, after any) bool {
+	t.Helper()
+	k, err := s.Kind(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := fieldpath.ParsePattern(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := k.Root
+	for _, e := range p {
+		if e.Any {
+			n = n.List().Item()
+		} else {
+			n = n.Map().Child(e.Name)
+		}
+	}
+	return slices.ContainsFunc(n.Permissions(), func(p *schema.Permission) bool {
+		return p.MayBar() && (n.Misread(p, before) || n.Misread(p, after) || p.Bars(t.Context(), before, after))
+	})
+}
+
+// TestC8_AConditionSeesNamesInEverySpelling that a controller reads: where the API server does not know the fields, it keeps them all.
+func TestC8_AConditionSeesNamesInEverySpelling(t *testing.T) {
+	type object = map[string]any
+	s := compileBuiltIn(t, permissionSchema("x", "", "Pod", `{path: .spec, verb: specification, excludedWhen: "has(self.hostNetwork) && self.hostNetwork || has(self.serviceAccountName) && self.serviceAccountName == 'admin' || has(self.containers) && self.containers.exists(c, c[?'securityContext'].privileged.orValue(false))"}`))
+	revision, deployment := gvk("apps", "v1", "ControllerRevision"), gvk("apps", "v1", "Deployment")
+	for name, c := range map[string]struct {
+		kind  runtimeschema.GroupVersionKind
+		value object
+		want  bool
+	}{
+		"the name":                        {revision, object{"hostNetwork": true}, true},
+		"the name, another value":         {revision, object{"hostNetwork": false}, false},
+		"another spelling":                {revision, object{"HostNetwork": true}, true},
+		"both":                            {revision, object{"hostNetwork": false, "HOSTNETWORK": true}, true},
+		"a letter with the same case":     {revision, object{"ho\u017ftNetwork": true}, true},
+		"below":                           {revision, object{"containers": []any{object{"SecurityContext": object{"privileged": true}}}}, true},
+		"deeper":                          {revision, object{"containers": []any{object{"securityContext": object{"Privileged": true}}}}, true},
+		"the other name of a field":       {revision, object{"serviceAccount": "admin"}, true},
+		"two names, one value":            {revision, object{"serviceAccount": "web", "serviceAccountName": "web"}, false},
+		"a name that no condition reads":  {revision, object{"HostPID": true}, false},
+		"keys of labels have a case":      {revision, object{"affinity": object{}}, false},
+		"a Deployment keeps no spellings": {deployment, object{"HostNetwork": true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := workloads[c.kind] + ".spec"
+			if got := barsAt(t, s, c.kind, path, nil, any(c.value)); got != c.want {
+				t.Errorf("bars %t, want %t", got, c.want)
+			}
+			if got := barsAt(t, s, c.kind, path, any(c.value), nil); c.want && len(c.value) == 1 && !got && strings.Contains(name, "spelling") {
+				t.Error("the old value does not count")
+			}
+		})
+	}
+}
+
+// TestC8_AConditionOnTheOldValueCountsForNewPods: each change of a template makes Pods, which had no value before.
+func TestC8_AConditionOnTheOldValueCountsForNewPods(t *testing.T) {
+	s := compileBuiltIn(t, barrier("", "Pod", ".spec.nodeName", "example.com/node", "excludedWhen: 'oldSelf == null && self != null'"))
+	if !barsAt(t, s, gvk("apps", "v1", "Deployment"), ".spec.template.spec.nodeName", "a", "b") {
+		t.Error("a template may choose another node")
+	}
+	if barsAt(t, s, gvk("", "v1", "Pod"), ".spec.nodeName", "a", "b") {
+		t.Error("the condition is false for a Pod that exists")
+	}
+}
+
+// TestC8_AConditionOnMetadataThatTemplatesLackCountsAsTrue: a template has no name and no namespace.
+func TestC8_AConditionOnMetadataThatTemplatesLackCountsAsTrue(t *testing.T) {
+	for condition, want := range map[string]bool{
+		`has(self.namespace) && self.namespace == 'prod' && 'x' in self.labels`: true,
+		`size(self) > 5`:      true,
+		`'x' in self.labels`:  false,
+		`has(self.ownerRefs)`: true,
+	} {
+		s := compileBuiltIn(t, barrier("", "Pod", ".metadata", "metadata", `excludedWhen: "`+condition+`"`))
+		if got := barsAt(t, s, gvk("apps", "v1", "Deployment"), ".spec.template.metadata", nil, any(map[string]any{"labels": map[string]any{"y": ""}})); got != want {
+			t.Errorf("%s: bars %t, want %t", condition, got, want)
+		}
+	}
+}
+
+// TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother, neither by a key of a prefix nor by another condition. The names do not matter.
+func TestC2_NoPermissionSchemaLiftsTheBarrierOfAnother(t *testing.T) {
+	prefix, key := `{path: '.metadata.labels["example.com/"]', verb: example.com/l, excluded: true}`, `{path: '.metadata.labels["example.com/x"]', verb: example.com/x}`
+	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		s := compileBuiltIn(t, permissionSchema(names[0], "", "Pod", prefix), permissionSchema(names[1], "", "Pod", key))
+		if got, want := verbsAt(t, s, gvk("", "v1", "Pod"), `.metadata.labels["example.com/x"]`), "label(prefix of labelKey) EXAMPLE.COM/L example.com/x"; got != want {
+			t.Errorf("Pods: %q, want %q", got, want)
+		}
+		if got := verbsAt(t, s, gvk("apps", "v1", "Deployment"), `.spec.template.metadata.labels["example.com/x"]`); !strings.Contains(got, "EXAMPLE.COM/L") {
+			t.Errorf("templates: %q", got)
+		}
+		condition := func(text string) string {
+			return `{path: .spec.hostNetwork, verb: example.com/host, excludedWhen: "` + text + `"}`
+		}
+		s = compileBuiltIn(t, permissionSchema(names[0], "", "Pod", condition("self == true")), permissionSchema(names[1], "", "Pod", condition("false")))
+		for kind, path := range map[runtimeschema.GroupVersionKind]string{gvk("", "v1", "Pod"): ".spec.hostNetwork", gvk("apps", "v1", "Deployment"): ".spec.template.spec.hostNetwork"} {
+			if !barsAt(t, s, kind, path, nil, true) || barsAt(t, s, kind, path, nil, false) {
+				t.Errorf("%s: the condition of one of the two is lost, or always true", kind.Kind)
+			}
+		}
+	}
+}
+
+// TestG5_C8_NamesOfDeclaredFieldsCountInEverySpelling where the API server keeps other fields beside them.
+func TestG5_C8_NamesOfDeclaredFieldsCountInEverySpelling(t *testing.T) {
+	s, errs := compileFragments(t,
+		runner("{type: object, "+withKey+", properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {hostNetwork: {type: boolean}}}}}"),
+		barrier("", "Pod", ".spec.hostNetwork", "example.com/host", "excluded: true"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, name := range []string{"hostNetwork", "HostNetwork", "HOSTNETWORK"} {
+		if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec."+name); !strings.Contains(got, "EXAMPLE.COM/HOST") {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec.another"); got != "" {
+		t.Errorf("another name has %q", got)
+	}
+}
+
+// TestG5_ParametersOfAFragmentComeFromBelow: a parameter of the same name above an include would be taken for the fragment's own.
+func TestG5_ParametersOfAFragmentComeFromBelow(t *testing.T) {
+	teams := func(source string) string {
+		return strings.Replace(runner("{type: object}"), "name: {type: string}}}", "teams: {type: object, x-kubernetes-permission-parameter-source: "+source+
+			", additionalProperties: {type: object, properties: {template: "+partial(withKey+", ", loose)+"}}}}}", 1)
+	}
+	if _, errs := compileFragments(t, teams("team")); len(errs) > 0 {
+		t.Error(errs)
+	}
+	_, errs := compileFragments(t, teams("containerName"))
+	if len(errs) == 0 || !strings.Contains(errs[0].Error(), "give the parameter above another name") {
+		t.Errorf("%v", errs)
+	}
+}

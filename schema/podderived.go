@@ -1,0 +1,136 @@
+package schema
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+)
+
+// derivation is a field of Pods that the API server writes from another field when a Pod is created. In a Pod the first field changes too,
+// and its barrier holds. In a template only the second one is there, so the barrier has to hold at the second.
+type derivation struct {
+	field, from fieldpath.Pattern
+	// isAlias means that both have the same values.
+	isAlias bool
+}
+
+// shared returns the number of steps that both paths begin with.
+func (d derivation) shared() int {
+	n := 0
+	for n < min(len(d.field), len(d.from)) && d.field[n] == d.from[n] {
+		n++
+	}
+	return n
+}
+
+// derivations are known from the code of the API server: the conversion and the defaults of Pods, the synchronization of AppArmor profiles,
+// and the admission plugins Priority and RuntimeClass, which are on by default.
+var derivations = sync.OnceValue(func() []derivation {
+	var out []derivation
+	add := func(field, from string, isAlias bool) {
+		out = append(out, derivation{pattern(field), pattern(from), isAlias})
+	}
+	add(".spec.serviceAccountName", ".spec.serviceAccount", true)
+	add(".spec.serviceAccount", ".spec.serviceAccountName", true)
+	for _, list := range []string{"containers", "initContainers"} {
+		container := ".spec." + list + "[*]"
+		add(container+".securityContext.appArmorProfile", `.metadata.annotations["container.apparmor.security.beta.kubernetes.io/"]`, false)
+		add(container+".ports[*].hostPort", ".spec.hostNetwork", false)
+		add(container+".resources.requests", container+".resources.limits", false)
+	}
+	add(".spec.resources.requests", ".spec.resources.limits", false)
+	add(".spec.priority", ".spec.priorityClassName", false)
+	add(".spec.preemptionPolicy", ".spec.priorityClassName", false)
+	for _, field := range []string{"overhead", "nodeSelector", "tolerations"} {
+		add(".spec."+field, ".spec.runtimeClassName", false)
+	}
+	return out
+})
+
+// pattern parses a path of this package.
+func pattern(text string) fieldpath.Pattern {
+	p, err := fieldpath.ParsePattern(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// onDerived returns the barriers of Pods at the fields from which the API server derives the barred ones.
+func (o *overlay) onDerived() *overlay {
+	out := &overlay{}
+	for _, d := range derivations() {
+		part := PodPart(d.from[0].Name)
+		o.barring(d.field, func(g *guard, below fieldpath.Pattern) {
+			if lent := g.onPods(part); d.isAlias && len(below) == 0 {
+				out.at(d.from).pods = append(out.at(d.from).pods, lent)
+			} else if isAbove := len(d.field)-len(below) <= d.shared(); g.maySee(below) && !(isAbove && g.entry.Excluded) {
+				// A condition is about values of the other field. A barrier above both fields is above both in a template too.
+				at := out.at(d.from)
+				at.pods = append(at.pods, lent.always())
+			}
+		})
+	}
+	return out
+}
+
+// barring visits the barriers at, above and below a field, with the path from the barrier to the field, which is empty unless the barrier is
+// above.
+func (o *overlay) barring(field fieldpath.Pattern, visit func(g *guard, below fieldpath.Pattern)) {
+	if o == nil {
+		return
+	}
+	if o.guard != nil && o.guard.bars() {
+		visit(o.guard, field)
+	}
+	if len(field) > 0 {
+		if field[0].Any {
+			o.any.barring(field[1:], visit)
+		} else {
+			o.fields[field[0].Name].barring(field[1:], visit)
+		}
+		return
+	}
+	o.any.barring(nil, visit)
+	for _, name := range sortedKeys(o.fields) {
+		o.fields[name].barring(nil, visit)
+	}
+}
+
+// maySee reports whether a barrier may hold because of a field below it. A condition that names fields sees those that it names.
+func (g *guard) maySee(below fieldpath.Pattern) bool {
+	if len(below) == 0 {
+		return true
+	}
+	name := below[len(below)-1].Name
+	return g.entry.Excluded || slices.ContainsFunc(g.conditions(), func(c barrierCondition) bool { return len(c.names) == 0 || slices.Contains(c.names, name) })
+}
+
+// readsOnly reports whether the conditions of a barrier read nothing but some fields of its value.
+func (g *guard) readsOnly(names []string) bool {
+	return !slices.ContainsFunc(g.conditions(), func(c barrierCondition) bool {
+		return slices.ContainsFunc(c.reads, func(p fieldpath.Pattern) bool { return len(p) == 0 || !slices.Contains(names, p[0].Name) })
+	})
+}
+
+// conditions compiles the conditions of a barrier. The zero condition, which reads the whole, stands for a faulty one.
+func (g *guard) conditions() []barrierCondition {
+	var out []barrierCondition
+	for _, expression := range append([]string{g.entry.ExcludedWhen}, g.also...) {
+		if expression == "" {
+			continue
+		}
+		c, err := newBarrierCondition(expression)
+		if err != nil {
+			c = barrierCondition{reads: []fieldpath.Pattern{{}}}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// always returns the barrier for all values.
+func (g *guard) always() *guard {
+	return g.with(func(out *guard) { out.entry.Excluded, out.entry.ExcludedWhen, out.also = true, "", nil })
+}
