@@ -78,6 +78,7 @@ func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Sta
 	must(t, err)
 	schemas, err := corpus.SchemaFiles(scenariosRoot)
 	must(t, err)
+	t.Setenv("GOGC", "") // Memory is judged as in a container, where Go's default is in force.
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas, Arguments: arguments})
 	must(t, err)
 	t.Cleanup(func() {
