@@ -15,22 +15,6 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
-// The fields have the names of the API. The error is that of the objects.
-func variablesOf(of *objectReader, req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
-	return sync.OnceValues(func() (out schema.Variables, err error) {
-		read, err := of.read()
-		if err == nil {
-			out.Object, out.OldObject = read.object, read.old
-			out.Request, err = decodeRequest(req)
-		}
-		if err != nil {
-			return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
-		}
-		return out, nil
-	})
-}
-
 // objects are the decoded objects of a request, nil for an absent one.
 type objects struct{ object, old any }
 
@@ -41,6 +25,10 @@ type objectReader struct {
 	once sync.Once
 	out  objects
 	err  error
+	// all are the variables of match conditions.
+	allOnce sync.Once
+	all     schema.Variables
+	allErr  error
 }
 
 // objectsOf returns the reader of the objects of a request. kind is nil for a deletion, whose object is stored.
@@ -52,6 +40,25 @@ func objectsOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) *objectRead
 func (o *objectReader) read() (objects, error) {
 	o.once.Do(func() { o.out, o.err = readObjects(o.kind, o.req) })
 	return o.out, o.err
+}
+
+// variables decodes the parts of the request that match conditions read, once, on the first call. The fields have the names of the API. The
+// error is that of the objects.
+func (o *objectReader) variables() (schema.Variables, error) {
+	o.allOnce.Do(func() { o.all, o.allErr = o.readVariables() })
+	return o.all, o.allErr
+}
+
+func (o *objectReader) readVariables() (schema.Variables, error) {
+	read, err := o.read()
+	if err != nil {
+		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+	}
+	request, err := decodeRequest(o.req)
+	if err != nil {
+		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+	}
+	return schema.Variables{Request: request, Object: read.object, OldObject: read.old}, nil
 }
 
 func readObjects(kind *schema.Kind, req *admissionv1.AdmissionRequest) (out objects, err error) {
