@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -66,7 +67,7 @@ func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic 
 		ctx, span = tracing.Start(ctx, "check", tracing.Verb(verb), tracing.Generic.Bool(generic))
 		defer span.End()
 	}
-	v, err := a.chain.ask(ctx, &check{identity: &a.of, verb: verb, generic: generic})
+	v, err := a.chain.askCheck(ctx, check{identity: &a.of, verb: verb, generic: generic})
 	failure := cmp.Or(err, v.failure)
 	if span != nil {
 		span.SetAttributes(tracing.Result.String(resultOf(decisionOf(v), failure)))
@@ -101,6 +102,10 @@ type identity struct {
 
 	once    sync.Once
 	written string
+	anyVerb *check
+
+	// held are the decisions about the identity that a check has found in the caches, by their slots. An identity belongs to one chain.
+	held [4]atomic.Pointer[decisions]
 }
 
 // attributes returns the question about a verb as the API server asks it, without A4's key.
@@ -117,13 +122,21 @@ func (i *identity) attributes(verb string) authorizer.AttributesRecord {
 	return a
 }
 
-// text returns the part of the cache key that all checks of the request share. The first call computes it.
+// text returns the part of the cache key that all checks of the request share.
 func (i *identity) text() string {
-	i.once.Do(func() {
-		c := &check{identity: i}
-		i.written = identityOf(c.GetUser(), i.extra, c)
-	})
+	i.once.Do(i.write)
 	return i.written
+}
+
+// bare returns a check without a verb.
+func (i *identity) bare() *check {
+	i.once.Do(i.write)
+	return i.anyVerb
+}
+
+func (i *identity) write() {
+	i.anyVerb = &check{identity: i}
+	i.written = identityOf(i.anyVerb.GetUser(), i.extra, i.anyVerb)
 }
 
 // check is a question about one verb, in the form that authorizers take.
