@@ -14,7 +14,7 @@ import (
 // for any other review, which the library must then decode or refuse. Its result is the same as the library's, in less time than the rest
 // of the review takes.
 func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
-	e := envelope{review: r}
+	e := envelope{review: r, texts: rawjson.NewTexts(usualTexts)}
 	return each(v, []string{"kind", "apiVersion", "request"}, func(field int, v rawjson.Value) bool {
 		switch field {
 		case 0:
@@ -27,6 +27,9 @@ func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.Admissi
 		}
 	})
 }
+
+// usualTexts is how many bytes the strings around the objects of most reviews have.
+const usualTexts = 256
 
 // known is the memory for a request in the form that API servers write. It is one piece, because most requests have all parts.
 type known struct {

@@ -11,9 +11,12 @@ type Texts struct {
 }
 
 const (
-	smallestBlock = 64
+	smallestBlock = 32
 	largestBlock  = 1024
 )
+
+// NewTexts returns a Texts whose first block has room for about n bytes.
+func NewTexts(n int) Texts { return Texts{size: n / 2} }
 
 // Of returns a string with the given bytes. A long text has memory of its own, so that a short one does not keep it.
 func (t *Texts) Of(text []byte) string {

@@ -34,7 +34,7 @@ func (s *Slab) Item(p Path, keys []Key) Path {
 
 func (s *Slab) next() *node {
 	if len(s.free) == 0 {
-		s.size = min(max(2*s.size, 4), mostSteps)
+		s.size = min(max(2*s.size, 2), mostSteps)
 		s.free = make([]node, s.size)
 	}
 	n := &s.free[0]

@@ -147,7 +147,13 @@ func (d *Differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.
 	if len(permissions) == 0 {
 		return l
 	}
-	l.chain = d.withRoom(l.chain, 2*len(permissions))
+	more := len(permissions)
+	for _, p := range permissions {
+		if p.ParameterName() != "" {
+			more++
+		}
+	}
+	l.chain = d.withRoom(l.chain, more)
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of the verbs above only granular:* counts. A barrier above still holds.
@@ -169,14 +175,18 @@ func (d *Differ) extend(l line, uncovered schema.VerbSet, permissions []*schema.
 	return l
 }
 
-// chainBlock is how many verbs of chains share a block of memory.
-const chainBlock = 16
+// These are how many verbs of chains share a block of memory, in the first block and in the largest.
+const (
+	smallestChains = 8
+	largestChains  = 64
+)
 
 // withRoom returns a copy of a chain with room for more verbs. Chains share blocks of memory, and none can grow into another.
 func (d *Differ) withRoom(chain []verbs.Verb, more int) []verbs.Verb {
 	n := len(chain) + more
 	if len(d.chains) < n {
-		d.chains = make([]verbs.Verb, max(n, chainBlock))
+		d.chainBlock = min(max(2*d.chainBlock, smallestChains), largestChains)
+		d.chains = make([]verbs.Verb, max(n, d.chainBlock))
 	}
 	out := d.chains[:len(chain):n]
 	d.chains = d.chains[n:]

@@ -67,6 +67,8 @@ type Differ struct {
 	paths  fieldpath.Slab
 	names  rawjson.Texts
 	chains []verbs.Verb
+	// chainBlock is the number of verbs of the last block of chains.
+	chainBlock int
 	// changed is a stack of the members that differ, for all levels of the walk.
 	changed []pair
 	// defaults are the scanned default values of keys that the run has met.
