@@ -101,7 +101,7 @@ func (l *link) lookup(ctx context.Context, c check) (authorizerDecision, bool) {
 	if l.webhook != nil {
 		return l.webhook.lookup(c)
 	}
-	of := c.bare()
+	of := &c.withoutVerb
 	if !l.userOnly {
 		whole := c // Only this copy is on the heap.
 		of = &whole

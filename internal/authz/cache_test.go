@@ -316,7 +316,7 @@ func TestP8_TheCacheIsBoundedForOneUserAndObject(t *testing.T) {
 func TestP8_AReviewUsesNoDecisionThatIsGone(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	c := newDecisionCache(0, 1, clock)
-	of := &identity{user: "alice"}
+	of := &newRequestAuthorizer(nil, authorizer.AttributesRecord{}, "alice", "", nil, nil).of
 	first, second := check{identity: of, verb: "update"}, check{identity: of, verb: "patch"}
 	c.put(first.key(), authorizerDecision{reason: "first"}, time.Minute)
 	if got, ok := c.lookup(first); !ok || got.reason != "first" {

@@ -58,7 +58,8 @@ func (c *decisionCache) lookup(of check) (authorizerDecision, bool) {
 	}
 	held := of.held[c.slot].Load()
 	if held == nil {
-		if held = c.find(of.text()); held == nil {
+		var few [512]byte
+		if held = c.find(of.appendTo(few[:0])); held == nil {
 			return authorizerDecision{}, false
 		}
 		of.held[c.slot].Store(held)
@@ -68,7 +69,7 @@ func (c *decisionCache) lookup(of check) (authorizerDecision, bool) {
 
 // get returns the decision for a key if it has not expired.
 func (c *decisionCache) get(k key) (authorizerDecision, bool) {
-	held := c.find(k.identity)
+	held := c.find([]byte(k.identity))
 	if held == nil {
 		return authorizerDecision{}, false
 	}
@@ -76,10 +77,10 @@ func (c *decisionCache) get(k key) (authorizerDecision, bool) {
 }
 
 // find returns the decisions about an identity, nil if there are none.
-func (c *decisionCache) find(identity string) *decisions {
+func (c *decisionCache) find(identity []byte) *decisions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.about[identity]
+	e := c.about[string(identity)] // This conversion allocates nothing.
 	if e == nil {
 		return nil
 	}

@@ -108,6 +108,10 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 	if len(d.Out) == 0 {
 		return nil, nil
 	}
+	if out := d.Out; cap(out) > mostKept { // The pool does not keep such a list, so it needs no copy.
+		d.Out = nil
+		return out, nil
+	}
 	return slices.Clone(d.Out), nil
 }
 
