@@ -19,6 +19,8 @@ type DecodedReview struct {
 
 	doc               *rawjson.Document
 	object, oldObject rawjson.Value
+	// known is the memory of a Request that decodeKnown decoded.
+	known known
 }
 
 // Read reads one AdmissionReview v1. Field names are case-sensitive and may occur only once, so that every reader understands a document
@@ -47,7 +49,7 @@ func (r *DecodedReview) Release() {
 	if r.doc != nil {
 		r.doc.Release()
 	}
-	*r = DecodedReview{Request: r.Request}
+	r.doc, r.object, r.oldObject = nil, rawjson.Value{}, rawjson.Value{}
 }
 
 func noReview(err error) error {

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"bytes"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -15,17 +14,37 @@ import (
 // for any other review, which the library must then decode or refuse. Its result is the same as the library's, in less time than the rest
 // of the review takes.
 func (r *DecodedReview) decodeKnown(v rawjson.Value, review *admissionv1.AdmissionReview) bool {
+	e := envelope{review: r, texts: rawjson.NewTexts(usualTexts)}
 	return each(v, []string{"kind", "apiVersion", "request"}, func(field int, v rawjson.Value) bool {
 		switch field {
 		case 0:
-			return text(v, &review.Kind)
+			return text(&e, v, &review.Kind)
 		case 1:
-			return text(v, &review.APIVersion)
+			return text(&e, v, &review.APIVersion)
 		default:
-			review.Request = &admissionv1.AdmissionRequest{}
-			return r.plainRequest(v, review.Request)
+			review.Request = &r.known.request
+			return e.request(v, review.Request)
 		}
 	})
+}
+
+// usualTexts is how many bytes the strings around the objects of most reviews have.
+const usualTexts = 256
+
+// known is the memory for a request in the form that API servers write. It is one piece, because most requests have all parts.
+type known struct {
+	request  admissionv1.AdmissionRequest
+	kind     metav1.GroupVersionKind
+	resource metav1.GroupVersionResource
+	dryRun   bool
+}
+
+// envelope decodes what is around the objects of a review. Its strings share memory.
+type envelope struct {
+	review *DecodedReview
+	texts  rawjson.Texts
+	// kind and resource are the raw texts: requestKind and requestResource are usually equal to them.
+	kind, resource []byte
 }
 
 // requestFields are the fields of a request in the order in which API servers write them.
@@ -34,79 +53,77 @@ var requestFields = []string{
 	"operation", "userInfo", "object", "oldObject", "dryRun", "options",
 }
 
-func (r *DecodedReview) plainRequest(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
-	var kind, resource []byte // The raw text: requestKind and requestResource are usually equal to kind and resource.
+func (e *envelope) request(v rawjson.Value, req *admissionv1.AdmissionRequest) bool {
+	known := &e.review.known
 	return each(v, requestFields, func(field int, v rawjson.Value) bool {
 		switch requestFields[field] {
 		case "uid":
-			return text(v, &req.UID)
+			return text(e, v, &req.UID)
 		case "kind":
-			kind = v.Raw()
-			return groupVersion(v, "kind", &req.Kind.Group, &req.Kind.Version, &req.Kind.Kind)
+			e.kind = v.Raw()
+			return e.groupVersion(v, "kind", &req.Kind.Group, &req.Kind.Version, &req.Kind.Kind)
 		case "resource":
-			resource = v.Raw()
-			return groupVersion(v, "resource", &req.Resource.Group, &req.Resource.Version, &req.Resource.Resource)
+			e.resource = v.Raw()
+			return e.groupVersion(v, "resource", &req.Resource.Group, &req.Resource.Version, &req.Resource.Resource)
 		case "subResource":
-			return text(v, &req.SubResource)
+			return text(e, v, &req.SubResource)
 		case "requestKind":
-			if bytes.Equal(v.Raw(), kind) {
-				same := req.Kind
-				req.RequestKind = &same
+			req.RequestKind = &known.kind
+			if bytes.Equal(v.Raw(), e.kind) {
+				known.kind = req.Kind
 				return true
 			}
-			req.RequestKind = &metav1.GroupVersionKind{}
-			return groupVersion(v, "kind", &req.RequestKind.Group, &req.RequestKind.Version, &req.RequestKind.Kind)
+			return e.groupVersion(v, "kind", &known.kind.Group, &known.kind.Version, &known.kind.Kind)
 		case "requestResource":
-			if bytes.Equal(v.Raw(), resource) {
-				same := req.Resource
-				req.RequestResource = &same
+			req.RequestResource = &known.resource
+			if bytes.Equal(v.Raw(), e.resource) {
+				known.resource = req.Resource
 				return true
 			}
-			req.RequestResource = &metav1.GroupVersionResource{}
-			return groupVersion(v, "resource", &req.RequestResource.Group, &req.RequestResource.Version, &req.RequestResource.Resource)
+			return e.groupVersion(v, "resource", &known.resource.Group, &known.resource.Version, &known.resource.Resource)
 		case "requestSubResource":
-			return text(v, &req.RequestSubResource)
+			return text(e, v, &req.RequestSubResource)
 		case "name":
-			return text(v, &req.Name)
+			return text(e, v, &req.Name)
 		case "namespace":
-			return text(v, &req.Namespace)
+			return text(e, v, &req.Namespace)
 		case "operation":
-			return text(v, &req.Operation)
+			return text(e, v, &req.Operation)
 		case "userInfo":
-			return userInfo(v, &req.UserInfo)
+			return e.userInfo(v, &req.UserInfo)
 		case "object":
-			r.object = orAbsent(v)
+			e.review.object = orAbsent(v)
 			return true
 		case "oldObject":
-			r.oldObject = orAbsent(v)
+			e.review.oldObject = orAbsent(v)
 			return true
 		case "dryRun":
-			dry := string(v.Raw()) == "true"
-			req.DryRun = &dry
+			known.dryRun = string(v.Raw()) == "true"
+			req.DryRun = &known.dryRun
 			return v.Kind() == rawjson.Bool
 		case "options":
-			req.Options.Raw = slices.Clone(v.Raw())
+			req.Options.Raw = v.Raw()
 			return v.IsObject()
 		}
 		return false
 	})
 }
 
-func groupVersion(v rawjson.Value, last string, group, version, name *string) bool {
+func (e *envelope) groupVersion(v rawjson.Value, last string, group, version, name *string) bool {
 	return each(v, []string{"group", "version", last}, func(field int, v rawjson.Value) bool {
-		return text(v, [...]*string{group, version, name}[field])
+		return text(e, v, [...]*string{group, version, name}[field])
 	})
 }
 
-func userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bool {
+func (e *envelope) userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bool {
 	return each(v, []string{"username", "uid", "groups", "extra"}, func(field int, v rawjson.Value) bool {
 		switch field {
 		case 0:
-			return text(v, &user.Username)
+			return text(e, v, &user.Username)
 		case 1:
-			return text(v, &user.UID)
+			return text(e, v, &user.UID)
 		case 2:
-			return list(v, &user.Groups)
+			return e.list(v, &user.Groups)
 		}
 		if !v.IsObject() || v.Ambiguous() {
 			return false
@@ -114,10 +131,10 @@ func userInfo(v rawjson.Value, user *authenticationv1.UserInfo) bool {
 		user.Extra = map[string]authenticationv1.ExtraValue{}
 		for m := v.Members(); m.Next(); {
 			var values []string
-			if !list(m.Value(), &values) {
+			if !e.list(m.Value(), &values) {
 				return false
 			}
-			user.Extra[m.Name().String()] = values
+			user.Extra[e.texts.Of(m.Name().Bytes())] = values
 		}
 		return true
 	})
@@ -147,16 +164,16 @@ func index(fields []string, likely int, name rawjson.Name) int {
 	return -1
 }
 
-func text[T ~string](v rawjson.Value, into *T) bool {
-	*into = T(v.Text())
+func text[T ~string](e *envelope, v rawjson.Value, into *T) bool {
+	*into = T(e.texts.Of(v.Bytes()))
 	return v.Kind() == rawjson.String
 }
 
-func list(v rawjson.Value, into *[]string) bool {
+func (e *envelope) list(v rawjson.Value, into *[]string) bool {
 	*into = []string{}
 	for i := v.Items(); i.Next(); {
 		var item string
-		if !text(i.Value(), &item) {
+		if !text(e, i.Value(), &item) {
 			return false
 		}
 		*into = append(*into, item)

@@ -98,7 +98,7 @@ func (r *Reviewer) Try(ctx context.Context, in *DecodedReview) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, variables := &Trial{}, variablesOf(objectsOf(kind, req), req)
+	out, variables := &Trial{}, objectsOf(kind, req).variables
 	warns := barriersFor(ctx, compiled, req, variables, v1alpha1.ValidationWarn)
 	if out.Warning, err = r.try(ctx, in, kind, warns); err != nil {
 		return nil, err

@@ -20,20 +20,21 @@ type Write struct {
 	// Changes are the changed fields of a CREATE or an UPDATE.
 	Changes []fieldperm.Requirement
 
-	read *objectReader
+	// read has no request if the objects are not known.
+	read objectReader
 	// object and old are absent if they have to be decoded.
 	object, old rawjson.Value
 }
 
 // NewWrite returns the write of a request with an object of a kind. kind is nil for a deletion.
 func NewWrite(req *admissionv1.AdmissionRequest, kind *schema.Kind, changes []fieldperm.Requirement) *Write {
-	return &Write{Request: req, Changes: changes, read: objectsOf(kind, req)}
+	return &Write{Request: req, Changes: changes, read: objectReader{kind: kind, req: req}}
 }
 
 // Objects returns the decoded objects as readers get them, nil for an absent one. The error means that an object cannot be decoded, or that
 // the API server stores it without some of its fields. The caller must not change the objects. Objects is safe for concurrent use.
 func (w *Write) Objects() (object, old any, err error) {
-	if w.read == nil {
+	if w.read.req == nil {
 		return nil, nil, errors.New("the objects of the request are not known")
 	}
 	out, err := w.read.read()

@@ -87,16 +87,16 @@ func (r *Reviewer) ReviewDecoded(ctx context.Context, at Endpoint, in *DecodedRe
 	if err != nil {
 		return nil, err
 	}
-	read := objectsOf(kind, req)
-	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, read, req))
+	write := &Write{Request: req, Endpoint: at, read: objectReader{kind: kind, req: req}}
+	requirements, err := r.changes(ctx, in, kind, barriersInForce(ctx, compiled, &write.read, req))
 	if err != nil {
 		return nil, err
 	}
+	write.Changes = requirements
 	generic := []string{"update", "patch"}
 	if req.Operation == admissionv1.Create {
 		generic = []string{"create"}
 	}
-	write := &Write{Request: req, Endpoint: at, Changes: requirements, read: read}
 	if kind.ShownAsRead() && !schema.IsScale(runtimeschema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}) {
 		write.object, write.old = in.object, in.oldObject
 	}
@@ -237,7 +237,7 @@ func (r *Reviewer) schema() *schema.Schema {
 
 // barriersInForce returns the barriers that refuse writes.
 func barriersInForce(ctx context.Context, compiled *schema.Schema, read *objectReader, req *admissionv1.AdmissionRequest) schema.VerbSet {
-	return barriersFor(ctx, compiled, req, variablesOf(read, req), v1alpha1.ValidationDeny)
+	return barriersFor(ctx, compiled, req, read.variables, v1alpha1.ValidationDeny)
 }
 
 // barriersFor returns the barriers for the resource that the user addressed and for the resource that the webhook was asked about. They

@@ -15,22 +15,6 @@ import (
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
-// variablesOf returns a function that decodes the parts of a request that match conditions read. It decodes them once, on the first call.
-// The fields have the names of the API. The error is that of the objects.
-func variablesOf(of *objectReader, req *admissionv1.AdmissionRequest) func() (schema.Variables, error) {
-	return sync.OnceValues(func() (out schema.Variables, err error) {
-		read, err := of.read()
-		if err == nil {
-			out.Object, out.OldObject = read.object, read.old
-			out.Request, err = decodeRequest(req)
-		}
-		if err != nil {
-			return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
-		}
-		return out, nil
-	})
-}
-
 // objects are the decoded objects of a request, nil for an absent one.
 type objects struct{ object, old any }
 
@@ -39,8 +23,10 @@ type objectReader struct {
 	kind *schema.Kind
 	req  *admissionv1.AdmissionRequest
 	once sync.Once
-	out  objects
-	err  error
+	// decoded is nil until the first call, because most reviews read no objects this way.
+	decoded *decodedObjects
+	allOnce sync.Once
+	all     *allVariables
 }
 
 // objectsOf returns the reader of the objects of a request. kind is nil for a deletion, whose object is stored.
@@ -50,8 +36,45 @@ func objectsOf(kind *schema.Kind, req *admissionv1.AdmissionRequest) *objectRead
 
 // read returns an error for an object that cannot be decoded, and for one of the kind that readers get without some of its fields.
 func (o *objectReader) read() (objects, error) {
-	o.once.Do(func() { o.out, o.err = readObjects(o.kind, o.req) })
-	return o.out, o.err
+	o.once.Do(func() {
+		out, err := readObjects(o.kind, o.req)
+		o.decoded = &decodedObjects{out, err}
+	})
+	return o.decoded.objects, o.decoded.err
+}
+
+// decodedObjects is the result of read.
+type decodedObjects struct {
+	objects
+	err error
+}
+
+// variables decodes the parts of the request that match conditions read, once, on the first call. The fields have the names of the API. The
+// error is that of the objects.
+func (o *objectReader) variables() (schema.Variables, error) {
+	o.allOnce.Do(func() {
+		out, err := o.readVariables()
+		o.all = &allVariables{out, err}
+	})
+	return o.all.Variables, o.all.err
+}
+
+// allVariables is the result of variables.
+type allVariables struct {
+	schema.Variables
+	err error
+}
+
+func (o *objectReader) readVariables() (schema.Variables, error) {
+	read, err := o.read()
+	if err != nil {
+		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+	}
+	request, err := decodeRequest(o.req)
+	if err != nil {
+		return schema.Variables{}, fmt.Errorf("match conditions: %w", err)
+	}
+	return schema.Variables{Request: request, Object: read.object, OldObject: read.old}, nil
 }
 
 func readObjects(kind *schema.Kind, req *admissionv1.AdmissionRequest) (out objects, err error) {

@@ -28,7 +28,7 @@ func TestC2_ConditionsSeeThatAScaleIsZero(t *testing.T) {
 			Resource: metav1.GroupVersionResource{Group: c.group, Resource: c.resource},
 		}
 		req.Object.Raw, req.OldObject.Raw = []byte(c.object), []byte(`{"spec":{}}`)
-		got, err := variablesOf(objectsOf(&schema.Kind{}, req), req)()
+		got, err := objectsOf(&schema.Kind{}, req).variables()
 		if err != nil || !reflect.DeepEqual(got.Object, c.want) || !reflect.DeepEqual(got.OldObject, c.old) {
 			t.Errorf("%s: %v after %v, %v; want %v after %v", c.object, got.Object, got.OldObject, err, c.want, c.old)
 		}
@@ -40,7 +40,7 @@ func TestC2_ConditionsReadTheRequestByTheNamesOfTheAPI(t *testing.T) {
 	req := &admissionv1.AdmissionRequest{Namespace: "shop", DryRun: &dry, Operation: admissionv1.Update}
 	req.UserInfo.Username = "alice"
 	req.Object.Raw = []byte(`{"kind":"Deployment","spec":{"replicas":2}}`)
-	got, err := variablesOf(objectsOf(&schema.Kind{}, req), req)()
+	got, err := objectsOf(&schema.Kind{}, req).variables()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestC2_ConditionsReadTheRequestByTheNamesOfTheAPI(t *testing.T) {
 		t.Errorf("object %v, oldObject %v", got.Object, got.OldObject)
 	}
 	req.OldObject.Raw = []byte(`{"kind":`)
-	if got, err := variablesOf(objectsOf(&schema.Kind{}, req), req)(); err == nil {
+	if got, err := objectsOf(&schema.Kind{}, req).variables(); err == nil {
 		t.Errorf("an object that is no JSON is read as %v", got.OldObject)
 	}
 }

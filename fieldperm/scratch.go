@@ -71,6 +71,42 @@ func (s *planScratch) plan(requirements []Requirement, barredOnly bool) plan {
 	return p
 }
 
+// sharedVerbs returns the verbs with which the chain of every requirement that counts begins, and the number of these requirements. Each of
+// the verbs is the only one of its level, so a plan would ask for it next: it covers all requirements (P1, P2).
+func sharedVerbs(requirements []Requirement, barredOnly bool) (shared []verbs.Verb, members int) {
+	level := int32(0)
+	for i := range requirements {
+		r := &requirements[i]
+		if barredOnly && !r.Barred() {
+			continue
+		}
+		chain, first := r.Candidates(), firstLevel(r)
+		if members++; members == 1 {
+			shared, level = aloneOnLevel(chain), first
+			continue
+		}
+		n := 0
+		for first == level && n < len(shared) && n < len(chain) && shared[n] == chain[n] {
+			n++
+		}
+		if n > 0 && n < len(chain) && below(chain[n-1], chain[n]) == 0 {
+			n--
+		}
+		shared = shared[:n]
+	}
+	return shared, members
+}
+
+// aloneOnLevel returns the first verbs of a chain, each of which occurs once and shares its level with no other verb of the chain.
+func aloneOnLevel(chain []verbs.Verb) []verbs.Verb {
+	for i, v := range chain {
+		if v.IsZero() || slices.Contains(chain[:i], v) || i+1 < len(chain) && below(v, chain[i+1]) == 0 {
+			return chain[:i]
+		}
+	}
+	return chain
+}
+
 // firstLevel returns the level of the first verb that counts. Levels count the whole chain, so that changes with and without a barrier
 // ask for a verb at the same time.
 func firstLevel(r *Requirement) int32 {

@@ -87,6 +87,9 @@ func (u *uncoveredSet) denies() bool { return len(u.actions) == 0 }
 
 // matching returns the verbs of the sets that match a request and for which counts is true.
 func (s *Schema) matching(ctx context.Context, ref ResourceRef, request Request, counts func(*uncoveredSet) bool) (VerbSet, error) {
+	if len(s.uncovered) == 0 {
+		return nil, nil
+	}
 	var out VerbSet
 	var input map[string]any
 	var errs []error

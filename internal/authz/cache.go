@@ -3,9 +3,7 @@ package authz
 import (
 	"context"
 	"strings"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/metrics"
 )
@@ -29,32 +27,6 @@ type authorizerDecision struct {
 	excluded bool
 }
 
-// decisionCache has the decisions of one authorizer until they expire. When it is full, it evicts the decision that was not used for
-// the longest time.
-type decisionCache struct{ decisions *cache.LRUExpireCache }
-
-func newDecisionCache(size int, clock cache.Clock) decisionCache {
-	return decisionCache{cache.NewLRUExpireCacheWithClock(size, clock)}
-}
-
-// get returns the decision for a key if it has not expired.
-func (c decisionCache) get(k key) (authorizerDecision, bool) {
-	cached, _ := c.decisions.Get(k)
-	decision, ok := cached.(authorizerDecision)
-	return decision, ok
-}
-
-// put caches a decision for a positive time. It replaces a decision with the same key.
-func (c decisionCache) put(k key, decision authorizerDecision, ttl time.Duration) {
-	// The verb may be a substring of a much longer text, such as the body of a request. The copy lets that text be collected.
-	k.verb = strings.Clone(k.verb)
-	// In LRUExpireCache a decision is still valid at the end of its time. Here it has expired then.
-	c.decisions.Add(k, decision, ttl-time.Nanosecond)
-}
-
-// count returns how many decisions have not expired.
-func (c decisionCache) count() int { return len(c.decisions.Keys()) }
-
 // tooLong reports whether the attributes are too long to be cached. Users choose these texts, and could make them of any length.
 func tooLong(a authorizer.Attributes) bool {
 	return len(a.GetNamespace())+len(a.GetVerb())+len(a.GetAPIGroup())+len(a.GetAPIVersion())+
@@ -71,11 +43,13 @@ type link struct {
 	kind    string
 	webhook *webhook
 	local   authorizer.Authorizer
+	// userOnly means that local decides by the user alone.
+	userOnly bool
 }
 
 // lookup returns the chain's decision if that needs no round trip: each webhook has a cached decision, or its match conditions
 // exclude the question. Otherwise, or on any error, ok is false, no metric has been counted, and the caller must ask the chain.
-func (l links) lookup(ctx context.Context, c *check) (v chainDecision, ok bool) {
+func (l links) lookup(ctx context.Context, c check) (v chainDecision, ok bool) {
 	defer func() {
 		if recover() != nil {
 			v, ok = chainDecision{}, false // The chain panics in the same way, and reports it as a panic.
@@ -123,11 +97,16 @@ func (l links) lookup(ctx context.Context, c *check) (v chainDecision, ok bool) 
 }
 
 // lookup returns the decision of the authorizer if that needs no round trip.
-func (l *link) lookup(ctx context.Context, c *check) (authorizerDecision, bool) {
+func (l *link) lookup(ctx context.Context, c check) (authorizerDecision, bool) {
 	if l.webhook != nil {
-		return l.webhook.lookup(c.key())
+		return l.webhook.lookup(c)
 	}
-	decision, reason, err := l.local.Authorize(ctx, c)
+	of := &c.withoutVerb
+	if !l.userOnly {
+		whole := c // Only this copy is on the heap.
+		of = &whole
+	}
+	decision, reason, err := l.local.Authorize(ctx, of)
 	return authorizerDecision{decision: decision, reason: reason, err: err}, true
 }
 

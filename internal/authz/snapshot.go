@@ -46,7 +46,7 @@ type snapshot struct {
 func (c *Chain) newSnapshot(loaded *configfile.Authorization) (*snapshot, error) {
 	configuration := loaded.Configuration
 	s := &snapshot{loaded: loaded}
-	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)}}
+	chain := links{{name: privileged, local: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), userOnly: true}}
 	compiler := authorizationcel.NewDefaultCompiler()
 	var conditionals []*conditional
 	for i := range configuration.Authorizers {

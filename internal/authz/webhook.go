@@ -47,7 +47,7 @@ type webhook struct {
 	authorizedTTL, unauthorizedTTL time.Duration
 	// decisions has the answers of the webhook. excluded has questions that match conditions exclude. Match conditions depend only on the
 	// question, so an entry in excluded is valid as long as the conditions are in force.
-	decisions, excluded decisionCache
+	decisions, excluded *decisionCache
 	// longPath is the path that uncacheable returns.
 	longPath string
 }
@@ -61,7 +61,7 @@ func newWebhook(index int, one *apiserver.AuthorizerConfiguration, cluster *rest
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return strictTransport{base, "SubjectAccessReview"} })
 	w := &webhook{
 		name: one.Name, metrics: newTraceMetrics(), index: index, authorizedTTL: uncached, unauthorizedTTL: uncached,
-		decisions: newDecisionCache(cacheSize, clock.RealClock{}), excluded: newDecisionCache(cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
+		decisions: newDecisionCache(2*index, cacheSize, clock.RealClock{}), excluded: newDecisionCache(2*index+1, cacheSize, clock.RealClock{}), longPath: strings.Repeat("/", longest),
 	}
 	if one.Webhook.CacheAuthorizedRequests {
 		w.authorizedTTL = one.Webhook.AuthorizedTTL.Duration
@@ -178,11 +178,11 @@ func (w *webhook) store(k key, o authorizerDecision) {
 }
 
 // lookup returns the result of Authorize, if that needs no round trip. An excluded question is not counted in metrics.
-func (w *webhook) lookup(k key) (authorizerDecision, bool) {
-	if o, ok := w.decisions.get(k); ok {
+func (w *webhook) lookup(c check) (authorizerDecision, bool) {
+	if o, ok := w.decisions.lookup(c); ok {
 		return o, true
 	}
-	return w.excluded.get(k)
+	return w.excluded.lookup(c)
 }
 
 // mostAnswer is larger than any review, in bytes. Without a limit, client-go would read on.

@@ -287,7 +287,7 @@ func TestKEP3221_AnswersExpire(t *testing.T) {
 
 func TestP8_CacheEntriesAreBounded(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	c, start := newDecisionCache(cacheSize, clock), clock.Now()
+	c, start := newDecisionCache(0, cacheSize, clock), clock.Now()
 	for i := range cacheSize + 100 {
 		c.put(key{identity: strconv.Itoa(i)}, authorizerDecision{}, time.Duration(i+1)*time.Second)
 	}

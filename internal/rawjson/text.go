@@ -129,6 +129,9 @@ func plainBefore(raw []byte, i int) int {
 	return 0
 }
 
+// Bytes returns the bytes of the decoded string, and nil for other values. The caller must not change them.
+func (v Value) Bytes() []byte { return v.text() }
+
 // Text returns the decoded string, and "" for other values.
 func (v Value) Text() string { return string(v.text()) }
 

@@ -152,5 +152,5 @@ func (d *Differ) itemStep(s Scope, v rawjson.Value) (fieldpath.Path, *binding) {
 			emitted = emitted.with(keys[i].Emits, property.ScalarText())
 		}
 	}
-	return s.Path.Item(path), emitted
+	return d.paths.Item(s.Path, path), emitted
 }

@@ -144,7 +144,16 @@ func (d *Differ) enterStatus(s *Scope) {
 
 // extend returns the line with permissions of the next node added. The value of that node went from old to new.
 func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission, uncovered schema.VerbSet, emitted *binding, old, new rawjson.Value) line {
-	l.chain = l.chain[:len(l.chain):len(l.chain)]
+	if len(permissions) == 0 {
+		return l
+	}
+	more := len(permissions)
+	for _, p := range permissions {
+		if p.ParameterName() != "" {
+			more++
+		}
+	}
+	l.chain = d.withRoom(l.chain, more)
 	for _, p := range permissions {
 		if p.Apart() {
 			// Of the verbs above only granular:* counts. A barrier above still holds.
@@ -162,7 +171,27 @@ func (d *Differ) extend(l line, n *schema.Node, permissions []*schema.Permission
 			}
 		}
 	}
+	l.chain = slices.Clip(l.chain)
 	return l
+}
+
+// These are how many verbs of chains share a block of memory, in the first block and in the largest.
+const (
+	smallestChains = 8
+	largestChains  = 64
+)
+
+// withRoom returns a copy of a chain with room for more verbs. Chains share blocks of memory, and none can grow into another.
+func (d *Differ) withRoom(chain []verbs.Verb, more int) []verbs.Verb {
+	n := len(chain) + more
+	if len(d.chains) < n {
+		d.chainBlock = min(max(2*d.chainBlock, smallestChains), largestChains)
+		d.chains = make([]verbs.Verb, max(n, d.chainBlock))
+	}
+	out := d.chains[:len(chain):n]
+	d.chains = d.chains[n:]
+	copy(out, chain)
+	return out
 }
 
 // UncoveredAt returns the barriers of sets that hold at a place for the current comparison.
@@ -184,12 +213,12 @@ func (l *line) add(v verbs.Verb, uncovered schema.VerbSet) {
 // Key enters the node below a member of an object.
 func (d *Differ) Key(s Scope, key []byte, old, new rawjson.Value, visit Visitor) {
 	child, field := s.Node.Map().Lookup(key)
-	name, emitted := string(key), s.emitted
+	name, emitted := d.names.Of(key), s.emitted
 	if field {
-		d.child(s, child, s.Path.Field(name), emitted, old, new, visit)
+		d.child(s, child, d.paths.Field(s.Path, name), emitted, old, new, visit)
 		return
 	}
-	d.child(s, child, s.Path.Key(name), emitted.with(s.Node.Emits(), name), old, new, visit)
+	d.child(s, child, d.paths.Key(s.Path, name), emitted.with(s.Node.Emits(), name), old, new, visit)
 }
 
 // child enters a node. If a scalar emits its own value as a parameter, a change counts as one value removed and another added, and each

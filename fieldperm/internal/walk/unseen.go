@@ -3,6 +3,7 @@ package walk
 import (
 	"bytes"
 	"crypto/rand"
+	"slices"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
@@ -30,6 +31,9 @@ func (d *Differ) chargePlanted() {
 func (d *Differ) chargeUnseen() {
 	// A lossy version is charged as a whole in any case.
 	if d.Create || d.Kind.ShownInFull() || d.Kind.Lossy() {
+		return
+	}
+	if d.chargesContent() {
 		return
 	}
 	was, once := valueAt(d.Old, generation)
@@ -66,15 +70,18 @@ func isContent(name string) bool {
 	return true
 }
 
+// chargesContent reports whether a change of the contents is charged, which raises the generation of any kind.
+func (d *Differ) chargesContent() bool {
+	return slices.ContainsFunc(d.Out, func(r change.Requirement) bool {
+		top := r.Path.Top()
+		return r.Operation != change.Ownership && top != "" && isContent(top)
+	})
+}
+
 // showsCause reports whether the review shows a change that raises the generation from was to is: of the contents, or of a part of the
 // metadata for which this was observed (D13).
 func (d *Differ) showsCause(was, is rawjson.Value) bool {
-	for i := range d.Out {
-		if top := d.Out[i].Path.Top(); d.Out[i].Operation != change.Ownership && top != "" && isContent(top) {
-			return true
-		}
-	}
-	// The changes may be free, so the values decide.
+	// The changes of the contents may be free, so the values decide.
 	for m := d.New.Members(); m.Next(); {
 		if name := m.Name().String(); isContent(name) {
 			if old, _ := d.Old.Find(name); !d.Same.Equal(old, m.Value()) {

@@ -3,37 +3,43 @@ package walk
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/fieldperm/fieldperm/fieldperm/change"
 	"github.com/fieldperm/fieldperm/internal/rawjson"
 	"github.com/fieldperm/fieldperm/schema"
+	"github.com/fieldperm/fieldperm/schema/fieldpath"
+	"github.com/fieldperm/fieldperm/verbs"
 )
 
 // New returns the comparison of two objects of a kind. old is absent on CREATE. uncovered are the verbs that are barriers for this
 // request, besides the barriers of the schema. The caller releases the comparison when it no longer needs it.
 func New(ctx context.Context, kind *schema.Kind, uncovered schema.VerbSet, old, new rawjson.Value) *Differ {
 	d, _ := differs.Get().(*Differ)
-	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, changed: d.changed[:0]}
+	*d = Differ{ctx: ctx, Kind: kind, all: uncovered, Create: old.IsAbsent(), Old: old, New: new, Out: d.Out[:0], changed: d.changed[:0]}
 	d.Same.Verbatim = !kind.ShownInFull()
 	d.startValues()
 	d.Root = d.enterRoot(kind, old, new)
 	return d
 }
 
-// differs pools finished comparisons, so that the next one can reuse the stack of changes.
+// differs pools finished comparisons, so that the next one can reuse the stack of changes and the list of requirements.
 var differs = sync.Pool{New: func() any { return &Differ{changed: make([]pair, 0, 8)} }}
 
-// mostKept is the capacity of the largest stack of changes that the pool keeps.
-const mostKept = 1024
+// mostKept is the capacity of the largest stack and of the largest list that the pool keeps.
+const mostKept = 128
 
 // Release gives the memory of the comparison back. The requirements stay valid.
 func (d *Differ) Release() {
-	if cap(d.changed) <= mostKept {
-		clear(d.changed[:cap(d.changed)])
-		*d = Differ{changed: d.changed[:0]}
-		differs.Put(d)
+	out, changed := d.Out[:cap(d.Out)], d.changed[:cap(d.changed)]
+	if len(out) > mostKept || len(changed) > mostKept {
+		return
 	}
+	clear(out)
+	clear(changed)
+	*d = Differ{Out: out[:0], changed: changed[:0]}
+	differs.Put(d)
 }
 
 // Differ is one comparison of two objects. It walks both texts in step. It skips parts with equal bytes, and looks at schema nodes only
@@ -57,6 +63,12 @@ type Differ struct {
 	Same rawjson.Comparison
 	// keys compares the keys of items, wherever they stand.
 	keys rawjson.Comparison
+	// paths, names and chains share memory among the places of the walk.
+	paths  fieldpath.Slab
+	names  rawjson.Texts
+	chains []verbs.Verb
+	// chainBlock is the number of verbs of the last block of chains.
+	chainBlock int
 	// changed is a stack of the members that differ, for all levels of the walk.
 	changed []pair
 	// defaults are the scanned default values of keys that the run has met.
@@ -93,7 +105,14 @@ func (d *Differ) Finish() ([]change.Requirement, error) {
 	d.chargeUnseen()
 	d.chargePlanted()
 	d.chargeHidden()
-	return d.Out, nil
+	if len(d.Out) == 0 {
+		return nil, nil
+	}
+	if out := d.Out; cap(out) > mostKept { // The pool does not keep such a list, so it needs no copy.
+		d.Out = nil
+		return out, nil
+	}
+	return slices.Clone(d.Out), nil
 }
 
 // walk charges the differences at and below s.

@@ -7,6 +7,8 @@ type growth struct {
 	name string
 	// steps are the factors of the time from one size to the next, bytes the factors of the body.
 	steps, bytes []float64
+	// memory is the number of bytes that the largest size allocates, over the bytes of its body.
+	memory float64
 	// first and last are the times of the smallest and the largest size.
 	first, last float64
 }
@@ -24,7 +26,7 @@ func (r *results) growths() []growth {
 				g.steps = append(g.steps, s.cost/before.cost)
 				g.bytes = append(g.bytes, s.size/before.size)
 			}
-			g.last, before = s.cost, s
+			g.last, g.memory, before = s.cost, s.allocated/s.size, s
 		}
 		out = append(out, g)
 	}

@@ -73,9 +73,16 @@ func TestTargets(t *testing.T) {
 		{"linear and quadratic", []string{
 			"BenchmarkHostile/flat/1000-2 1 1000 ns/op 1.00 MB/s", "BenchmarkHostile/flat/2000-2 1 2000 ns/op 1.00 MB/s",
 			"BenchmarkHostile/steep/1000-2 1 1000 ns/op 1.00 MB/s", "BenchmarkHostile/steep/2000-2 1 4000 ns/op 0.50 MB/s",
-		}, "not met  hostile input costs time linear in bytes: 1 of 2 cases grow by at most 2.8 a doubling; the others: steep 4.0\n"},
+		}, "not met  hostile input costs time linear in bytes: 1 of 2 cases grow by at most 2.8 a doubling; the others: steep 4.0\n" +
+			"met      hostile input allocates at most 16 times its bytes: 2 of 2 cases; the others: none\n"},
 		{"bytes that do not double", []string{"BenchmarkHostile/half/1-2 1 1000 ns/op 1.00 MB/s", "BenchmarkHostile/half/2-2 1 1500 ns/op 1.00 MB/s"},
-			"met      hostile input costs time linear in bytes: 1 of 1 cases grow by at most 2.8 a doubling; the others: none\n"},
+			"met      hostile input costs time linear in bytes: 1 of 1 cases grow by at most 2.8 a doubling; the others: none\n" +
+				"met      hostile input allocates at most 16 times its bytes: 1 of 1 cases; the others: none\n"},
+		{"memory of the largest size", []string{
+			"BenchmarkHostile/lean/1-2 1 1000 ns/op 1.00 MB/s 99 B/op", "BenchmarkHostile/lean/2-2 1 2000 ns/op 1.00 MB/s 32 B/op",
+			"BenchmarkHostile/fat/1-2 1 1000 ns/op 1.00 MB/s 1 B/op", "BenchmarkHostile/fat/2-2 1 2000 ns/op 1.00 MB/s 33 B/op",
+		}, "met      hostile input costs time linear in bytes: 2 of 2 cases grow by at most 2.8 a doubling; the others: none\n" +
+			"not met  hostile input allocates at most 16 times its bytes: 1 of 2 cases; the others: fat 16.5\n"},
 		{"nothing of ours", []string{"BenchmarkDiff/1KiB-2 1 1000 ns/op", "ok", "BenchmarkReview/16KiB/fieldperm-2", "BenchmarkReview/16KiB/fieldperm-2 1 x ns/op"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

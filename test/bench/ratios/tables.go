@@ -14,6 +14,8 @@ const (
 	// linear is the maximum factor of the time when the bytes double: 2 is linear and 4 quadratic, this value is half way. A smaller value
 	// would fail: deep or long input no longer fits into a processor's caches.
 	linear = 2.83
+	// mostMemory is the maximum of the bytes that a decision allocates over the bytes of the body, for hostile input.
+	mostMemory = 16
 	// manyTimes is the minimum factor by which decoding and comparing has to be slower.
 	manyTimes = 30
 )
@@ -100,10 +102,10 @@ func printHostile(out io.Writer, all *results) {
 	if len(growths) == 0 {
 		return
 	}
-	fmt.Fprintln(out, "\nHostile input: how processor time grows as the input doubles (2 is linear, 4 quadratic)")
-	w := columns(out, "smallest", "largest", "doublings", "bytes")
+	fmt.Fprintln(out, "\nHostile input: how processor time grows as the input doubles (2 is linear, 4 quadratic), and allocated bytes over bytes of the body")
+	w := columns(out, "smallest", "largest", "doublings", "bytes", "B/op/bytes")
 	for _, g := range growths {
-		row(w, g.name, duration(g.first), duration(g.last), figures(g.steps), figures(g.bytes))
+		row(w, g.name, duration(g.first), duration(g.last), figures(g.steps), figures(g.bytes), fmt.Sprintf("%.1f", g.memory))
 	}
 	_ = w.Flush()
 }

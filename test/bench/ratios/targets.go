@@ -34,15 +34,20 @@ func printTargets(out io.Writer, all *results) {
 		add(large.allocations <= small.allocations+2, "allocations of one changed field do not depend on size: %.0f for 16KiB, %.0f for 1MiB", small.allocations, large.allocations)
 	}
 	if growths := all.growths(); len(growths) > 0 {
-		var faster []string
+		var faster, larger []string
 		for _, g := range growths {
 			// A single step may be caused by a cache that is too small for the input; quadratic time grows in all steps.
 			if len(g.steps) > 0 && g.rate() > linear {
 				faster = append(faster, fmt.Sprintf("%s %.1f", g.name, g.rate()))
 			}
+			if g.memory > mostMemory {
+				larger = append(larger, fmt.Sprintf("%s %.1f", g.name, g.memory))
+			}
 		}
 		slices.Sort(faster)
 		add(len(faster) == 0, "hostile input costs time linear in bytes: %d of %d cases grow by at most %.1f a doubling; the others: %s", len(growths)-len(faster), len(growths), linear, orNone(strings.Join(faster, ", ")))
+		slices.Sort(larger)
+		add(len(larger) == 0, "hostile input allocates at most %d times its bytes: %d of %d cases; the others: %s", mostMemory, len(growths)-len(larger), len(growths), orNone(strings.Join(larger, ", ")))
 	}
 	if len(lines) == 0 {
 		return
