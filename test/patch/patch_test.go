@@ -1,0 +1,147 @@
+//go:build integration
+
+package patch
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/test/e2e"
+)
+
+var (
+	rounds = flag.Int("rounds", 1, "how often each variant has a turn")
+	writes = flag.Int("writes", 10, "PATCHes in a turn")
+)
+
+// TestPatch: every variant allows the PATCH of the replicas, answers the PATCH of the image as it must, and causes no more requests than it
+// needs. The times are printed, not judged.
+func TestPatch(t *testing.T) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	_, err := e2e.Build(t.Context()) // Once, before several planes need it.
+	must(t, err)
+	runs := startAll(t)
+	for _, r := range runs {
+		if err := r.await(t.Context()); err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+	}
+	order := slices.Clone(runs)
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // The same order each time.
+	for round := range *rounds {
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, r := range order {
+			begin := time.Now()
+			must(t, r.measure(t.Context(), round, *writes))
+			r.check(t, r.slices[round].requests, time.Since(begin))
+		}
+	}
+	t.Logf("%d rounds of %d PATCHes one after the other\n%s", *rounds, *writes, table(runs))
+}
+
+// startAll starts all control planes.
+func startAll(t *testing.T) []*run {
+	t.Helper()
+	all, on := variants(), map[string][]*variant{}
+	for _, v := range all {
+		on[v.plane] = append(on[v.plane], v)
+	}
+	var mu sync.Mutex
+	var starting sync.WaitGroup
+	planes, errs := map[string]*plane{}, []error(nil)
+	for name, of := range on {
+		starting.Go(func() {
+			p, err := start(t.Context(), t, name, of, *writes)
+			mu.Lock()
+			defer mu.Unlock()
+			planes[name] = p
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	starting.Wait()
+	must(t, errors.Join(errs...))
+	var out []*run
+	for _, v := range all {
+		r, err := newRun(v, planes[v.plane])
+		must(t, err)
+		out = append(out, r)
+	}
+	return out
+}
+
+// await returns when grants, barriers, policies and webhooks are in force. It leaves alone the objects that are measured.
+func (r *run) await(ctx context.Context) error {
+	last := errors.New("was not tried")
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 90*time.Second, true, func(ctx context.Context) (bool, error) {
+		last = r.try(ctx, r.objects(*writes)-1)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// try returns an error unless PATCHes have the right answers and the right webhooks are asked.
+func (r *run) try(ctx context.Context, number int) error {
+	before, err := r.asked(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.scale(ctx, number); err != nil {
+		return err
+	}
+	after, err := r.askedSince(ctx, before, 1)
+	if err != nil {
+		return err
+	}
+	if got := after.minus(before); !got.sameWebhooks(r.causes) {
+		return fmt.Errorf("one write has caused %s, want %s", got, r.causes)
+	}
+	// The number makes it a change each time.
+	answer, err := r.patch(ctx, number, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"registry.example.com/web:refused-%d"}]}}}}`, r.replicas))
+	if err == nil && answer.Code != r.image {
+		err = fmt.Errorf("the PATCH of the image: %d, want %d: %s", answer.Code, r.image, answer.Body)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.askedSince(ctx, after, 1)
+	return err
+}
+
+// sameWebhooks reports whether the same webhooks for admission were asked.
+func (r requests) sameWebhooks(o requests) bool {
+	return r.granular == o.granular && r.uncovered == o.uncovered && r.observed == o.observed
+}
+
+// check reports a write that caused other requests than it should. What a cache saves is asked for again when it is too old.
+func (r *run) check(t *testing.T, got requests, took time.Duration) {
+	t.Helper()
+	one, least := got.each(*writes), r.causes
+	renewals := 1 + float64(took/cacheTime)
+	most := requests{authorize: renewals, checks: 6 * renewals}
+	if r.cold {
+		most = requests{authorize: least.authorize * float64(*writes), checks: least.checks * float64(*writes)}
+	}
+	// The questions of probes that are under way may be counted.
+	if !one.sameWebhooks(least) || got.authorize > most.authorize+probes || got.checks > most.checks || one.checks < least.checks || got.authorize+probes < least.authorize*float64(*writes) {
+		t.Errorf("%s: %d writes in %s have caused %s; want of one %s", r.name, *writes, took, got, r.causes)
+	}
+}
+
+// probes is the most that can be under way at the same time in a round of the proof of enforcement.
+const probes = 2
