@@ -108,7 +108,7 @@ func (r *run) try(ctx context.Context, number int) error {
 	if err != nil {
 		return err
 	}
-	if got := after.minus(before); !got.sameWebhooks(r.causes) {
+	if got := after.minus(before); !got.isAbout(r.causes) {
 		return fmt.Errorf("one write has caused %s, want %s", got, r.causes)
 	}
 	// The number makes it a change each time.
@@ -123,25 +123,36 @@ func (r *run) try(ctx context.Context, number int) error {
 	return err
 }
 
-// sameWebhooks reports whether the same webhooks for admission were asked.
-func (r requests) sameWebhooks(o requests) bool {
-	return r.granular == o.granular && r.uncovered == o.uncovered && r.observed == o.observed
+// retries is how many times more admission may be asked: kube-apiserver asks again when it repeats a write because the object has changed
+// since it was read.
+const retries = 2
+
+// reaches reports whether at least the wanted questions of admission were asked.
+func (r requests) reaches(want requests) bool {
+	return r.granular >= want.granular && r.uncovered >= want.uncovered && r.observed >= want.observed
 }
 
-// check reports a write that caused other requests than it should. What a cache saves is asked for again when it is too old.
+// isAbout reports whether the wanted questions of admission were asked, and others were not.
+func (r requests) isAbout(want requests) bool {
+	return r.reaches(want) && r.granular <= retries*want.granular && r.uncovered <= retries*want.uncovered && r.observed <= retries*want.observed
+}
+
+// check reports writes that caused other requests than they should. Nothing is asked more often than once for each write, and what is cached
+// is asked again only when it is too old.
 func (r *run) check(t *testing.T, got requests, took time.Duration) {
 	t.Helper()
-	one, least := got.each(*writes), r.causes
-	renewals := 1 + float64(took/cacheTime)
-	most := requests{authorize: renewals, checks: 6 * renewals}
-	if r.cold {
-		most = requests{authorize: least.authorize * float64(*writes), checks: least.checks * float64(*writes)}
+	asking := float64(*writes)
+	if !r.cold {
+		asking = warm * (1 + float64(took/cacheTime))
 	}
-	// The questions of probes that are under way may be counted.
-	if !one.sameWebhooks(least) || got.authorize > most.authorize+probes || got.checks > most.checks || one.checks < least.checks || got.authorize+probes < least.authorize*float64(*writes) {
+	if !got.each(*writes).isAbout(r.causes) || got.authorize > asking*mostAsked.authorize+probes || got.checks > asking*mostAsked.checks ||
+		got.authorize < r.causes.authorize*float64(*writes)-probes || (got.checks > 0) != (r.causes.checks > 0) && r.cold {
 		t.Errorf("%s: %d writes in %s have caused %s; want of one %s", r.name, *writes, took, got, r.causes)
 	}
 }
 
-// probes is the most that can be under way at the same time in a round of the proof of enforcement.
+// mostAsked is what is asked once for each object: the marker, update, patch, and the three verbs of the replicas.
+var mostAsked = requests{authorize: 1, checks: 6}
+
+// probes is the most that can be under way at the same time in a round of the proof of enforcement. Their questions may be counted.
 const probes = 2

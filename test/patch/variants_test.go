@@ -48,7 +48,7 @@ func (r requests) each(n int) requests {
 }
 
 func (r requests) String() string {
-	return fmt.Sprintf("%.2g authorize, %.2g granular, %.2g uncovered, %.2g observed, %.2g checks", r.authorize, r.granular, r.uncovered, r.observed, r.checks)
+	return fmt.Sprintf("%.4g authorize, %.4g granular, %.4g uncovered, %.4g observed, %.4g checks", r.authorize, r.granular, r.uncovered, r.observed, r.checks)
 }
 
 // variants lists all variants, those without fieldperm first.
