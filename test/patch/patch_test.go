@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -23,11 +24,12 @@ import (
 var (
 	rounds = flag.Int("rounds", 1, "how often each variant has a turn")
 	writes = flag.Int("writes", 10, "PATCHes in a turn")
+	only   = flag.String("variants", "", "regular expression of the names of the variants, besides none and noop, that have turns")
 )
 
-// TestPatch: every variant allows the PATCH of the replicas, answers the PATCH of the image as it must, and causes no more requests than it
-// needs. The times are printed, not judged.
-func TestPatch(t *testing.T) {
+// TestW1W2P8P9_APatchCausesTheRequestsThatItNeeds: every variant allows the PATCH of the replicas, answers the PATCH of the image as it must,
+// and causes no more requests than it needs. The times are printed, not judged.
+func TestW1W2P8P9_APatchCausesTheRequestsThatItNeeds(t *testing.T) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	_, err := e2e.Build(t.Context()) // Once, before several planes need it.
 	must(t, err)
@@ -37,6 +39,9 @@ func TestPatch(t *testing.T) {
 			t.Fatalf("%s: %v", r.name, err)
 		}
 	}
+	wanted, err := regexp.Compile(*only)
+	must(t, err)
+	runs = slices.DeleteFunc(runs, func(r *run) bool { return r.name != none && r.name != noop && !wanted.MatchString(r.name) })
 	order := slices.Clone(runs)
 	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // The same order each time.
 	for round := range *rounds {
