@@ -110,6 +110,12 @@ bench: controlplane ## Benchmarks; keep the output for benchstat.
 	@# What a check costs in process, beside a round trip to the real server.
 	go test -tags integration -run '^$$' -bench SubjectAccessReview -benchmem ./internal/rbac
 
+ROUNDS ?= 100
+VARIANTS ?=
+.PHONY: bench-apiserver
+bench-apiserver: build controlplane ## A PATCH through kube-apiserver, with fieldperm and with others, in ROUNDS turns of 20.
+	go test -tags integration -count=1 -v -timeout 60m ./test/patch -args -rounds=$(ROUNDS) -writes=20 -variants='$(VARIANTS)'
+
 FUZZTIME ?= 30s
 PAIRS ?= 20000
 .PHONY: fuzz
