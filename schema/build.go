@@ -127,11 +127,9 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 	if atom.Map != nil {
 		n.mapping = b.mapping(atom.Map, o, n.emits, p)
 		// Keys of a map have their exact names. Where the values have no entry, the names are those of fields.
-		if hasValues(atom.Map) && b.isUnknown(atom.Map.ElementType) && o.items() == nil {
-			n.mapping.folds = true
-			if o != nil {
-				n.mapping.foldNames()
-			}
+		if n.mapping.folds = hasValues(atom.Map) && b.isUnknown(atom.Map.ElementType) && o.items() == nil; n.mapping.folds && o != nil {
+			n.mapping.foldKeys()
+			b.spell(n.mapping, atom.Map, o, p.with(n.emits))
 		}
 	}
 	if o != nil {
@@ -148,6 +146,18 @@ func (b *builder) build(ref smd.TypeRef, o *overlay, fallback []byte, p place) *
 		n.fork(b.compiled(o.pods, own))
 	}
 	return n
+}
+
+// spell builds the nodes of other spellings of declared fields.
+func (b *builder) spell(m *Map, atom *smd.Map, o *overlay, p place) {
+	for _, f := range atom.Fields {
+		if own := o.fields[f.Name]; own != nil {
+			if m.spellings == nil {
+				m.spellings = map[string]*Node{}
+			}
+			m.spellings[foldName(f.Name)] = b.below(fieldpath.Element{Name: f.Name}, atom.ElementType, own.untyped(), nil, p)
+		}
+	}
 }
 
 // compiled returns the permissions of guards at a place. There may be nil among the guards.

@@ -59,7 +59,16 @@ func (j joining) join(nodes []*Node) *Node {
 			mapping.value = below((*Node).values)
 		}
 		if mapping.folds {
-			mapping.foldNames()
+			mapping.foldKeys()
+			mapping.spellings = map[string]*Node{}
+			for _, n := range nodes {
+				if n.mapping == nil {
+					continue
+				}
+				for folded := range n.mapping.spellings {
+					mapping.spellings[folded] = below(func(n *Node) *Node { return n.named(folded) })
+				}
+			}
 		}
 		out.mapping = &mapping
 	}

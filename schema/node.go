@@ -80,8 +80,10 @@ type Map struct {
 	// folds means that the API server does not know all fields. Programs that decode them may ignore the case of names, so a name that
 	// differs from a known one in case only counts as that.
 	folds bool
-	// foldedNames are the known names by their folded form, if the map folds and has verbs. Of names with one folded form it has the first in order.
-	foldedNames map[string]string
+	// spellings are the nodes of other spellings of declared fields that have verbs, by folded name. The API server knows nothing about such
+	// a value, so it has verbs and no type. foldedKeys are the singled-out keys by folded name. Both are nil unless the map folds.
+	spellings  map[string]*Node
+	foldedKeys map[string]string
 }
 
 // unknown is the node of everything that the schema does not know (D6). It allows scalars, atomic lists, and maps that compare key by
@@ -177,14 +179,12 @@ func (m *Map) Child(key string) *Node {
 	return unknown
 }
 
-// foldNames makes the lookup of names ignore their case.
-func (m *Map) foldNames() {
-	m.foldedNames = map[string]string{}
-	for _, known := range []map[string]*Node{m.keys, m.fields} {
-		for name := range known {
-			if first, twice := m.foldedNames[foldName(name)]; !twice || name < first {
-				m.foldedNames[foldName(name)] = name
-			}
+// foldKeys sets foldedKeys. Of keys with one folded name it takes the first in order.
+func (m *Map) foldKeys() {
+	m.foldedKeys = make(map[string]string, len(m.keys))
+	for name := range m.keys {
+		if first, twice := m.foldedKeys[foldName(name)]; !twice || name < first {
+			m.foldedKeys[foldName(name)] = name
 		}
 	}
 }
@@ -200,19 +200,16 @@ func foldName(name string) string {
 	}, name)
 }
 
-// folded returns the node of the known name that differs from the given one in case only, nil for none.
+// folded returns the node of a name that differs from a known one in case only, nil for none.
 func (m *Map) folded(key string) *Node {
-	if len(m.foldedNames) == 0 {
+	if len(m.spellings)+len(m.foldedKeys) == 0 {
 		return nil
 	}
-	name, known := m.foldedNames[foldName(key)]
-	if !known {
-		return nil
-	}
-	if n, ok := m.fields[name]; ok {
+	folded := foldName(key)
+	if n, ok := m.spellings[folded]; ok {
 		return n
 	}
-	return m.keys[name]
+	return m.keys[m.foldedKeys[folded]]
 }
 
 // IsField reports whether the key is a named field of a struct and not the key of an entry of a map.
@@ -239,7 +236,7 @@ func (m *Map) Lookup(key []byte) (child *Node, field bool) {
 			return n, false
 		}
 	}
-	if len(m.foldedNames) > 0 {
+	if len(m.spellings)+len(m.foldedKeys) > 0 {
 		if n := m.folded(string(key)); n != nil {
 			return n, false
 		}

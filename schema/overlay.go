@@ -341,6 +341,30 @@ func (o *overlay) singleOut(name string) *overlay {
 	return m
 }
 
+// untyped returns the overlay for a value of which nothing is known. The API server writes no part of it, and no part emits a parameter
+// for certain.
+func (o *overlay) untyped() *overlay {
+	if o == nil {
+		return nil
+	}
+	out := &overlay{pod: o.pod, pods: o.pods, freed: o.freed, any: o.any.untyped()}
+	for _, g := range o.general {
+		if g != nil {
+			out.general = append(out.general, g.lend(""))
+		}
+	}
+	if o.guard != nil {
+		out.guard = o.guard.lend("")
+	}
+	for name, below := range o.fields {
+		if out.fields == nil {
+			out.fields = map[string]*overlay{}
+		}
+		out.fields[name] = below.untyped()
+	}
+	return out
+}
+
 // identity returns a text that is equal for overlays with equal content, so that they share compiled nodes.
 func (o *overlay) identity() string {
 	if o == nil {

@@ -1,12 +1,14 @@
 package load
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fieldperm/fieldperm/fieldperm"
 	"github.com/fieldperm/fieldperm/schema"
 	"github.com/fieldperm/fieldperm/schema/fieldpath"
 )
@@ -189,6 +191,28 @@ func TestG5_C8_NamesOfDeclaredFieldsCountInEverySpelling(t *testing.T) {
 	}
 	if got := verbsAt(t, s, gvk("example.com", "v1", "Runner"), ".spec.template.spec.another"); got != "" {
 		t.Errorf("another name has %q", got)
+	}
+}
+
+// TestC2_AnotherSpellingOfMetadataIsNotWrittenByTheAPIServer: fields that are never charged have one spelling.
+func TestC2_AnotherSpellingOfMetadataIsNotWrittenByTheAPIServer(t *testing.T) {
+	s, errs := compileFragments(t, strings.Replace(runner("{type: object}"), "openAPIV3Schema: {type: object,", "openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true,", 1))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	k, err := s.Kind(gvk("example.com", "v1", "Runner"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"uid":           {"granular:*", "granular:metadata"},
+		"managedFields": {"granular:*", "granular:metadata"},
+		"finalizers":    {"granular:*", "granular:metadata", "granular:finalizers"},
+	} {
+		got, err := fieldperm.Diff(t.Context(), []byte(`{"METADATA":{}}`), []byte(`{"METADATA":{"`+path+`":"x"}}`), k, nil)
+		if err != nil || len(got) != 1 || fmt.Sprint(got[0].Candidates()) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, %v; want %v", path, got, err, want)
+		}
 	}
 }
 
