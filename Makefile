@@ -94,8 +94,8 @@ test-controllers: build controlplane ## Run Kubernetes' controllers and those of
 
 LOADTIME ?= 60s
 .PHONY: test-load
-test-load: build controlplane ## 1,000 reviews a second for LOADTIME; every answer is checked.
-	go test -tags integration -count=1 -v -timeout 30m ./test/load -args -duration=$(LOADTIME)
+test-load: build controlplane ## 1,000 reviews a second for LOADTIME, every answer checked; and the costs of a call beside a webhook that does nothing.
+	go test -tags integration -count=1 -v -timeout 60m ./test/load -args -duration=$(LOADTIME) -slice=2s -turns=2
 
 .PHONY: test-mutation
 test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/union"
-	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/fieldperm/fieldperm/internal/authn"
 )
@@ -47,7 +47,7 @@ func (c callers) token(r *http.Request) (*authenticator.Response, bool, error) {
 func (s *Server) newCallers() callers {
 	return callers{
 		took:        s.metrics.Authenticated,
-		certificate: x509.NewDynamic(s.certificates.callers.VerifyOptions, x509.CommonNameUserConversion),
+		certificate: newCertified(s.certificates.callers.VerifyOptions, clock.RealClock{}),
 		tokens:      s.authorization.tokens,
 		tokenUsers:  s.options.WebhookTokenUsers,
 		looking:     newLimit(s.options.MaxRequestsInFlight),

@@ -24,7 +24,7 @@ type authority struct {
 	pem         []byte
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+func newAuthority(t testing.TB, name string) *authority {
 	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
@@ -44,7 +44,7 @@ func newAuthority(t *testing.T, name string) *authority {
 }
 
 // issue returns certificate and key in PEM, valid for serving on 127.0.0.1 and as the client certificate of name.
-func (a *authority) issue(t *testing.T, name string) (certificate, key []byte) {
+func (a *authority) issue(t testing.TB, name string) (certificate, key []byte) {
 	t.Helper()
 	own := newKey(t)
 	template := &x509.Certificate{
@@ -64,7 +64,7 @@ func (a *authority) issue(t *testing.T, name string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -74,7 +74,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // client509 returns a client that trusts serving. It has a certificate of issuer; with nil it has none.
-func client509(t *testing.T, serving, issuer *authority) *http.Client {
+func client509(t testing.TB, serving, issuer *authority) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(serving.certificate)
@@ -91,7 +91,7 @@ func client509(t *testing.T, serving, issuer *authority) *http.Client {
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
 }
 
-func write(t *testing.T, dir, name string, content []byte) string {
+func write(t testing.TB, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {

@@ -33,7 +33,7 @@ type fakeAPI struct {
 	hold, asked chan struct{}
 }
 
-func newFakeAPI(t *testing.T) *fakeAPI {
+func newFakeAPI(t testing.TB) *fakeAPI {
 	t.Helper()
 	api := &fakeAPI{asked: make(chan struct{}, 100)}
 	mux := http.NewServeMux()

@@ -38,7 +38,7 @@ type running struct {
 
 func (r *running) url(path string) string { return "https://" + r.Addr().String() + path }
 
-func testOptions(t *testing.T, api *fakeAPI) (*Options, *authority, string) {
+func testOptions(t testing.TB, api *fakeAPI) (*Options, *authority, string) {
 	t.Helper()
 	dir, ca := t.TempDir(), newAuthority(t, "ca")
 	certificate, key := ca.issue(t, "fieldperm")
@@ -63,7 +63,7 @@ func testOptions(t *testing.T, api *fakeAPI) (*Options, *authority, string) {
 }
 
 // controlPlane writes the files of a kube-apiserver. The API server reports that it has loaded them.
-func controlPlane(t *testing.T, o *Options, api *fakeAPI, options generators.Options) {
+func controlPlane(t testing.TB, o *Options, api *fakeAPI, options generators.Options) {
 	t.Helper()
 	files, err := generators.Manifests(options)
 	if err != nil {
@@ -91,7 +91,7 @@ func controlPlane(t *testing.T, o *Options, api *fakeAPI, options generators.Opt
 	})
 }
 
-func start(t *testing.T, change func(*running)) *running {
+func start(t testing.TB, change func(*running)) *running {
 	t.Helper()
 	r := &running{api: newFakeAPI(t), done: make(chan error, 1)}
 	r.options, r.serving, r.dir = testOptions(t, r.api)
@@ -117,7 +117,7 @@ func start(t *testing.T, change func(*running)) *running {
 }
 
 // admit calls /admit/granular like an API server with failurePolicy Fail.
-func (r *running) admit(t *testing.T) func(*admissionv1.AdmissionRequest) (int, string) {
+func (r *running) admit(t testing.TB) func(*admissionv1.AdmissionRequest) (int, string) {
 	client := client509(t, r.serving, r.serving)
 	return func(req *admissionv1.AdmissionRequest) (int, string) {
 		body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: req})
@@ -136,7 +136,7 @@ func (r *running) admit(t *testing.T) func(*admissionv1.AdmissionRequest) (int, 
 	}
 }
 
-func (r *running) get(t *testing.T, client *http.Client, path string) (int, string) {
+func (r *running) get(t testing.TB, client *http.Client, path string) (int, string) {
 	t.Helper()
 	response, err := client.Get(r.url(path))
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *running) get(t *testing.T, client *http.Client, path string) (int, stri
 	return read(t, response)
 }
 
-func (r *running) post(t *testing.T, client *http.Client, path, body string) (int, string) {
+func (r *running) post(t testing.TB, client *http.Client, path, body string) (int, string) {
 	t.Helper()
 	response, err := client.Post(r.url(path), "application/json", strings.NewReader(body))
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *running) post(t *testing.T, client *http.Client, path, body string) (in
 	return read(t, response)
 }
 
-func read(t *testing.T, response *http.Response) (int, string) {
+func read(t testing.TB, response *http.Response) (int, string) {
 	t.Helper()
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -164,7 +164,7 @@ func read(t *testing.T, response *http.Response) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {

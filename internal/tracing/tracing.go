@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -46,7 +48,7 @@ func Verb(verb string) attribute.KeyValue {
 // lost. The collector need not be running yet.
 func Provider(ctx context.Context, file string) (tracing.TracerProvider, error) {
 	if file == "" {
-		return tracing.NewNoopTracerProvider(), nil
+		return off{tracing.NewNoopTracerProvider()}, nil
 	}
 	config, err := genericoptions.ReadTracingConfiguration(file)
 	if err != nil {
@@ -81,12 +83,31 @@ func PublicHandler(next http.Handler, provider trace.TracerProvider) http.Handle
 	return handler(next, provider, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
 }
 
+// off is the provider without a file. It makes no spans.
+type off struct{ tracing.TracerProvider }
+
 func handler(next http.Handler, provider trace.TracerProvider, options ...otelhttp.Option) http.Handler {
+	if _, is := provider.(off); is {
+		return passing(next)
+	}
 	return otelhttp.NewHandler(next, "review", append(options,
 		otelhttp.WithTracerProvider(provider),
 		otelhttp.WithPropagators(tracing.Propagators()),
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }),
 	)...)
+}
+
+// passing puts the trace of the caller into the context of each request. Without spans this is all that otelhttp would do, apart from
+// metrics that no one reads; those take as long as a decision.
+func passing(next http.Handler) http.Handler {
+	propagators := tracing.Propagators()
+	fields := propagators.Fields()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.ContainsFunc(fields, func(name string) bool { return r.Header.Get(name) != "" }) {
+			r = r.WithContext(propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Client makes a span for each request of a client, and passes the trace on. Pass it to Wrap of the client configuration.

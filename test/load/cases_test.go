@@ -36,6 +36,8 @@ type request struct {
 	allowed bool
 	// reason is the beginning of the reason in an answer of /authorize.
 	reason string
+	// contains replaces the other checks, if it is set: to decode the answer would take the processor from the webhook.
+	contains []byte
 }
 
 // scenarios are the scenarios of use cases with kinds that every cluster has.

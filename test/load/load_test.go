@@ -71,14 +71,21 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// start runs a control plane in which the users of the scenarios have their grants. The arguments are further flags of fieldperm-webhook.
+// start runs a control plane in which the users of the scenarios have their grants, and their permission schemas are in force. The arguments
+// are further flags of fieldperm-webhook.
 func start(t *testing.T, all []*corpus.Scenario, arguments ...string) *stack.Stack {
 	t.Helper()
-	bin, err := e2e.Build(t.Context())
-	must(t, err)
 	schemas, err := corpus.SchemaFiles(scenariosRoot)
 	must(t, err)
+	return startWith(t, all, schemas, arguments...)
+}
+
+// startWith is start with these permission schemas.
+func startWith(t *testing.T, all []*corpus.Scenario, schemas []string, arguments ...string) *stack.Stack {
+	t.Helper()
 	t.Setenv("GOGC", "") // Memory is judged as in a container, where Go's default is in force.
+	bin, err := e2e.Build(t.Context())
+	must(t, err)
 	s, err := stack.Start(t.Context(), stack.Config{Bin: bin, Schemas: schemas, Arguments: arguments})
 	must(t, err)
 	t.Cleanup(func() {

@@ -72,15 +72,17 @@ type result struct {
 }
 
 func (r *result) String() string {
-	slices.Sort(r.latencies)
-	at := func(share float64) time.Duration {
-		if len(r.latencies) == 0 {
-			return 0
-		}
-		return r.latencies[min(len(r.latencies)-1, int(share*float64(len(r.latencies))))].Round(10 * time.Microsecond)
-	}
 	return fmt.Sprintf("load: %d requests due, %d answered rightly, %d wrongly, %d failed, %.0f a second over %s, %.1f KB each; latency p50 %s, p99 %s, max %s",
-		r.due, r.right, r.wrong, r.failed, float64(r.right)/r.took.Seconds(), r.took.Round(time.Millisecond), float64(r.bytes)/1024/float64(max(1, r.due)), at(0.5), at(0.99), at(1))
+		r.due, r.right, r.wrong, r.failed, float64(r.right)/r.took.Seconds(), r.took.Round(time.Millisecond), float64(r.bytes)/1024/float64(max(1, r.due)), r.at(0.5), r.at(0.99), r.at(1))
+}
+
+// at returns the latency that this share of the requests does not exceed.
+func (r *result) at(share float64) time.Duration {
+	if len(r.latencies) == 0 {
+		return 0
+	}
+	slices.Sort(r.latencies)
+	return r.latencies[min(len(r.latencies)-1, int(share*float64(len(r.latencies))))].Round(10 * time.Microsecond)
 }
 
 // run sends requests of the mix in random order, each when it is due, and returns when all are answered. A latency starts when the request
@@ -105,24 +107,56 @@ func (s *sender) run(ctx context.Context, m *mix, rate int, duration time.Durati
 			latency := time.Since(due)
 			mu.Lock()
 			defer mu.Unlock()
-			out.latencies = append(out.latencies, latency)
-			if err == nil {
-				out.right++
-				return
-			}
-			if errors.Is(err, errWrong) {
-				out.wrong++
-			} else {
-				out.failed++
-			}
-			if len(out.faults) < maxFaults {
-				out.faults = append(out.faults, fmt.Sprintf("%s, after %s: %v", r.name, time.Since(begin).Round(time.Millisecond), err))
+			out.add(r, err, latency, time.Since(begin))
+		})
+	}
+	flying.Wait()
+	out.took = time.Since(begin)
+	return out
+}
+
+// flooding is the number of requests that flood has in flight.
+const flooding = 32
+
+// flood sends a request again and again, the next one after each answer. A latency starts when the request is sent.
+func (s *sender) flood(ctx context.Context, r *request, duration time.Duration) *result {
+	out := &result{}
+	var mu sync.Mutex
+	var flying sync.WaitGroup
+	begin := time.Now()
+	for i := range flooding {
+		flying.Go(func() {
+			for time.Since(begin) < duration {
+				sent := time.Now()
+				err := s.send(ctx, r, i)
+				latency := time.Since(sent)
+				mu.Lock()
+				out.due++
+				out.add(r, err, latency, time.Since(begin))
+				mu.Unlock()
 			}
 		})
 	}
 	flying.Wait()
 	out.took = time.Since(begin)
 	return out
+}
+
+// add records the outcome of a request, at a time since the begin of the run.
+func (r *result) add(of *request, err error, latency, at time.Duration) {
+	r.latencies = append(r.latencies, latency)
+	if err == nil {
+		r.right++
+		return
+	}
+	if errors.Is(err, errWrong) {
+		r.wrong++
+	} else {
+		r.failed++
+	}
+	if len(r.faults) < maxFaults {
+		r.faults = append(r.faults, fmt.Sprintf("%s, after %s: %v", of.name, at.Round(time.Millisecond), err))
+	}
 }
 
 // send returns nil if the answer is correct.
@@ -160,6 +194,12 @@ func (e *statusError) Error() string { return fmt.Sprintf("%d: %s", e.code, e.bo
 
 // check compares an answer with the correct one.
 func (r *request) check(body []byte) error {
+	if r.contains != nil {
+		if !bytes.Contains(body, r.contains) {
+			return fmt.Errorf("%w: lacks %s: %s", errWrong, r.contains, body)
+		}
+		return nil
+	}
 	if r.path == "/authorize" {
 		var review authorizationv1.SubjectAccessReview
 		if err := json.Unmarshal(body, &review); err != nil {
