@@ -52,7 +52,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: scale-operator}
 rules:
-- {apiGroups: ["*"], resources: [` + "machines0, machines1, machines2, machines3, machines4, machines5, machines6, machines7" + `], verbs: [get, granular, "granular:example.com/size"]}
+- {apiGroups: ["*"], resources: [machines0], verbs: [get, granular, "granular:example.com/size"]}
 - {apiGroups: [apps], resources: [deployments/status], verbs: [granular, "granular:condition(Available)", "granular:conditions", "granular:status"]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update, patch]}
 ---

@@ -27,8 +27,8 @@ const (
 	connections = 8
 	// objectBytes is the size of each of the two objects of a review.
 	objectBytes = 8 << 10
-	// patience is timeoutSeconds of the webhook: a kube-apiserver waits no longer.
-	patience = 10 * time.Second
+	// patience is the maximum time of an answer: a busy machine is no fault of the webhook.
+	patience = 30 * time.Second
 	// inFlight is the number of requests that three kube-apiservers have under way at most, with their default limits. A request that is due
 	// waits for its turn, and the wait counts.
 	inFlight  = 3 * (200 + 400)

@@ -19,9 +19,9 @@ var (
 	duration    = flag.Duration("duration", 3*time.Second, "how long each phase lasts")
 )
 
-// churn is the number of Pods that are made, changed or deleted and of requests of users, a second, in a cluster of 5,000 nodes in steady
-// state: kubernetes/community, sig-scalability/slos/slos.md. The load test of kubernetes/perf-tests (clusterloader2/testing/load/config.yaml)
-// makes 10 Pods a second; each is deleted too.
+// churn is the largest number of Pods that are made, changed or deleted and of requests of users, a second, in steady state:
+// kubernetes/community, sig-scalability/slos/slos.md. The load test of kubernetes/perf-tests (clusterloader2/testing/load/config.yaml) makes
+// 10 Pods a second by default; each is deleted too. Smaller clusters have as much less as they have fewer nodes.
 const churn = 20.0
 
 // write is a kind of write in a cluster.
@@ -33,23 +33,22 @@ type write struct {
 	reaches bool
 }
 
-// traffic returns the writes of a cluster in steady state. What is not of the sources above is written with the default that it follows
-// from.
+// traffic returns the writes of a cluster in steady state.
 func traffic(nodes, controllers int) []write {
 	n, c := float64(nodes), float64(controllers)
 	busy := churn * n / 5000
 	return []write{
-		{lease, n / 10, false},                  // The kubelet renews after a quarter of the 40 s of nodeLeaseDurationSeconds.
-		{nodeStatus, n / 300, false},            // nodeStatusReportFrequency is 5 minutes.
-		{podStatus, 2 * busy, false},            // Four for each Pod: initialized, ready, terminating, terminated.
-		{podCreate, busy / 2, false},            //
-		{podBind, busy / 2, false},              //
-		{podDelete, busy / 2, false},            //
-		{event, 5 * busy / 2, false},            // Five for each Pod: scheduled, pulled, created, started, killing.
-		{leader, c / 2, false},                  // retryPeriod of client-go's leader election is 2 s.
-		{workloadStatus, 3 * busy, true},        // The status of a ReplicaSet, a Deployment and an EndpointSlice for each change of a Pod.
-		{customResource, c, true},               // An assumption: each operator writes once a second.
-		{userWrite, churn / 2 * n / 5000, true}, // The half of the churn that is no Pod.
+		{lease, n / 10, false},       // The kubelet renews after a quarter of the 40 s of nodeLeaseDurationSeconds.
+		{nodeStatus, n / 300, false}, // nodeStatusReportFrequency is 5 minutes.
+		{podStatus, 2 * busy, false}, // Four for each Pod: initialized, ready, terminating, terminated.
+		{podCreate, busy / 2, false},
+		{podBind, busy / 2, false},
+		{podDelete, busy / 2, false},
+		{event, 5 * busy / 2, false},     // Five for each Pod: scheduled, pulled, created, started, killing.
+		{leader, c / 2, false},           // retryPeriod of client-go's leader election is 2 s.
+		{workloadStatus, 3 * busy, true}, // The status of a ReplicaSet, a Deployment and an EndpointSlice for each change of a Pod.
+		{customResource, c, true},        // An assumption: each operator writes once a second.
+		{userWrite, busy / 2, true},      // An assumption.
 	}
 }
 
