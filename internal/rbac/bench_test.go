@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -150,7 +151,7 @@ func BenchmarkMemory20000(b *testing.B) {
 				meta := metav1.ObjectMeta{
 					Name: fmt.Sprintf("role-%d", i), Namespace: fmt.Sprintf("team-%d", i%200), UID: types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)), ResourceVersion: fmt.Sprint(i),
 					Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprint(i)}, Annotations: map[string]string{"meta.helm.sh/release-name": fmt.Sprint(i)},
-					ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 400)}}},
+					ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", 400))}},
 				}
 				role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 					{Verbs: []string{"get", "list", "watch", "granular", "granular:scale"}, APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets"}},
