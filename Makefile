@@ -97,6 +97,11 @@ LOADTIME ?= 60s
 test-load: build controlplane ## 1,000 reviews a second for LOADTIME, every answer checked; and the costs of a call beside a webhook that does nothing.
 	go test -tags integration -count=1 -v -timeout 60m ./test/load -args -duration=$(LOADTIME) -slice=2s -turns=2
 
+SCALETIME ?= 60s
+.PHONY: test-scale
+test-scale: build controlplane ## Play a cluster of 5,000 nodes, 500 definitions and 20,000 bindings; SCALE=-rbac decides in process.
+	go test -tags integration -count=1 -v -timeout 60m ./test/scale -args -nodes=5000 -controllers=300 -definitions=500 -bindings=20000 -objects=100 -duration=$(SCALETIME) $(SCALE)
+
 .PHONY: test-mutation
 test-mutation: ## Break the code on purpose, once per mutation; the tests must notice each.
 	go run ./test/mutation

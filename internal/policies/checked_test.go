@@ -9,6 +9,7 @@ import (
 
 	"github.com/fieldperm/fieldperm/api/v1alpha1"
 	"github.com/fieldperm/fieldperm/fieldperm"
+	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
@@ -123,7 +124,9 @@ func TestK5_TypesOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	scale := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
-	types := Defined(func() ([]*unstructured.Unstructured, error) { return []*unstructured.Unstructured{definition}, nil }, func(ref endpoint.Ref) (map[string]*spec.Schema, error) {
+	types := Defined(func() ([]*sources.Definition, error) {
+		return sources.NewDefinitions([]*unstructured.Unstructured{definition.DeepCopy()})
+	}, func(ref endpoint.Ref) (map[string]*spec.Schema, error) {
 		if ref.Subresource == "scale" {
 			return map[string]*spec.Schema{"v1": scale}, nil
 		}

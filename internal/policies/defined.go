@@ -11,30 +11,35 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/fieldperm/fieldperm/internal/sources"
 	"github.com/fieldperm/fieldperm/schema/endpoint"
 )
 
 // Defined returns the types of custom resources as their CustomResourceDefinitions say, and asks published for those of others. An API server
 // serves a new version of a definition before it publishes the type. In that time a condition would not be checked against it.
-func Defined(definitions func() ([]*unstructured.Unstructured, error), published Types) Types {
+func Defined(definitions func() ([]*sources.Definition, error), published Types) Types {
 	return func(ref endpoint.Ref) (map[string]*spec.Schema, error) {
 		list, err := definitions()
 		if err != nil {
 			return nil, fmt.Errorf("CustomResourceDefinitions: %w", err)
 		}
-		at := slices.IndexFunc(list, func(u *unstructured.Unstructured) bool { return defines(u, ref) })
+		at := slices.IndexFunc(list, func(d *sources.Definition) bool { return defines(d, ref) })
 		if at < 0 {
 			return published(ref)
 		}
 		var crd apiextensionsv1.CustomResourceDefinition
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[at].Object, &crd); err != nil {
+		whole, err := list[at].Whole()
+		if err != nil {
+			return nil, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, &crd); err != nil {
 			return nil, fmt.Errorf("CustomResourceDefinition %q: %w", list[at].GetName(), err)
 		}
 		return typesIn(&crd, ref, published)
 	}
 }
 
-func defines(definition *unstructured.Unstructured, ref endpoint.Ref) bool {
+func defines(definition *sources.Definition, ref endpoint.Ref) bool {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	return group == ref.Group && plural == ref.Resource

@@ -6,7 +6,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/tools/cache"
 )
@@ -120,14 +119,4 @@ func (x *index) rules(b *binding) ([]rbacv1.PolicyRule, error) {
 		return nil, apierrors.NewNotFound(rbacv1.Resource("role"), b.role.Name)
 	}
 	return nil, fmt.Errorf("unsupported role reference kind: %q", b.role.Kind)
-}
-
-// strip removes the parts of an object that RBAC does not use; in many objects they are the larger part. It is a
-// cache.TransformFunc and returns tombstones unchanged.
-func strip(object any) (any, error) {
-	if m, err := meta.Accessor(object); err == nil {
-		m.SetManagedFields(nil)
-		m.SetAnnotations(nil)
-	}
-	return object, nil
 }

@@ -84,7 +84,7 @@ func newInformer[L runtime.Object](client kubernetes.Interface, resource string,
 	i.shared = cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), kind, cache.SharedIndexInformerOptions{
 		Indexers: indexers, ObjectDescription: i.String(),
 	})
-	if err := i.shared.SetTransform(strip); err != nil {
+	if err := i.shared.SetTransform((&stripper{}).strip); err != nil {
 		return nil, fmt.Errorf("RBAC: %s: %w", i, err)
 	}
 	return i, nil

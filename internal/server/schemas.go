@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -32,7 +31,7 @@ type schemas struct {
 	*sources.Live
 	client dynamic.Interface
 	// defined returns the CustomResourceDefinitions from an informer.
-	defined   func() ([]*unstructured.Unstructured, error)
+	defined   func() ([]*sources.Definition, error)
 	informers dynamicinformer.DynamicSharedInformerFactory
 	objects   *sources.Objects
 	resources *allowlist.Watcher
@@ -55,11 +54,11 @@ func newSchemas(ctx context.Context, o *Options, config *rest.Config, m *metrics
 	s := &schemas{client: objects, informers: dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)}
 	definitions := s.informers.ForResource(sources.CustomResourceDefinitions())
 	services := s.informers.ForResource(allowlist.APIServices())
-	if err := definitions.Informer().SetTransform(slim); err != nil {
+	if err := definitions.Informer().SetTransform(sources.TransformDefinition); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
 	listServices := func(ctx context.Context) (allowlist.Services, error) { return allowlist.ListServices(ctx, objects) }
-	listed := func() ([]*unstructured.Unstructured, error) { return unstructuredList(definitions.Lister()) }
+	listed := func() ([]*sources.Definition, error) { return definitionsIn(definitions.Informer().GetStore()) }
 	s.defined = listed
 	s.objects = sources.NewObjects(objects, listed, sources.Documents(), func() { s.Changed() })
 	s.policyObjects = sources.NewObjects(objects, listed, map[string]string{v1alpha1.ConditionalPolicyResource: v1alpha1.ConditionalPolicyKind}, func() { s.policies.Changed() })
@@ -162,18 +161,15 @@ func (s *schemas) allowed(group, resource, subresource string) bool {
 	return s.resources.Allowlist().Has(group, resource, subresource)
 }
 
-func unstructuredList(lister cache.GenericLister) ([]*unstructured.Unstructured, error) {
-	objects, err := lister.List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*unstructured.Unstructured, 0, len(objects))
+func definitionsIn(store cache.Store) ([]*sources.Definition, error) {
+	objects := store.List()
+	out := make([]*sources.Definition, 0, len(objects))
 	for _, object := range objects {
-		u, ok := object.(*unstructured.Unstructured)
+		d, ok := object.(*sources.Definition)
 		if !ok {
 			return nil, fmt.Errorf("informer holds a %T", object)
 		}
-		out = append(out, u)
+		out = append(out, d)
 	}
 	return out, nil
 }

@@ -3,7 +3,6 @@ package sources
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func CustomResourceDefinitions() runtimeschema.GroupVersionResource {
 
 // definitions are the CustomResourceDefinitions of an API server, by name.
 type definitions struct {
-	list  func() ([]*unstructured.Unstructured, error)
+	list  func() ([]*Definition, error)
 	known map[string]*definition
 }
 
@@ -35,8 +34,8 @@ type definitions struct {
 type definition struct {
 	// identity changes with everything that affects a compile.
 	identity identity
-	// spec is the specification of the definition, which belongs to the informer. It is read only.
-	spec    any
+	// from is what it was decoded from. It belongs to the informer and is read only.
+	from    *Definition
 	kind    runtimeschema.GroupKind
 	current schema.Documents
 	// faults are the errors of decoding. If there are any, current has only the kind's resource, because the rest of the document
@@ -81,15 +80,15 @@ func (d *definitions) read(services *allowlist.Services) (bool, error) {
 			storedIn: strings.Join(storedIn, ","),
 		}
 		// After a restore of etcd, a generation may occur a second time with another content.
-		if before != nil && before.identity == id && reflect.DeepEqual(before.spec, object.Object["spec"]) {
-			before.spec = object.Object["spec"] // The previous copy can be collected.
+		if before != nil && before.identity == id && before.from.sameSpecification(object) {
+			before.from = object // The previous copy can be collected.
 			continue
 		}
 		next := &definition{}
 		if id.served {
 			next = decode(object)
 		}
-		next.identity, next.spec = id, object.Object["spec"]
+		next.identity, next.from = id, object
 		if id.served && id.claimed != "" {
 			next.doubt = doubtful(name, group, id.claimed)
 		}
@@ -121,7 +120,7 @@ func doubtful(name, group, service string) error {
 // served reports whether the API server serves the definition under the kind that it names, or did so before. Users may write the
 // status of a definition, so a change of the status alone must not remove barriers and the kind. A definition that claims a kind of
 // another one was never served, and must not affect the other's kind.
-func served(object *unstructured.Unstructured, before *definition) bool {
+func served(object *Definition, before *definition) bool {
 	named, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 	if before != nil && before.identity.uid == string(object.GetUID()) && before.identity.served && before.kind.Kind == named {
 		return true
@@ -139,13 +138,13 @@ func accepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		(apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established))
 }
 
-func decode(object *unstructured.Unstructured) *definition {
+func decode(object *Definition) *definition {
 	out := &definition{}
 	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
 	out.kind = runtimeschema.GroupKind{Group: group, Kind: kind}
 	source := admission.DocumentSource("CustomResourceDefinition", object.GetName())
-	raw, err := object.MarshalJSON()
+	raw, err := object.json()
 	if err != nil {
 		out.faults = []error{&schema.Error{Source: source, Message: err.Error()}}
 		return out

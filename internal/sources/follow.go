@@ -29,7 +29,7 @@ const firstList = 2 * time.Second
 // of the status ends this. While the API server fails to list a kind, its known objects stay.
 type Objects struct {
 	client      dynamic.Interface
-	definitions func() ([]*unstructured.Unstructured, error)
+	definitions func() ([]*Definition, error)
 	changed     func()
 	kinds       map[string]string
 	running     sync.WaitGroup
@@ -48,7 +48,7 @@ type followed struct {
 
 // NewObjects returns an Objects for fieldperm's kinds, by resource, that follows nothing yet. definitions returns the CustomResourceDefinitions from an informer.
 // changed is called when the specification of an object changes, and must not block.
-func NewObjects(client dynamic.Interface, definitions func() ([]*unstructured.Unstructured, error), kinds map[string]string, changed func()) *Objects {
+func NewObjects(client dynamic.Interface, definitions func() ([]*Definition, error), kinds map[string]string, changed func()) *Objects {
 	return &Objects{client: client, definitions: definitions, kinds: kinds, changed: changed, followed: map[string]*followed{}}
 }
 
@@ -63,7 +63,7 @@ func (o *Objects) List(ctx context.Context) ([]*unstructured.Unstructured, error
 	defer o.mu.Unlock()
 	var fresh []cache.InformerSynced
 	for resource, kind := range o.kinds {
-		is, at := o.followed[resource], slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
+		is, at := o.followed[resource], slices.IndexFunc(definitions, func(d *Definition) bool { return definesOwn(d, resource) })
 		if is != nil && (at < 0 || is.context.Err() != nil) {
 			is.stop()
 			delete(o.followed, resource)
@@ -123,7 +123,7 @@ func Documents() map[string]string {
 }
 
 // definesOwn reports whether the definition is the one of the resource and its specification serves the version.
-func definesOwn(definition *unstructured.Unstructured, resource string) bool {
+func definesOwn(definition *Definition, resource string) bool {
 	own := v1alpha1.GroupVersion
 	if definition.GetName() != resource+"."+own.Group {
 		return false
@@ -137,7 +137,7 @@ func definesOwn(definition *unstructured.Unstructured, resource string) bool {
 
 // isNamed reports whether the API server has accepted a kind for the definition, which it does before it first serves it. From then
 // on objects may exist, whatever the conditions say.
-func isNamed(definition *unstructured.Unstructured) bool {
+func isNamed(definition *Definition) bool {
 	kind, _, _ := unstructured.NestedString(definition.Object, "status", "acceptedNames", "kind")
 	return kind != ""
 }

@@ -85,10 +85,10 @@ func (p *plane) changed() int {
 
 func (p *plane) follow(t *testing.T) *Objects {
 	t.Helper()
-	o := NewObjects(p, func() ([]*unstructured.Unstructured, error) {
+	o := NewObjects(p, func() ([]*Definition, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.definitions, nil
+		return defined(p.definitions)
 	}, Documents(), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -35,7 +35,7 @@ type Config struct {
 	// Services returns which server serves each group of the API server.
 	Services func(context.Context) (allowlist.Services, error)
 	// Definitions returns the CustomResourceDefinitions of the API server from an informer.
-	Definitions func() ([]*unstructured.Unstructured, error)
+	Definitions func() ([]*Definition, error)
 	// Synced reports whether Definitions has all of them.
 	Synced func() bool
 	// Objects returns the PermissionSchemas and UncoveredPermissionSets of the API server from informers, which may run until the

@@ -35,6 +35,17 @@ func (w *world) PathsWithContext(context.Context) (map[string]openapi.GroupVersi
 	return w.paths, w.pathsErr
 }
 
+// defined returns the definitions as an informer of them does.
+func (w *world) defined() ([]*Definition, error) { return defined(w.definitions) }
+
+func defined(definitions []*unstructured.Unstructured) ([]*Definition, error) {
+	out := make([]*unstructured.Unstructured, 0, len(definitions))
+	for _, d := range definitions {
+		out = append(out, d.DeepCopy())
+	}
+	return NewDefinitions(out)
+}
+
 type document struct {
 	world    *world
 	url, raw string
@@ -62,7 +73,7 @@ func (w *world) live(t *testing.T, files ...string) (*Live, error) {
 	return New(t.Context(), Config{
 		Files: files, OpenAPI: w,
 		Services:    func(context.Context) (allowlist.Services, error) { return w.services, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
+		Definitions: w.defined,
 	})
 }
 
@@ -127,7 +138,7 @@ func TestReadiness_NothingIsInForceBeforeTheServerIsRead(t *testing.T) {
 func TestReadiness_WaitsForTheListOfDefinitions(t *testing.T) {
 	synced := false
 	l, err := New(t.Context(), Config{OpenAPI: &world{}, Services: func(context.Context) (allowlist.Services, error) { return allowlist.Services{}, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return nil, nil }, Synced: func() bool { return synced }})
+		Definitions: func() ([]*Definition, error) { return nil, nil }, Synced: func() bool { return synced }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +355,7 @@ func TestRun_RefreshesOnSignal(t *testing.T) {
 	compiled := make(chan int, 8)
 	w := &world{}
 	l, err := New(t.Context(), Config{OpenAPI: w, Services: func(context.Context) (allowlist.Services, error) { return allowlist.Services{}, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return w.definitions, nil },
+		Definitions: w.defined,
 		Compiled:    func(kinds, _, _ int, _ time.Time, _ time.Duration) { compiled <- kinds }})
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (c *cluster) live(t *testing.T, files ...string) *Live {
 	l, err := New(t.Context(), Config{
 		Files: files, OpenAPI: &c.world,
 		Services:    func(context.Context) (allowlist.Services, error) { return c.services, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
+		Definitions: c.defined,
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, c.err },
 	})
 	if err != nil {

@@ -72,9 +72,12 @@ func readerOf(ctx context.Context, config *rest.Config) (Config, dynamic.Interfa
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("client of the API server: %w", err)
 	}
-	definitions := sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
+	definitions := sync.OnceValues(func() ([]*Definition, error) {
 		out, err := list(ctx, client.Resource(CustomResourceDefinitions()))
-		return out, unreadable(err, "list on "+CustomResourceDefinitions().GroupResource().String())
+		if err != nil {
+			return nil, unreadable(err, "list on "+CustomResourceDefinitions().GroupResource().String())
+		}
+		return NewDefinitions(out)
 	})
 	return Config{
 		OpenAPI: index{openapi.NewClientWithContext(disco.RESTClient())},
@@ -125,9 +128,11 @@ func read(ctx context.Context, config Config) (*Snapshot, []Missing, error) {
 		return nil, nil, err
 	}
 	definitions, objects := config.Definitions, config.Objects
-	config.Definitions = func() ([]*unstructured.Unstructured, error) { return proposed.beside(definitions()) }
+	config.Definitions = func() ([]*Definition, error) { return beside(proposed, definitions) }
 	if objects != nil {
-		config.Objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) { return proposed.beside(objects(ctx)) }
+		config.Objects = func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+			return beside(proposed, func() ([]*unstructured.Unstructured, error) { return objects(ctx) })
+		}
 	}
 	l := newLive(config, base)
 	l.proposed = proposed
@@ -232,12 +237,12 @@ func unreadable(err error, needs string) error {
 
 // listOwn returns the objects of fieldperm's kinds. It ignores the conditions of a definition: users may write the status, and the
 // kind may be served all the same.
-func listOwn(ctx context.Context, client dynamic.Interface, definitions []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func listOwn(ctx context.Context, client dynamic.Interface, definitions []*Definition) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	var errs []error
 	kinds := Documents()
 	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
-		at := slices.IndexFunc(definitions, func(d *unstructured.Unstructured) bool { return definesOwn(d, resource) })
+		at := slices.IndexFunc(definitions, func(d *Definition) bool { return definesOwn(d, resource) })
 		if at < 0 {
 			continue
 		}

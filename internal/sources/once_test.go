@@ -28,7 +28,7 @@ func (c *cluster) once(t *testing.T, files ...string) (*Snapshot, error) {
 	return once(t.Context(), Config{
 		Files: files, OpenAPI: &c.world,
 		Services:    func(context.Context) (allowlist.Services, error) { return c.services, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
+		Definitions: c.defined,
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, c.err },
 	})
 }
@@ -202,7 +202,7 @@ func TestOnce_ListsInstalledDefinitions(t *testing.T) {
 		definitions []*unstructured.Unstructured
 		want        int
 	}{"installed": {installed(), 1}, "a status that says nothing": {hidden, 1}, "not installed": {nil, 0}} {
-		got, err := listOwn(t.Context(), p, c.definitions)
+		got, err := listOwn(t.Context(), p, packed(t, c.definitions))
 		if err != nil || len(got) != c.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -216,13 +216,22 @@ func TestOnce_ListsInstalledDefinitions(t *testing.T) {
 	} {
 		p := newPlane()
 		p.PrependReactor("list", "permissionschemas", fails(c.err))
-		if _, err := listOwn(t.Context(), p, installed()); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "list on permissionschemas.fieldperm.dev") {
+		if _, err := listOwn(t.Context(), p, packed(t, installed())); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "list on permissionschemas.fieldperm.dev") {
 			t.Errorf("%s: %v", reason, err)
 		}
-		if _, err := listOwn(t.Context(), p, hidden); (err == nil) != (reason == "not found") {
+		if _, err := listOwn(t.Context(), p, packed(t, hidden)); (err == nil) != (reason == "not found") {
 			t.Errorf("%s, of a kind that never was served: %v", reason, err)
 		}
 	}
+}
+
+func packed(t *testing.T, definitions []*unstructured.Unstructured) []*Definition {
+	t.Helper()
+	out, err := defined(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func fails(err error) clienttesting.ReactionFunc {

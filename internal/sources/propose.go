@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/fieldperm/fieldperm/internal/manifest"
@@ -79,12 +78,16 @@ func (p proposal) name(document json.RawMessage) {
 	}
 }
 
-// beside removes the objects that the proposal replaces.
-func (p proposal) beside(objects []*unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for _, u := range objects {
-		if !p.named[objectKey{u.GetKind(), u.GetName()}] {
-			out = append(out, u)
+// beside lists objects without those that the proposal replaces.
+func beside[T interface {
+	GetKind() string
+	GetName() string
+}](p proposal, list func() ([]T, error)) ([]T, error) {
+	objects, err := list()
+	var out []T
+	for _, o := range objects {
+		if !p.named[objectKey{o.GetKind(), o.GetName()}] {
+			out = append(out, o)
 		}
 	}
 	return out, err

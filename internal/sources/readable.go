@@ -65,7 +65,7 @@ func readable(ctx context.Context, config Config, undefined func(context.Context
 		return out, nil
 	}
 	isDefined := true
-	config.Definitions = func() ([]*unstructured.Unstructured, error) {
+	config.Definitions = func() ([]*Definition, error) {
 		out, err := definitions()
 		if err != nil {
 			isDefined = false

@@ -28,9 +28,14 @@ func (c *cluster) readable(t *testing.T, forbidden ...string) (*Snapshot, []Miss
 	}
 	c.pathsErr = unless("openapi")
 	s, missing, err := readable(t.Context(), Config{
-		OpenAPI:     &c.world,
-		Services:    func(context.Context) (allowlist.Services, error) { return c.services, unless("apiservices") },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, unless("definitions") },
+		OpenAPI:  &c.world,
+		Services: func(context.Context) (allowlist.Services, error) { return c.services, unless("apiservices") },
+		Definitions: func() ([]*Definition, error) {
+			if err := unless("definitions"); err != nil {
+				return nil, err
+			}
+			return c.defined()
+		},
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) {
 			return nil, errors.New("definitions are not known")
 		},
@@ -88,7 +93,7 @@ func TestReadable_EqualsOnce(t *testing.T) {
 	s, missing, err := readable(t.Context(), Config{
 		OpenAPI:     &c.world,
 		Services:    func(context.Context) (allowlist.Services, error) { return c.services, nil },
-		Definitions: func() ([]*unstructured.Unstructured, error) { return c.definitions, nil },
+		Definitions: c.defined,
 		Objects:     func(context.Context) ([]*unstructured.Unstructured, error) { return c.objects, nil },
 	}, nil)
 	if err != nil || len(missing) > 0 {

@@ -16,6 +16,8 @@ func reading(v *apiextensionsv1.CustomResourceDefinitionVersion) (func(object ma
 		return nil, err
 	}
 	mayDrop := s != nil && prunesBelow(s, false)
+	// The function lives as long as the Schema, and a schema has much more than it reads.
+	s = readingOutline(s, mayDrop)
 	return func(object map[string]any) bool {
 		if mayDrop && len(pruning.PruneWithOptions(object, s, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})) > 0 {
 			return false
@@ -32,6 +34,41 @@ func reading(v *apiextensionsv1.CustomResourceDefinitionVersion) (func(object ma
 		}
 		return true
 	}, nil
+}
+
+// readingOutline returns the part of a schema that decides how an object is read, nil if there is none: where embedded resources are, and, if
+// prunes, which fields are known and which parts keep unknown ones. Coerce and PruneWithOptions do the same with it as with s.
+func readingOutline(s *structuralschema.Structural, prunes bool) *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	out := &structuralschema.Structural{Extensions: structuralschema.Extensions{XPreserveUnknownFields: s.XPreserveUnknownFields, XEmbeddedResource: s.XEmbeddedResource}}
+	out.Items = readingOutline(s.Items, prunes)
+	if a := s.AdditionalProperties; a != nil {
+		within := readingOutline(a.Structural, prunes)
+		if prunes || within != nil {
+			out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: within, Bool: a.Bool}
+		}
+	}
+	for name := range s.Properties {
+		property := s.Properties[name]
+		within := readingOutline(&property, prunes)
+		if within == nil {
+			// additionalProperties are about the fields that are not properties.
+			if out.AdditionalProperties == nil {
+				continue
+			}
+			within = &structuralschema.Structural{}
+		}
+		if out.Properties == nil {
+			out.Properties = map[string]structuralschema.Structural{}
+		}
+		out.Properties[name] = *within
+	}
+	if !prunes && !out.XEmbeddedResource && out.Items == nil && out.AdditionalProperties == nil && len(out.Properties) == 0 {
+		return nil
+	}
+	return out
 }
 
 // prunesBelow reports whether a part of a schema does not keep unknown fields, although a part above it does. kept is whether one does.

@@ -1,14 +1,16 @@
-package server
+package sources
 
 import (
+	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
-func TestSlim_KeepsTheInputOfTheCompiler(t *testing.T) {
+func TestDefinition_KeepsTheInputOfTheCompiler(t *testing.T) {
 	parse := func(text string) map[string]any {
 		out := map[string]any{}
 		if err := yaml.Unmarshal([]byte(text), &out); err != nil {
@@ -45,10 +47,30 @@ spec:
           map: {type: object, additionalProperties: {type: string, description: dropped, enum: [description]}}
   - {name: v2}
 `)
-	if _, err := slim(&unstructured.Unstructured{Object: got}); err != nil {
+	d, err := NewDefinition(&unstructured.Unstructured{Object: got})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := parse(kept); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
+	whole, err := d.Whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := parse(kept); !reflect.DeepEqual(whole.Object, want) {
+		t.Errorf("got  %v\nwant %v", whole.Object, want)
+	}
+}
+
+// TestDefinition_ACopyHasTheSchemas: informers may copy their objects.
+func TestDefinition_ACopyHasTheSchemas(t *testing.T) {
+	d, err := NewDefinition(widget("1", 1, "{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, ok := d.DeepCopyObject().(*Definition)
+	if !ok || !d.sameSpecification(copied) || copied.Unstructured == d.Unstructured || !strings.Contains(copied.schemas, "openAPIV3Schema") {
+		t.Errorf("copied as %T: %v", d.DeepCopyObject(), copied)
+	}
+	if text, err := json.Marshal(d); err == nil {
+		t.Errorf("encoded without its schemas: %s", text)
 	}
 }

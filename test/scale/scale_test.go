@@ -1,0 +1,236 @@
+//go:build integration
+
+package scale
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/fieldperm/fieldperm/test/stack"
+)
+
+// TestScale: no review has a wrong answer, none fails while replicas are replaced by new ones, and none fails for long after a replica was
+// lost. Times and memory are printed, not judged.
+func TestScale(t *testing.T) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	config := stack.Config{Replicas: *replicas + 1}
+	if *inProcess {
+		config.Prepare = rbacAlone
+	}
+	s := start(t, config)
+	spare := *replicas
+	must(t, s.StopReplica(spare))
+	report(t, s, "empty cluster")
+	apply(t, s, grants)
+	populate(t, s)
+	must(t, s.AwaitGrants(t.Context()))
+	sender, err := newSender(s)
+	must(t, err)
+	t.Cleanup(sender.close)
+	warmSender(t, sender)
+	report(t, s, "populated")
+
+	rate := 2 * reviewed(traffic(*nodes, *controllers)) // The other half are questions.
+	t.Logf("%d nodes, %d operators: %.0f reviews a second, and as many questions", *nodes, *controllers, rate/2)
+
+	before := measure(t, s)
+	steady := sender.play(t, rate, nil)
+	steady.judge(t, "steady", 0)
+	measure(t, s).since(t, before, steady)
+	report(t, s, "after the steady phase")
+
+	lost := sender.play(t, rate, func() {
+		must(t, s.SignalReplica(0, syscall.SIGKILL))
+	})
+	// What was under way fails, and nothing that is sent later.
+	lost.judge(t, "a replica is killed", int(rate))
+	t.Logf("no request fails from %s after the loss on", lost.lastFailure.Round(time.Millisecond))
+	must(t, s.StopReplica(0))
+	restart(t, s, 0)
+
+	rollout := sender.play(t, rate, func() {
+		restart(t, s, spare)
+		for i := range *replicas {
+			must(t, s.StopReplica(i))
+			restart(t, s, i)
+		}
+		must(t, s.StopReplica(spare))
+	})
+	rollout.judge(t, "all replicas are replaced", 0)
+	report(t, s, "after the replacement")
+}
+
+// play sends requests for a phase, at least as long as the event lasts.
+func (s *sender) play(t *testing.T, rate float64, event func()) *phase {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan *phase, 1)
+	go func() { result <- s.run(ctx, rate) }()
+	end := time.After(*duration)
+	if event != nil {
+		event()
+	}
+	<-end
+	cancel()
+	return <-result
+}
+
+func (p *phase) judge(t *testing.T, name string, failures int) {
+	t.Helper()
+	t.Logf("%s: %s", name, p)
+	if p.wrong > 0 || p.failed > failures || p.right == 0 {
+		t.Errorf("%s: %d wrong, %d failed (at most %d), %d right: %s", name, p.wrong, p.failed, failures, p.right, strings.Join(p.faults, "\n"))
+	}
+}
+
+// warmSender sends requests until they are answered rightly: schemas and grants arrive by watches, and enforcement is proven after them.
+func warmSender(t *testing.T, s *sender) {
+	t.Helper()
+	begin := time.Now()
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // The same mix each time.
+	for i := range 300 {
+		r := s.mix(random)
+		await(t, func(context.Context) error { return s.send(r, i) })
+	}
+	t.Logf("reviews are decided %s after the last object", time.Since(begin).Round(100*time.Millisecond))
+}
+
+func restart(t *testing.T, s *stack.Stack, number int) {
+	t.Helper()
+	begin := time.Now()
+	must(t, s.LaunchReplica(number))
+	must(t, s.AwaitReplica(t.Context(), number))
+	t.Logf("replica %d is ready %s after its start", number, time.Since(begin).Round(100*time.Millisecond))
+}
+
+// rbacAlone lets fieldperm decide by RBAC in process.
+func rbacAlone(dir string) ([]string, error) {
+	file := filepath.Join(dir, "authorization.yaml")
+	return []string{"--authorization-config", file}, os.WriteFile(file, []byte("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: RBAC, name: rbac}]\n"), 0o600)
+}
+
+// sums are the sums of what all replicas have counted.
+type sums struct {
+	processor              time.Duration
+	checks, missed, probes float64
+	at                     time.Time
+}
+
+func measure(t *testing.T, s *stack.Stack) sums {
+	t.Helper()
+	out := sums{at: time.Now()}
+	for i := range s.Replicas() {
+		if !s.Running(i) {
+			continue
+		}
+		text := metrics(t, s, i)
+		out.checks += sum(text, "fieldperm_checks_total")
+		out.missed += sum(text, "apiserver_authorization_webhook_evaluations_total")
+		out.probes += sum(text, "fieldperm_canaries_total")
+		out.processor += processorTime(t, pid(t, s, i))
+	}
+	return out
+}
+
+func (a sums) since(t *testing.T, b sums, p *phase) {
+	t.Helper()
+	took, spent := a.at.Sub(b.at).Seconds(), a.processor-b.processor
+	t.Logf("processor time of all replicas: %.2f cores, %s a request; %.1f checks, %.1f SubjectAccessReviews and %.2f probes a second",
+		spent.Seconds()/took, (spent / time.Duration(max(1, p.due))).Round(time.Microsecond), (a.checks-b.checks)/took, (a.missed-b.missed)/took, (a.probes-b.probes)/took)
+}
+
+// report prints the memory of each replica.
+func report(t *testing.T, s *stack.Stack, when string) {
+	t.Helper()
+	for i := range s.Replicas() {
+		if !s.Running(i) {
+			continue
+		}
+		text := metrics(t, s, i)
+		t.Logf("%s: replica %d: %.0f MiB of its own, %.0f MiB with the program's file, %.0f MiB at most; live heap %.1f MiB, %.0f kinds", when, i,
+			status(t, pid(t, s, i), "RssAnon:"), status(t, pid(t, s, i), "VmRSS:"), status(t, pid(t, s, i), "VmHWM:"), sum(text, "go_memstats_next_gc_bytes")/2/(1<<20), sum(text, "fieldperm_schema_kinds"))
+	}
+}
+
+func metrics(t *testing.T, s *stack.Stack, number int) string {
+	t.Helper()
+	client, err := s.WebhookClient()
+	must(t, err)
+	defer client.CloseIdleConnections()
+	response, err := client.Get(s.ReplicaURL(number) + "/metrics")
+	must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	return string(text)
+}
+
+// sum adds the values of all series of a metric.
+func sum(text, name string) float64 {
+	total := 0.0
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest[0] == ' ' || rest[0] == '{') {
+			value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			total += value
+		}
+	}
+	return total
+}
+
+func pid(t *testing.T, s *stack.Stack, number int) int {
+	t.Helper()
+	name := "fieldperm-webhook"
+	if number > 0 {
+		name = fmt.Sprintf("%s-%d", name, number+1)
+	}
+	content, err := os.ReadFile(filepath.Join(s.Dir(), "pids", name))
+	must(t, err)
+	out, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	must(t, err)
+	return out
+}
+
+// status returns a size of a process in Linux, in MiB.
+func status(t *testing.T, pid int, of string) float64 {
+	t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(t, err)
+	for line := range strings.Lines(string(content)) {
+		if rest, ok := strings.CutPrefix(line, of); ok {
+			kilobytes, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			must(t, err)
+			return kilobytes / 1024
+		}
+	}
+	t.Fatalf("process %d has no %s", pid, of)
+	return 0
+}
+
+// processorTime returns the processor time of a process, user and system, to a hundredth of a second.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	must(t, err)
+	// The name of the program, in parentheses, may have spaces: count from after it.
+	fields := strings.Fields(string(content)[bytes.LastIndexByte(content, ')')+1:])
+	var ticks int64
+	for _, field := range fields[11:13] {
+		one, err := strconv.ParseInt(field, 10, 64)
+		must(t, err)
+		ticks += one
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
