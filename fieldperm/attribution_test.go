@@ -52,7 +52,7 @@ func TestD12_AnItemByPositionHasTheOwnerOfItsKeys(t *testing.T) {
 	}{
 		{"its manager owns it", two, own, path("ports", 1, "target"), false},
 		{"its manager owns another field", two, own, path("ports", 0, "target"), true},
-		{"of no manager", two, `{"f:spec":{"f:ports":{}}}`, path("ports", 1, "target"), true},
+		{"of no manager", two, `{"f:spec":{"f:replicas":{}}}`, path("ports", 1, "target"), true},
 		{"by position", two, `{"f:spec":{"f:ports":{"i:1":{"f:target":{}}}}}`, path("ports", 1, "target"), false},
 		{"by value", `,"spec":{"ports":["a"]}`, `{"f:spec":{"f:ports":{"v:\"a\"":{}}}}`, path("ports", 0, "target"), false},
 		{"two items with its keys", `,"spec":{"ports":[{"port":90},{"port":80},{"port":80,"target":1}]}`, own, path("ports", 0, "target"), false},
